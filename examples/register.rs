@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 use toolhost::assembly::{FrontEnd, host_builder};
 use toolhost::config::environment::{Environment, ProcessEnvironment};
-use toolhost::config::spec::ProfileSpec;
+use toolhost::config::spec::{FileRole, ProfileSpec};
 use toolhost::host::ToolHost;
 use toolhost::host::request::{CallArguments, CallRequest, ListRequest};
 use toolhost::model::{
@@ -113,6 +113,17 @@ async fn main() -> Result<(), Error> {
     let entry = json!({ "command": server[0], "args": server[1..] });
     host.register_client(&component("demo", entry))?;
     println!("registered: {}", host.sources().join(" "));
+
+    // A text that is written like a file: each entry is registered, or told with its line.
+    let text = "tools:\n  - { name: sums, module: builtin.calculator, function: calculate }\n  \
+                - { name: worse, module: builtin.calculater, function: calculate }\n";
+    let registered = host.register_file(FileRole::Tools, "more.yaml".as_ref(), text)?;
+    println!("of the text: {}", registered.sources.join(" "));
+    for diagnostic in &registered.diagnostics {
+        let place = diagnostic.location.as_ref().map(|at| format!("{}:{}", at.line, at.column));
+        println!("more.yaml:{}: {}", place.unwrap_or_default(), diagnostic.message);
+    }
+    host.unregister_provider("sums").await?;
 
     // Names are taken once, and types have to be known.
     for (key, name) in [("greeter", "notes"), ("greter", "other")] {

@@ -6,6 +6,7 @@
 mod caller;
 #[cfg(test)]
 mod embedded;
+pub mod host_identity;
 pub mod logins;
 #[cfg(test)]
 mod mutations;
@@ -50,7 +51,7 @@ use crate::util::private_file;
 use crate::util::segments::SegmentRetention;
 
 pub use registration::host_builder;
-pub use start_scope::{StartScope, untrusted_entries};
+pub use start_scope::{StartScope, keep, untrusted_entries};
 
 /// What the command line says about the whole run.
 #[derive(Debug, Clone, Default)]
@@ -255,7 +256,8 @@ pub fn build(
         .ask_all(options.ask_all)
         .cwd(environment.cwd())
         .events(events);
-    let host = registration::with_factories(builder, &deps, setup, &masker).build();
+    let credentials = configuration.credential_sections.clone();
+    let host = registration::with_factories(builder, &deps, setup, &masker, credentials).build();
     Ok(Assembly { host, configuration, masker })
 }
 

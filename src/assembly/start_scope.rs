@@ -4,8 +4,10 @@
 //! when the request needs one of its entries. The rules of names are those of `catalogue::naming`.
 //! Never does: ask, or load anything.
 
+use std::time::Duration;
+
 use crate::catalogue::naming;
-use crate::config::spec::{Configuration, FileRole, UntrustedEntry};
+use crate::config::spec::{Configuration, FileRole, ServerSpec, UntrustedEntry};
 
 /// What a command may have to start.
 #[derive(Debug, Clone, Copy)]
@@ -32,6 +34,17 @@ pub fn untrusted_entries<'a>(
         }
     };
     configuration.untrusted.iter().filter(is_needed).collect()
+}
+
+/// How long a background host is to stay for the servers that a call names; `None` when none of their
+/// entries asks for one.
+pub fn keep(configuration: &Configuration, scope: StartScope<'_>) -> Option<Duration> {
+    let StartScope::Named(names, servers) = scope else { return None };
+    let is_named = |server: &&ServerSpec| {
+        let is_owner = names.iter().any(|name| is_entry_or_tool(&server.name, name));
+        is_owner || servers.contains(&server.name)
+    };
+    configuration.servers.iter().filter(is_named).filter_map(|server| server.keep).max()
 }
 
 /// Whether finding and calling the tool `name` needs `entry`: it is the entry's own, or a bare name

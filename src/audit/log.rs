@@ -97,6 +97,9 @@ impl AuditLog {
         line.text("result", outcome.word());
         line.text_or_null("message", outcome.message.as_deref().map(truncate).as_deref());
         line.value("duration_us", &outcome.micros()).value("attempts", &outcome.attempts);
+        if let Some(waited) = outcome.waited_micros() {
+            line.value("waited_us", &waited);
+        }
         line.value("bytes", &outcome.result_bytes);
         if !outcome.questions.is_empty() {
             let questions = outcome.questions.iter().map(|question| QuestionRow {
@@ -171,6 +174,7 @@ mod tests {
                 session: "s".into(),
                 cwd: "/work".into(),
                 user_id: Some("bob".into()),
+                client: Some("ci".into()),
                 environment: vec!["TICKET".into()],
                 metadata: vec!["tenant".into()],
             },
@@ -206,6 +210,7 @@ mod tests {
         log.append_intent(now, &call).unwrap();
         let nested = CallRecord { parent: Some(CallId("id-0".into())), ..call };
         let outcome = RecordedOutcome {
+            waited: Duration::ZERO,
             failure: Some(ErrorKind::Timeout),
             message: Some("too late".into()),
             duration: Duration::from_millis(3),
@@ -215,7 +220,7 @@ mod tests {
         };
         log.append_outcome(now, &nested, &outcome).unwrap();
         insta::assert_snapshot!(lines(&log).join("\n"), @r#"
-        {"event":"intent","unix":1700000000.5,"time":"2023-11-14T22:13:20.500000Z","call":"id-1","pid":7,"user":"ada","session":"s","caller":{"cwd":"/work","user_id":"bob","environment":["TICKET"],"metadata":["tenant"]},"tool":"notes-read","server":null,"source":"internal","decision":"allowed","arguments":{"key":"a\nb"}}
+        {"event":"intent","unix":1700000000.5,"time":"2023-11-14T22:13:20.500000Z","call":"id-1","pid":7,"user":"ada","session":"s","caller":{"cwd":"/work","user_id":"bob","client":"ci","environment":["TICKET"],"metadata":["tenant"]},"tool":"notes-read","server":null,"source":"internal","decision":"allowed","arguments":{"key":"a\nb"}}
         {"event":"outcome","unix":1700000000.5,"time":"2023-11-14T22:13:20.500000Z","call":"id-1","parent":"id-0","pid":7,"user":"ada","tool":"notes-read","server":null,"result":"timeout","message":"too late","duration_us":3000,"attempts":2,"bytes":0,"questions":[{"kind":"form","verdict":"declined"}]}
         "#);
     }

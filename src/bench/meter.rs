@@ -218,6 +218,12 @@ impl Meter {
             + now.map_or(Duration::ZERO, |(from, to)| to.saturating_duration_since(from))
     }
 
+    /// How long it is being called by `now`: its earlier turns, and the one that runs.
+    pub fn elapsed(&self, now: Instant) -> Duration {
+        let turn = self.began.map_or(Duration::ZERO, |at| now.saturating_duration_since(at));
+        self.earlier_turns + turn
+    }
+
     /// The run was paused for so long.
     pub fn exclude_pause(&mut self, pause: Duration) {
         self.began = self.began.and_then(|began| began.checked_add(pause));

@@ -26,7 +26,8 @@ pub const PERCENTILES: [(&str, f64); 4] =
 pub struct BenchSnapshot {
     /// The phase of the run.
     pub phase: RunPhase,
-    /// Since the first call that counts.
+    /// The time in which the calls that count were made: of targets that take turns, the turns of
+    /// all together.
     pub elapsed: Duration,
     /// How much of it is done, as far as it is known, from 0 to 1.
     pub progress: Option<f64>,
@@ -107,21 +108,21 @@ impl BenchSnapshot {
     /// Looks at a run.
     pub fn capture(watch: &RunMonitor, plan: &BenchPlan, now: Instant) -> Self {
         let stage = watch.lock();
-        let (phase, round, since) = (stage.phase, stage.round, stage.began);
+        let (phase, round, began) = (stage.phase, stage.round, stage.began);
         let meters = stage.targets.clone();
         drop(stage);
         let mut targets = Vec::new();
-        // In turns the stage knows the beginning of this turn; the run began with the first one.
-        let mut began = None;
+        let mut times = Vec::new();
         for (name, meter) in meters {
             let meter = meter.lock().unwrap_or_else(PoisonError::into_inner);
-            began = meter.began.into_iter().chain(began).min();
-            let elapsed =
-                meter.began.map_or(Duration::ZERO, |at| now.saturating_duration_since(at));
+            let elapsed = meter.elapsed(now);
+            times.push(elapsed);
             targets.push(TargetSnapshot::of(name, &meter, elapsed));
         }
-        let began = began.or(since);
-        let elapsed = began.map_or(Duration::ZERO, |at| now.saturating_duration_since(at));
+        let elapsed = match plan.sharing {
+            Sharing::Interleaved { .. } => times.iter().sum(),
+            Sharing::Mixed => times.iter().max().copied().unwrap_or_default(),
+        };
         let made = targets.iter().map(|target| target.requests + target.dropped).sum();
         let share = began.and_then(|_| progress(&total_limits(plan, targets.len()), elapsed, made));
         Self { phase, elapsed, progress: share, round, targets }
@@ -221,7 +222,12 @@ impl TargetSnapshot {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Arc, Mutex};
+
     use super::*;
+    use crate::bench::meter::PendingCall;
+    use crate::provider::load::{CompletedRequest, LoadOutcome};
+    use crate::util::clock::{Clock as _, SystemClock};
 
     fn plan() -> BenchPlan {
         let until = RunLimits { requests: Some(1_600), duration: Some(Duration::from_secs(10)) };
@@ -233,6 +239,64 @@ mod tests {
         let turns = BenchPlan { sharing: Sharing::Interleaved { rounds: 5 }, ..plan() };
         assert_eq!(total_limits(&turns, 2).requests, Some(3_200));
         assert_eq!(total_limits(&plan(), 2).requests, Some(1_600));
+    }
+
+    /// A monitor of these targets, each called for turns of one second in which `calls` were
+    /// answered.
+    fn ran(calls: &[(u64, u32)], began: Instant) -> (RunMonitor, Instant) {
+        let watch = RunMonitor::default();
+        let mut now = began;
+        let meters: Vec<_> = calls.iter().map(|_| Arc::new(Mutex::new(Meter::default()))).collect();
+        let most = calls.iter().map(|(_, turns)| *turns).max().unwrap_or(0);
+        for turn in 0..most {
+            for ((calls, turns), meter) in calls.iter().zip(&meters) {
+                if turn >= *turns {
+                    continue;
+                }
+                let mut meter = meter.lock().unwrap();
+                watch.lock().began = Some(now);
+                meter.begin_turn();
+                for call in 1..=*calls {
+                    let sent_at = now;
+                    let ended_at = now
+                        + Duration::from_secs(1) * u32::try_from(call).unwrap()
+                            / u32::try_from(*calls).unwrap();
+                    meter.call_sent(sent_at, true);
+                    let end = CompletedRequest {
+                        ticket: call,
+                        sent_at,
+                        ended_at,
+                        outcome: LoadOutcome::Ok,
+                        bytes_out: 0,
+                        bytes_in: 0,
+                    };
+                    let pending = PendingCall { first: false, is_counted: true, planned: None };
+                    meter.call_ended(&end, pending);
+                }
+                meter.end_turn();
+                now += Duration::from_secs(1);
+            }
+        }
+        for (at, meter) in meters.into_iter().enumerate() {
+            watch.lock().targets.push((format!("tool-{at}"), meter));
+        }
+        (watch, now)
+    }
+
+    #[test]
+    fn the_rate_of_targets_that_take_turns_is_over_the_time_of_all_turns() {
+        let turns = BenchPlan { sharing: Sharing::Interleaved { rounds: 5 }, ..plan() };
+        let (watch, now) = ran(&[(10, 5), (30, 5)], SystemClock.now());
+        let seen = BenchSnapshot::capture(&watch, &turns, now);
+        assert_eq!((seen.answered(), seen.elapsed), (200, Duration::from_secs(10)));
+        assert!((seen.rate() - 20.0).abs() < 1e-9, "{}", seen.rate());
+        assert!((seen.targets[1].sent - 30.0).abs() < 1e-9, "{}", seen.targets[1].sent);
+        // A call that runs counts with its turn, and the slices of the timeline with their length.
+        watch.lock().targets[0].1.lock().unwrap().call_sent(now, true);
+        let later = BenchSnapshot::capture(&watch, &turns, now + Duration::from_secs(2));
+        assert_eq!(later.elapsed, Duration::from_secs(12));
+        let slowest = later.targets[1].rates.iter().copied().fold(0.0, f64::max);
+        assert!(slowest < 200.0, "{:?}", later.targets[1].rates);
     }
 
     #[test]

@@ -14,10 +14,13 @@ pub mod scan;
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::model::{Diagnostic, Error, ToolDefinition};
+use crate::util::static_text::{self, StaticText};
 
 /// One list of everything, as it was at one moment.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Catalogue {
     /// Incremented with every change of the list.
     pub version: u64,
@@ -32,16 +35,17 @@ pub struct Catalogue {
 }
 
 /// Internal tools that could not be listed.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LocalFailure {
     /// The provider kind of the tools, such as `python`.
-    pub kind: &'static str,
+    #[serde(deserialize_with = "static_text::deserialize")]
+    pub kind: StaticText,
     /// Why the provider could not list them.
     pub error: Error,
 }
 
 /// What came of asking one server for its tools.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ServerListing {
     /// The server's name in `mcp.yaml`.
     pub name: String,

@@ -95,6 +95,27 @@ pub fn may_show_entry(profile: &ProfileSpec, name: &str) -> bool {
     as_tool || may_show_component(profile, name)
 }
 
+/// Whether a profile may show tools whose names only the code of an entry tells. With a component they
+/// are named after it. Without one a name has no component either, so that of the patterns with one
+/// only that of the entry itself counts: excluding it excludes all that it offers.
+pub fn may_show_offered(profile: &ProfileSpec, entry: &ToolDefinition, component: bool) -> bool {
+    let name = entry.name.full();
+    let category = entry.category.as_deref();
+    let in_category = profile.categories.is_empty()
+        || category.is_none()
+        || one_of(&profile.categories, category);
+    let matches = |pattern: &String| pattern::matches(pattern, &name);
+    let by_name = if component {
+        may_show_entry(profile, &name)
+    } else {
+        let may_include = |pattern: &String| !pattern.contains('-') || matches(pattern);
+        profile.servers.is_empty()
+            && (profile.include.is_empty() || profile.include.iter().any(may_include))
+            && !profile.exclude.iter().any(matches)
+    };
+    in_category && by_name
+}
+
 /// Whether a profile may show a tool of an untrusted entry.
 pub fn may_show_untrusted(profile: &ProfileSpec, entry: &UntrustedEntry) -> bool {
     match entry.role {

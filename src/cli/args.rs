@@ -5,8 +5,9 @@ use std::ffi::OsString;
 use clap::{Parser, Subcommand};
 
 use super::commands::{
-    audit, auth, bench, call, complete, completions, config, dispatch, export, history, inspect,
-    list, pin, prompts, record, replay, resources, serve, servers, stats, trace, trust, verify,
+    audit, auth, bench, call, complete, completions, config, dispatch, down, export, history,
+    inspect, list, pin, prompts, ps, record, replay, resources, serve, servers, stats, trace,
+    trust, up, verify,
 };
 use super::options::GlobalOptions;
 use super::output::{SpanStyle, StyledLine, StyledPage};
@@ -83,6 +84,12 @@ pub enum CliCommand {
     Dispatch(dispatch::DispatchArgs),
     /// Serve the catalogue as an MCP server.
     Serve(serve::ServeArgs),
+    /// Keep servers warm: run a host in the background.
+    Up(up::UpArgs),
+    /// List the background hosts.
+    Ps(ps::PsArgs),
+    /// End the background host of this directory.
+    Down(down::DownArgs),
     /// Show the calls that were made and refused.
     Audit(audit::AuditArgs),
     /// Show past calls, run them again, compare results.
@@ -187,6 +194,9 @@ mod tests {
           export       Print the tools as definitions for a model
           dispatch     Run the calls that a model asks for, and print the messages to send back
           serve        Serve the catalogue as an MCP server
+          up           Keep servers warm: run a host in the background
+          ps           List the background hosts
+          down         End the background host of this directory
           audit        Show the calls that were made and refused
           history      Show past calls, run them again, compare results
           stats        Show how often tools are used, how fast they are and how they fail
@@ -220,6 +230,7 @@ mod tests {
               --log-file <FILE>        Append the log to this file instead of writing it to standard error
               --log-format <FORMAT>    Write the log as text or json
               --color <WHEN>           When to use colour [possible values: auto, always, never]
+              --fresh                  Use no background host: start servers of its own
               --ascii                  Draw with ASCII characters only
               --reduced-motion         Let nothing on the screen of the console turn or blink
               --mouse                  Listen to the mouse in the console
@@ -304,6 +315,7 @@ mod tests {
               --log-file <FILE>        Append the log to this file instead of writing it to standard error
               --log-format <FORMAT>    Write the log as text or json
               --color <WHEN>           When to use colour [possible values: auto, always, never]
+              --fresh                  Use no background host: start servers of its own
               --ascii                  Draw with ASCII characters only
               --reduced-motion         Let nothing on the screen of the console turn or blink
               --mouse                  Listen to the mouse in the console

@@ -1,19 +1,21 @@
 //! What every command is given: options, output, environment, and a way to build the host.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
 use super::answers::{AnswerRules, AnsweringInbox};
+use super::host_sockets::{self, runtime_directory::RuntimeDirectory};
 use super::named_files;
 use super::options::GlobalOptions;
-use super::output::{CommandError, Format, Output, plural};
+use super::output::{CommandError, Format, Output, StyledLine, plural};
 use super::progress::ProgressDisplay;
 use super::prompt::{self, TerminalApprover, TerminalInbox, TrustAnswer};
 use super::trace::TraceOutputs;
 use super::views::configuration::{count_diagnostics, out_of_service};
+use crate::assembly::host_identity::host_identity;
 use crate::assembly::{self, Assembly, AssemblyOptions, FrontEnd, LoadedConfiguration};
 use crate::catalogue::query;
 use crate::config::LoadRequest;
@@ -22,7 +24,9 @@ use crate::config::consent::store::TrustStore;
 use crate::config::environment::Environment;
 use crate::config::spec::{Configuration, UntrustedEntry};
 use crate::host::ToolHost;
+use crate::host::link::HostLink as _;
 use crate::model::{Error, EventSink, QuestionHandler};
+use crate::serve::background::client::HostClient;
 use crate::util::clock::{Clock as _, SystemClock};
 use crate::util::regular_file;
 
@@ -134,6 +138,109 @@ impl CommandContext {
     /// # Errors
     /// What is wrong with the configuration as a whole, and with `--strict` any problem in it.
     pub async fn assemble(&self, starts: StartScope<'_>) -> Result<Assembly, Error> {
+        let loaded = self.read_for(starts).await?;
+        let assembly = self.build_from(loaded, self.front_end()?)?;
+        self.report_diagnostics(&assembly.configuration)?;
+        Ok(assembly)
+    }
+
+    /// As [`CommandContext::assemble`]; calls and lists are then passed on to the background host
+    /// with the same configuration, when one runs. `command` is how the host's records name this run.
+    ///
+    /// # Errors
+    /// As [`CommandContext::assemble`].
+    pub async fn assemble_attached(
+        &self,
+        starts: StartScope<'_>,
+        command: &str,
+    ) -> Result<Assembly, Error> {
+        let loaded = self.read_for(starts).await?;
+        let socket = self.host_socket(&loaded, starts).await;
+        let front_end = self.front_end()?;
+        let assembly = self.build_from(loaded, front_end.clone())?;
+        self.report_diagnostics(&assembly.configuration)?;
+        if let Some(socket) = socket {
+            let front_end = host_sockets::attached_front_end(&front_end, &assembly.masker);
+            if let Some(client) = HostClient::connect(&socket, command, front_end).await {
+                if self.output.verbosity() > 0 {
+                    let words = format!("using the background host (pid {})", client.pid());
+                    self.output.note(&StyledLine::plain(words));
+                }
+                assembly.host.attach(Arc::new(client));
+            }
+        }
+        Ok(assembly)
+    }
+
+    /// Where the background host of a configuration listens. One is started when an entry that is
+    /// needed asks for it. A run that looks at the wires of servers, or asks for their log lines, needs
+    /// servers of its own.
+    async fn host_socket(
+        &self,
+        loaded: &LoadedConfiguration,
+        starts: StartScope<'_>,
+    ) -> Option<PathBuf> {
+        let global = &self.global;
+        let needs_own_servers =
+            global.trace.is_some() || global.trace_save.is_some() || global.log_level.is_some();
+        if global.fresh || needs_own_servers {
+            return None;
+        }
+        let environment = self.environment.as_ref();
+        let directory = RuntimeDirectory::of(environment)?;
+        let keep = assembly::keep(&loaded.configuration, starts);
+        let key = match keep {
+            Some(_) => directory.make_key().ok()?,
+            None => directory.key()?,
+        };
+        let identity = self.identity(loaded, &key);
+        let socket = directory.socket(&identity);
+        if let Some(keep) = keep
+            && !host_sockets::is_listening(&socket).await
+            && let Err(error) =
+                host_sockets::start::start(global, environment, &directory, &identity, keep).await
+        {
+            self.output.warn(&format!("{error}; the call starts its server itself"));
+        }
+        socket.exists().then_some(socket)
+    }
+
+    fn identity(&self, loaded: &LoadedConfiguration, key: &[u8]) -> String {
+        host_identity(loaded, &self.options(), self.environment.as_ref(), key)
+    }
+
+    /// Reads the configuration and builds the host of a background process, which asks nobody. With
+    /// it the identity under which it is found.
+    ///
+    /// # Errors
+    /// What is wrong with the configuration as a whole, and with `--strict` any problem in it.
+    pub fn assemble_host(
+        &self,
+        front_end: FrontEnd,
+        key: &[u8],
+    ) -> Result<(Assembly, String), Error> {
+        let loaded = self.read()?;
+        self.require_readable(&loaded.configuration)?;
+        let identity = self.identity(&loaded, key);
+        let assembly = self.build_from(loaded, front_end)?;
+        self.report_diagnostics(&assembly.configuration)?;
+        Ok((assembly, identity))
+    }
+
+    /// The identity of the background host of this configuration.
+    ///
+    /// # Errors
+    /// As [`CommandContext::assemble_host`].
+    pub fn require_host_identity(&self, key: &[u8]) -> Result<String, Error> {
+        let loaded = self.read()?;
+        self.require_readable(&loaded.configuration)?;
+        self.require_flawless(&loaded.configuration)?;
+        Ok(self.identity(&loaded, key))
+    }
+
+    /// Reads the configuration; a person is asked about the project when `starts` needs an entry of
+    /// it that is not trusted yet.
+    async fn read_for(&self, starts: StartScope<'_>) -> Result<LoadedConfiguration, Error> {
         let mut loaded = self.read()?;
         self.require_readable(&loaded.configuration)?;
         if self.ask_trust_if_needed(&loaded.configuration, starts).await? {
@@ -142,9 +249,7 @@ impl CommandContext {
                 self.output.warn("the project changed while the question stood; it is not trusted");
             }
         }
-        let assembly = self.build_from(loaded, self.front_end()?)?;
-        self.report_diagnostics(&assembly.configuration)?;
-        Ok(assembly)
+        Ok(loaded)
     }
 
     /// Asks about the project when a person can be asked and did not refuse it before; whether it is

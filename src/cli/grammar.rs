@@ -12,8 +12,9 @@ use clap::{Args as _, FromArgMatches as _, Parser as _};
 
 use super::args::Cli;
 use super::commands::{
-    audit, auth, bench, call, complete, completions, config, dispatch, export, history, inspect,
-    list, pin, prompts, record, replay, resources, serve, servers, stats, trace, trust, verify,
+    audit, auth, bench, call, complete, completions, config, dispatch, down, export, history,
+    inspect, list, pin, prompts, ps, record, replay, resources, serve, servers, stats, trace,
+    trust, up, verify,
 };
 use super::options::GlobalOptions;
 use crate::util::spelling::nearest;
@@ -66,6 +67,9 @@ fn command_grammar(name: &str) -> Option<clap::Command> {
         "export" => export::ExportArgs::augment_args(named("export")),
         "dispatch" => dispatch::DispatchArgs::augment_args(named("dispatch")),
         "serve" => serve::ServeArgs::augment_args(named("serve")),
+        "up" => up::UpArgs::augment_args(named("up")),
+        "ps" => ps::PsArgs::augment_args(named("ps")),
+        "down" => down::DownArgs::augment_args(named("down")),
         "servers" => servers::ServersArgs::augment_args(named("servers")),
         "resources" => resources::ResourcesArgs::augment_args(named("resources")),
         "prompts" => prompts::PromptsArgs::augment_args(named("prompts")),

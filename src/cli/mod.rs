@@ -6,6 +6,7 @@
 
 pub mod answers;
 pub mod args;
+pub mod background_host;
 pub mod call_context;
 pub mod commands;
 pub mod complete;
@@ -13,6 +14,7 @@ pub mod context;
 pub mod entry_checks;
 pub mod formats;
 pub mod grammar;
+pub mod host_sockets;
 pub mod json;
 pub mod log;
 pub mod login;

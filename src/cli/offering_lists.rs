@@ -40,7 +40,8 @@ pub struct OfferingList<J> {
 /// # Errors
 /// As [`CommandContext::assemble`]; and a server that is not there.
 pub async fn assemble(context: &CommandContext, servers: &[String]) -> Result<Assembly, Error> {
-    let assembly = context.assemble(StartScope::Servers(servers)).await?;
+    let assembly =
+        context.assemble_attached(StartScope::Servers(servers), "toolhost resources").await?;
     let known = assembly.host.servers();
     let known: BTreeSet<&str> = known.iter().map(|server| server.name.as_str()).collect();
     entry_checks::require_servers(&assembly.configuration, servers, &known)?;

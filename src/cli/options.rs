@@ -2,6 +2,7 @@
 //!
 //! Never does: know a command.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -70,6 +71,9 @@ pub struct GlobalOptions {
         global = true
     )]
     pub color: ColourChoice,
+    /// Use no background host: start servers of its own
+    #[arg(long, global = true)]
+    pub fresh: bool,
     /// Draw with ASCII characters only
     #[arg(long, global = true)]
     pub ascii: bool,
@@ -155,6 +159,26 @@ impl LogThreshold {
 }
 
 impl GlobalOptions {
+    /// The options that decide what a host is, as arguments of another run of the program.
+    pub fn host_arguments(&self) -> Vec<OsString> {
+        let mut arguments: Vec<OsString> = Vec::new();
+        let mut add = |option: &str, value: OsString| arguments.extend([option.into(), value]);
+        self.tools.iter().for_each(|file| add("--tools", file.into()));
+        self.tools_module.iter().for_each(|module| add("--tools-module", module.into()));
+        self.mcp.iter().for_each(|file| add("--mcp", file.into()));
+        self.profile.iter().for_each(|profile| add("--profile", profile.into()));
+        for (is_set, option) in [
+            (self.strict, "--strict"),
+            (self.trust, "--trust"),
+            (self.insecure, "--insecure"),
+            (self.require_record, "--require-record"),
+            (self.ask_all, "--ask-all"),
+        ] {
+            arguments.extend(is_set.then(|| option.into()));
+        }
+        arguments
+    }
+
     /// What was said about output.
     pub fn output_options(&self) -> OutputOptions {
         OutputOptions {

@@ -10,7 +10,7 @@ use super::entry_checks;
 use crate::assembly::Assembly;
 use crate::catalogue::Catalogue;
 use crate::catalogue::pins::{PinReport, Pins};
-use crate::host::request::ListScope;
+use crate::host::request::{ListScope, LookupScope};
 use crate::model::{Error, Origin};
 
 /// What was asked for.
@@ -62,7 +62,7 @@ impl PinSelection {
             } else if pins.internal().any(|pinned| pinned == name) {
                 selection.tools.insert(name.clone());
             } else {
-                let tool = assembly.host.find(name, servers).await?;
+                let tool = assembly.host.find(name, &LookupScope::of_servers(servers)).await?;
                 selection.tools.insert(tool.name.full());
                 if let Origin::Server(server) = &tool.origin {
                     selection.listed_servers.insert(server.clone());

@@ -381,7 +381,13 @@ mod tests {
         view.show(&HostEvent::CallStarted { call_id: call_id(), tool: "slow".to_owned(), parent });
         view.show(&progress(1.0));
         let (tool, duration) = ("slow".to_owned(), Duration::ZERO);
-        view.show(&HostEvent::CallFinished { call_id: call_id(), tool, success: true, duration });
+        view.show(&HostEvent::CallFinished {
+            call_id: call_id(),
+            tool,
+            success: true,
+            is_cancelled: false,
+            duration,
+        });
         view.show(&progress(1.0));
         assert_eq!(
             err.text(),

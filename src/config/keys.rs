@@ -273,6 +273,11 @@ pub const SERVER: &[KeySpec] = &[
         DURATION,
         "Bound on starting and agreeing on a version.",
     ),
+    key(
+        "keep",
+        DURATION,
+        "Start a background host with the first call, and keep the server until no call came for this time.",
+    ),
     key_with_aliases(
         "exclude",
         &["disabledTools", "blockedTools", "excludedTools", "excludeTools"],

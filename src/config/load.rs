@@ -15,7 +15,7 @@ use super::resolve::settings::{self, SettingsLayers};
 use super::resolve::{ConfigurationBuilder, EntryDiagnostics, FileContext, servers, tools};
 use super::source_file::SourceFile;
 use super::sources::ConfigSources;
-use super::spec::{Configuration, FileRole, KindDescriptor, Layer, LoadedFile};
+use super::spec::{Configuration, CredentialSection, FileRole, KindDescriptor, Layer, LoadedFile};
 use crate::model::Diagnostic;
 
 /// Finds, reads and understands all configuration files. Never fails as a whole: what is wrong is
@@ -23,6 +23,16 @@ use crate::model::Diagnostic;
 /// and entries of an untrusted project in [`Configuration::untrusted`].
 pub fn load(
     request: &LoadRequest,
+    kinds: &[KindDescriptor],
+    environment: &dyn Environment,
+) -> Configuration {
+    load_beside(request, &[], kinds, environment)
+}
+
+/// The same for files whose entries may name credentials that were read before.
+pub fn load_beside(
+    request: &LoadRequest,
+    credentials: &[CredentialSection],
     kinds: &[KindDescriptor],
     environment: &dyn Environment,
 ) -> Configuration {
@@ -48,6 +58,10 @@ pub fn load(
     loader.builder.configuration.searched = sources.searched;
     loader.scopes(&sources.files);
     loader.credentials(&sources.files);
+    for section in credentials {
+        // What is wrong with it was told when its file was read.
+        let _told_before = loader.credential_section(section);
+    }
     for file in sources.files {
         loader.file(&file);
     }
@@ -98,12 +112,24 @@ impl<'a> Loader<'a> {
             if entries::is_bare(&file.parsed.root) {
                 continue;
             }
-            let (access, base_dir) = (self.access(file), file.base_dir(&self.environment.cwd()));
             self.builder.literals.credentials(node, &mut self.builder.configuration.diagnostics);
-            let layer = file.candidate.layer;
-            let told = self.builder.credentials.read(node, layer, &access, &base_dir);
+            let section = CredentialSection {
+                node: node.clone(),
+                layer: file.candidate.layer,
+                grant: self.consent.grant(file),
+                base_dir: file.base_dir(&self.environment.cwd()),
+            };
+            let told = self.credential_section(&section);
             self.builder.configuration.diagnostics.extend(told);
+            self.builder.configuration.credential_sections.push(section);
         }
+    }
+
+    fn credential_section(&mut self, section: &CredentialSection) -> Vec<Diagnostic> {
+        let expanded = self.builder.configuration.expanded.clone();
+        let access = EnvironmentAccess::new(self.environment, section.grant.clone(), expanded);
+        let CredentialSection { node, layer, base_dir, .. } = section;
+        self.builder.credentials.read(node, *layer, &access, base_dir)
     }
 
     /// The environment, as the entries of a file may use it.

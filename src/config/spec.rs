@@ -60,6 +60,21 @@ pub struct Configuration {
     pub searched: Vec<PathBuf>,
     /// Every value that a reference was replaced by, also those expanded while a tool is used.
     pub expanded: ExpandedValues,
+    /// The handles that the files define, for entries that a program registers later.
+    pub credential_sections: Vec<CredentialSection>,
+}
+
+/// The `credentials` of one file, unexpanded.
+#[derive(Debug, Clone)]
+pub struct CredentialSection {
+    /// The mapping from handles to credentials.
+    pub(in crate::config) node: ConfigNode,
+    /// The layer of the file.
+    pub(in crate::config) layer: Layer,
+    /// The proof that references in it may be replaced by values, if there is one.
+    pub(in crate::config) grant: Option<Grant>,
+    /// What `${file:…}` is relative to.
+    pub(in crate::config) base_dir: PathBuf,
 }
 
 /// One file that was read.
@@ -118,6 +133,8 @@ pub struct ServerSpec {
     pub max_total: Option<Duration>,
     /// Bound on starting and agreeing on a version.
     pub start_timeout: Option<Duration>,
+    /// How long a background host keeps it without a call; `None` starts none by itself.
+    pub keep: Option<Duration>,
     /// Tools, prompts and resources to leave out; patterns with `*`.
     pub exclude: Vec<String>,
     /// Only these tools, when given; patterns with `*`.

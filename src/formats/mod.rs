@@ -5,6 +5,7 @@
 //! does: call a tool, or contact a provider.
 
 mod anthropic;
+mod cost;
 mod gemini;
 mod names;
 mod openai_chat;
@@ -12,14 +13,17 @@ mod openai_responses;
 mod schema_subset;
 #[cfg(test)]
 mod tests;
+mod token_estimate;
 
 use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
 use crate::model::{JsonObject, ToolDefinition};
+pub use cost::{DefinitionCost, ToolCost, tool_costs};
 use names::NameRule;
 use schema_subset::SchemaSubset;
+pub use token_estimate::estimate_tokens;
 
 /// A dialect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

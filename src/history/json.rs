@@ -1,7 +1,5 @@
 //! The documented JSON of recorded calls.
 
-use std::time::Duration;
-
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -43,8 +41,11 @@ pub struct HistoryCallJson<'a> {
     success: bool,
     /// Why it failed.
     error: Option<&'a StoredError>,
-    /// From the first attempt to the answer.
+    /// From the first attempt to the answer, without waiting for a person.
     duration_ms: f64,
+    /// How long a person was waited for, to approve the call or to answer its server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waited_ms: Option<f64>,
     /// Attempts made.
     attempts: u32,
     /// Its arguments without secrets; null when they were too large to keep.
@@ -73,7 +74,8 @@ impl<'a> From<&'a HistoryEntry> for HistoryCallJson<'a> {
             decision: entry.decision.as_deref(),
             success: entry.error.is_none(),
             error: entry.error.as_ref(),
-            duration_ms: millis(Duration::from_micros(entry.duration_us)),
+            duration_ms: millis(entry.duration()),
+            waited_ms: entry.waited().map(millis),
             attempts: entry.attempts,
             arguments: entry.arguments.as_ref(),
             bytes: result.map(|result| result.bytes),

@@ -63,7 +63,7 @@ impl HistoryLog {
         result: Option<&ToolResult>,
     ) -> Result<(), AppendError> {
         let mut line = JsonLineWriter::new();
-        let began = now.saturating_sub(outcome.duration);
+        let began = now.saturating_sub(outcome.duration + outcome.waited);
         // The identity stands first, so that a line can be told by its beginning.
         line.text("id", &call.id.0).value("unix", &began.as_secs_f64());
         line.text("tool", truncate(&call.tool))
@@ -75,6 +75,9 @@ impl HistoryLog {
         line.text("fingerprint", fingerprint);
         line.text("decision", truncate(call.decision.as_deref().unwrap_or_default()));
         line.value("duration_us", &outcome.micros()).value("attempts", &outcome.attempts);
+        if let Some(waited) = outcome.waited_micros() {
+            line.value("waited_us", &waited);
+        }
         // `null` when they were too large to keep.
         line.value_bounded("arguments", &call.arguments, ARGUMENTS_LIMIT, |_| ());
         if let Some(kind) = outcome.failure {

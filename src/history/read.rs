@@ -41,9 +41,12 @@ pub struct HistoryEntry {
     pub fingerprint: Option<String>,
     /// What was decided and why.
     pub decision: Option<String>,
-    /// From first attempt to answer, in microseconds.
+    /// From first attempt to answer without waiting for a person, in microseconds.
     #[serde(default)]
     pub duration_us: u64,
+    /// How long a person was waited for, in microseconds.
+    #[serde(default)]
+    pub waited_us: u64,
     /// Attempts made.
     #[serde(default)]
     pub attempts: u32,
@@ -115,6 +118,11 @@ impl HistoryEntry {
     /// From the first attempt to the answer.
     pub fn duration(&self) -> Duration {
         Duration::from_micros(self.duration_us)
+    }
+
+    /// How long a person was waited for; `None` when no person was.
+    pub fn waited(&self) -> Option<Duration> {
+        (self.waited_us > 0).then(|| Duration::from_micros(self.waited_us))
     }
 }
 

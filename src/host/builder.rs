@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use super::ToolHost;
 use super::approval::Approver;
 use super::directory::{DirectoryParts, ToolDirectory};
 use super::pipeline::CallPipeline;
+use super::profiles::Profiles;
 use super::questions::QuestionQueue;
 use super::recorder::Recorder;
 use super::session_manager::SessionManager;
@@ -15,7 +16,7 @@ use crate::audit::Masker;
 use crate::catalogue::pins::Pins;
 use crate::config::spec::{DisabledEntry, PolicyRule, ProfileSpec};
 use crate::model::{EventSink, JsonObject, TraceContext};
-use crate::provider::{ComponentFactory, ToolProvider};
+use crate::provider::{ComponentFactory, FileFactory, ToolProvider};
 use crate::util::clock::Clock;
 use crate::util::ids::Ids;
 
@@ -24,6 +25,7 @@ use crate::util::ids::Ids;
 #[derive(Default)]
 pub struct ToolHostBuilder {
     directory: DirectoryParts,
+    profiles: Profiles,
     pipeline: CallPipeline,
     sessions: SessionManager,
     session: Option<String>,
@@ -111,7 +113,7 @@ impl ToolHostBuilder {
     /// What requests see and may call that name no profile; everything by default.
     #[must_use]
     pub fn profile(mut self, profile: Option<ProfileSpec>) -> Self {
-        self.directory.profiles.default = profile.map(Arc::new);
+        self.profiles.default = profile.map(Arc::new);
         self
     }
 
@@ -119,7 +121,7 @@ impl ToolHostBuilder {
     #[must_use]
     pub fn profiles(mut self, named: impl IntoIterator<Item = (String, ProfileSpec)>) -> Self {
         let named = named.into_iter().map(|(name, profile)| (name, Arc::new(profile)));
-        self.directory.profiles.named.extend(named);
+        self.profiles.named.extend(named);
         self
     }
 
@@ -202,15 +204,26 @@ impl ToolHostBuilder {
         self
     }
 
+    /// What makes the providers of texts that are written like files and registered while the host
+    /// runs; without it none can be.
+    #[must_use]
+    pub fn file_factory(mut self, factory: Arc<dyn FileFactory>) -> Self {
+        self.directory.file_factory = Some(factory);
+        self
+    }
+
     /// Puts the host together. Starts and contacts nothing.
     pub fn build(self) -> Arc<ToolHost> {
-        let Self { directory, pipeline, mut sessions, session } = self;
+        let Self { directory, profiles, pipeline, mut sessions, session } = self;
         sessions.base.session_id = session.unwrap_or_else(|| pipeline.ids.next());
         let directory = ToolDirectory::new(directory, Arc::clone(&sessions.live));
         Arc::new_cyclic(|weak_self| ToolHost {
-            directory,
-            pipeline,
-            sessions,
+            directory: Arc::new(directory),
+            profiles,
+            pipeline: Arc::new(pipeline),
+            sessions: Arc::new(sessions),
+            client: None,
+            link: OnceLock::new(),
             weak_self: Weak::clone(weak_self),
         })
     }

@@ -4,7 +4,7 @@
 //! record that cannot be kept means. Never does: write files.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::questions::CallQuestions;
 use super::recorder::RecordError;
@@ -22,6 +22,8 @@ pub(super) struct ActiveCallRecord<'a> {
     pub(super) call: CallRecord,
     pub(super) started: Instant,
     pub(super) attempts: u32,
+    /// How long a person took to approve it, before it started.
+    pub(super) approval_wait: Duration,
     /// What the tool asked a person on the way.
     pub(super) call_questions: CallQuestions,
     /// What is wrong with the records of this call.
@@ -74,6 +76,7 @@ pub(super) fn caller_record(
         session: info.session_id,
         cwd: text(&info.cwd.to_string_lossy()),
         user_id: info.user_id.as_deref().map(text),
+        client: host.client.clone().or_else(|| request.client_name.as_deref().map(text)),
         environment: info.environment.keys().take(MAX_NAMES).map(|name| text(name)).collect(),
         metadata: info.metadata.keys().take(MAX_NAMES).map(|name| text(name)).collect(),
     }
@@ -128,10 +131,22 @@ impl<'a> ActiveCallRecord<'a> {
             call,
             started,
             attempts: 0,
+            approval_wait: Duration::ZERO,
             call_questions: CallQuestions::default(),
             warnings,
             is_open: true,
         })
+    }
+
+    /// From the start until now, without the time in which a person was waited for.
+    pub(super) fn duration(&self) -> Duration {
+        let elapsed = self.host.pipeline.clock.now().saturating_duration_since(self.started);
+        elapsed.saturating_sub(self.call_questions.waited)
+    }
+
+    /// How long a person was waited for: for the approval before, and for answers on the way.
+    pub(super) fn person_wait(&self) -> Duration {
+        self.approval_wait + self.call_questions.waited
     }
 
     /// Writes the outcome and tells the viewers.
@@ -167,7 +182,8 @@ impl<'a> ActiveCallRecord<'a> {
         let outcome = RecordedOutcome {
             failure: error.map(Error::kind),
             message: error.map(|error| self.host.pipeline.masker.text(error.message())),
-            duration: self.host.pipeline.clock.now().saturating_duration_since(self.started),
+            duration: self.duration(),
+            waited: self.person_wait(),
             attempts: self.attempts,
             result_bytes: bytes,
             questions: std::mem::take(&mut self.call_questions.questions),
@@ -189,6 +205,7 @@ impl<'a> ActiveCallRecord<'a> {
             call_id: self.call.id.clone(),
             tool: self.call.tool.clone(),
             success: error.is_none(),
+            is_cancelled: error.is_some_and(Error::is_cancelled),
             duration: outcome.duration,
         });
         written

@@ -77,11 +77,16 @@ fn metadata_size(metadata: &JsonObject) -> usize {
 /// The context as the tool may see it: known secrets are none of a server's business, even if a caller passes
 /// them.
 pub(super) fn without_secrets(
-    mut context: ToolContext,
+    context: ToolContext,
     tool: &ToolDefinition,
     masker: &Masker,
 ) -> ToolContext {
-    if tool.source != ToolSource::Mcp || masker.is_empty() {
+    if tool.source == ToolSource::Mcp { masked_for_server(context, masker) } else { context }
+}
+
+/// The context of a request to a server, without known secrets.
+pub(super) fn masked_for_server(mut context: ToolContext, masker: &Masker) -> ToolContext {
+    if masker.is_empty() {
         return context;
     }
     let mask = |text: &str| masker.text(text);

@@ -1,7 +1,7 @@
 //! The directory of tools: which exist, and which provider owns each.
 //!
 //! Owns: the registered providers in catalogue order, the tools that a program registers, entries
-//! that are out of service, the profiles, the pins, and the state of servers that stand in for each
+//! that are out of service, the pins, and the state of servers that stand in for each
 //! other. Never does: call a tool, or mask what it finds; the host does both.
 
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use super::balancer::Balancer;
 use super::circuit::Circuits;
 use super::listings::{ListedTool, RegisteredProvider};
 use super::pinning::CurrentPins;
-use super::profiles::{ProfileView, Profiles};
+use super::profiles::ProfileView;
 use super::provider_table::{ProviderLease, ProviderTable};
 use super::registry::ToolRegistry;
 use super::request::ListScope;
@@ -25,7 +25,7 @@ use crate::catalogue::pins::Pins;
 use crate::catalogue::{Catalogue, ServerListing, naming};
 use crate::config::spec::DisabledEntry;
 use crate::model::{Error, ErrorKind, ToolDefinition};
-use crate::provider::{ComponentFactory, ToolProvider};
+use crate::provider::{ComponentFactory, FileFactory, ToolProvider};
 
 /// All providers of a host and what is known of them.
 pub(super) struct ToolDirectory {
@@ -34,7 +34,6 @@ pub(super) struct ToolDirectory {
     /// Held while names are compared and taken, so that of two who want one name one gets it.
     roster: Mutex<Roster>,
     pub(super) registry: Arc<ToolRegistry>,
-    pub(super) profiles: Profiles,
     pub(super) pins: Arc<CurrentPins>,
     /// Entries out of service, so that asking for one says why.
     pub(super) disabled: Vec<DisabledEntry>,
@@ -52,10 +51,10 @@ pub(super) struct ToolDirectory {
 pub(super) struct DirectoryParts {
     pub(super) providers: Vec<Arc<dyn ToolProvider>>,
     pub(super) pins: Pins,
-    pub(super) profiles: Profiles,
     pub(super) disabled: Vec<DisabledEntry>,
     pub(super) factories: BTreeMap<String, Arc<dyn ComponentFactory>>,
     pub(super) client_factory: Option<Arc<dyn ComponentFactory>>,
+    pub(super) file_factory: Option<Arc<dyn FileFactory>>,
 }
 
 impl ToolDirectory {
@@ -69,10 +68,13 @@ impl ToolDirectory {
         let providers = parts.providers.into_iter().map(registered).chain([own]).collect();
         Self {
             table: RwLock::new(Arc::new(ProviderTable(providers))),
-            roster: Mutex::new(Roster::new(parts.factories, parts.client_factory)),
+            roster: Mutex::new(Roster::new(
+                parts.factories,
+                parts.client_factory,
+                parts.file_factory,
+            )),
             registry,
             pins,
-            profiles: parts.profiles,
             disabled: parts.disabled,
             balance: Balancer::default(),
             circuits: Circuits::default(),

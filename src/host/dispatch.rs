@@ -39,7 +39,7 @@ impl ToolHost {
     /// As [`ToolHost::call`], as far as nothing is sent.
     pub async fn dry_run(&self, request: &CallRequest) -> Result<DryRun, Error> {
         let work = async {
-            let view = self.directory.profiles.view(request.profile.as_deref())?;
+            let view = self.view(request.profile.as_deref())?;
             let search = Self::search(request, &view, false, &[]);
             let prepared = self.prepare(request, &Nesting::default(), &search, None).await?;
             let PreparedCall { route, call } = prepared;
@@ -66,6 +66,9 @@ impl ToolHost {
     /// When nothing was dispatched: unknown name, bad arguments, refusal, unreachable server.
     /// After dispatch the error is inside the outcome.
     pub async fn call(&self, request: CallRequest) -> Result<CallOutcome, Error> {
+        if let Some(ended) = self.call_over_link(&request).await {
+            return ended;
+        }
         self.call_within(request, &Nesting::default()).await
     }
 
@@ -86,10 +89,10 @@ impl ToolHost {
         let parent = nesting.parent.as_ref();
         let unsent = UnsentCall::new(self, request, &call_id, parent);
         let before = async {
-            let view = self.directory.profiles.view(request.profile.as_deref())?;
+            let view = self.view(request.profile.as_deref())?;
             let search = Self::search(request, &view, true, skipped);
             let prepared = self.prepare(request, nesting, &search, Some(&unsent)).await?;
-            match self.decide(&prepared, request, nesting).await {
+            match self.decide(&prepared, request, nesting, &unsent).await {
                 Ok(decision) => Ok((prepared, decision)),
                 Err(error) => {
                     unsent.set_arguments(prepared.call.arguments);
@@ -114,6 +117,7 @@ impl ToolHost {
                 return Err(error);
             }
         };
+        let approval_wait = unsent.approval_wait();
         unsent.close();
         let tool = Arc::clone(&route.tool);
         let asked = (request, &call.arguments);
@@ -121,6 +125,7 @@ impl ToolHost {
             new_call_record(self, &tool.definition, &call_id, parent, asked, &decision);
         recorded.protocol.clone_from(&route.protocol);
         let mut record = ActiveCallRecord::open(self, recorded)?;
+        record.approval_wait = approval_wait;
         // Refusals ended the call before; what is left are warnings.
         record.warnings.extend(self.check_pin(&tool.definition).unwrap_or_default());
         record.warnings.extend(route.warnings.iter().cloned());
@@ -137,7 +142,7 @@ impl ToolHost {
             "call started"
         );
         let total = CallLimits::of(&tool.definition, request.timeout).total;
-        self.pipeline.questions.begin_call(&call_id, total);
+        self.pipeline.questions.begin_call(&call_id, parent, total);
         let mut result = self.run(request, nesting, &route, &call, &mut record).await;
         record.call_questions = self.pipeline.questions.end_call(&call_id);
         if let Ok(result) = &mut result {
@@ -146,12 +151,13 @@ impl ToolHost {
         let mut result = self.pipeline.masker.result(result);
         let metadata = CallMetadata {
             call_id,
-            duration: self.pipeline.clock.now().saturating_duration_since(record.started),
-            question_wait: record.call_questions.waited,
+            duration: record.duration(),
+            person_wait: record.person_wait(),
             connect: route.connect,
             attempts: record.attempts,
             protocol: route.protocol.clone(),
             routing: route.routing.clone().map(|routing| self.pipeline.masked_routing(routing)),
+            host_pid: None,
         };
         let bytes = result.as_ref().map_or(0, content::size);
         record.close(&mut result, bytes);
@@ -226,6 +232,7 @@ impl ToolHost {
         ready: &PreparedCall,
         request: &CallRequest,
         nesting: &Nesting,
+        unsent: &UnsentCall<'_>,
     ) -> Result<String, Error> {
         let tool = &ready.route.tool.definition;
         let name = &tool.name;
@@ -253,7 +260,8 @@ impl ToolHost {
             identity: approval::identity(tool, &ready.call.arguments),
             call: request.id.clone(),
         };
-        let answer = self.pipeline.approve(&approval).await;
+        let (answer, waited) = self.pipeline.approve(&approval, nesting.parent.as_ref()).await;
+        unsent.set_approval_wait(waited);
         tracing::info!(tool = name.full(), ?answer, "approval asked");
         match answer {
             Approval::Granted => Ok(format!("approved by a person: {reason}")),

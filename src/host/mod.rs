@@ -17,6 +17,7 @@ pub mod example;
 pub mod form;
 pub mod handler;
 pub mod limits;
+pub mod link;
 pub mod listings;
 pub mod load;
 pub mod nested;
@@ -64,9 +65,10 @@ mod fake;
 #[cfg(test)]
 mod tests;
 
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use futures_util::future::join_all;
+use tokio_util::sync::CancellationToken;
 
 use crate::catalogue::Catalogue;
 use crate::model::{
@@ -75,25 +77,32 @@ use crate::model::{
 use crate::provider::LoginSupport;
 use builder::ToolHostBuilder;
 use directory::ToolDirectory;
+use link::{HostLink, HostQuery};
 use pipeline::CallPipeline;
 use policy::Decision;
-use profiles::ProfileView;
+use profiles::{ProfileView, Profiles};
 use provider_table::ProviderLease;
-use request::{ListRequest, ListScope};
+use request::{ListRequest, ListScope, LookupScope};
 use router::Search;
 use session_manager::SessionManager;
 
-pub use profiles::{hidden_by_profile, unknown_profile};
-pub use registration::{RegistrationError, Removal};
+pub use profiles::{ClientScope, hidden_by_profile, unknown_profile};
+pub use registration::{FileRegistration, RegistrationError, Removal};
 
 /// The single gateway to all tools: the public face of its three parts.
 pub struct ToolHost {
     /// Which tools there are and who owns them.
-    directory: ToolDirectory,
+    directory: Arc<ToolDirectory>,
+    /// What requests may see of them.
+    profiles: Profiles,
     /// What every call passes through.
-    pipeline: CallPipeline,
+    pipeline: Arc<CallPipeline>,
     /// Whose calls they are, and who watches.
-    sessions: SessionManager,
+    sessions: Arc<SessionManager>,
+    /// The client all of whose calls these are, when it is one of several.
+    client: Option<String>,
+    /// The host in another process that answers in place of this one, when there is one.
+    link: OnceLock<Arc<dyn HostLink>>,
     /// This host, for the calls that tools make.
     weak_self: Weak<Self>,
 }
@@ -102,6 +111,20 @@ impl ToolHost {
     /// Starts putting a host together.
     pub fn builder() -> ToolHostBuilder {
         ToolHostBuilder::default()
+    }
+
+    /// The same host as one client may use it: tools, prompts and resources outside of its scope do
+    /// not exist for it, and the records of its calls name it.
+    pub fn for_client(&self, scope: ClientScope) -> Arc<Self> {
+        Arc::new_cyclic(|weak_self| Self {
+            directory: Arc::clone(&self.directory),
+            profiles: self.profiles.within(scope.views),
+            pipeline: Arc::clone(&self.pipeline),
+            sessions: Arc::clone(&self.sessions),
+            client: Some(scope.client),
+            link: OnceLock::new(),
+            weak_self: Weak::clone(weak_self),
+        })
     }
 
     /// The session that calls belong to unless they name another.
@@ -113,7 +136,11 @@ impl ToolHost {
     /// itself: its declared tools stay, marked unavailable. The profile of requests that name none
     /// is applied.
     pub async fn catalogue(&self, scope: &ListScope) -> Catalogue {
-        self.catalogue_in(scope, &self.directory.profiles.default_view()).await
+        let query = || HostQuery::Catalogue(scope.clone());
+        if let Some(catalogue) = self.ask_link(query, &CancellationToken::new()).await {
+            return catalogue;
+        }
+        self.catalogue_in(scope, &self.profiles.default_view()).await
     }
 
     /// The list as one agent sees it: what the profile of the request shows. No server of which it
@@ -122,8 +149,13 @@ impl ToolHost {
     /// # Errors
     /// A usage error for a profile that the host does not know.
     pub async fn list(&self, request: &ListRequest) -> Result<Catalogue, Error> {
-        let view = self.directory.profiles.view(request.profile.as_deref())?;
+        let view = self.view(request.profile.as_deref())?;
         Ok(self.catalogue_in(&request.scope, &view).await)
+    }
+
+    /// What a request sees that names this profile, or none.
+    fn view(&self, profile: Option<&str>) -> Result<ProfileView, Error> {
+        self.profiles.view(profile)
     }
 
     async fn catalogue_in(&self, scope: &ListScope, view: &ProfileView) -> Catalogue {
@@ -163,9 +195,15 @@ impl ToolHost {
     /// service, as unavailable.
     ///
     /// # Errors
-    /// Unknown and ambiguous names (with suggestions), and what finding out ran into.
-    pub async fn find(&self, name: &str, servers: &[String]) -> Result<ToolDefinition, Error> {
-        let view = self.directory.profiles.default_view();
+    /// Unknown and ambiguous names (with suggestions), what the profile hides, and what finding out
+    /// ran into.
+    pub async fn find(&self, name: &str, scope: &LookupScope) -> Result<ToolDefinition, Error> {
+        let query = || HostQuery::Find { name: name.to_owned(), scope: scope.clone() };
+        if let Some(found) = self.ask_link(query, &CancellationToken::new()).await {
+            return found;
+        }
+        let view = self.view(scope.profile.as_deref())?;
+        let servers = scope.servers.as_slice();
         let search = Search { servers, ..Search::of(name, &view, limits::LISTING_TIMEOUT) };
         let route = match self.directory.route(&search).await {
             Ok(route) => route,
@@ -210,7 +248,7 @@ impl ToolHost {
 
     /// The servers of which something may be shown, as far as known without asking.
     pub fn servers(&self) -> Vec<ServerStatus> {
-        let view = self.directory.profiles.default_view();
+        let view = self.profiles.default_view();
         let providers = self.directory.providers();
         let shown = providers.iter().filter(|provider| view.may_show(provider));
         let servers = shown.filter_map(|provider| provider.inner.as_server());
@@ -257,7 +295,11 @@ impl ToolHost {
     /// Asks the named servers (when empty, all of which something may be shown) for a sign of life,
     /// all at once.
     pub async fn check_servers(&self, names: &[String]) -> Vec<ServerStatus> {
-        let view = self.directory.profiles.default_view();
+        let query = || HostQuery::CheckServers(names.to_vec());
+        if let Some(checked) = self.ask_link(query, &CancellationToken::new()).await {
+            return checked;
+        }
+        let view = self.profiles.default_view();
         let providers = self.directory.providers();
         let wanted = providers.iter().filter(|provider| match &provider.server {
             Some(name) if !names.is_empty() => names.contains(name),

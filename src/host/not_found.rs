@@ -39,7 +39,8 @@ impl ToolDirectory {
         let declares = |(provider, _): &&(Arc<RegisteredProvider>, Error)| {
             provider.declared().tools.iter().any(|tool| {
                 let known = &tool.definition.name;
-                known.full() == name || known.tool() == name
+                (known.full() == name || known.tool() == name)
+                    && (!search.view.is_scoped() || search.view.shows(&tool.definition))
             })
         };
         if let Some((_, error)) = answers.failures.iter().find(declares) {

@@ -14,9 +14,11 @@ use crate::config::spec::{DisabledEntry, FileRole};
 use crate::model::{Error, ServerStatus, ToolDefinition};
 
 impl ToolHost {
-    /// The servers whose entries cannot be used, with the reason as their state.
+    /// The servers whose entries cannot be used and of which something may be shown, with the reason
+    /// as their state.
     pub fn servers_out_of_service(&self) -> Vec<ServerStatus> {
-        let entries = self.directory.disabled.iter();
+        let view = self.profiles.default_view();
+        let entries = self.directory.disabled.iter().filter(|entry| view.may_show_disabled(entry));
         let providers = self.directory.providers();
         let broken = entries.filter(|e| e.role == FileRole::Servers && e.refusal.is_none());
         // A server of that name may be registered since.

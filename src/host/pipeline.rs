@@ -4,6 +4,7 @@
 //! time. Never does: find a tool, or run one.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -72,10 +73,17 @@ impl CallPipeline {
     }
 
     /// Asks a person about a call. Calls that are made of others may ask several at once, so each
-    /// waits until the prompt before it is answered.
-    pub(super) async fn approve(&self, request: &ApprovalRequest<'_>) -> Approval {
+    /// waits until the prompt before it is answered. Says how long the person was waited for, which
+    /// is no time of the call `parent` that this one is part of.
+    pub(super) async fn approve(
+        &self,
+        request: &ApprovalRequest<'_>,
+        parent: Option<&CallId>,
+    ) -> (Approval, Duration) {
+        let wait = self.questions.wait_for_person(parent);
         let _prompt_lock = self.questions.lock_prompt().await;
-        self.approver.ask(request).await
+        let answer = self.approver.ask(request).await;
+        (answer, wait.elapsed())
     }
 
     /// The arguments with secrets replaced, as they are recorded and shown.

@@ -1,23 +1,37 @@
 //! Through which profile a request sees the catalogue.
 //!
-//! Owns: the profiles a request may name, the one of requests that name none, and the refusal of
-//! what a profile hides. The rules of a profile are in `catalogue::query`. Never does: list.
+//! Owns: the profiles a request may name, the one of requests that name none, what a client may see
+//! beside them, and the refusal of what a profile hides. The rules of a profile are in `catalogue::query`. Never does: list.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::listings::RegisteredProvider;
 use crate::catalogue::query;
-use crate::config::spec::ProfileSpec;
+use crate::config::spec::{DisabledEntry, FileRole, ProfileSpec};
 use crate::model::{Error, Origin, ToolDefinition, ToolName, ToolSource};
 use crate::util::spelling;
 
+/// What one client of a host may see and call.
+#[derive(Debug, Clone, Default)]
+pub struct ClientScope {
+    /// The client's name, as the records keep it.
+    pub client: String,
+    /// The client sees what any of these shows, each of which shows what all of its profiles show.
+    pub views: Vec<Vec<Arc<ProfileSpec>>>,
+}
+
+/// Views of which a client sees what any shows.
+type ScopeViews = Arc<[Vec<Arc<ProfileSpec>>]>;
+
 /// The profiles of a host.
-#[derive(Default)]
+#[derive(Default, Clone)]
 pub(super) struct Profiles {
     pub(super) named: BTreeMap<String, Arc<ProfileSpec>>,
     /// What requests see that name no profile; everything when there is none.
     pub(super) default: Option<Arc<ProfileSpec>>,
+    /// What a request sees whatever profile it names; everything when there is none.
+    scope: Option<ScopeViews>,
 }
 
 /// What one request may see and call: everything, or what its profile shows.
@@ -25,6 +39,7 @@ pub(super) struct Profiles {
 pub(super) struct ProfileView {
     name: Option<String>,
     profile: Option<Arc<ProfileSpec>>,
+    scope: Option<ScopeViews>,
 }
 
 impl Profiles {
@@ -37,24 +52,41 @@ impl Profiles {
         let Some(profile) = self.named.get(name) else {
             return Err(unknown_profile(name, self.named.keys().map(String::as_str)));
         };
-        Ok(ProfileView { name: Some(name.to_owned()), profile: Some(Arc::clone(profile)) })
+        let (name, profile) = (Some(name.to_owned()), Some(Arc::clone(profile)));
+        Ok(ProfileView { name, profile, scope: self.scope.clone() })
     }
 
     /// What requests see that name no profile.
     pub(super) fn default_view(&self) -> ProfileView {
-        ProfileView { name: None, profile: self.default.clone() }
+        ProfileView { name: None, profile: self.default.clone(), scope: self.scope.clone() }
+    }
+
+    /// The same profiles for a client that sees nothing beside `views`.
+    pub(super) fn within(&self, views: Vec<Vec<Arc<ProfileSpec>>>) -> Self {
+        Self { scope: Some(views.into()), ..self.clone() }
     }
 }
 
 impl ProfileView {
     /// Whether nothing is hidden.
     pub(super) fn shows_everything(&self) -> bool {
-        self.profile.is_none()
+        self.profile.is_none() && self.scope.is_none()
+    }
+
+    /// Whether what is outside of a client's scope has to look as if it did not exist.
+    pub(super) fn is_scoped(&self) -> bool {
+        self.scope.is_some()
+    }
+
+    fn allows(&self, is_shown: impl Fn(&ProfileSpec) -> bool) -> bool {
+        let in_scope =
+            |views: &ScopeViews| views.iter().any(|view| view.iter().all(|p| is_shown(p)));
+        self.profile.as_deref().is_none_or(&is_shown) && self.scope.as_ref().is_none_or(in_scope)
     }
 
     /// Whether a tool is shown and may be called.
     pub(super) fn shows(&self, tool: &ToolDefinition) -> bool {
-        self.profile.as_ref().is_none_or(|profile| query::is_in_profile(profile, tool))
+        self.allows(|profile| query::is_in_profile(profile, tool))
     }
 
     /// Whether something that a server offers beside tools is shown.
@@ -65,10 +97,33 @@ impl ProfileView {
 
     /// Whether anything of a provider may be shown. One that is hidden is not contacted.
     pub(super) fn may_show(&self, provider: &RegisteredProvider) -> bool {
-        let (Some(profile), Some(server)) = (&self.profile, &provider.server) else { return true };
+        if self.shows_everything() || !provider.is_remote() {
+            return true;
+        }
         let declared = provider.declared();
-        let declared = declared.tools.iter().map(|tool| &*tool.definition);
-        query::may_show_server(profile, server, declared)
+        self.allows(|profile| {
+            let mut declared = declared.tools.iter().map(|tool| &*tool.definition);
+            match &provider.server {
+                Some(server) => query::may_show_server(profile, server, declared),
+                None if provider.inner.declares_all() => {
+                    declared.any(|tool| query::is_in_profile(profile, tool))
+                }
+                None => {
+                    let has_component = provider.inner.component().is_some();
+                    declared.any(|entry| query::may_show_offered(profile, entry, has_component))
+                }
+            }
+        })
+    }
+
+    /// Whether anything of an entry out of service may be shown.
+    pub(super) fn may_show_disabled(&self, entry: &DisabledEntry) -> bool {
+        self.allows(|profile| match entry.role {
+            FileRole::Tools => query::may_show_entry(profile, &entry.name),
+            FileRole::Servers => {
+                query::may_show_server(profile, &entry.name, entry.unavailable_tools().into_iter())
+            }
+        })
     }
 
     /// The refusal of a tool or server that is hidden.

@@ -99,17 +99,22 @@ impl RecorderSet {
         written.map_err(|error| store_error("audit log", error))
     }
 
-    /// A call that was refused or given up before it was sent says nothing about how the tool
-    /// performs, so it is not counted. One whose server does not start does.
+    /// Every attempt is counted, also one that was refused before it was sent: only calls that went
+    /// well have a duration. Not counted is what a person gave up before it was sent, and the refusal
+    /// of a name of which nobody knows whether it is a tool.
     fn write_spool(
         &self,
         now: Duration,
         call: &CallRecord,
         outcome: &RecordedOutcome,
     ) -> Result<(), RecordError> {
-        let was_stopped =
-            matches!(outcome.failure, Some(ErrorKind::Denied | ErrorKind::Interrupted(_)));
-        let is_counted = outcome.attempts > 0 || !was_stopped;
+        let is_known = call.definition.is_some() || call.server.is_some();
+        let is_counted = outcome.attempts > 0
+            || match outcome.failure {
+                Some(ErrorKind::Interrupted(_)) => false,
+                Some(ErrorKind::Denied) => is_known,
+                _ => true,
+            };
         let spool = self.stores.spool.as_ref().filter(|_| is_counted);
         let Some(spool) = spool else { return Ok(()) };
         let written = spool.append(&SpoolRow::new(now, call, outcome));
@@ -286,6 +291,7 @@ mod tests {
 
     fn outcome(failure: Option<(ErrorKind, &str)>, attempts: u32) -> RecordedOutcome {
         RecordedOutcome {
+            waited: Duration::ZERO,
             failure: failure.map(|(kind, _)| kind),
             message: failure.map(|(_, message)| message.to_owned()),
             duration: Duration::from_micros(1_250),
@@ -330,6 +336,7 @@ mod tests {
         insta::assert_snapshot!(text(SPOOL), @r#"
         {"t":1700000000123,"id":"id-1","tool":"notes-read","server":"notes","k":"ok","us":1250,"n":2,"b":42}
         {"t":1700000000123,"id":"id-1","tool":"notes-read","server":"notes","k":"timeout","us":1250,"n":2,"b":42}
+        {"t":1700000000123,"id":"id-1","tool":"notes-read","server":"notes","k":"denied","us":0,"n":1,"b":0}
         "#);
         let value = fingerprint::fingerprint(call(None).definition.as_ref().unwrap());
         let history = text(HISTORY).replace(&value, "FINGERPRINT");
@@ -340,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn one_call_is_two_audit_lines_and_one_statistics_line() {
+    fn a_call_is_two_audit_lines_and_one_statistics_line_and_a_refusal_one_of_each() {
         let root = tempfile::tempdir().unwrap();
         let set = recorder(root.path(), RecordLocation::own(root.path(), AUDIT));
         set.record_intent(&call(Some("allowed"))).unwrap();
@@ -349,11 +356,11 @@ mod tests {
         set.record_outcome(&call(None), &outcome(denied, 0), None).unwrap();
         let lines =
             |name: &str| std::fs::read_to_string(root.path().join(name)).unwrap().lines().count();
-        assert_eq!((lines(AUDIT), lines(SPOOL), lines(HISTORY)), (3, 1, 1));
+        assert_eq!((lines(AUDIT), lines(SPOOL), lines(HISTORY)), (3, 2, 1));
     }
 
     #[test]
-    fn a_server_that_does_not_start_is_counted_and_a_refusal_is_not() {
+    fn a_server_that_does_not_start_is_counted_and_what_may_be_no_tool_is_not() {
         let root = tempfile::tempdir().unwrap();
         let set = recorder(root.path(), RecordLocation::own(root.path(), AUDIT));
         let unknown = CallRecord { definition: None, source: None, server: None, ..call(None) };
@@ -361,8 +368,10 @@ mod tests {
         set.record_outcome(&unknown, &outcome(dead, 0), None).unwrap();
         let cancelled = ErrorKind::Interrupted(crate::model::Signal::Interrupt);
         set.record_outcome(&unknown, &outcome(Some((cancelled, "cancelled")), 0), None).unwrap();
+        set.record_outcome(&unknown, &outcome(Some((ErrorKind::Denied, "hidden")), 0), None)
+            .unwrap();
         let text = |file: &str| std::fs::read_to_string(root.path().join(file)).unwrap();
-        assert_eq!((text(AUDIT).lines().count(), text(SPOOL).lines().count()), (2, 1));
+        assert_eq!((text(AUDIT).lines().count(), text(SPOOL).lines().count()), (3, 1));
         assert!(text(SPOOL).contains(r#""k":"unreachable""#) && text(SPOOL).contains(r#""n":1"#));
         assert!(!root.path().join(HISTORY).exists());
     }

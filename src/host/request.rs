@@ -1,9 +1,11 @@
 //! Requests to the host, and its replies.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use super::policy::Decision;
@@ -14,7 +16,7 @@ use crate::model::{
 use crate::provider::Preview;
 
 /// How far a listing reaches.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ListScope {
     /// Contact nothing: local tools and declared ones.
     Declared,
@@ -51,8 +53,61 @@ impl ListScope {
     }
 }
 
+/// Where a request looks for a tool, prompt or resource, and through which profile.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LookupScope {
+    /// Only these servers are considered (empty: all of which the profile shows something).
+    pub servers: Vec<String>,
+    /// The profile through which the agent that asks sees the catalogue; `None` takes the host's.
+    pub profile: Option<String>,
+}
+
+impl LookupScope {
+    /// Only these servers (empty: all), through the host's profile.
+    pub fn of_servers(servers: &[String]) -> Self {
+        Self { servers: servers.to_vec(), profile: None }
+    }
+
+    /// Everything that a profile shows.
+    pub fn in_profile(profile: impl Into<String>) -> Self {
+        Self { servers: Vec::new(), profile: Some(profile.into()) }
+    }
+}
+
+/// A request for a prompt, a resource or a completion, as a front end or a program makes it.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct ItemRequest {
+    /// What it is to be called in events and the trace, for a caller that wants to recognise it while
+    /// it runs (from [`ToolHost::new_call_id`](super::ToolHost::new_call_id)); `None`: the host names it.
+    pub id: Option<CallId>,
+    /// Which servers may answer it, and the profile of the agent that asks.
+    pub scope: LookupScope,
+    /// Free metadata, bounded as that of a call. Servers read it from `_meta`.
+    pub metadata: JsonObject,
+    /// On whose behalf it is made, in place of the user of the session or the host.
+    pub user_id: Option<String>,
+    /// Where it stands in a trace, in place of the trace of the host.
+    pub trace: Option<TraceContext>,
+    /// The session, when the caller has one.
+    pub session: Option<String>,
+    /// The client on whose behalf it is made: what it can be asked, and what it wants to hear.
+    #[serde(skip)]
+    pub client: ClientAbilities,
+    /// Fires when the request should stop.
+    #[serde(skip)]
+    pub cancel: CancellationToken,
+}
+
+impl ItemRequest {
+    /// A request to these servers (empty: to any) that ends when `cancel` fires.
+    pub fn to_servers(servers: &[String], cancel: &CancellationToken) -> Self {
+        let scope = LookupScope::of_servers(servers);
+        Self { scope, cancel: cancel.clone(), ..Self::default() }
+    }
+}
+
 /// The arguments of a call as a person or program gave them.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum CallArguments {
     /// A whole object: used as it is.
     Object(JsonObject),
@@ -61,7 +116,7 @@ pub enum CallArguments {
 }
 
 /// One word of a command line.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum ArgumentWord {
     /// `key=value`: text until the schema says otherwise.
     Text {
@@ -80,11 +135,12 @@ pub enum ArgumentWord {
 }
 
 /// A call as a front end or a program asks for it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct CallRequest {
     /// What the call is to be called in records and events, for a caller that wants to recognise it while
     /// it runs (from [`ToolHost::new_call_id`](super::ToolHost::new_call_id), for one call only);
     /// `None`: the host names it.
+    #[serde(skip)]
     pub id: Option<CallId>,
     /// The name as typed: full, with another separator, or bare.
     pub name: String,
@@ -116,9 +172,15 @@ pub struct CallRequest {
     pub trace: Option<TraceContext>,
     /// The session, when the caller has one.
     pub session: Option<String>,
+    /// The directory the caller works in, in place of that of the host.
+    pub cwd: Option<PathBuf>,
+    /// The name of the client that makes the call, for records; `None` for a front end in this process.
+    pub client_name: Option<String>,
     /// The client on whose behalf the call is made: what it can be asked, and what it wants to hear.
+    #[serde(skip)]
     pub client: ClientAbilities,
     /// Fires when the call should stop.
+    #[serde(skip)]
     pub cancel: CancellationToken,
 }
 
@@ -141,6 +203,8 @@ impl CallRequest {
             user_id: None,
             trace: None,
             session: None,
+            cwd: None,
+            client_name: None,
             client: ClientAbilities::default(),
             cancel: CancellationToken::new(),
         }
@@ -161,7 +225,7 @@ pub struct DryRun {
 }
 
 /// A call that was dispatched.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct CallOutcome {
     /// The tool that the name was resolved to.
     pub definition: Arc<ToolDefinition>,

@@ -6,6 +6,7 @@
 use serde_json::Value;
 
 use super::ToolHost;
+use super::request::LookupScope;
 use super::validate::{ValuePath, ValuePathSegment};
 use crate::audit::mask::MASK;
 use crate::catalogue::fingerprint;
@@ -90,7 +91,7 @@ impl ToolHost {
     /// # Errors
     /// When the tool is not found any more, or who has it does not answer.
     pub async fn has_changed_since(&self, entry: &HistoryEntry) -> Result<Option<bool>, Error> {
-        let tool = self.find(&entry.tool, &[]).await?;
+        let tool = self.find(&entry.tool, &LookupScope::default()).await?;
         let now = fingerprint::fingerprint(&tool);
         Ok(entry.fingerprint.as_ref().map(|then| *then != now))
     }

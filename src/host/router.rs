@@ -17,7 +17,7 @@ use super::provider_table::{ProviderLease, ProviderTable};
 use super::roster;
 use super::silent_servers::SilentServers;
 use crate::catalogue::naming::{self, NameResolution};
-use crate::model::{Error, Origin, Routing, SkippedServer, ToolName};
+use crate::model::{Error, ErrorKind, Origin, Routing, SkippedServer, ToolName};
 use crate::util::spelling::did_you_mean;
 
 /// How many candidates and failures are listed.
@@ -97,6 +97,17 @@ pub(super) type ToolCandidate<'a> = (&'a ProviderListing, &'a Arc<ListedTool>);
 impl ToolDirectory {
     /// Finds the one tool that is meant.
     pub(super) async fn route(&self, search: &Search<'_>) -> Result<Route, Error> {
+        let found = self.find_route(search).await;
+        found.map_err(|error| match error.kind() {
+            // Why a name does not fit may say what there is outside of the client's scope.
+            ErrorKind::Usage | ErrorKind::Denied | ErrorKind::Config if search.view.is_scoped() => {
+                Error::usage(format!("unknown tool '{}'", search.name))
+            }
+            _ => error,
+        })
+    }
+
+    async fn find_route(&self, search: &Search<'_>) -> Result<Route, Error> {
         let Search { name, servers, view, limit, .. } = *search;
         let in_scope = |tool: &ToolName| is_in_scope(servers, tool.component());
         let table = self.providers();
@@ -115,8 +126,16 @@ impl ToolDirectory {
         let owner = table
             .remote()
             .filter(|provider| is_in_scope(servers, provider.inner.component()))
-            .find(|provider| provider.server.is_none() && provider.declared().find(name).is_some());
+            .filter(|provider| provider.server.is_none())
+            .find(|provider| {
+                let declared = provider.declared();
+                let tool = declared.find(name);
+                tool.is_some_and(|tool| !view.is_scoped() || view.shows(&tool.definition))
+            });
         if let Some(owner) = owner {
+            if !view.may_show(owner) {
+                return Err(view.refusal(name));
+            }
             let answers = self.list_providers(&[owner], limit).await;
             return match find_exact(&answers.listings, name) {
                 Some(candidate) => build_route(search, (candidate, None), Vec::new()),

@@ -7,10 +7,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::limits::CallLimits;
-use super::request::CallRequest;
+use super::request::{CallRequest, ItemRequest};
 use super::sessions::{SessionInfo, Sessions};
 use super::variables;
-use crate::model::{CallId, EventSink, ToolContext, ToolDefinition, TraceContext};
+use crate::config::variables::call_may_set;
+use crate::model::{CallId, EventSink, JsonObject, ToolContext, ToolDefinition, TraceContext};
 
 /// The sessions of a host and its viewers.
 pub(super) struct SessionManager {
@@ -45,18 +46,52 @@ impl SessionManager {
     /// What surrounds a request: the base context, then what its session says, then what the request
     /// says, the later before the earlier. No tool has chosen among the variables yet.
     pub(super) fn caller_info(&self, request: &CallRequest) -> SessionInfo {
+        let session = self.session_of(request);
+        let mut info = self.info(session, request.user_id.as_ref(), &request.metadata);
+        info.environment.extend(request.environment.clone());
+        if let Some(cwd) = &request.cwd {
+            info.cwd.clone_from(cwd);
+        }
+        info
+    }
+
+    fn info(&self, session: &str, user: Option<&String>, metadata: &JsonObject) -> SessionInfo {
         let mut info = self.base.clone();
-        self.session_of(request).clone_into(&mut info.session_id);
+        session.clone_into(&mut info.session_id);
         if let Some(session) = self.live.info(&info.session_id) {
             info.environment.extend(session.environment.clone());
             info.metadata.extend(session.metadata.clone());
             info.cwd.clone_from(&session.cwd);
             info.user_id = session.user_id.clone().or(info.user_id);
         }
-        info.environment.extend(request.environment.clone());
-        info.metadata.extend(request.metadata.clone());
-        info.user_id = request.user_id.clone().or(info.user_id);
+        info.metadata.extend(metadata.clone());
+        info.user_id = user.cloned().or(info.user_id);
         info
+    }
+
+    /// What a server is told about a request for one of its offerings. Of the variables of the
+    /// session only those stay that the server's entry names.
+    pub(super) fn offering_context(
+        &self,
+        request: &ItemRequest,
+        call_id: CallId,
+        context_env: &[String],
+    ) -> ToolContext {
+        let session = request.session.as_deref().unwrap_or(&self.base.session_id);
+        let mut info = self.info(session, request.user_id.as_ref(), &request.metadata);
+        info.environment.retain(|name, _| call_may_set(name, context_env));
+        ToolContext {
+            session_id: info.session_id,
+            user_id: info.user_id,
+            trace: request.trace.clone().or_else(|| self.trace.clone()),
+            cwd: info.cwd,
+            environment: info.environment,
+            metadata: info.metadata,
+            cancel: request.cancel.clone(),
+            client: request.client,
+            events: self.events.clone(),
+            ..ToolContext::empty(call_id)
+        }
     }
 
     /// What a tool is told about the call it runs. Of variables only those stay that the tool

@@ -1,11 +1,11 @@
 //! A call that was asked for and is not dispatched yet.
 //!
 //! Owns: that it leaves a record when it never gets further: its server does not start, it is refused,
-//! or the person gives up while a question stands. What is wrong with the call itself (an unknown name,
-//! arguments that do not fit) leaves none: nothing was asked of any tool. Never does: decide anything.
+//! its arguments do not fit, or the person gives up while a question stands. A name that means no tool
+//! leaves none: nothing was asked of any tool. Never does: decide anything.
 
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -28,6 +28,7 @@ pub(super) struct UnsentCall<'a> {
     started: Instant,
     definition: OnceLock<Arc<ToolDefinition>>,
     arguments: OnceLock<JsonObject>,
+    approval_wait: OnceLock<Duration>,
     /// Whether it stands for the calls of a benchmark, which are no use of the tool.
     is_batch: bool,
     is_open: bool,
@@ -49,6 +50,7 @@ impl<'a> UnsentCall<'a> {
             started: host.pipeline.clock.now(),
             definition: OnceLock::new(),
             arguments: OnceLock::new(),
+            approval_wait: OnceLock::new(),
             is_batch: false,
             is_open: true,
         }
@@ -70,6 +72,16 @@ impl<'a> UnsentCall<'a> {
         let _known_before = self.arguments.set(arguments);
     }
 
+    /// How long a person took to approve or refuse it.
+    pub(super) fn set_approval_wait(&self, waited: Duration) {
+        let _known_before = self.approval_wait.set(waited);
+    }
+
+    /// How long a person took to answer; zero when no person was asked.
+    pub(super) fn approval_wait(&self) -> Duration {
+        self.approval_wait.get().copied().unwrap_or_default()
+    }
+
     /// Whether a tool was found.
     pub(super) fn has_tool(&self) -> bool {
         self.definition.get().is_some()
@@ -87,7 +99,7 @@ impl<'a> UnsentCall<'a> {
     }
 
     fn record(&self, error: &Error) {
-        if error.kind() == ErrorKind::Usage {
+        if error.kind() == ErrorKind::Usage && (self.is_batch || !self.has_tool()) {
             return;
         }
         tracing::info!(
@@ -97,10 +109,12 @@ impl<'a> UnsentCall<'a> {
             "call refused"
         );
         let (pipeline, now) = (&self.host.pipeline, self.host.pipeline.clock.now());
+        let waited = self.approval_wait();
         let outcome = RecordedOutcome {
             failure: Some(error.kind()),
             message: Some(pipeline.masker.text(error.message())),
-            duration: now.saturating_duration_since(self.started),
+            duration: now.saturating_duration_since(self.started).saturating_sub(waited),
+            waited,
             ..RecordedOutcome::default()
         };
         let (recorder, call) = (&pipeline.recorder, self.call(error));

@@ -10,10 +10,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::JsonObject;
 use super::call_id::CallId;
+use super::client_abilities::ClientAbilities;
 use super::error::Error;
 use super::event::EventSink;
 use super::name::ToolName;
-use super::request_scope::ClientAbilities;
 use super::result::ToolResult;
 use super::trace_context::TraceContext;
 

@@ -64,6 +64,10 @@ pub struct CallerRecord {
     /// On whose behalf the call was made; absent when unsaid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_id: Option<String>,
+    /// The client of a host that serves others: as its token names it, otherwise as it names itself.
+    /// Absent for a call of toolhost's own process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<String>,
     /// The names of the variables that the call carried.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub environment: Vec<String>,
@@ -79,8 +83,10 @@ pub struct RecordedOutcome {
     pub failure: Option<ErrorKind>,
     /// The failure in words, secrets masked; for many calls recorded as one, their counts.
     pub message: Option<String>,
-    /// From the intent to the answer, waiting for a person included.
+    /// From the first attempt to the answer, without the time in which a person was waited for.
     pub duration: Duration,
+    /// How long a person was waited for: for an approval, and for answers to questions.
+    pub waited: Duration,
     /// Attempts made; 0 when the call was refused or ended before its first attempt.
     pub attempts: u32,
     /// The size of the result as JSON, in bytes; 0 without a result.
@@ -93,6 +99,12 @@ impl RecordedOutcome {
     /// `ok`, or the word of the failure's kind.
     pub fn word(&self) -> &'static str {
         self.failure.map_or("ok", ErrorKind::as_str)
+    }
+
+    /// [`RecordedOutcome::waited`] in whole microseconds; `None` when no person was waited for.
+    pub fn waited_micros(&self) -> Option<u64> {
+        let micros = u64::try_from(self.waited.as_micros()).unwrap_or(u64::MAX);
+        (micros > 0).then_some(micros)
     }
 
     /// The duration in whole microseconds, as all records store it.

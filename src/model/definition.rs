@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -12,9 +13,10 @@ use super::error::Error;
 use super::name::ToolName;
 use super::permissions::CredentialUse;
 use crate::util::confine::Coverage;
+use crate::util::static_text::{self, StaticText};
 
 /// How fast a tool says it is; sets the default timeout.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Speed {
     /// About at once: 1 s.
     Instant,
@@ -57,7 +59,7 @@ impl Speed {
 }
 
 /// What surrounds a tool while it runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Safety {
     /// With the user's own rights (the default of internal tools).
     #[default]
@@ -85,7 +87,7 @@ impl Safety {
 }
 
 /// Which half of the catalogue a tool belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToolSource {
     /// Declared in a `tools.yaml` and run by toolhost.
     Internal,
@@ -104,7 +106,7 @@ impl ToolSource {
 }
 
 /// Whether a tool exists once, or once for each session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum ToolScope {
     /// One for all.
     #[default]
@@ -124,7 +126,7 @@ impl ToolScope {
 }
 
 /// What the catalogue knows about a tool right now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum ToolStatus {
     /// Seen on its live source, or local and ready.
     #[default]
@@ -159,7 +161,7 @@ impl ToolStatus {
 }
 
 /// What a tool is by its pin.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub enum PinState {
     /// It has no pin, or was not compared with it.
     #[default]
@@ -184,7 +186,7 @@ impl PinState {
 /// What a tool claims about its effects (MCP tool annotations). `None` means nothing was said.
 ///
 /// These are claims of the tool's author: they may raise caution, never lower it.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Annotations {
     /// A name for people, in place of the technical one.
     pub title: Option<String>,
@@ -199,7 +201,7 @@ pub struct Annotations {
 }
 
 /// Where a definition was read.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Origin {
     /// An entry of a configuration file.
     File(SourceLocation),
@@ -212,7 +214,7 @@ pub enum Origin {
 /// Everything the catalogue knows about one tool.
 ///
 /// Text that came from a server is kept as it was sent; it is made safe when shown.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ToolDefinition {
     /// The name by which it is listed and called.
     pub name: ToolName,
@@ -235,7 +237,8 @@ pub struct ToolDefinition {
     /// Whether a file or an MCP server declares it.
     pub source: ToolSource,
     /// The provider kind: `builtin`, `command`, `mcp`, …
-    pub kind: &'static str,
+    #[serde(deserialize_with = "static_text::deserialize")]
+    pub kind: StaticText,
     /// Its own timeout for an attempt (internal) or silence (MCP); `None` takes the next rule.
     pub timeout: Option<Duration>,
     /// Bounds a whole call, attempts and pauses included; `None` takes the built-in 300 s, which it

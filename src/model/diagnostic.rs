@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::util::spelling::did_you_mean;
 
 /// A spot in a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceLocation {
     /// The file, as it was named or found; `None` inside is the embedded default.
     pub file: Arc<PathBuf>,
@@ -19,7 +21,7 @@ pub struct SourceLocation {
 }
 
 /// Whether a diagnostic takes its entry out of service.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Severity {
     /// The entry works; `--strict` makes this an error.
     Warning,
@@ -28,7 +30,7 @@ pub enum Severity {
 }
 
 /// One finding about configuration or a listing.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Diagnostic {
     /// Whether the entry is out of service or only questionable.
     pub severity: Severity,

@@ -5,8 +5,10 @@
 
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 /// How a file was found; decides trust and which settings it may make.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Layer {
     /// Named with `--tools` or `--mcp`.
     Flag,
@@ -34,7 +36,7 @@ impl Layer {
 }
 
 /// The identity of an entry: where it is declared, and what it says it starts or contacts.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EntryOrigin {
     /// The layer of its file.
     pub layer: Layer,

@@ -6,6 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::diagnostic::SourceLocation;
@@ -13,7 +14,7 @@ use super::error_cause::ErrorCause;
 use crate::util::append::AppendError;
 
 /// The classes of failure, one for each documented exit code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum ErrorKind {
     /// A bug of toolhost, or an output that cannot be written.
     Internal,
@@ -42,7 +43,7 @@ pub enum ErrorKind {
 }
 
 /// The signals that end a run in an orderly way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Signal {
     /// The terminal went away (SIGHUP).
     Hangup,
@@ -132,7 +133,7 @@ impl ErrorKind {
 }
 
 /// The step of a server's or call's life in which something went wrong.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum ErrorPhase {
     /// While files are read and resolved.
     Configure,
@@ -164,7 +165,7 @@ impl ErrorPhase {
 
 /// Whether another attempt makes sense, as the place that made the error knows. The host counts the
 /// attempts and waits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum RetryAdvice {
     /// Nothing: the error's kind decides.
     #[default]
@@ -178,10 +179,10 @@ pub enum RetryAdvice {
 }
 
 /// One failure. Cheap to clone; text in it may be untrusted and is made safe only when shown.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Error(Arc<ErrorInner>);
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 struct ErrorInner {
     kind: ErrorKind,
     message: String,
@@ -196,6 +197,11 @@ struct ErrorInner {
 }
 
 impl Error {
+    /// Whether a person, or the end of the program, ended what was done: no failure of anything.
+    pub fn is_cancelled(&self) -> bool {
+        matches!(self.kind(), ErrorKind::Interrupted(_))
+    }
+
     /// An error of `kind`; `message` is a lower-case fragment without a full stop.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self(Arc::new(ErrorInner {

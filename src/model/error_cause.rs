@@ -3,9 +3,11 @@
 //! Owns: the causes that change what happens next. Never does: choose words; an error's message is
 //! for people and is never compared.
 
+use serde::{Deserialize, Serialize};
+
 /// The cause of an [`Error`](super::Error), for the callers that go on in another way because of
 /// it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum ErrorCause {
     /// No cause is given; callers decide by the error's kind.
     #[default]

@@ -79,7 +79,9 @@ pub enum HostEvent {
         tool: String,
         /// Whether the tool answered without an error.
         success: bool,
-        /// From first attempt to answer.
+        /// Whether it was cancelled, which is no failure of the tool.
+        is_cancelled: bool,
+        /// From first attempt to answer, without the time in which a person was waited for.
         duration: Duration,
     },
     /// A server changed its state.

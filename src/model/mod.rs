@@ -6,6 +6,7 @@ pub mod call;
 pub mod call_filter;
 pub mod call_id;
 pub mod call_record;
+mod client_abilities;
 pub mod definition;
 pub mod diagnostic;
 pub mod entry;
@@ -18,7 +19,6 @@ mod named_file;
 pub mod offering;
 pub mod permissions;
 pub mod question;
-mod request_scope;
 pub mod result;
 pub mod server;
 pub mod tool_listing;
@@ -29,6 +29,7 @@ pub use call::{NestedCall, ToolCall, ToolCaller, ToolContext};
 pub use call_filter::{CallFacts, CallFilter};
 pub use call_id::CallId;
 pub use call_record::{CallRecord, CallerRecord, QuestionRecord, RecordedOutcome};
+pub use client_abilities::{ClientAbilities, QuestionAbilities};
 pub use definition::{
     Annotations, Origin, PinState, Safety, Speed, ToolDefinition, ToolScope, ToolSource, ToolStatus,
 };
@@ -49,7 +50,6 @@ pub use permissions::{CredentialKind, CredentialUse, ServerPermissions, Withheld
 pub use question::{
     NoQuestionHandler, Question, QuestionBody, QuestionHandler, QuestionOutcome, QuestionReply,
 };
-pub use request_scope::{ClientAbilities, QuestionAbilities, RequestScope};
 pub use result::{CallMetadata, Routing, SkippedServer, ToolResult};
 pub use server::{CircuitState, Era, PastError, ServerState, ServerStatus};
 pub use tool_listing::ToolListing;

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -44,7 +45,7 @@ impl<T> Default for OfferingListing<T> {
 
 /// How long an answer holds and for whom, as its server says (`ttlMs`, `cacheScope`, from revision
 /// 2026-07-28). It is shown; nothing is kept beyond a run.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Freshness {
     /// For so many milliseconds; 0 is not at all.
     pub ttl_ms: Option<u64>,
@@ -53,7 +54,7 @@ pub struct Freshness {
 }
 
 /// A prompt: a template of messages that a person chooses.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Prompt {
     /// Its full name: the server and the server's own name of it.
     pub name: ToolName,
@@ -70,7 +71,7 @@ pub struct Prompt {
 }
 
 /// One argument of a prompt. All of them are texts.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PromptArgument {
     /// The name under which a value is passed.
     pub name: String,
@@ -83,7 +84,7 @@ pub struct PromptArgument {
 }
 
 /// A resource that a server lists.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Resource {
     /// The server that lists it.
     pub server: String,
@@ -106,7 +107,7 @@ pub struct Resource {
 }
 
 /// A template of addresses (RFC 6570) under which a server has resources.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ResourceTemplate {
     /// The server that lists it.
     pub server: String,
@@ -127,7 +128,7 @@ pub struct ResourceTemplate {
 }
 
 /// What reading a resource gave: at least one part, unless the resource is empty.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ResourceContents {
     /// The server it was read from.
     pub server: String,
@@ -144,7 +145,7 @@ pub struct ResourceContents {
 }
 
 /// The messages that a prompt gives with its arguments filled in.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct PromptMessages {
     /// The full name of the prompt that was filled in.
     pub name: ToolName,
@@ -159,7 +160,7 @@ pub struct PromptMessages {
 }
 
 /// The prompt or template whose argument is completed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CompletionReference {
     /// A prompt's, by the server's own name of it.
     Prompt(String),
@@ -168,7 +169,7 @@ pub enum CompletionReference {
 }
 
 /// A question for what an argument may be.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompletionQuery {
     /// The prompt or template the argument belongs to.
     pub reference: CompletionReference,
@@ -181,7 +182,7 @@ pub struct CompletionQuery {
 }
 
 /// What an argument may be.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Completion {
     /// Proposed values, the best first.
     pub values: Vec<String>,

@@ -3,13 +3,13 @@
 //! Owns: the vocabulary of `permissions` and `credentials`. Never does: hold a value.
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::error::Error;
 use crate::util::pattern;
 
 /// The way in which a credential reaches the wire.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CredentialKind {
     /// `Authorization: Bearer` of a request.
@@ -51,7 +51,7 @@ impl CredentialKind {
 }
 
 /// A credential that an entry is given: its handle, and how it reaches the wire.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 pub struct CredentialUse {
     /// The name under `credentials` of a file.
     pub handle: String,
@@ -67,7 +67,7 @@ impl std::fmt::Display for CredentialUse {
 }
 
 /// What a server's entry lets it offer and use. What is `None` is not restricted.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 pub struct ServerPermissions {
     /// Patterns of the tools that are listed and may be called.
     pub tools: Option<Vec<String>>,
@@ -125,7 +125,7 @@ fn allows<'n>(patterns: Option<&[String]>, names: impl IntoIterator<Item = &'n s
 }
 
 /// Something that a server offers and its entry keeps back.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct WithheldItem {
     /// The server's own name of it, or its address.
     pub name: String,

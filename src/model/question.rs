@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::call_id::CallId;
 
 /// A question of a server.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Question {
     /// Who asks: the server's name in the files, never what it calls itself.
     pub server: String,
@@ -26,7 +27,7 @@ pub struct Question {
 }
 
 /// What a server may ask. All of it is the server's own words.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum QuestionBody {
     /// To fill in a form (elicitation, mode `form`).
     Form {

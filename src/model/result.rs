@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::call_id::CallId;
@@ -9,7 +10,7 @@ use super::error::Error;
 use crate::util::json::map_json;
 
 /// The outcome of a call that reached its tool.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct ToolResult {
     /// Whether the tool says it worked.
     pub success: bool,
@@ -84,14 +85,16 @@ impl ToolResult {
 }
 
 /// How a call went, beside what it gave.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct CallMetadata {
     /// The call's identity in audit, statistics and history.
     pub call_id: CallId,
-    /// From the first attempt to the answer, without connecting.
+    /// From the first attempt to the answer, without connecting, and without the time in which a
+    /// person was waited for.
     pub duration: Duration,
-    /// The part of it in which a person was asked what the server wanted to know.
-    pub question_wait: Duration,
+    /// How long a person was waited for: for the approval of the call, and for answers to questions
+    /// of its server.
+    pub person_wait: Duration,
     /// Time spent connecting to the server, when that was needed.
     pub connect: Option<Duration>,
     /// How many attempts were made.
@@ -100,10 +103,12 @@ pub struct CallMetadata {
     pub protocol: Option<String>,
     /// How the server was chosen, when several could have been called.
     pub routing: Option<Routing>,
+    /// The process of the background host that made the call; `None` when this process did.
+    pub host_pid: Option<u32>,
 }
 
 /// The router's choice between servers that offer one tool.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Routing {
     /// The name of the server in `mcp.yaml`.
     pub server: String,
@@ -114,7 +119,7 @@ pub struct Routing {
 }
 
 /// A server that was passed over.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SkippedServer {
     /// The name of the server in `mcp.yaml`.
     pub server: String,

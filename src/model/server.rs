@@ -2,12 +2,15 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::error::Error;
 use super::permissions::{CredentialUse, ServerPermissions};
 use crate::util::confine::Coverage;
+use crate::util::static_text::{self, StaticText};
 
 /// Which lifecycle a connection speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Era {
     /// `initialize`, up to revision 2025-11-25.
     Legacy,
@@ -26,7 +29,7 @@ impl Era {
 }
 
 /// Where a server is in its life.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum ServerState {
     /// Nothing was started or contacted in this run.
     Idle,
@@ -65,7 +68,7 @@ impl ServerState {
 }
 
 /// Whether the router sends calls to a server of its own choice.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum CircuitState {
     /// Calls are sent as usual.
     #[default]
@@ -91,7 +94,7 @@ impl CircuitState {
 }
 
 /// An error of the past.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct PastError {
     /// When, since the Unix epoch.
     pub at: Duration,
@@ -100,7 +103,7 @@ pub struct PastError {
 }
 
 /// One row of `toolhost servers`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ServerStatus {
     /// The key of its entry in `mcp.yaml`.
     pub name: String,
@@ -110,7 +113,8 @@ pub struct ServerStatus {
     pub state: ServerState,
     /// `stdio`, `http`, `unix` (HTTP over a socket) or `sse` (HTTP+SSE); empty when its entry cannot
     /// be used.
-    pub transport: &'static str,
+    #[serde(deserialize_with = "static_text::deserialize")]
+    pub transport: StaticText,
     /// The command line or URL; empty when its entry cannot be used.
     pub endpoint: String,
     /// What its program is confined to, in lines; nothing when it has the user's rights.

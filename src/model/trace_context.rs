@@ -1,5 +1,7 @@
 //! The place of a call in a distributed trace.
 
+use serde::{Deserialize, Serialize};
+
 use super::Error;
 
 /// The most bytes of a `traceparent` that are passed on, room for later versions included.
@@ -10,7 +12,7 @@ const MAX_TRACESTATE: usize = 512;
 
 /// Where a call stands in a trace, as W3C Trace Context writes it. Passed on as it came: the trace is
 /// the caller's.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TraceContext {
     traceparent: String,
     tracestate: Option<String>,

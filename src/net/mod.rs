@@ -9,6 +9,7 @@ pub mod client;
 pub mod dial;
 pub mod errors;
 pub mod excerpt;
+pub mod fetch;
 pub mod redirect;
 pub mod response;
 mod tls;

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -22,13 +23,13 @@ use crate::config::expanded::ExpandedValues;
 use crate::config::spec::{KindDescriptor, ToolSpec};
 use crate::model::{
     Browser, Completion, CompletionQuery, Diagnostic, Error, ErrorCause, EventSink, JsonObject,
-    LoginReport, OfferingListing, Prompt, PromptMessages, RequestScope, Resource, ResourceContents,
+    LoginReport, OfferingListing, Prompt, PromptMessages, Resource, ResourceContents,
     ResourceTemplate, ServerState, ServerStatus, SubscriptionEvent, SubscriptionFilter, ToolCall,
     ToolContext, ToolDefinition, ToolResult,
 };
 
 pub use crate::model::ToolListing;
-pub use component::{ComponentConfig, ComponentFactory};
+pub use component::{ComponentConfig, ComponentFactory, FileEntry, FileFactory, FileProviders};
 use load::LoadSupport;
 
 /// A source of tools: one kind of internal tools, or one server.
@@ -46,6 +47,12 @@ pub trait ToolProvider: Send + Sync {
     /// Whether [`ToolProvider::list`] has to start or contact something.
     fn is_remote(&self) -> bool {
         false
+    }
+
+    /// Whether [`ToolProvider::list`] gives the names that [`ToolProvider::declared`] gives, and no
+    /// others. Not asked of servers.
+    fn declares_all(&self) -> bool {
+        true
     }
 
     /// The tools as they are now; connects when that is needed. What is declared, unless the
@@ -130,7 +137,7 @@ pub trait LoginSupport: Send + Sync {
 }
 
 /// The exact request a call would make.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Preview {
     /// One line: what would happen.
     pub summary: String,
@@ -204,31 +211,36 @@ pub trait OfferingSupport: Send + Sync {
     /// When nothing at all could be listed.
     async fn templates(&self) -> Result<OfferingListing<ResourceTemplate>, Error>;
 
-    /// Reads a resource, whether it is listed or not. Stops soon after `scope.cancel` fires.
+    /// Names of variables that requests of this server may carry, beside `TOOLHOST_*`.
+    fn context_env(&self) -> &[String] {
+        &[]
+    }
+
+    /// Reads a resource, whether it is listed or not. Stops soon after `context.cancel` fires.
     ///
     /// # Errors
     /// When the entry excludes it, or what reading ran into.
-    async fn read(&self, uri: &str, scope: &RequestScope) -> Result<ResourceContents, Error>;
+    async fn read(&self, context: &ToolContext, uri: &str) -> Result<ResourceContents, Error>;
 
-    /// Fills in a prompt, by the server's own name of it. Stops soon after `scope.cancel` fires.
+    /// Fills in a prompt, by the server's own name of it. Stops soon after `context.cancel` fires.
     ///
     /// # Errors
     /// When the entry excludes it, or what asking ran into.
     async fn prompt(
         &self,
+        context: &ToolContext,
         name: &str,
         arguments: &JsonObject,
-        scope: &RequestScope,
     ) -> Result<PromptMessages, Error>;
 
-    /// Asks what an argument may be. Stops soon after `cancel` fires.
+    /// Asks what an argument may be. Stops soon after `context.cancel` fires.
     ///
     /// # Errors
     /// When the server completes nothing, or what asking ran into.
     async fn complete(
         &self,
+        context: &ToolContext,
         query: &CompletionQuery,
-        cancel: &CancellationToken,
     ) -> Result<Completion, Error>;
 
     /// Forwards the server's notifications of changes, until `cancel` fires or the receiver is

@@ -111,6 +111,12 @@ fn dependencies(context: &CommandContext, assembly: &Assembly) -> ConsoleDeps {
             command: ["VISUAL", "EDITOR"].iter().find_map(|name| variable(name)),
             temporary: variable("TMPDIR").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from),
         },
+        project: configuration
+            .trusted_root
+            .clone()
+            .unwrap_or_else(|| context.environment.cwd())
+            .to_string_lossy()
+            .into_owned(),
         cwd: context.environment.cwd(),
         clock: Arc::new(SystemClock),
     }

@@ -13,12 +13,14 @@ use std::time::Duration;
 use crate::assembly;
 use crate::cli::args::{self, Cli, CliCommand};
 use crate::cli::commands::{
-    self, audit, auth, bench, call, completions, config, dispatch, export, history, inspect, list,
-    pin, prompts, record, replay, resources, serve, servers, stats, trace, trust, verify,
+    self, audit, auth, bench, call, completions, config, dispatch, down, export, history, inspect,
+    list, pin, prompts, ps, record, replay, resources, serve, servers, stats, trace, trust, up,
+    verify,
 };
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult};
 use crate::cli::grammar;
+use crate::cli::host_sockets;
 use crate::cli::log;
 use crate::cli::output::streams::OutputOptions;
 use crate::cli::output::{CommandError, Format, Output};
@@ -238,13 +240,20 @@ async fn run_command(command: CliCommand, context: &CommandContext) -> CommandRe
         CliCommand::Export(args) => export::run(&args, context).await,
         CliCommand::Dispatch(args) => dispatch::run(&args, context).await,
         CliCommand::Serve(args) => serve::run(&args, context).await,
+        CliCommand::Up(args) => up::run(&args, context).await,
+        CliCommand::Ps(args) => ps::run(&args, context).await,
+        CliCommand::Down(args) => down::run(&args, context).await,
         CliCommand::Replay(args) => replay::run(&args, context).await,
         CliCommand::History(args) => history::run(&args, context).await,
         CliCommand::Stats(args) => stats::run(&args, context).await,
         CliCommand::Audit(args) => audit::run(&args, context).await,
         CliCommand::Pin(args) => pin::run(&args, context).await,
         CliCommand::Verify(args) => verify::run(&args, context).await,
-        CliCommand::Trust(args) => trust::run(&args, context).await,
+        CliCommand::Trust(args) => {
+            let outcome = trust::run(&args, context).await;
+            host_sockets::recheck_hosts(context.environment.as_ref()).await;
+            outcome
+        }
         CliCommand::Auth(args) => auth::run(&args, context).await,
         CliCommand::DemoServer => Ok(demo::run().await?),
         CliCommand::Completions(args) => completions::run(&args, context),

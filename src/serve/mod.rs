@@ -4,6 +4,7 @@
 //! server. Never does: load configuration, talk to a terminal, or start another server. The SDK's
 //! types stay inside this room.
 
+pub mod background;
 pub mod catalogue_server;
 pub mod demo;
 pub mod listen;

@@ -14,6 +14,9 @@ use crate::util::number::float;
 /// The most kinds of failure that are told apart; more count as `other`.
 const MOST_KINDS: usize = 32;
 
+/// The word of the spool for calls that were cancelled.
+const CANCELLED: &str = "interrupted";
+
 /// The latest second that is believed: the end of the year 9999.
 const LAST_SECOND: u64 = 253_402_300_799;
 
@@ -33,6 +36,9 @@ pub struct CallCounts {
     pub ok: u64,
     /// Calls that did not, by the word of the failure's kind (`tool`, `timeout`, …).
     pub failures: BTreeMap<String, u64>,
+    /// Calls that were cancelled while they ran. They say nothing about the tool, so they are no
+    /// failures.
+    pub cancelled: u64,
     /// Attempts of all calls together; more than calls when some were repeated.
     pub attempts: u64,
     /// Calls that went well after more than one attempt.
@@ -48,6 +54,7 @@ impl Default for CallCounts {
         Self {
             ok: 0,
             failures: BTreeMap::new(),
+            cancelled: 0,
             attempts: 0,
             recovered: 0,
             bytes: 0,
@@ -57,8 +64,13 @@ impl Default for CallCounts {
 }
 
 impl CallCounts {
-    /// Successful and failed calls together.
+    /// Successful, failed and cancelled calls together.
     pub fn calls(&self) -> u64 {
+        self.ended().saturating_add(self.cancelled)
+    }
+
+    /// Calls that ran to their end, good or bad.
+    fn ended(&self) -> u64 {
         self.ok.saturating_add(self.failed())
     }
 
@@ -93,14 +105,26 @@ impl CallCounts {
         self.attempts.saturating_sub(self.calls())
     }
 
-    /// The share of calls that went well, from 0 to 1; `None` without a call.
+    /// The share of calls that went well, from 0 to 1, of those that were not cancelled; `None`
+    /// without one.
     pub fn success_rate(&self) -> Option<f64> {
-        let share = float(self.ok) / float(self.calls());
-        (self.calls() > 0).then_some(share)
+        let share = float(self.ok) / float(self.ended());
+        (self.ended() > 0).then_some(share)
     }
 
-    /// Adds failures of a kind.
+    /// What went wrong in how many calls, and how many were cancelled, by the words of the spool.
+    pub(super) fn unsuccessful(&self) -> BTreeMap<String, u64> {
+        let cancelled = (self.cancelled > 0).then(|| (CANCELLED.to_owned(), self.cancelled));
+        self.failures.clone().into_iter().chain(cancelled).collect()
+    }
+
+    /// Adds calls that did not succeed, by the word of the spool: failures of a kind, or cancelled
+    /// ones.
     pub fn add_failures(&mut self, kind: &str, count: u64) {
+        if kind == CANCELLED {
+            self.cancelled = self.cancelled.saturating_add(count);
+            return;
+        }
         let known = self.failures.contains_key(kind) || self.failures.len() < MOST_KINDS;
         let sum = self.failures.entry(if known { kind } else { "other" }.to_owned()).or_default();
         *sum = sum.saturating_add(count);
@@ -122,6 +146,7 @@ impl CallCounts {
         Self {
             ok: self.ok.saturating_sub(earlier.ok),
             failures: self.failures.iter().filter_map(left).collect(),
+            cancelled: self.cancelled.saturating_sub(earlier.cancelled),
             attempts: self.attempts.saturating_sub(earlier.attempts),
             recovered: self.recovered.saturating_sub(earlier.recovered),
             bytes: self.bytes.saturating_sub(earlier.bytes),
@@ -135,6 +160,7 @@ impl CallCounts {
         for (kind, count) in &other.failures {
             self.add_failures(kind, *count);
         }
+        self.cancelled = self.cancelled.saturating_add(other.cancelled);
         self.attempts = self.attempts.saturating_add(other.attempts);
         self.recovered = self.recovered.saturating_add(other.recovered);
         self.bytes = self.bytes.saturating_add(other.bytes);
@@ -316,6 +342,21 @@ mod tests {
         assert_eq!(all.durations.mean(), Some(Duration::from_millis(6)));
         let used = batch.tools().next().unwrap().1;
         assert_eq!((used.first, used.last), (hour, hour + 3_600_000));
+    }
+
+    #[test]
+    fn a_cancelled_call_is_no_failure_and_lowers_no_share() {
+        let mut batch = SpoolBatch::default();
+        for row in [row(1_000, "ok", 5, 1), row(2_000, "interrupted", 900, 1)] {
+            batch.add(row);
+        }
+        let tool = ToolKey { name: "t".into(), server: None };
+        let (_, counts) = batch.grains(&tool, Granularity::Day).next().unwrap();
+        assert_eq!((counts.calls(), counts.failed(), counts.cancelled), (2, 0, 1));
+        assert_eq!((counts.success_rate(), counts.failures_text()), (Some(1.0), String::new()));
+        let again = CallCounts { cancelled: 3, ..CallCounts::default() }.since(&counts);
+        assert_eq!((again.cancelled, again.success_rate()), (2, None));
+        assert_eq!(counts.unsuccessful().get("interrupted"), Some(&1));
     }
 
     #[test]

@@ -70,15 +70,31 @@ pub fn wire_below(view: ViewId, room: SizeClass, area: Rect) -> (Rect, Option<Re
     (above, Some(below))
 }
 
+/// How many lines the calls of a tool have below its result, the frame included.
+const LIVE_HEIGHT: u16 = 4;
+
+/// Where the calls of the chosen tool are shown as they end, where there is room: from 100x30 up.
+pub fn live_below(view: ViewId, room: SizeClass, area: Rect) -> Option<Rect> {
+    // The bar above and the two lines below belong to the 30.
+    if view != ViewId::Tools || room < SizeClass::Medium || area.width < 100 || area.height < 27 {
+        return None;
+    }
+    let (area, _) = wire_below(view, room, area);
+    let (_, right) = columns(area, room);
+    Some(Rect { y: right.bottom() - LIVE_HEIGHT, height: LIVE_HEIGHT, ..right })
+}
+
 /// Where the panes of a view are, where there is room for more than one.
 pub fn panes(view: ViewId, room: SizeClass, area: Rect) -> Vec<(Pane, Rect)> {
     let all = view.panes();
+    let live = live_below(view, room, area);
     let (area, _) = wire_below(view, room, area);
     match view {
         ViewId::Tools => {
             let (left, right) = columns(area, room);
             let (above, below) = rows(right, if room == SizeClass::Full { 55 } else { 60 });
-            vec![(all[0], left), (all[1], above), (all[2], below)]
+            let height = below.height - live.map_or(0, |live| live.height);
+            vec![(all[0], left), (all[1], above), (all[2], Rect { height, ..below })]
         }
         ViewId::Bench => {
             let (left, right) = columns(area, room);

@@ -122,6 +122,8 @@ pub async fn run(launch: ConsoleLaunch) -> Result<Option<Signal>, Error> {
                 continue;
             }
         };
+        // While nothing moves there are no ticks, and what happens now would count as long ago.
+        state.context.now = clock.unix();
         let mut next = Some(event);
         for _ in 0..MAX_EVENTS_PER_FRAME {
             let Some(event) = next.take().or_else(|| events.try_recv().ok()) else { break };

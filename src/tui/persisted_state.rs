@@ -19,10 +19,25 @@ pub const TOOLS: usize = 200;
 /// The most bytes of the last arguments of one tool, as JSON; longer ones are not remembered.
 pub const LONGEST: usize = 4 << 10;
 
-/// What one session of the console leaves for the next, as the file holds it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct PersistedState {
+/// How many projects are remembered.
+const PROJECTS: usize = 50;
+/// The most bytes of the file; of more the projects are left out that were used longest ago.
+const MAX_BYTES: usize = 2 << 20;
+
+/// The file: the colours, which are the same everywhere, and what belongs to each project.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct StateFile {
     version: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    theme: Option<SavedColours>,
+    /// By the directory of the project, the newest last.
+    #[serde(default)]
+    projects: IndexMap<String, PersistedState>,
+}
+
+/// What one session of the console leaves for the next one in the same project.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct PersistedState {
     /// The view that was shown, by its title in lower case.
     #[serde(default)]
     pub view: String,
@@ -32,10 +47,11 @@ pub struct PersistedState {
     /// The filter of the tool list.
     #[serde(default)]
     pub filter: String,
-    /// The colours that were chosen in the console.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The colours that were chosen in the console, in whatever project.
+    #[serde(skip)]
     pub theme: Option<SavedColours>,
-    /// The last arguments of tools by their full names, the newest last.
+    /// The last arguments of tools by their full names, the newest last. A tool of this name in
+    /// another project is another tool.
     #[serde(default)]
     pub arguments: IndexMap<String, SavedArguments>,
 }
@@ -77,25 +93,8 @@ pub enum ReadStateError {
     OtherVersion(u32),
 }
 
-impl Default for PersistedState {
-    fn default() -> Self {
-        Self {
-            version: VERSION,
-            view: String::new(),
-            sort: String::new(),
-            filter: String::new(),
-            theme: None,
-            arguments: IndexMap::new(),
-        }
-    }
-}
-
-impl PersistedState {
-    /// Reads the text of the file.
-    ///
-    /// # Errors
-    /// When it is not what [`text`](Self::text) makes, or another version made it.
-    pub fn read(text: &str) -> Result<Self, ReadStateError> {
+impl StateFile {
+    fn read(text: &str) -> Result<Self, ReadStateError> {
         #[derive(Deserialize)]
         struct Head {
             version: u32,
@@ -104,14 +103,38 @@ impl PersistedState {
         if head.version != VERSION {
             return Err(ReadStateError::OtherVersion(head.version));
         }
-        let mut memory: Self = serde_json::from_str(text)?;
+        Ok(serde_json::from_str(text)?)
+    }
+}
+
+impl PersistedState {
+    /// Reads what the text of the file has of a project, which is named by its directory.
+    ///
+    /// # Errors
+    /// When it is not what [`text`](Self::text) makes, or another version made it.
+    pub fn read(text: &str, project: &str) -> Result<Self, ReadStateError> {
+        let mut file = StateFile::read(text)?;
+        let mut memory = file.projects.shift_remove(project).unwrap_or_default();
+        memory.theme = file.theme;
         memory.bound();
         Ok(memory)
     }
 
-    /// The text of the file.
-    pub fn text(&self) -> String {
-        serde_json::to_string(self).unwrap_or_default() + "\n"
+    /// The text of the file with this in it; what it had of other projects stays.
+    pub fn text(&self, project: &str, before: Option<&str>) -> String {
+        let before = before.and_then(|text| StateFile::read(text).ok());
+        let mut file = before.unwrap_or_default();
+        (file.version, file.theme) = (VERSION, self.theme.clone());
+        file.projects.shift_remove(project);
+        file.projects.insert(project.to_owned(), self.clone());
+        loop {
+            let text = serde_json::to_string(&file).unwrap_or_default() + "\n";
+            let is_small = text.len() <= MAX_BYTES && file.projects.len() <= PROJECTS;
+            if is_small || file.projects.len() <= 1 {
+                return text;
+            }
+            file.projects.shift_remove_index(0);
+        }
     }
 
     /// Remembers the arguments of a tool as its newest ones.
@@ -177,9 +200,9 @@ mod tests {
             };
             arguments.iter().map(hide).collect()
         };
-        let text = memory.without_secrets(masked).text();
+        let text = memory.without_secrets(masked).text("/work/a", None);
         assert!(!text.contains("password"), "{text}");
-        let again = PersistedState::read(&text).unwrap();
+        let again = PersistedState::read(&text, "/work/a").unwrap();
         assert_eq!(again.view, "servers");
         assert_eq!(again.arguments.len(), 1);
         assert_eq!(
@@ -189,13 +212,42 @@ mod tests {
     }
 
     #[test]
+    fn projects_share_nothing_but_the_colours() {
+        let theme = SavedColours { chosen: "light".into(), over: "default".into() };
+        let mut a = PersistedState { filter: "src:a".into(), ..PersistedState::default() };
+        a.save_arguments("build", &object(&json!({ "target": "a" })), None);
+        let b = PersistedState {
+            view: "trace".into(),
+            theme: Some(theme),
+            ..PersistedState::default()
+        };
+        let text = b.text("/b", Some(&a.text("/a", None)));
+        let (a_again, b_again) = (
+            PersistedState::read(&text, "/a").unwrap(),
+            PersistedState::read(&text, "/b").unwrap(),
+        );
+        assert_eq!((a_again.filter.as_str(), b_again.filter.as_str()), ("src:a", ""));
+        assert_eq!((a_again.arguments.len(), b_again.arguments.len()), (1, 0));
+        assert_eq!((&a_again.theme, &b_again), (&b.theme, &b));
+        assert_eq!(PersistedState::read(&text, "/c").unwrap().view, "");
+        // Projects without end do not grow the file without end.
+        let many = (0..2 * PROJECTS)
+            .fold(String::new(), |text, number| a.text(&format!("/p{number}"), Some(&text)));
+        let file = StateFile::read(&many).unwrap();
+        assert_eq!(
+            (file.projects.len(), file.projects.last().unwrap().0.as_str()),
+            (PROJECTS, "/p99")
+        );
+    }
+
+    #[test]
     fn a_file_that_cannot_be_used_says_why() {
         for (text, cause) in [
             ("{", "damaged"),
-            (r#"{"version":1,"arguments":[]}"#, "damaged"),
+            (r#"{"version":1,"projects":[]}"#, "damaged"),
             (r#"{"version":7}"#, "another version"),
         ] {
-            let error = PersistedState::read(text).unwrap_err().to_string();
+            let error = PersistedState::read(text, "p").unwrap_err().to_string();
             assert!(error.contains(cause), "{error}");
         }
     }

@@ -98,6 +98,14 @@ pub enum StyleRole {
     Frame,
     /// A key that can be pressed.
     Key,
+    /// A key of a JSON object.
+    JsonKey,
+    /// A text in JSON.
+    JsonText,
+    /// A number in JSON.
+    JsonNumber,
+    /// `true`, `false` or `null` in JSON.
+    JsonWord,
 }
 
 /// Meanings to styles, and the characters lines are drawn with.
@@ -129,8 +137,14 @@ impl Theme {
                 ColourScheme::HighContrast => plain,
                 _ => plain.add_modifier(Modifier::DIM),
             },
-            StyleRole::Success => colour(Color::Green, Color::Green, Color::LightGreen),
-            StyleRole::Warning => colour(Color::Yellow, Color::Magenta, Color::LightYellow),
+            StyleRole::JsonKey => colour(Color::Cyan, Color::Blue, Color::White),
+            StyleRole::JsonWord => colour(Color::Magenta, Color::Red, Color::LightCyan),
+            StyleRole::Success | StyleRole::JsonText => {
+                colour(Color::Green, Color::Green, Color::LightGreen)
+            }
+            StyleRole::Warning | StyleRole::JsonNumber => {
+                colour(Color::Yellow, Color::Magenta, Color::LightYellow)
+            }
             StyleRole::Error => {
                 colour(Color::Red, Color::Red, Color::LightRed).add_modifier(Modifier::BOLD)
             }

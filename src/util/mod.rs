@@ -28,6 +28,7 @@ pub mod process;
 pub mod regular_file;
 pub mod segments;
 pub mod spelling;
+pub mod static_text;
 pub mod tail;
 pub mod text;
 pub mod timestamp;

@@ -21,6 +21,14 @@ const KILL_TIMEOUT: Duration = Duration::from_secs(1);
 /// Children that were started here and whose exit status is still to be collected.
 static AWAITED: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
 
+/// Children that go on when this process ends.
+static LEFT_RUNNING: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
+
+/// Lets a child go on when this process ends: [`kill_all`] does not end it.
+pub fn leave_running(pid: u32) {
+    LEFT_RUNNING.lock().unwrap_or_else(PoisonError::into_inner).insert(pid);
+}
+
 fn awaited() -> MutexGuard<'static, BTreeSet<u32>> {
     AWAITED.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -127,12 +135,14 @@ fn children() -> Vec<u32> {
     let Ok(tasks) = std::fs::read_dir("/proc/self/task") else {
         return Vec::new();
     };
+    let left_running = LEFT_RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
     tasks
         .flatten()
         .filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok())
         .flat_map(|line| {
             line.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<u32>>()
         })
+        .filter(|pid| !left_running.contains(pid))
         .collect()
 }
 

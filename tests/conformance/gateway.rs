@@ -9,9 +9,9 @@ use toolhost::config::discover::LoadRequest;
 use toolhost::config::environment::{Environment, FixedEnvironment};
 use toolhost::config::spec::ProtocolChoice;
 use toolhost::host::ToolHost;
-use toolhost::host::request::{CallArguments, CallRequest, ListScope};
+use toolhost::host::request::{CallArguments, CallRequest, ItemRequest, ListScope, LookupScope};
 use toolhost::mcp::skills::EXTENSION;
-use toolhost::model::{Error, JsonObject, Prompt, RequestScope, ToolName};
+use toolhost::model::{Error, JsonObject, Prompt, ToolName};
 use url::Url;
 
 use crate::{MODERN, PEER, Wanted, answers, calls_of, fault_of};
@@ -102,18 +102,18 @@ async fn tools(host: &ToolHost, calls: Option<Vec<Wanted>>) -> Vec<Error> {
 
 /// Lists the prompts and resources, gets each and reads each.
 async fn offers(host: &ToolHost) -> Vec<Error> {
-    let never = RequestScope::default();
+    let (scope, request) = (LookupScope::default(), ItemRequest::default());
     let mut faults = Vec::new();
-    let prompts = host.prompts(&[]).await;
+    let prompts = host.prompts(&scope).await.unwrap_or_default();
     faults.extend(prompts.servers.into_iter().filter_map(|server| server.error));
     for prompt in prompts.items {
-        let filled = host.prompt(&prompt.name.full(), &filling(&prompt), &[], &never).await;
+        let filled = host.prompt(&prompt.name.full(), &filling(&prompt), &request).await;
         faults.extend(fault_of(filled));
     }
-    let resources = host.resources(&[]).await;
+    let resources = host.resources(&scope).await.unwrap_or_default();
     faults.extend(resources.servers.into_iter().filter_map(|server| server.error));
     for resource in resources.items {
-        faults.extend(fault_of(host.read(&resource.uri, &[], &never).await));
+        faults.extend(fault_of(host.read(&resource.uri, &request).await));
     }
     faults
 }

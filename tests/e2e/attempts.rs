@@ -27,6 +27,15 @@ fn only_record(room: &Sandbox, tool: &str, result: &str) -> Value {
     record.clone()
 }
 
+/// The failures of a tool by their kinds, as the statistics count them.
+#[track_caller]
+fn failures(room: &Sandbox, tool: &str) -> Value {
+    let stats = room.toolhost(["stats", "--json"]).check().json();
+    let mut tools = stats["tools"].as_array().unwrap().iter();
+    let counted = tools.find(|counted| counted["name"] == tool);
+    counted.unwrap_or_else(|| panic!("{tool} is not counted: {stats}"))["errors_by_kind"].clone()
+}
+
 fn spooled(room: &Sandbox) -> usize {
     let text = std::fs::read_to_string(room.path("state/toolhost/stats.spool"));
     text.map_or(0, |text| text.lines().count())
@@ -76,12 +85,15 @@ fn a_missing_program_a_refusal_and_an_untrusted_project_are_recorded() {
     );
     room.toolhost(["call", "say"]).check().exits(6);
     assert_eq!(only_record(&room, "say", "denied")["refused"], true);
-    assert_eq!(spooled(&room), 0);
+    assert_eq!(failures(&room, "say"), json!({ "denied": 1 }));
+    let inspected = room.toolhost(["inspect", "say"]).check();
+    assert!(inspected.exits(0).out().contains("denied 1"), "{inspected}");
 
     let room = Sandbox::new();
     room.file("tools.yaml", "tools: [{ name: say, command: [echo, hi] }]\n");
     room.toolhost(["call", "say"]).check().exits(6);
     assert_eq!(only_record(&room, "say", "denied")["refused"], true);
+    assert_eq!(failures(&room, "say"), json!({ "denied": 1 }));
 }
 
 #[test]
@@ -94,12 +106,26 @@ fn a_benchmark_that_does_not_begin_is_recorded_and_not_counted() {
 }
 
 #[test]
-fn what_is_wrong_with_the_call_itself_leaves_no_record() {
+fn arguments_that_do_not_fit_are_recorded_and_a_name_that_means_no_tool_is_not() {
     let room = Sandbox::new();
     own(&room, "tools: [{ name: uuid, module: builtin.uuid, function: generate }]\n");
     room.toolhost(["call", "nothing"]).check().exits(2);
-    room.toolhost(["call", "uuid", "nothing=1"]).check().exits(2);
     assert_eq!(audited(&room), [] as [Value; 0]);
+    room.toolhost(["call", "uuid"]).check().exits(0);
+    let before = room.toolhost(["stats", "--json"]).check().json()["tools"][0].clone();
+    room.toolhost(["call", "uuid", "nothing=1"]).check().exits(2);
+    let record = audited(&room).into_iter().find(|record| record["result"] == "usage").unwrap();
+    assert_eq!((&record["tool"], &record["attempts"]), (&"uuid".into(), &0.into()), "{record}");
+    assert_eq!(record["arguments"], json!({ "nothing": "1" }));
+    // It is counted, and the times are those of the call that was made.
+    let after = room.toolhost(["stats", "--json"]).check().json()["tools"][0].clone();
+    assert_eq!((&after["calls"], &after["errors_by_kind"]), (&2.into(), &json!({ "usage": 1 })));
+    assert!(before["max_ms"].is_number(), "{before}");
+    for time in ["mean_ms", "min_ms", "max_ms", "p99_ms"] {
+        assert_eq!(after[time], before[time], "{after}");
+    }
+    room.toolhost(["bench", "uuid", "nothing=1", "-n", "2"]).check().exits(2);
+    assert_eq!(failures(&room, "uuid"), json!({ "usage": 1 }));
 }
 
 #[test]

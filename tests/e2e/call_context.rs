@@ -15,13 +15,25 @@ for line in sys.stdin:
         continue
     method, params = message["method"], message.get("params", {})
     if method == "initialize":
-        result = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
+        result = {"protocolVersion": "2025-06-18",
+                  "capabilities": {"tools": {}, "prompts": {}, "resources": {}, "completions": {}},
                   "serverInfo": {"name": "mirror", "version": "1"}}
     elif method == "tools/list":
         result = {"tools": [{"name": "meta", "inputSchema": {"type": "object"}}]}
     elif method == "tools/call":
         meta = params.get("_meta", {})
         result = {"content": [], "structuredContent": meta}
+    elif method == "prompts/list":
+        result = {"prompts": [{"name": "meta", "arguments": [{"name": "a"}]}]}
+    elif method == "resources/list":
+        result = {"resources": [{"uri": "mirror:meta", "name": "meta"}]}
+    elif method == "prompts/get":
+        text = json.dumps(params.get("_meta", {}))
+        result = {"messages": [{"role": "user", "content": {"type": "text", "text": text}}]}
+    elif method == "resources/read":
+        result = {"contents": [{"uri": "mirror:meta", "text": json.dumps(params.get("_meta", {}))}]}
+    elif method == "completion/complete":
+        result = {"completion": {"values": [json.dumps(params.get("_meta", {}))]}}
     else:
         print(json.dumps({"jsonrpc": "2.0", "id": message["id"],
                           "error": {"code": -32601, "message": "no"}}), flush=True)
@@ -102,6 +114,29 @@ fn a_server_gets_what_the_call_carries_under_keys_of_its_own() {
             "tracestate": "v=1",
         })
     );
+}
+
+#[test]
+fn prompts_resources_and_completions_carry_what_calls_carry() {
+    let room = room();
+    let ask = |words: &[&str]| {
+        let words = ["--mcp", "mcp.yaml"].into_iter().chain(words.iter().copied());
+        let run = room.toolhost(words).env("TOOLHOST_USER", "ada").env("TRACEPARENT", PARENT);
+        let answer = run.check().exits(0).out().to_owned();
+        let mut meta: Value = serde_json::from_str(answer.trim()).unwrap();
+        let members = meta.as_object_mut().unwrap();
+        let call = members.remove("dev.toolhost/callId").unwrap();
+        assert!(members.remove("dev.toolhost/sessionId").is_some_and(|id| id.is_string()));
+        members.remove("progressToken");
+        assert_eq!(meta, json!({ "dev.toolhost/userId": "ada", "traceparent": PARENT }));
+        call.as_str().unwrap().to_owned()
+    };
+    let calls = [
+        ask(&["prompts", "get", "mirror-meta", "-o", "raw"]),
+        ask(&["resources", "read", "mirror:meta", "-o", "raw"]),
+        ask(&["complete", "mirror-meta", "a", "x"]),
+    ];
+    assert!(calls.iter().all(|call| !call.is_empty()) && calls[0] != calls[1], "{calls:?}");
 }
 
 #[test]

@@ -12,7 +12,8 @@ const MOST_MEMORY: u64 = 256 * 1024;
 fn room(place: Place, fault: &str) -> (Sandbox, Fixture) {
     let room = Sandbox::new();
     let fixture = Fixture::fault(place, fault, "legacy", &room.log("srv"));
-    room.server("srv", &fixture);
+    // What is long may take its time, on a machine with other work too.
+    room.server_with("srv", &fixture, "timeout: 60s\nstart_timeout: 60s");
     (room, fixture)
 }
 

@@ -39,6 +39,7 @@ fn fits(room: &Sandbox, schema: &str, arguments: &[&str]) {
 fn outputs_of_tools_and_calls_match_their_schemas() {
     let room = Sandbox::new();
     fits(&room, "list", &["list"]);
+    fits(&room, "list", &["list", "--tokens"]);
     fits(&room, "inspect", &["inspect", "calculator"]);
     fits(&room, "inspect", &["inspect", "demo-echo"]);
     fits(&room, "inspect", &["inspect", "demo"]);
@@ -77,6 +78,9 @@ fn outputs_of_everything_else_match_their_schemas() {
     fits(&room, "prompts", &["prompts", "list"]);
     fits(&room, "auth", &["auth", "list"]);
     fits(&room, "trust", &["trust", "list"]);
+    fits(&room, "serve-token", &["serve", "token", "issue", "ci", "--tool", "demo-*"]);
+    fits(&room, "serve-token", &["serve", "token", "list"]);
+    fits(&room, "serve-token", &["serve", "token", "revoke", "ci"]);
     fits(&room, "config", &["config", "check"]);
     fits(&room, "config", &["config", "show"]);
     fits(&room, "config", &["config", "paths"]);

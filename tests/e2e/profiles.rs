@@ -94,3 +94,53 @@ fn an_entry_that_nobody_trusted_is_no_matter_of_a_profile_that_hides_it() {
     assert_eq!(listed.exits(0).out(), "calculator\n", "{listed}");
     room.toolhost(["list"]).check().exits(11).says(&["not trusted"]);
 }
+
+#[test]
+fn python_code_that_a_profile_hides_is_not_imported() {
+    let room = Sandbox::new();
+    room.file("mcp.yaml", "mcp_servers: {}\n");
+    room.file(
+        "mod.py",
+        "open('imported', 'a').close()\n\n\ndef tax(x: float) -> float:\n    return x\n",
+    );
+    room.file("cls.py", "open('imported', 'a').close()\n\n\nclass Box:\n    def open(self) -> str:\n        return 'x'\n");
+    room.file(
+        "tools.yaml",
+        "tools:\n\
+         \x20 - { name: calculator, module: builtin.calculator, function: calculate }\n\
+         \x20 - { name: sums, module: mod, root: . }\n\
+         \x20 - { name: box, module: cls, class: Box, root: . }\n\
+         \x20 - { name: one, module: mod, function: tax, root: . }\n\
+         profiles:\n\
+         \x20 own: { include: [calculator, \"notes-*\"], exclude: [sums] }\n\
+         \x20 listed: { servers: [notes] }\n\
+         \x20 taxes: { include: [tax] }\n",
+    );
+    for profile in ["own", "listed"] {
+        let listed = run(&room, &["list", "--profile", profile, "-o", "names"]);
+        let shown = if profile == "own" { "calculator\n" } else { "" };
+        assert_eq!(listed.exits(0).out(), shown, "{listed}");
+        for name in ["one", "box", "box-open"] {
+            run(&room, &["call", name, "--profile", profile]).exits(6);
+        }
+        run(&room, &["call", "tax", "x=1", "--profile", profile]).exits(2);
+    }
+    assert!(!room.path("work/imported").exists());
+    let listed = run(&room, &["list", "--profile", "taxes", "-o", "names"]);
+    assert_eq!(listed.exits(0).out(), "tax\n", "{listed}");
+}
+
+#[test]
+fn a_server_out_of_service_is_shown_where_the_profile_shows_it() {
+    let room = Sandbox::new();
+    room.file("tools.yaml", TOOLS);
+    room.file("mcp.yaml", "shown: { command: 7 }\nhidden: { command: 7 }\n");
+    let servers = run(&room, &["servers", "--profile", "shown", "--json"]);
+    let names: Vec<String> = servers.json()["servers"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|server| server["name"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(names, ["shown"], "{servers}");
+}

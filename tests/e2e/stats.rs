@@ -448,6 +448,9 @@ fn a_tool_that_is_slower_than_it_declares_is_marked() {
     assert!(honest.is_null(), "{honest}");
     assert_eq!((&mark["speed"], &mark["limit_ms"]), (&"instant".into(), &1000.0.into()));
     assert!(mark["p95_ms"].as_f64().unwrap() > 1000.0, "{mark}");
+    let listed = run(&["list"]).out();
+    assert!(listed.contains("s  hasty") && !listed.contains("s  honest"), "{listed}");
+    assert!(listed.contains("s slower than declared"), "{listed}");
     assert_eq!(run(&["inspect", "hasty", "--json"]).json()["slower_than_declared"], *mark);
     let shown = run(&["inspect", "hasty"]).out();
     assert!(shown.contains("slower than declared: p95 1."), "{shown}");

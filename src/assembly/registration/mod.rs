@@ -4,7 +4,7 @@
 //! files, so that keys, defaults and messages are those of a file. What a program writes is its own
 //! code and needs no consent. Never does: read a file of entries, or keep a provider.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -14,13 +14,14 @@ use crate::audit::Masker;
 use crate::config;
 use crate::config::discover::LoadRequest;
 use crate::config::environment::Environment;
-use crate::config::spec::{Configuration, FileRole, KindDescriptor};
+use crate::config::spec::{Configuration, CredentialSection, FileRole, KindDescriptor};
 use crate::host::ToolHost;
 use crate::host::builder::ToolHostBuilder;
 use crate::host::questions::QuestionQueue;
 use crate::model::{Diagnostic, Error, EventSink, HostEvent};
 use crate::provider::{
-    ComponentConfig, ComponentFactory, ProviderDeps, ProviderKind, ToolProvider,
+    BuiltProviders, ComponentConfig, ComponentFactory, FileEntry, FileFactory, FileProviders,
+    ProviderDeps, ProviderKind, ToolProvider,
 };
 use crate::providers::mcp::{McpProvider, McpSetup};
 use crate::providers::storage::server_alias;
@@ -52,21 +53,27 @@ pub fn host_builder(environment: &Arc<dyn Environment>, front_end: FrontEnd) -> 
         .masker(masker.clone())
         .cwd(environment.cwd())
         .events(front_end.events);
-    with_factories(builder, &deps, setup, &masker)
+    with_factories(builder, &deps, setup, &masker, Vec::new())
 }
 
-/// Lets components of every kind, and MCP servers, be registered on the host.
+/// Lets components of every kind, MCP servers and texts with entries be registered on the host. They
+/// may name the handles of `credentials`.
 pub(super) fn with_factories(
     builder: ToolHostBuilder,
     deps: &ProviderDeps,
     setup: McpSetup,
     masker: &Masker,
+    credentials: Vec<CredentialSection>,
 ) -> ToolHostBuilder {
-    let (deps, masker) = (deps.clone(), masker.clone());
-    let server = ServerFactory { setup, masker: masker.clone() };
-    kinds().into_iter().fold(builder.client_factory(Arc::new(server)), |builder, kind| {
-        let (deps, masker) = (deps.clone(), masker.clone());
-        builder.kind(kind.words.key, Arc::new(KindFactory { kind, deps, masker }))
+    let environment = Arc::clone(&deps.environment);
+    let compiler =
+        Compiler { environment, masker: masker.clone(), credentials: credentials.into() };
+    let server = ServerFactory { setup: setup.clone(), compiler: compiler.clone() };
+    let text = TextFactory { setup, deps: deps.clone(), compiler: compiler.clone() };
+    let builder = builder.client_factory(Arc::new(server)).file_factory(Arc::new(text));
+    kinds().into_iter().fold(builder, |builder, kind| {
+        let (deps, compiler) = (deps.clone(), compiler.clone());
+        builder.kind(kind.words.key, Arc::new(KindFactory { kind, deps, compiler }))
     })
 }
 
@@ -74,7 +81,7 @@ pub(super) fn with_factories(
 struct KindFactory {
     kind: ProviderKind,
     deps: ProviderDeps,
-    masker: Masker,
+    compiler: Compiler,
 }
 
 impl ComponentFactory for KindFactory {
@@ -84,8 +91,8 @@ impl ComponentFactory for KindFactory {
         entry.insert("kind".to_owned(), Value::from(self.kind.words.key));
         let text = json!({ "components": [entry] }).to_string();
         let words = [self.kind.words];
-        let compiler = Compiler { environment: &self.deps.environment, masker: &self.masker };
-        let entry = compiler.load(component, FileRole::Tools, text, &words, &self.deps.events)?;
+        let events = &self.deps.events;
+        let entry = self.compiler.load(component, FileRole::Tools, text, &words, events)?;
         let Some(spec) = entry.tools.first() else {
             return Err(Error::config(format!(
                 "the component '{}' is switched off",
@@ -105,7 +112,7 @@ impl ComponentFactory for KindFactory {
             ..self.deps.clone()
         };
         let built = (self.kind.build)(&[spec], &deps);
-        report(component, &built.diagnostics, &self.deps.events, &self.masker)?;
+        report(component, &built.diagnostics, events, &self.compiler.masker)?;
         let provider = built.providers.into_iter().next();
         provider.ok_or_else(|| Error::internal(format!("'{}' has no tools", component.name)))
     }
@@ -114,14 +121,14 @@ impl ComponentFactory for KindFactory {
 /// Makes the provider of an MCP server.
 struct ServerFactory {
     setup: McpSetup,
-    masker: Masker,
+    compiler: Compiler,
 }
 
 impl ComponentFactory for ServerFactory {
     fn build(&self, server: &ComponentConfig) -> Result<Arc<dyn ToolProvider>, Error> {
         let text = json!({ "mcp_servers": { &server.name: &server.settings } }).to_string();
-        let compiler = Compiler { environment: &self.setup.environment, masker: &self.masker };
-        let mut entry = compiler.load(server, FileRole::Servers, text, &[], &self.setup.events)?;
+        let events = &self.setup.events;
+        let mut entry = self.compiler.load(server, FileRole::Servers, text, &[], events)?;
         let Some(spec) = entry.servers.pop() else {
             return Err(Error::config(format!("the MCP server '{}' is switched off", server.name)));
         };
@@ -130,13 +137,95 @@ impl ComponentFactory for ServerFactory {
     }
 }
 
-/// Reads the settings of one component as the files of a user are read.
-struct Compiler<'a> {
-    environment: &'a Arc<dyn Environment>,
-    masker: &'a Masker,
+/// Makes the providers of all entries of a text.
+struct TextFactory {
+    setup: McpSetup,
+    deps: ProviderDeps,
+    compiler: Compiler,
 }
 
-impl Compiler<'_> {
+impl FileFactory for TextFactory {
+    fn build(&self, role: FileRole, name: &Path, text: &str) -> FileProviders {
+        let kinds = kinds();
+        let words: Vec<KindDescriptor> = kinds.iter().map(|kind| kind.words).collect();
+        let mut configuration = self.compiler.compile(role, name, text.to_owned(), &words);
+        let mut built = FileProviders {
+            providers: Vec::new(),
+            diagnostics: std::mem::take(&mut configuration.diagnostics),
+        };
+        if !(configuration.policy.is_empty() && configuration.profiles.is_empty()) {
+            built.diagnostics.push(Diagnostic::warning(
+                "'policy' and 'profiles' of a registered text are not used: a host takes them when \
+                 it is built",
+            ));
+        }
+        let expanded = &configuration.expanded;
+        let scopes = configuration.scopes.clone();
+        let deps = ProviderDeps { expanded: expanded.clone(), scopes, ..self.deps.clone() };
+        for spec in &configuration.tools {
+            let entry = spec.definition.name.full();
+            let location = spec.location.clone();
+            if server_alias(spec).is_some() {
+                let message = format!("'{entry}' stands for the tools of an MCP server");
+                let refusal = Diagnostic::error(message)
+                    .with_hint("register that server under this name, as a text for mcp.yaml");
+                built.diagnostics.push(refusal.with_location(location).with_entry(entry));
+                continue;
+            }
+            let Some(kind) = kinds.iter().find(|kind| kind.words.key == spec.kind) else {
+                continue;
+            };
+            let BuiltProviders { providers, diagnostics } = (kind.build)(&[spec], &deps);
+            built.diagnostics.extend(diagnostics);
+            built.providers.extend(providers.into_iter().map(|provider| FileEntry {
+                name: entry.clone(),
+                location: location.clone(),
+                provider,
+            }));
+        }
+        for spec in configuration.servers {
+            let setup = McpSetup { expanded: expanded.clone(), ..self.setup.clone() };
+            let (name, location) = (spec.name.clone(), spec.location.clone());
+            let provider = Arc::new(McpProvider::new(spec, setup));
+            built.providers.push(FileEntry { name, location, provider });
+        }
+        let masker = &self.compiler.masker;
+        built.diagnostics.iter_mut().for_each(|diagnostic| masker.diagnostic(diagnostic));
+        built
+    }
+}
+
+/// Reads what a program registers as the files of a user are read.
+#[derive(Clone)]
+struct Compiler {
+    environment: Arc<dyn Environment>,
+    masker: Masker,
+    /// The handles of the files that the host was built from.
+    credentials: Arc<[CredentialSection]>,
+}
+
+impl Compiler {
+    /// The text of a file, compiled.
+    fn compile(
+        &self,
+        role: FileRole,
+        name: &Path,
+        text: String,
+        kinds: &[KindDescriptor],
+    ) -> Configuration {
+        let inline = vec![(name.to_path_buf(), text)];
+        let request = match role {
+            FileRole::Tools => LoadRequest { inline_tools: inline, ..LoadRequest::default() },
+            FileRole::Servers => LoadRequest { inline_servers: inline, ..LoadRequest::default() },
+        };
+        let environment = &*self.environment;
+        let configuration =
+            config::load::load_beside(&request, &self.credentials, kinds, environment);
+        secrets::teach(&self.masker, &configuration, environment);
+        configuration
+    }
+
+    /// The settings of one component, or one server, as the only entry of `text`.
     fn load(
         &self,
         component: &ComponentConfig,
@@ -145,14 +234,9 @@ impl Compiler<'_> {
         kinds: &[KindDescriptor],
         events: &EventSink,
     ) -> Result<Configuration, Error> {
-        let inline = vec![(PathBuf::from(format!("settings of {}", component.name)), text)];
-        let request = match role {
-            FileRole::Tools => LoadRequest { inline_tools: inline, ..LoadRequest::default() },
-            FileRole::Servers => LoadRequest { inline_servers: inline, ..LoadRequest::default() },
-        };
-        let configuration = config::load::load(&request, kinds, &**self.environment);
-        secrets::teach(self.masker, &configuration, &**self.environment);
-        report(component, &configuration.diagnostics, events, self.masker)?;
+        let name = PathBuf::from(format!("settings of {}", component.name));
+        let configuration = self.compile(role, &name, text, kinds);
+        report(component, &configuration.diagnostics, events, &self.masker)?;
         Ok(configuration)
     }
 }

@@ -48,7 +48,7 @@ pub(super) fn read_rules(given: &Path) -> Result<Vec<AnswerRule>, Error> {
         };
         match problem.hint {
             Some(hint) => error.with_hint(hint),
-            None => error.with_hint("nothing was sent; the README shows a file of answers"),
+            None => error.with_hint("nothing was sent; docs/guide.md shows a file of answers"),
         }
     })
 }

@@ -145,7 +145,12 @@ pub async fn run(args: &CallArgs, context: &CommandContext) -> CommandResult {
         context.set_answers(AnswerRules::read(given)?);
     }
     let request = request(args, context).await?;
-    let assembly = context.assemble(StartScope::Named(from_ref(&args.name), &args.server)).await?;
+    let starts = StartScope::Named(from_ref(&args.name), &args.server);
+    let assembly = if args.dry_run {
+        context.assemble(starts).await?
+    } else {
+        context.assemble_attached(starts, "toolhost call").await?
+    };
     perform(args, context, format, &assembly, request).await
 }
 
@@ -420,11 +425,12 @@ mod tests {
             metadata: CallMetadata {
                 call_id: CallId("1".to_owned()),
                 duration: Duration::from_millis(1),
-                question_wait: Duration::ZERO,
+                person_wait: Duration::ZERO,
                 connect: None,
                 attempts: 1,
                 protocol: None,
                 routing: None,
+                host_pid: None,
             },
         }
     }

@@ -13,6 +13,7 @@ use crate::cli::json::offerings::CompletionJson;
 use crate::cli::offering_lists;
 use crate::cli::output::plural;
 use crate::cli::output::{Format, SpanStyle, StyledLine, StyledPage};
+use crate::host::request::ItemRequest;
 use crate::model::{Completion, CompletionQuery, CompletionReference};
 
 /// Show what an argument of a prompt or of a resource template may be.
@@ -65,7 +66,10 @@ pub async fn run(args: &CompleteArgs, context: &CommandContext) -> CommandResult
         context: args.context.iter().cloned().collect::<BTreeMap<_, _>>(),
     };
     let assembly = offering_lists::assemble(context, &args.server).await?;
-    let done = assembly.host.complete(query, &args.server, &context.cancel).await?;
+    let done = assembly
+        .host
+        .complete(query, &ItemRequest::to_servers(&args.server, &context.cancel))
+        .await?;
     if matches!(format, Json | Yaml) {
         return context.output.value(format, &CompletionJson::from(&done));
     }

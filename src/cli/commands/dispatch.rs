@@ -53,7 +53,8 @@ pub async fn run(args: &DispatchArgs, context: &CommandContext) -> CommandResult
             .with_hint("send the whole response of the model, and name its format")
     })?;
     let names: Vec<String> = calls.iter().map(|call| call.name.clone()).collect();
-    let assembly = context.assemble(StartScope::Named(&names, &[])).await?;
+    let assembly =
+        context.assemble_attached(StartScope::Named(&names, &[]), "toolhost dispatch").await?;
     let exported = exported_names(&assembly.host, dialect, &calls).await;
     let answers = stream::iter(calls)
         .map(|call| answer(&assembly.host, &exported, call, args, context))

@@ -89,7 +89,8 @@ pub async fn run(args: &ExportArgs, context: &CommandContext) -> CommandResult {
         [] => ListScope::Everything,
         servers => ListScope::Servers(servers.to_vec()),
     };
-    let assembly = context.assemble(StartScope::Servers(&args.server)).await?;
+    let assembly =
+        context.assemble_attached(StartScope::Servers(&args.server), "toolhost export").await?;
     let known: BTreeSet<&str> =
         assembly.configuration.servers.iter().map(|server| server.name.as_str()).collect();
     entry_checks::require_servers(&assembly.configuration, &args.server, &known)?;

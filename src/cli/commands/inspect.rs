@@ -18,7 +18,7 @@ use crate::cli::json::tool::ToolDetailJson;
 use crate::cli::output::{Format, StyledLine, StyledPage};
 use crate::cli::usage::usages;
 use crate::cli::views::{self, server_entry::ServerEntryView};
-use crate::host::request::ListScope;
+use crate::host::request::{ListScope, LookupScope};
 use crate::stats::declared_speed::ExceededSpeed;
 
 /// Show everything about a tool or a server.
@@ -40,13 +40,18 @@ pub struct InspectArgs {
 pub async fn run(args: &InspectArgs, context: &CommandContext) -> CommandResult {
     use Format::{Json, Names, Yaml};
     let format = context.format(formats::LIST)?;
-    let assembly = context.assemble(StartScope::Named(from_ref(&args.name), &args.server)).await?;
+    let assembly = context
+        .assemble_attached(
+            StartScope::Named(from_ref(&args.name), &args.server),
+            "toolhost inspect",
+        )
+        .await?;
     let host = &assembly.host;
     let output = &context.output;
     if host.servers().iter().any(|server| server.name == args.name) {
         return inspect_server(args, context, &assembly, format).await;
     }
-    let tool = host.find(&args.name, &args.server).await?;
+    let tool = host.find(&args.name, &LookupScope::of_servers(&args.server)).await?;
     let decision = host.decision(&tool);
     let known = host.catalogue(&ListScope::Declared).await.tools;
     let found = scan::scan(&tool, &ToolNameIndex::of(known.iter().map(Arc::as_ref).chain([&tool])));

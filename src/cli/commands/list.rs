@@ -6,6 +6,8 @@ use std::sync::Arc;
 use clap::{Args, ValueEnum};
 use clap_complete::ArgValueCompleter;
 
+use super::export::FormatArg;
+use super::list_tokens;
 use crate::catalogue::Catalogue;
 use crate::catalogue::query::{CatalogueQuery, may_show_entry, may_show_untrusted};
 use crate::catalogue::scan::{self, ToolNameIndex};
@@ -52,6 +54,11 @@ pub struct ListArgs {
     /// Only tools with something suspicious in their definitions, and what that is
     #[arg(long)]
     pub flagged: bool,
+    /// Show what the definitions cost a model: bytes, and tokens as an estimate, in each format of
+    /// export; by server and tool in this one
+    #[arg(long, value_name = "FORMAT", value_enum, num_args = 0..=1, require_equals = true,
+          default_missing_value = "openai", conflicts_with = "flagged")]
+    pub tokens: Option<FormatArg>,
 }
 
 /// The halves of the catalogue, as words.
@@ -98,7 +105,7 @@ pub async fn run(args: &ListArgs, context: &CommandContext) -> CommandResult {
         ListScope::Servers(names) if names.is_empty() => StartScope::Nothing,
         ListScope::Servers(names) => StartScope::Servers(names),
     };
-    let assembly = context.assemble(starts).await?;
+    let assembly = context.assemble_attached(starts, "toolhost list").await?;
     let query = query(args);
     let mut catalogue = assembly.host.catalogue(&reach).await;
     let shown = assembly.host.masked_definitions(&catalogue.tools);
@@ -136,6 +143,10 @@ pub async fn run(args: &ListArgs, context: &CommandContext) -> CommandResult {
         }
         Some(_) => {}
     }
+    if let Some(dialect) = args.tokens {
+        list_tokens::print(&assembly.host, &catalogue, &tools, dialect, (format, context))?;
+        return verdict.map_or(Ok(()), |error| Err(error.into()));
+    }
     match format {
         Json | Yaml => {
             let listed: BTreeMap<_, &ToolDefinition> =
@@ -165,9 +176,11 @@ pub async fn run(args: &ListArgs, context: &CommandContext) -> CommandResult {
         Text | Table | Format::Raw | Format::Csv | Format::Markdown => {
             let none = FindingsByTool::new();
             let flagged = flagged.as_ref().unwrap_or(&none);
+            let usages = usages(None, context, &assembly);
             context.output.page(&views::catalogue::page(
                 &tools,
                 flagged,
+                &usages,
                 context.output.width(),
             ))?;
             remarks(&unreported_diagnostics(&catalogue), &context.output);

@@ -1,36 +1,49 @@
 //! `toolhost serve`.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use futures_util::future::{BoxFuture, FutureExt as _, join_all};
 use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
 
+use super::serve_token::{self, ServeTokenArgs};
 use crate::assembly::{Assembly, FrontEnd};
 use crate::cli::context::{CommandContext, CommandResult};
 use crate::cli::output::{Output, StyledLine};
+use crate::config::spec::ProfileSpec;
+use crate::host::unknown_profile;
 use crate::model::{Error, EventSink};
 use crate::serve::catalogue_server::{CatalogueServer, ClientRegistry, ServeSettings};
 use crate::serve::listen::access::AccessRules;
+use crate::serve::listen::authentication::Authenticator;
 use crate::serve::listen::http::HttpListener;
+use crate::serve::listen::issued_tokens::IssuedTokens;
+use crate::serve::listen::oauth::{AcceptedScope, ProtectedResource};
 use crate::serve::listen::token::TokenFile;
+use crate::serve::listen::token_store::TokenStore;
 use crate::serve::listen::unix::UnixSocketListener;
 use crate::serve::listen::{address, stdio, web_socket};
+use crate::util::regular_file;
 
 /// How long calls may go on after the server was told to end.
 const GRACE: Duration = Duration::from_secs(12);
 /// The variable that holds the token of network clients.
 const TOKEN: &str = "TOOLHOST_SERVE_TOKEN";
+/// The largest file of a token that is read, in bytes.
+const MAX_TOKEN: u64 = 64 << 10;
 
 /// Serve the catalogue as an MCP server.
 ///
 /// Every tool of tools.yaml and mcp.yaml from one server, with prompts and resources, to any MCP
 /// client of either protocol era. Several transports may be served at once. Clients over HTTP and
-/// WebSocket have to send a token: the one in the environment, or one that is made for this run.
+/// WebSocket have to send a token: the one in the environment, or one that is made for this run,
+/// which may use everything, or one that `serve token issue` gave to a client.
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct ServeArgs {
     /// Serve one client on standard input and output (the default)
     #[arg(long)]
@@ -59,6 +72,28 @@ pub struct ServeArgs {
     /// The origin of a web page that may use the server: its scheme and host
     #[arg(long = "allow-origin", value_name = "ORIGIN")]
     pub allowed_origins: Vec<String>,
+    /// Read the token that may use everything from this file
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub token_file: Option<PathBuf>,
+    /// Take access tokens of this authorization server over HTTP: its issuer URL
+    #[arg(long, value_name = "URL", requires = "http")]
+    pub oauth_issuer: Option<String>,
+    /// What its tokens have to be for, such as the URL of this server; by default its address
+    #[arg(long, value_name = "AUDIENCE", requires = "oauth_issuer")]
+    pub oauth_audience: Vec<String>,
+    /// A scope that lets a client in, and the profile that it sees; by default any token does
+    #[arg(long, value_name = "SCOPE[=PROFILE]", requires = "oauth_issuer")]
+    pub oauth_scope: Vec<String>,
+    /// Something else than serving.
+    #[command(subcommand)]
+    pub action: Option<ServeAction>,
+}
+
+/// What belongs to serving beside it.
+#[derive(Debug, Subcommand)]
+pub enum ServeAction {
+    /// Issue, list and revoke access tokens for clients over HTTP and WebSocket.
+    Token(ServeTokenArgs),
 }
 
 /// A transport that is open, and what serves it.
@@ -69,6 +104,9 @@ type RunningListener<'a> = BoxFuture<'a, Result<(), Error>>;
 /// # Errors
 /// What is wrong with the configuration as a whole, and addresses that cannot be listened on.
 pub async fn run(args: &ServeArgs, context: &CommandContext) -> CommandResult {
+    if let Some(ServeAction::Token(args)) = &args.action {
+        return serve_token::run(args, context);
+    }
     let uses_stdio =
         args.stdio || (args.http.is_none() && args.ws.is_none() && args.unix.is_none());
     if uses_stdio {
@@ -79,11 +117,13 @@ pub async fn run(args: &ServeArgs, context: &CommandContext) -> CommandResult {
     let assembly = context.assemble_for(front_end(&clients, context)?)?;
     note_untrusted(&assembly, &context.output);
     let stop = context.cancel.clone();
-    let settings = ServeSettings { uses_bare_names: args.bare_names, assume_yes: args.yes };
+    let settings =
+        ServeSettings { uses_bare_names: args.bare_names, assume_yes: args.yes, background: None };
     let server =
         CatalogueServer::new(Arc::clone(&assembly.host), clients, settings, context.abort.clone());
     let is_alone = args.http.is_none() && args.ws.is_none() && args.unix.is_none();
-    let (_token_file, listeners) = open_listeners(args, context, &server, &stop).await?;
+    let profiles = assembly.configuration.profiles.clone();
+    let (_token_file, listeners) = open_listeners(args, context, profiles, &server, &stop).await?;
     let mut open: Vec<RunningListener<'_>> = listeners;
     if uses_stdio {
         let (server, stop) = (&server, stop.clone());
@@ -114,6 +154,7 @@ pub async fn run(args: &ServeArgs, context: &CommandContext) -> CommandResult {
 async fn open_listeners<'a>(
     args: &ServeArgs,
     context: &CommandContext,
+    profiles: BTreeMap<String, ProfileSpec>,
     server: &'a Arc<CatalogueServer>,
     stop: &'a CancellationToken,
 ) -> Result<(Option<TokenFile>, Vec<RunningListener<'a>>), Error> {
@@ -127,18 +168,34 @@ async fn open_listeners<'a>(
     if args.http.is_none() && args.ws.is_none() {
         return Ok((None, listeners));
     }
-    let (rules, token_file) = access_rules(args, context)?;
+    let rules = AccessRules::new(args.allowed_hosts.clone(), args.allowed_origins.clone());
+    let rules = Arc::new(rules);
+    let mut http = None;
     if let Some(text) = &args.http {
-        let listener = address::listen(text, args.dangerously_bind).await?;
+        http = Some((address::listen(text, args.dangerously_bind).await?, text));
+    }
+    let resource = match (&args.oauth_issuer, &http) {
+        (Some(issuer), Some((listener, text))) => {
+            let address = format!("http://{}/mcp", shown_address(listener, text));
+            Some(protected_resource(args, issuer, &address, &profiles)?)
+        }
+        _ => None,
+    };
+    let (authenticator, token_file) = authenticator(args, context, profiles, resource)?;
+    if let Some((listener, text)) = http {
         note(format!("listening on http://{}/mcp", shown_address(&listener, text)));
-        let http = HttpListener::new(server, Arc::clone(&rules));
+        let http = HttpListener::new(server, Arc::clone(&rules), Arc::clone(&authenticator));
         listeners.push(async move { http.serve(listener, stop).await }.map(Ok).boxed());
     }
     if let Some(text) = &args.ws {
         let listener = address::listen(text, args.dangerously_bind).await?;
         note(format!("listening on ws://{}/mcp", shown_address(&listener, text)));
         listeners.push(
-            async move { web_socket::serve(server, &rules, listener, stop).await }.map(Ok).boxed(),
+            async move {
+                web_socket::serve(server, &rules, &authenticator, listener, stop).await;
+                Ok(())
+            }
+            .boxed(),
         );
     }
     if let Some(file) = &token_file {
@@ -152,24 +209,73 @@ fn shown_address(listener: &tokio::net::TcpListener, asked: &str) -> String {
     listener.local_addr().map_or_else(|_| asked.to_owned(), |address| address.to_string())
 }
 
-fn access_rules(
+/// Knows the owner's token, as it was given or as it is made now, and the issued ones.
+fn authenticator(
     args: &ServeArgs,
     context: &CommandContext,
-) -> Result<(Arc<AccessRules>, Option<TokenFile>), Error> {
-    let (hosts, origins) = (args.allowed_hosts.clone(), args.allowed_origins.clone());
-    if let Some(token) = context.environment.var(TOKEN) {
-        if token.trim().is_empty() {
-            return Err(Error::usage(format!("{TOKEN} is empty")));
-        }
-        let token = SecretString::from(token.trim().to_owned());
-        return Ok((Arc::new(AccessRules::new(&token, hosts, origins)), None));
+    profiles: BTreeMap<String, ProfileSpec>,
+    resource: Option<ProtectedResource>,
+) -> Result<(Arc<Authenticator>, Option<TokenFile>), Error> {
+    let state = context.environment.state_dir();
+    let issued =
+        state.as_deref().map(|state| IssuedTokens::new(TokenStore::in_state(state), profiles));
+    let token = owner_token(args, context)?;
+    // Clients of an authorization server need no token that is made here.
+    if token.is_some() || (resource.is_some() && args.ws.is_none()) {
+        return Ok((Arc::new(Authenticator::new(token.as_ref(), issued, resource)), None));
     }
-    let Some(state) = context.environment.state_dir() else {
+    let Some(state) = state else {
         let hint = format!("set {TOKEN}");
         return Err(Error::config("there is no directory to keep a token in").with_hint(hint));
     };
     let file = TokenFile::create(&state.join("serve"))?;
-    Ok((Arc::new(AccessRules::new(file.token(), hosts, origins)), Some(file)))
+    Ok((Arc::new(Authenticator::new(Some(file.token()), issued, resource)), Some(file)))
+}
+
+/// The server at `address` as a resource of its authorization server.
+fn protected_resource(
+    args: &ServeArgs,
+    issuer: &str,
+    address: &str,
+    profiles: &BTreeMap<String, ProfileSpec>,
+) -> Result<ProtectedResource, Error> {
+    let url = address.parse().map_err(|error| Error::usage(format!("{address}: {error}")))?;
+    let scopes = args.oauth_scope.iter().map(|text| {
+        let (name, profile) = match text.split_once('=') {
+            Some((name, profile)) => (name, Some(profile)),
+            None => (text.as_str(), None),
+        };
+        let is_in_header = |c: char| c.is_ascii_graphic() && c != '"' && c != '\\';
+        if name.is_empty() || !name.chars().all(is_in_header) {
+            return Err(Error::usage(format!("'{name}' is no scope")));
+        }
+        let find = |name| {
+            let unknown = || unknown_profile(name, profiles.keys().map(String::as_str));
+            profiles.get(name).cloned().map(Arc::new).ok_or_else(unknown)
+        };
+        Ok(AcceptedScope { name: name.to_owned(), profile: profile.map(find).transpose()? })
+    });
+    let scopes = scopes.collect::<Result<_, Error>>()?;
+    ProtectedResource::new(issuer, url, args.oauth_audience.clone(), scopes)
+}
+
+/// The token that was given: in a file, or in the environment.
+fn owner_token(args: &ServeArgs, context: &CommandContext) -> Result<Option<SecretString>, Error> {
+    let (token, place) = if let Some(path) = &args.token_file {
+        let place = path.display().to_string();
+        let bytes = regular_file::bytes(&context.environment.cwd().join(path), MAX_TOKEN)
+            .map_err(|error| Error::config(format!("cannot read the token in {place}: {error}")))?;
+        let text = String::from_utf8(bytes);
+        (text.map_err(|_| Error::config(format!("{place} is not UTF-8 text")))?, place)
+    } else if let Some(token) = context.environment.var(TOKEN) {
+        (token, TOKEN.to_owned())
+    } else {
+        return Ok(None);
+    };
+    match token.trim() {
+        "" => Err(Error::usage(format!("{place} is empty"))),
+        token => Ok(Some(SecretString::from(token.to_owned()))),
+    }
 }
 
 /// The clients answer what is asked; nothing of it reaches this terminal.

@@ -65,7 +65,7 @@ pub async fn run(args: &ServersArgs, context: &CommandContext) -> CommandResult 
         return Err(Error::usage("--watch prints tables or JSON lines").into());
     }
     let starts = if args.declared { StartScope::Nothing } else { StartScope::Servers(&args.names) };
-    let assembly = context.assemble(starts).await?;
+    let assembly = context.assemble_attached(starts, "toolhost servers").await?;
     let known = assembly.host.servers();
     // What cannot be used is a server of the files all the same: it is listed, with the reason.
     let mut broken = assembly.host.servers_out_of_service();

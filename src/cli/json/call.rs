@@ -54,7 +54,7 @@ pub struct CallMetadataJson<'a> {
     pub source: &'static str,
     /// The server, for MCP tools.
     pub server: Option<&'a str>,
-    /// From the first attempt to the answer, without connecting.
+    /// From the first attempt to the answer, without connecting and without waiting for a person.
     pub duration_ms: f64,
     /// Connecting, when that was needed.
     pub connect_ms: Option<f64>,
@@ -65,9 +65,20 @@ pub struct CallMetadataJson<'a> {
     /// How the server was chosen; only when several could have been called.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub routing: Option<RoutingJson<'a>>,
-    /// The part of the duration in which the server waited for a person's answer, when it did.
+    /// How long a person was waited for, to approve the call or to answer its server; not part of the
+    /// duration.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waited_ms: Option<f64>,
+    /// The background host that made the call, when one did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<CallHostJson>,
+}
+
+/// The background host that made a call.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct CallHostJson {
+    /// Its process.
+    pub pid: u32,
 }
 
 /// The choice between servers that offer one tool.
@@ -108,7 +119,7 @@ impl<'a> From<&'a CallOutcome> for CallJson<'a> {
     fn from(outcome: &'a CallOutcome) -> Self {
         let (definition, metadata) = (&outcome.definition, &outcome.metadata);
         let result: Option<&ToolResult> = outcome.result.as_ref().ok();
-        let waited = metadata.question_wait;
+        let waited = metadata.person_wait;
         Self {
             tool: definition.name.full(),
             success: outcome.error().is_none() && result.is_some_and(|result| result.success),
@@ -126,6 +137,7 @@ impl<'a> From<&'a CallOutcome> for CallJson<'a> {
                 protocol: metadata.protocol.as_deref(),
                 routing: metadata.routing.as_ref().map(Into::into),
                 waited_ms: (!waited.is_zero()).then(|| millis(waited)),
+                host: metadata.host_pid.map(|pid| CallHostJson { pid }),
             },
             warnings: result.map(|result| result.warnings.as_slice()).unwrap_or_default(),
             result: result
@@ -176,11 +188,12 @@ mod tests {
         let metadata = CallMetadata {
             call_id: CallId("id-1".to_owned()),
             duration: Duration::from_micros(1234),
-            question_wait: Duration::ZERO,
+            person_wait: Duration::ZERO,
             connect: Some(Duration::from_millis(20)),
             attempts: 1,
             protocol: Some("2025-11-25".to_owned()),
             routing: None,
+            host_pid: None,
         };
         CallOutcome { definition: Arc::new(definition), result, metadata }
     }

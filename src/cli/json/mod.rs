@@ -6,6 +6,7 @@
 
 pub mod audit;
 pub mod auth;
+pub mod background;
 pub mod call;
 pub mod config;
 pub mod error;
@@ -14,8 +15,10 @@ pub mod list;
 pub mod offerings;
 pub mod pins;
 pub mod schema;
+pub mod serve_token;
 pub mod server;
 pub mod stats;
 pub mod stats_comparison;
+pub mod token_costs;
 pub mod tool;
 pub mod trust;

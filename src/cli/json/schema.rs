@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::audit::AuditedCallJson;
 use super::auth::{LoginJson, LoginsJson};
+use super::background::{EndedHostsJson, HostsJson, StartedHostJson};
 use super::call::{CallJson, DryRunJson};
 use super::config::{ConfigCheckJson, ConfigPathsJson, ConfigValuesJson};
 use super::error::ErrorLineJson;
@@ -17,8 +18,10 @@ use super::offerings::{
     ResourcesJson, TemplatesJson,
 };
 use super::pins::PinReportJson;
+use super::serve_token::{NewTokenJson, TokenListJson};
 use super::server::{ServerDetailJson, ServersJson};
 use super::stats::StatsJson;
+use super::token_costs::TokenCostsJson;
 use super::tool::ToolDetailJson;
 use super::trust::TrustListJson;
 use crate::audit::trace::TraceRow;
@@ -29,7 +32,7 @@ use crate::stats::export::StatsExportJson;
 /// The commands whose output has a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum OutputSchema {
-    /// list --json
+    /// list --json, with and without --tokens
     List,
     /// inspect --json, of a tool or a server
     Inspect,
@@ -59,10 +62,14 @@ pub enum OutputSchema {
     Pin,
     /// verify --json
     Verify,
+    /// up, ps and down --json
+    Hosts,
     /// trust list --json
     Trust,
     /// auth --json: list and login
     Auth,
+    /// serve token --json: issue, list and revoke
+    ServeToken,
     /// config --json: check, show and paths
     Config,
     /// The line on stderr when a command fails under --json
@@ -73,7 +80,7 @@ impl OutputSchema {
     /// The schema (draft 2020-12). Fields may be added to what it describes.
     pub fn schema(self) -> Value {
         match self {
-            Self::List => of::<ListJson<'_>>("list"),
+            Self::List => of::<ListOrCostsJson<'_>>("list"),
             Self::Inspect => of::<InspectJson<'_>>("inspect"),
             Self::Call => of::<CallOrDryRunJson<'_>>("call"),
             Self::Bench => of::<RunJson<'_>>("bench"),
@@ -88,8 +95,10 @@ impl OutputSchema {
             Self::Trace => of::<TraceRow>("trace"),
             Self::Pin => of::<PinReportJson<'_>>("pin"),
             Self::Verify => of::<PinReportJson<'_>>("verify"),
+            Self::Hosts => of::<BackgroundJson<'_>>("ps"),
             Self::Trust => of::<TrustListJson<'_>>("trust list"),
             Self::Auth => of::<AuthJson<'_>>("auth"),
+            Self::ServeToken => of::<ServeTokenJson<'_>>("serve token"),
             Self::Config => of::<ConfigJson<'_>>("config"),
             Self::Error => of::<ErrorLineJson<'_>>("COMMAND"),
         }
@@ -126,6 +135,8 @@ macro_rules! either {
 }
 
 either! {
+    /// The catalogue, or with --tokens what it costs a model.
+    ListOrCostsJson: List(ListJson<'a>), Costs(TokenCostsJson<'a>);
     /// A tool or a server.
     InspectJson: Tool(ToolDetailJson<'a>), Server(ServerDetailJson<'a>);
     /// A call, or with --dry-run what it would send. With --query the output is whatever the
@@ -141,8 +152,12 @@ either! {
         Read(ResourceContentsJson<'a>), Update(ResourceUpdateJson<'a>);
     /// Prompts, or the messages of one.
     PromptsOutputJson: List(PromptsJson<'a>), Get(PromptMessagesJson<'a>);
+    /// The background hosts; or of `up` the one that runs; or of `down` those that ended.
+    BackgroundJson: List(HostsJson<'a>), Up(StartedHostJson<'a>), Down(EndedHostsJson);
     /// All logins, or the one that was made.
     AuthJson: List(LoginsJson<'a>), Login(LoginJson<'a>);
+    /// The tokens, or the one that was issued.
+    ServeTokenJson: List(TokenListJson<'a>), Issued(NewTokenJson<'a>);
     /// What `check`, `show` and `paths` print.
     ConfigJson: Check(ConfigCheckJson<'a>), Show(ConfigValuesJson<'a>), Paths(ConfigPathsJson);
 }

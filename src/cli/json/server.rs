@@ -172,6 +172,8 @@ pub struct ServerEntryJson<'a> {
     pub max_total_ms: Option<f64>,
     /// The time it may take to start, when the entry sets it.
     pub start_timeout_ms: Option<f64>,
+    /// How long a background host keeps it without a call, when the entry says so.
+    pub keep_ms: Option<f64>,
     /// How often a failed call of a repeatable tool is tried again.
     pub retries: u32,
     /// Whether a person approves each call.

@@ -159,6 +159,8 @@ pub struct CountsJson {
     errors: u64,
     /// Calls that a limit of time ended.
     timeouts: u64,
+    /// Calls that were cancelled while they ran; they are no failures.
+    cancelled: u64,
     /// All failures by their kind.
     errors_by_kind: BTreeMap<String, u64>,
     mean_ms: Option<f64>,
@@ -194,6 +196,7 @@ impl From<&CallCounts> for CountsJson {
             tool_errors,
             errors: counts.failed().saturating_sub(tool_errors).saturating_sub(timeouts),
             timeouts,
+            cancelled: counts.cancelled,
             errors_by_kind: counts.failures.clone(),
             mean_ms: durations.mean().map(millis),
             stddev_ms: durations.stddev().map(millis),

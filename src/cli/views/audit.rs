@@ -76,6 +76,9 @@ fn result(call: &AuditedCall) -> StyledLine {
 /// Why it failed, that nothing is known of its end, that the clock was put back.
 fn notes(call: &AuditedCall) -> Vec<StyledLine> {
     let mut lines = Vec::new();
+    if let Some(client) = call.caller.as_ref().and_then(|caller| caller.client.as_ref()) {
+        lines.push(StyledLine::styled(SpanStyle::Dim, format!("client {client}")));
+    }
     if let Some(seconds) = call.clock_set_back_by {
         let back = Duration::try_from_secs_f64(seconds).unwrap_or_default();
         let words = format!("the clock was put back by {}", show_span(back));

@@ -1,6 +1,6 @@
 //! `list`: the catalogue as a table, and the listing failures.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use super::findings;
 use super::first_sentence;
@@ -11,15 +11,19 @@ use crate::cli::output::table::{Table, TableColumn};
 use crate::cli::output::{SpanStyle, StyledLine, StyledPage, messages};
 use crate::cli::views::configuration::out_of_service;
 use crate::model::{Diagnostic, Error, Speed, ToolDefinition, ToolSource, ToolStatus};
+use crate::stats::Usage;
+use crate::stats::declared_speed::ExceededSpeed;
 
 /// The most characters of a description that are shown in a list.
 const MAX_DESCRIPTION: usize = 160;
 
 /// The tools as a table, with a legend of the marks that occur in it. What is in `flagged` and is
-/// more than a note is marked, and told below its tool.
+/// more than a note is marked, and told below its tool. So is what `usages` shows to be slower than
+/// declared.
 pub fn page(
     tools: &[&ToolDefinition],
     flagged: &FindingsByTool,
+    usages: &[Usage],
     width: Option<usize>,
 ) -> StyledPage {
     let mut table = Table::new([
@@ -29,9 +33,11 @@ pub fn page(
         TableColumn::new("SPEED").droppable(2),
         TableColumn::new("DESCRIPTION").shrinks_to(20),
     ]);
+    let usages: HashMap<&str, &Usage> =
+        usages.iter().map(|usage| (usage.tool.name.as_str(), usage)).collect();
     let mut seen = BTreeSet::new();
     for tool in tools {
-        let marks = marks(tool, flagged);
+        let marks = marks(tool, flagged, usages.get(tool.name.full().as_str()).copied());
         seen.extend(marks.iter().copied());
         let mut mark = StyledLine::default();
         for each in &marks {
@@ -231,6 +237,7 @@ enum ToolMark {
     Changed,
     Flagged,
     Unchecked,
+    Slow,
     Unavailable,
     Untrusted,
 }
@@ -243,6 +250,7 @@ impl ToolMark {
             Self::Changed => "%",
             Self::Flagged => "*",
             Self::Unchecked => "?",
+            Self::Slow => "s",
             Self::Unavailable => "x",
             Self::Untrusted => "-",
         }
@@ -255,6 +263,7 @@ impl ToolMark {
             Self::Changed => "differs from its pin, verify shows how",
             Self::Flagged => "suspicious",
             Self::Unchecked => "arguments are not checked",
+            Self::Slow => "slower than declared, inspect says how",
             Self::Unavailable => "cannot be called, inspect says why",
             Self::Untrusted => "not trusted yet, see 'toolhost trust'",
         }
@@ -262,15 +271,18 @@ impl ToolMark {
 
     fn label(self) -> SpanStyle {
         match self {
-            Self::Asks | Self::Drifted | Self::Unchecked | Self::Flagged | Self::Untrusted => {
-                SpanStyle::Warning
-            }
+            Self::Asks
+            | Self::Drifted
+            | Self::Unchecked
+            | Self::Slow
+            | Self::Flagged
+            | Self::Untrusted => SpanStyle::Warning,
             Self::Unavailable | Self::Changed => SpanStyle::Error,
         }
     }
 }
 
-fn marks(tool: &ToolDefinition, flagged: &FindingsByTool) -> Vec<ToolMark> {
+fn marks(tool: &ToolDefinition, flagged: &FindingsByTool, usage: Option<&Usage>) -> Vec<ToolMark> {
     let mut marks = Vec::new();
     if tool.requires_approval || tool.annotations.destructive == Some(true) {
         marks.push(ToolMark::Asks);
@@ -285,6 +297,9 @@ fn marks(tool: &ToolDefinition, flagged: &FindingsByTool) -> Vec<ToolMark> {
     }
     if flagged.get(&tool.name.full()).is_some_and(|found| findings::count_above_note(found) > 0) {
         marks.push(ToolMark::Flagged);
+    }
+    if usage.is_some_and(|usage| ExceededSpeed::of(tool, usage).is_some()) {
+        marks.push(ToolMark::Slow);
     }
     marks
 }
@@ -318,7 +333,7 @@ mod tests {
     fn shown(width: Option<usize>) -> String {
         let tools = tools();
         let tools: Vec<&ToolDefinition> = tools.iter().collect();
-        LineRenderer::default().page(&page(&tools, &FindingsByTool::new(), width))
+        LineRenderer::default().page(&page(&tools, &FindingsByTool::new(), &[], width))
     }
 
     #[test]

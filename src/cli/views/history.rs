@@ -64,10 +64,18 @@ pub fn whole(entry: &HistoryEntry, width: Option<usize>) -> StyledPage {
     fact("id", &entry.id);
     fact("time", &local_time(entry.unix));
     fact("duration", &show_duration(entry.duration()));
+    fact(
+        "waited",
+        &entry
+            .waited()
+            .map(|waited| format!("{} for a person", show_duration(waited)))
+            .unwrap_or_default(),
+    );
     fact("attempts", &entry.attempts.to_string());
     fact("session", entry.session.as_deref().unwrap_or_default());
     let caller = entry.caller.clone().unwrap_or_default();
     fact("user", caller.user_id.as_deref().unwrap_or_default());
+    fact("client", caller.client.as_deref().unwrap_or_default());
     fact("directory", &caller.cwd);
     fact("variables", &caller.environment.join(", "));
     fact("metadata", &caller.metadata.join(", "));
@@ -135,6 +143,7 @@ pub(super) mod tests {
             fingerprint: Some("sha256:00".to_owned()),
             decision: Some("allowed".to_owned()),
             duration_us: 1_500,
+            waited_us: 0,
             attempts: 1,
             arguments: json!({ "key": "a\u{1b}[0m" }).as_object().cloned(),
             error: error.then(|| StoredError { kind: "tool".into(), message: "no".into() }),

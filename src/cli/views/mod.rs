@@ -4,6 +4,7 @@
 //! clock.
 
 pub mod audit;
+pub mod background;
 pub mod bench;
 pub mod catalogue;
 pub mod configuration;
@@ -15,9 +16,11 @@ pub mod offerings;
 pub mod outcome;
 pub mod pins;
 pub mod question;
+pub mod serve_token;
 pub mod server;
 pub mod server_entry;
 pub mod stats;
+pub mod token_costs;
 pub mod tool;
 pub mod traffic;
 pub mod trust;

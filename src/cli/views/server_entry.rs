@@ -61,6 +61,9 @@ impl ServerEntryView<'_> {
         if !spec.provides_tools.is_empty() {
             fact("declares", &plural(spec.provides_tools.len(), "tool", "tools"));
         }
+        if let Some(keep) = spec.keep {
+            fact("keep", &format!("warm for {} after a call", show_duration(keep)));
+        }
         fact("drift", drift(spec));
         fact("pins", &self.pins.map_or_else(|| "none".to_owned(), pinned));
         if self.flagged > 0 {
@@ -84,6 +87,7 @@ impl ServerEntryView<'_> {
             timeout_ms: spec.timeout.map(millis),
             max_total_ms: spec.max_total.map(millis),
             start_timeout_ms: spec.start_timeout.map(millis),
+            keep_ms: spec.keep.map(millis),
             retries: spec.retries,
             requires_approval: spec.requires_approval,
             routing_weight: spec.routing_weight,

@@ -78,6 +78,11 @@ struct TrustFileContent {
 }
 
 impl TrustStore {
+    /// The file of the record in a state directory.
+    pub fn file(state_dir: &Path) -> PathBuf {
+        state_dir.join("trust.json")
+    }
+
     /// Opens the record; one that does not exist is empty. What the first version kept, by entry,
     /// is not carried over: projects are asked about once more, as a whole.
     ///
@@ -85,7 +90,7 @@ impl TrustStore {
     /// When it cannot be read or understood, or others may write to it. Then nothing is trusted.
     pub fn open(state_dir: Option<&Path>) -> Result<Self, Diagnostic> {
         let Some(dir) = state_dir else { return Ok(Self::default()) };
-        let path = dir.join("trust.json");
+        let path = Self::file(dir);
         let content = read(&path).map_err(|why| {
             let shown = path.display();
             Diagnostic::error(format!("the trust store {shown} is not used: {why}"))

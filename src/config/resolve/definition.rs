@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{EntryDiagnostics, FileContext, limit, origin, retries, schemas};
+use super::{EntryDiagnostics, FileContext, limit, origin, retries, schema_types, schemas};
 use crate::config::keys::{ANNOTATIONS, TOOL, canonical};
 use crate::config::node::{ConfigNode, NodeValue};
 use crate::model::{
@@ -41,6 +41,7 @@ pub fn resolve(
             "category" => tool.category = entry_diagnostics.ok_or_report(value.as_scalar_text()),
             "version" => tool.version = entry_diagnostics.ok_or_report(value.as_scalar_text()),
             "parameters_schema" => {
+                schema_types::report(value, entry_diagnostics);
                 if let Some(schema) = entry_diagnostics.ok_or_report(schemas::inline(value, file)) {
                     if !schemas::accepts_object(&schema) {
                         entry_diagnostics.warn(
@@ -52,15 +53,18 @@ pub fn resolve(
                 }
             }
             "output_schema" => {
+                schema_types::report(value, entry_diagnostics);
                 tool.output_schema =
                     entry_diagnostics.ok_or_report(schemas::inline(value, file)).map(Arc::new);
             }
             "param_schema_ref" => {
+                report_named(value, file, entry_diagnostics);
                 if let Some(schema) = entry_diagnostics.ok_or_report(schemas::named(value, file)) {
                     tool.input_schema = Arc::new(schema);
                 }
             }
             "response_schema_ref" => {
+                report_named(value, file, entry_diagnostics);
                 tool.output_schema =
                     entry_diagnostics.ok_or_report(schemas::named(value, file)).map(Arc::new);
             }
@@ -116,6 +120,14 @@ fn defaults(tool: &mut ToolDefinition, entry: &ConfigNode, file: &FileContext<'_
     }
     if let (None, Some(node)) = (entry.get("retries"), defaults.get("retries")) {
         tool.retries = retries(node).unwrap_or_default();
+    }
+}
+
+/// Reports unknown types in the schema that `name` refers to.
+fn report_named(name: &ConfigNode, file: &FileContext<'_>, diagnostics: &mut EntryDiagnostics) {
+    let schemas = file.schemas.as_ref();
+    if let Some(schema) = name.as_text().ok().and_then(|name| schemas?.get(name)) {
+        schema_types::report(schema, diagnostics);
     }
 }
 

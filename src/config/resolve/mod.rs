@@ -8,6 +8,7 @@ pub mod auth;
 pub mod definition;
 pub mod endpoint;
 pub mod origin;
+mod schema_types;
 pub mod schemas;
 pub mod servers;
 pub mod settings;

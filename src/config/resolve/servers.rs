@@ -243,6 +243,7 @@ fn resolve(
         timeout: None,
         max_total: None,
         start_timeout: None,
+        keep: None,
         exclude: Vec::new(),
         include: None,
         roots: Vec::new(),
@@ -289,6 +290,10 @@ fn resolve(
             "timeout" => spec.timeout = entry_diagnostics.ok_or_report(limit(value)),
             "max_total" => spec.max_total = entry_diagnostics.ok_or_report(limit(value)),
             "start_timeout" => spec.start_timeout = entry_diagnostics.ok_or_report(limit(value)),
+            "keep" => {
+                let time = entry_diagnostics.ok_or_report(value.as_duration());
+                spec.keep = time.filter(|time| !time.is_zero());
+            }
             "exclude" => spec
                 .exclude
                 .extend(entry_diagnostics.ok_or_report(value.as_texts()).unwrap_or_default()),

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::super::ToolHost;
 use super::super::fake::{FakeProvider, MemoryRecorder, call, host};
+use super::super::request::LookupScope;
 use crate::model::{CircuitState, Error, ErrorKind, ErrorPhase, SkippedServer, ToolResult};
 
 fn weighed(servers: &[(&Arc<FakeProvider>, f64)]) -> Arc<ToolHost> {
@@ -56,7 +57,7 @@ async fn looking_takes_no_turn() {
     let (a, b) = (server("a"), server("b"));
     let host = weighed(&[(&a, 1.0), (&b, 1.0)]);
     for _ in 0..3 {
-        assert_eq!(host.find("echo", &[]).await.unwrap().name.full(), "a-echo");
+        assert_eq!(host.find("echo", &LookupScope::default()).await.unwrap().name.full(), "a-echo");
         assert_eq!(host.dry_run(&call("echo")).await.unwrap().definition.name.full(), "a-echo");
     }
     assert_eq!(chosen(&host).await, "a");

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use serde_json::Value;
 use url::Url;
 
-use super::{MAX_FIELDS, ResolvedSchema};
+use super::{FieldChoice, FieldInput, FieldKind, FormNode, MAX_FIELDS, ResolvedSchema};
+use crate::host::validate::plain::PlainValidator;
 use crate::host::validate::{SchemaChecker, ValuePath, Violation};
 use crate::model::JsonObject;
 
@@ -26,6 +27,30 @@ pub async fn validate(schema: &Arc<Value>, object: &JsonObject) -> Vec<Violation
         }
     }
     problems
+}
+
+impl FormNode {
+    /// What is wrong with the text that is being typed into it, as far as that is plain from its own
+    /// schema; the beginning of a choice is no mistake.
+    pub fn draft_problem(&self) -> Option<String> {
+        let (FieldInput::Text(text) | FieldInput::Json(text)) = &self.input else { return None };
+        if text.is_empty() {
+            return None;
+        }
+        if let FieldKind::Choice(choices) = &self.field.kind {
+            let begun = text.to_lowercase();
+            let begins = |choice: &FieldChoice| choice.title.to_lowercase().starts_with(&begun);
+            let fits = choices.iter().any(begins);
+            return (!fits).then(|| "is none of the choices".to_owned());
+        }
+        let wrong_format =
+            || Some(check_format(&self.field.schema, &self.value()?).err()?.to_string());
+        let violation = || {
+            let found = PlainValidator::compile(self.field.schema.value())?.check(&self.value()?);
+            found.into_iter().next().map(|violation| violation.message)
+        };
+        self.syntax_error().or_else(wrong_format).or_else(violation)
+    }
 }
 
 /// A text has another format than its schema asks for.

@@ -126,7 +126,7 @@ impl ToolHost {
         call_id: &CallId,
         unsent: &UnsentCall<'_>,
     ) -> Result<LoadTarget, Error> {
-        let view = self.directory.profiles.default_view();
+        let view = self.profiles.default_view();
         let search = Search {
             servers: &request.servers,
             is_call: true,

@@ -12,7 +12,7 @@ use crate::host::fake::{
     FakeApprover, FakeProvider, MemoryRecorder, call, host, internal, variables,
 };
 use crate::host::limits::MAX_PARALLEL_CALLS;
-use crate::host::request::CallRequest;
+use crate::host::request::{CallRequest, LookupScope};
 use crate::model::{
     Error, ErrorKind, EventSink, HostEvent, JsonObject, NestedCall, SourceLocation, ToolCall,
     ToolContext, ToolName, ToolResult,
@@ -278,7 +278,7 @@ async fn what_a_tool_calls_is_forewarned_about() {
     let tools = vec![outer, inner, internal(ToolName::plain("outer2"), 3)];
     let host = host(&[&Arc::new(FakeProvider::local(tools))]).build();
     assert_eq!(
-        host.find("outer", &[]).await.unwrap().warnings,
+        host.find("outer", &LookupScope::default()).await.unwrap().warnings,
         [
             "calls 'inner', which asks first: its entry requires approval",
             "calls 'nothing', which is no known tool",

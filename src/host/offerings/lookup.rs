@@ -4,21 +4,32 @@
 //! when nothing or several things fit. The rules of names are in `catalogue::naming`.
 
 use super::Offerings;
+use super::requests::check_arguments;
 use crate::catalogue::{ServerListing, naming};
 use crate::host::ToolHost;
 use crate::host::balancer::SharedItem;
 use crate::host::failover::{Failover, ServerChoice, WeightedServer, unavailable};
+use crate::host::profiles::ProfileView;
 use crate::host::router::unknown_server;
 use crate::host::silent_servers::SilentServers;
 use crate::model::{
-    CompletionQuery, CompletionReference, Error, ErrorKind, ListKind, Prompt, ResourceTemplate,
-    Routing, ToolName,
+    CompletionQuery, CompletionReference, Error, ErrorKind, JsonObject, ListKind, Prompt, Resource,
+    ResourceTemplate, Routing, ToolName,
 };
 use crate::util::spelling::did_you_mean;
 use crate::util::uri_template;
 
 /// How many owners of one address are listed.
 const SHOWN: usize = 20;
+
+/// Where something is looked for, and through which profile.
+#[derive(Clone, Copy)]
+pub(super) struct OfferingSearch<'a> {
+    /// Only these servers; all of which the profile shows something when empty.
+    pub(super) servers: &'a [String],
+    /// What may be found, and which servers may be contacted for that.
+    pub(super) view: &'a ProfileView,
+}
 
 /// The servers that are asked for an item, and those that are left alone.
 #[derive(Debug, Default)]
@@ -35,6 +46,11 @@ impl AskedServers {
         let mut all = if self.names.is_empty() { Offerings::default() } else { list.await };
         all.servers.extend(self.resting());
         all
+    }
+
+    /// The same search among them.
+    fn search<'a>(&'a self, search: OfferingSearch<'a>) -> OfferingSearch<'a> {
+        OfferingSearch { servers: &self.names, ..search }
     }
 
     fn resting(&self) -> impl Iterator<Item = ServerListing> {
@@ -60,26 +76,32 @@ impl ToolHost {
     pub(super) async fn resource_owner(
         &self,
         uri: &str,
-        servers: &[String],
+        search: OfferingSearch<'_>,
         failover: &Failover,
     ) -> Result<OfferingOwner, Error> {
+        let servers = search.servers;
         // A profile hides by names, which only a list tells.
-        if let ([server], true) =
-            (servers, self.directory.profiles.default_view().shows_everything())
-        {
+        if let ([server], true) = (servers, search.view.shows_everything()) {
             self.offerings_of(server)?;
             return Ok(OfferingOwner { server: server.clone(), routing: None });
         }
-        let asked = self.asked_servers(servers, failover);
+        let asked = self.asked_servers(search, failover);
         let item = (ListKind::Resources, uri);
-        let resources = asked.list(self.resources(&asked.names)).await;
+        let mut resources = asked.list(self.all_resources(asked.search(search))).await;
+        let is_shown = |r: &Resource| search.view.shows_offering(&ToolName::of(&r.server, &r.name));
+        let is_hidden = |r: &&Resource| r.uri == uri && !is_shown(r);
+        let hiding: Vec<String> =
+            resources.items.iter().filter(is_hidden).map(|r| r.server.clone()).collect();
+        resources.items.retain(is_shown);
         let listed = resources.items.iter().filter(|resource| resource.uri == uri);
         let listed: Vec<&str> = listed.map(|resource| resource.server.as_str()).collect();
         if let Some(owner) = self.choose_owner(item, &listed, &resources.servers, failover)? {
             return Ok(owner);
         }
-        let templates = asked.list(self.templates(&asked.names)).await;
-        let made = templates.items.iter().filter(|t| uri_template::matches(&t.template, uri));
+        let templates = asked.list(self.templates_in(asked.search(search))).await;
+        // What is hidden is not found through a template of the same server either.
+        let templates_shown = templates.items.iter().filter(|t| !hiding.contains(&t.server));
+        let made = templates_shown.filter(|t| uri_template::matches(&t.template, uri));
         let made: Vec<&str> = made.map(|template| template.server.as_str()).collect();
         if let Some(owner) = self.choose_owner(item, &made, &templates.servers, failover)? {
             return Ok(owner);
@@ -100,28 +122,32 @@ impl ToolHost {
         })))
     }
 
+    /// The prompt that a name means, and its server. With `arguments` it is one that takes them.
     pub(super) async fn lookup_prompt(
         &self,
         name: &str,
-        servers: &[String],
+        arguments: Option<&JsonObject>,
+        search: OfferingSearch<'_>,
         failover: &Failover,
     ) -> Result<(Prompt, OfferingOwner), Error> {
+        let servers = search.servers;
+        let wanted = (name, arguments);
         let providers = self.directory.providers();
         if let Some(unknown) = servers.iter().find(|server| providers.server(server).is_none()) {
             return Err(self.unknown_server(unknown));
         }
-        let scope = self.candidate_servers(name, servers);
+        let scope = self.candidate_servers(name, search);
         let is_qualified = scope != servers;
         if is_qualified {
-            let prompts = self.prompts(&scope).await;
-            if let Ok(found) = self.choose_prompt(name, prompts, failover)? {
+            let prompts = self.prompts_in(OfferingSearch { servers: &scope, ..search }).await;
+            if let Ok(found) = self.choose_prompt(wanted, prompts, failover)? {
                 return Ok(found);
             }
             // It only looked like a name that begins with a server's.
         }
-        let asked = self.asked_servers(servers, failover);
-        let prompts = asked.list(self.prompts(&asked.names)).await;
-        let prompts = match self.choose_prompt(name, prompts, failover)? {
+        let asked = self.asked_servers(search, failover);
+        let prompts = asked.list(self.prompts_in(asked.search(search))).await;
+        let prompts = match self.choose_prompt(wanted, prompts, failover)? {
             Ok(found) => return Ok(found),
             Err(prompts) => prompts,
         };
@@ -129,7 +155,8 @@ impl ToolHost {
             return Err(refusal);
         }
         let silent = SilentServers::of_listings(&prompts.servers);
-        let owner = self.candidate_servers(name, &[]).into_iter().next();
+        let anywhere = OfferingSearch { servers: &[], ..search };
+        let owner = self.candidate_servers(name, anywhere).into_iter().next();
         let owner_failure = owner.and_then(|owner| silent.failure_of(&owner));
         let failure = owner_failure.or_else(|| decisive_error(&silent, &prompts.servers, servers));
         if let Some(error) = failure {
@@ -142,10 +169,11 @@ impl ToolHost {
         Err(silent.annotate(error, &format!("'{name}'")))
     }
 
-    /// The prompt that a name means, and whose; the list itself when it is on none of it.
+    /// The prompt that a name means, and whose; the list itself when it is on none of it. Of several
+    /// only those are considered that take the arguments.
     fn choose_prompt(
         &self,
-        name: &str,
+        (name, arguments): (&str, Option<&JsonObject>),
         mut prompts: Offerings<Prompt>,
         failover: &Failover,
     ) -> Result<Result<(Prompt, OfferingOwner), Offerings<Prompt>>, Error> {
@@ -154,6 +182,10 @@ impl ToolHost {
             naming::NameResolution::Found(at) => vec![at],
             naming::NameResolution::Ambiguous(all) => all,
             naming::NameResolution::Unknown => return Ok(Err(prompts)),
+        };
+        let candidates = match arguments {
+            Some(arguments) => accepting(&prompts.items, candidates, arguments)?,
+            None => candidates,
         };
         let owners: Vec<&str> =
             candidates.iter().filter_map(|at| names.get(*at)?.component()).collect();
@@ -184,13 +216,14 @@ impl ToolHost {
 
     /// The servers to ask for something that several may offer: not those that were tried already,
     /// nor those that keep failing and can be stood in for.
-    fn asked_servers(&self, servers: &[String], failover: &Failover) -> AskedServers {
+    fn asked_servers(&self, search: OfferingSearch<'_>, failover: &Failover) -> AskedServers {
         let mut asked = AskedServers::default();
-        let view = self.directory.profiles.default_view();
+        let OfferingSearch { servers, view } = search;
         let circuits = &self.directory.circuits;
         let providers = self.directory.providers();
         for provider in providers.iter() {
             let Some(name) = &provider.server else { continue };
+            // One that is named and hidden is refused where it would be asked.
             let is_asked =
                 if servers.is_empty() { view.may_show(provider) } else { servers.contains(name) };
             if !is_asked || failover.was_tried(name) {
@@ -249,10 +282,13 @@ impl ToolHost {
     }
 
     /// The servers that a name may belong to: those it begins with, otherwise all that are allowed.
-    fn candidate_servers(&self, name: &str, servers: &[String]) -> Vec<String> {
-        let known = self.directory.server_names();
+    fn candidate_servers(&self, name: &str, search: OfferingSearch<'_>) -> Vec<String> {
+        let OfferingSearch { servers, view } = search;
+        let providers = self.directory.providers();
+        let shown = providers.iter().filter(|provider| view.may_show(provider));
+        let known = shown.filter_map(|provider| provider.server.as_deref());
         let is_allowed = |s: &&str| servers.is_empty() || servers.iter().any(|name| name == s);
-        let begins = naming::components(name, known.iter().map(String::as_str).filter(is_allowed));
+        let begins = naming::components(name, known.filter(is_allowed));
         if begins.is_empty() {
             return servers.to_vec();
         }
@@ -263,19 +299,20 @@ impl ToolHost {
     pub(super) async fn resolve_completion(
         &self,
         mut query: CompletionQuery,
-        servers: &[String],
+        search: OfferingSearch<'_>,
         failover: &Failover,
     ) -> Result<(OfferingOwner, CompletionQuery), Error> {
+        let servers = search.servers;
         let (server, known): (OfferingOwner, Vec<String>) = match &query.reference {
             CompletionReference::Prompt(name) => {
-                let (prompt, server) = self.lookup_prompt(name, servers, failover).await?;
+                let (prompt, server) = self.lookup_prompt(name, None, search, failover).await?;
                 let known = prompt.arguments.iter().map(|argument| argument.name.clone()).collect();
                 query.reference = CompletionReference::Prompt(prompt.name.tool().to_owned());
                 (server, known)
             }
             CompletionReference::Template(template) => {
-                let asked = self.asked_servers(servers, failover);
-                let templates = asked.list(self.templates(&asked.names)).await;
+                let asked = self.asked_servers(search, failover);
+                let templates = asked.list(self.templates_in(asked.search(search))).await;
                 let exact = templates.items.iter().filter(|t| t.template == *template);
                 let owners: Vec<&str> = exact.map(|t| t.server.as_str()).collect();
                 let item = (ListKind::Resources, template.as_str());
@@ -299,6 +336,26 @@ impl ToolHost {
     pub(in crate::host) fn unknown_server(&self, name: &str) -> Error {
         unknown_server(name, self.directory.server_names().iter().map(String::as_str))
     }
+}
+
+/// Of prompts of one name those that take the arguments, by their places.
+///
+/// # Errors
+/// What is wrong with the arguments for the first, when none takes them.
+fn accepting(
+    prompts: &[Prompt],
+    candidates: Vec<usize>,
+    arguments: &JsonObject,
+) -> Result<Vec<usize>, Error> {
+    let mut refusal = None;
+    let mut kept = Vec::with_capacity(candidates.len());
+    for at in candidates {
+        match prompts.get(at).map(|prompt| check_arguments(prompt, arguments)) {
+            Some(Err(error)) => drop(refusal.get_or_insert(error)),
+            _ => kept.push(at),
+        }
+    }
+    refusal.filter(|_| kept.is_empty()).map_or(Ok(kept), Err)
 }
 
 /// The failure that answers a search without a result: that of a server the caller asked for, or the

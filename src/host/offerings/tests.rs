@@ -1,7 +1,8 @@
 //! Tests of prompts and resources, on fake servers.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use serde_json::json;
@@ -15,9 +16,10 @@ use crate::config::spec::ProfileSpec;
 use crate::host::ToolHost;
 use crate::host::builder::ToolHostBuilder;
 use crate::host::fake::FakeProvider;
+use crate::host::request::{ItemRequest, LookupScope};
 use crate::model::{
     Completion, CompletionQuery, CompletionReference, Error, ErrorKind, ErrorPhase, Freshness,
-    JsonObject, OfferingListing, Prompt, PromptArgument, PromptMessages, RequestScope, Resource,
+    JsonObject, OfferingListing, Prompt, PromptArgument, PromptMessages, Resource,
     ResourceContents, ResourceTemplate, SubscriptionEvent, SubscriptionFilter, ToolCall,
     ToolContext, ToolDefinition, ToolListing, ToolName, ToolResult,
 };
@@ -33,6 +35,9 @@ struct FakeOfferingServer {
     error: Option<Error>,
     /// What reading and filling in fail with, while the lists come.
     request_error: Option<Error>,
+    /// What its requests were told, and how often it was asked for a list.
+    contexts: Arc<Mutex<Vec<ToolContext>>>,
+    lists: Arc<AtomicUsize>,
 }
 
 fn shop(name: &'static str) -> FakeOfferingServer {
@@ -44,6 +49,8 @@ fn shop(name: &'static str) -> FakeOfferingServer {
         templates: Vec::new(),
         error: None,
         request_error: None,
+        contexts: Arc::default(),
+        lists: Arc::default(),
     }
 }
 
@@ -53,6 +60,7 @@ fn raw() -> Arc<RawValue> {
 
 impl FakeOfferingServer {
     fn offer<T>(&self, items: Vec<T>) -> Result<OfferingListing<T>, Error> {
+        self.lists.fetch_add(1, Ordering::Relaxed);
         let freshness = Freshness { ttl_ms: Some(7), scope: None };
         match &self.error {
             Some(error) => Err(error.clone()),
@@ -145,7 +153,8 @@ impl OfferingSupport for FakeOfferingServer {
         self.offer(self.templates.iter().map(template).collect())
     }
 
-    async fn read(&self, uri: &str, _: &RequestScope) -> Result<ResourceContents, Error> {
+    async fn read(&self, context: &ToolContext, uri: &str) -> Result<ResourceContents, Error> {
+        self.contexts.lock().unwrap().push(context.clone());
         self.request_error.clone().map_or(Ok(()), Err)?;
         Ok(ResourceContents {
             server: self.name.to_owned(),
@@ -159,10 +168,11 @@ impl OfferingSupport for FakeOfferingServer {
 
     async fn prompt(
         &self,
+        context: &ToolContext,
         name: &str,
         arguments: &JsonObject,
-        _: &RequestScope,
     ) -> Result<PromptMessages, Error> {
+        self.contexts.lock().unwrap().push(context.clone());
         self.request_error.clone().map_or(Ok(()), Err)?;
         let text = json!({ "type": "text", "text": arguments["who"] });
         Ok(PromptMessages {
@@ -176,9 +186,10 @@ impl OfferingSupport for FakeOfferingServer {
 
     async fn complete(
         &self,
+        context: &ToolContext,
         query: &CompletionQuery,
-        _: &CancellationToken,
     ) -> Result<Completion, Error> {
+        self.contexts.lock().unwrap().push(context.clone());
         self.request_error.clone().map_or(Ok(()), Err)?;
         let values = vec![self.name.to_owned(), format!("{:?}", query.reference)];
         Ok(Completion { values, ..Completion::default() })
@@ -212,16 +223,16 @@ fn builder(shops: Vec<FakeOfferingServer>) -> ToolHostBuilder {
     shops.into_iter().fold(ToolHost::builder(), |builder, shop| builder.provider(Arc::new(shop)))
 }
 
-fn scope() -> RequestScope {
-    RequestScope::default()
-}
-
 fn never() -> CancellationToken {
     CancellationToken::new()
 }
 
 fn who(name: &str) -> JsonObject {
     JsonObject::from_iter([("who".to_owned(), json!(name))])
+}
+
+fn to(server: &str) -> ItemRequest {
+    ItemRequest::to_servers(&of(server), &never())
 }
 
 fn of(server: &str) -> Vec<String> {
@@ -233,13 +244,13 @@ async fn one_bad_server_costs_itself() {
     let bad = FakeOfferingServer { error: Some(Error::unreachable("refused")), ..shop("bad") };
     let good = FakeOfferingServer { prompts: vec!["greet"], ..shop("good") };
     let host = builder(vec![bad, good]).build();
-    let all = host.prompts(&[]).await;
+    let all = host.prompts(&LookupScope::default()).await.unwrap();
     assert_eq!(all.items.len(), 1);
     let failed: Vec<bool> = all.servers.iter().map(|server| server.error.is_some()).collect();
     assert_eq!(failed, [true, false]);
     assert_eq!(all.freshness, [("good".to_owned(), Freshness { ttl_ms: Some(7), scope: None })]);
-    assert_eq!(host.prompts(&of("good")).await.servers.len(), 1);
-    let unknown = host.prompts(&of("god")).await;
+    assert_eq!(host.prompts(&LookupScope::of_servers(&of("good"))).await.unwrap().servers.len(), 1);
+    let unknown = host.prompts(&LookupScope::of_servers(&of("god"))).await.unwrap();
     let error = unknown.servers[0].error.as_ref().unwrap();
     assert_eq!(error.hint(), Some("did you mean 'good'?"));
 }
@@ -250,13 +261,20 @@ async fn a_prompt_is_found_by_full_and_by_bare_name() {
     let two = FakeOfferingServer { prompts: vec!["both"], ..shop("two") };
     let host = builder(vec![one, two]).build();
     for name in ["one-greet", "one.greet", "one__greet", "greet"] {
-        assert_eq!(host.find_prompt(name, &[]).await.unwrap().name.full(), "one-greet", "{name}");
+        assert_eq!(
+            host.find_prompt(name, &LookupScope::default()).await.unwrap().name.full(),
+            "one-greet",
+            "{name}"
+        );
     }
-    let error = host.find_prompt("both", &[]).await.unwrap_err();
+    let error = host.find_prompt("both", &LookupScope::default()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Usage);
     assert_eq!(error.details(), ["one-both", "two-both"]);
-    assert_eq!(host.find_prompt("both", &of("two")).await.unwrap().name.full(), "two-both");
-    let error = host.find_prompt("one-gret", &[]).await.unwrap_err();
+    assert_eq!(
+        host.find_prompt("both", &LookupScope::of_servers(&of("two"))).await.unwrap().name.full(),
+        "two-both"
+    );
+    let error = host.find_prompt("one-gret", &LookupScope::default()).await.unwrap_err();
     assert!(error.hint().unwrap().starts_with("did you mean 'one-greet'"));
 }
 
@@ -264,13 +282,13 @@ async fn a_prompt_is_found_by_full_and_by_bare_name() {
 async fn arguments_of_a_prompt_are_checked_all_at_once() {
     let host = builder(vec![FakeOfferingServer { prompts: vec!["greet"], ..shop("one") }]).build();
     let given = JsonObject::from_iter([("hows".to_owned(), json!("x"))]);
-    let error = host.prompt("greet", &given, &[], &scope()).await.unwrap_err();
+    let error = host.prompt("greet", &given, &ItemRequest::default()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Usage);
     assert_eq!(
         error.details(),
         ["who: required, and missing", "hows: unknown; did you mean 'how'?"]
     );
-    let filled = host.prompt("greet", &who("Ada"), &[], &scope()).await.unwrap();
+    let filled = host.prompt("greet", &who("Ada"), &ItemRequest::default()).await.unwrap();
     assert_eq!(filled.messages[0]["content"]["text"], "Ada");
 }
 
@@ -281,7 +299,7 @@ async fn an_address_belongs_to_who_lists_it_or_has_a_template_for_it() {
     let two = FakeOfferingServer { uris: vec!["a:2"], ..shop("two") };
     let host = builder(vec![one, two]).build();
     let owner = async |uri: &str, servers: &[String]| {
-        host.read(uri, servers, &scope()).await.map(|read| read.server)
+        host.read(uri, &ItemRequest::to_servers(servers, &never())).await.map(|read| read.server)
     };
     assert_eq!(owner("a:1", &[]).await.unwrap(), "one");
     assert_eq!(owner("b:x", &[]).await.unwrap(), "one");
@@ -300,20 +318,20 @@ async fn an_address_belongs_to_who_lists_it_or_has_a_template_for_it() {
 async fn a_silent_server_is_a_note_unless_it_was_asked_for() {
     let bad = || FakeOfferingServer { error: Some(Error::unreachable("refused")), ..shop("bad") };
     let host = builder(vec![bad(), shop("good")]).build();
-    let error = host.read("a:1", &[], &scope()).await.unwrap_err();
+    let error = host.read("a:1", &ItemRequest::default()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Usage);
     assert_eq!(error.details(), ["server 'bad' did not answer and may offer 'a:1': refused"]);
     for name in ["greet", "good-greet"] {
-        let error = host.find_prompt(name, &[]).await.unwrap_err();
+        let error = host.find_prompt(name, &LookupScope::default()).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Usage, "{name}");
         assert_eq!(error.details().len(), 1, "{name}");
     }
     for (name, servers) in [("bad-greet", &[][..]), ("greet", &of("bad"))] {
-        let error = host.find_prompt(name, servers).await.unwrap_err();
+        let error = host.find_prompt(name, &LookupScope::of_servers(servers)).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unreachable, "{name}");
     }
     let host = builder(vec![bad()]).build();
-    let error = host.read("a:1", &[], &scope()).await.unwrap_err();
+    let error = host.read("a:1", &ItemRequest::default()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unreachable);
 }
 
@@ -330,7 +348,7 @@ async fn a_completion_needs_a_known_argument() {
             context: context.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect(),
         }
     };
-    let ask = async |query| host.complete(query, &[], &never()).await;
+    let ask = async |query| host.complete(query, &ItemRequest::default()).await;
     let prompt = || CompletionReference::Prompt("one.greet".to_owned());
     let template = || CompletionReference::Template("b:{x}/{y}".to_owned());
     let done = ask(query(prompt(), "who", &[("how", "x")])).await.unwrap();
@@ -349,9 +367,9 @@ async fn known_secrets_do_not_leave_the_host() {
     let one = FakeOfferingServer { uris: vec!["a:1"], prompts: vec!["greet"], ..shop("one") };
     let masker = Masker::new([("KEY", "hunter22")]);
     let host = builder(vec![one]).masker(masker).build();
-    let read = host.read("a:1", &[], &scope()).await.unwrap();
+    let read = host.read("a:1", &ItemRequest::default()).await.unwrap();
     assert_eq!(read.contents[0]["text"], "the key is ‹secret:KEY›");
-    let filled = host.prompt("greet", &who("hunter22"), &[], &scope()).await.unwrap();
+    let filled = host.prompt("greet", &who("hunter22"), &ItemRequest::default()).await.unwrap();
     assert_eq!(filled.messages[0]["content"]["text"], "‹secret:KEY›");
 }
 
@@ -361,8 +379,81 @@ async fn a_profile_hides_prompts_and_resources_too() {
         FakeOfferingServer { prompts: vec!["greet", "part"], uris: vec!["a:1"], ..shop("one") };
     let profile = ProfileSpec { include: vec!["one-g*".to_owned()], ..ProfileSpec::default() };
     let host = builder(vec![one]).profile(Some(profile)).build();
-    assert_eq!(host.prompts(&[]).await.items.len(), 1);
-    assert!(host.resources(&[]).await.items.is_empty());
+    assert_eq!(host.prompts(&LookupScope::default()).await.unwrap().items.len(), 1);
+    assert!(host.resources(&LookupScope::default()).await.unwrap().items.is_empty());
+}
+
+#[tokio::test]
+async fn each_request_sees_what_its_own_profile_shows() {
+    let server =
+        |name| FakeOfferingServer { prompts: vec!["greet"], uris: vec!["a:1"], ..shop(name) };
+    let (one, two) = (server("one"), server("two"));
+    let (lists, requests) = (Arc::clone(&two.lists), Arc::clone(&two.contexts));
+    let profile = ProfileSpec { servers: of("one"), ..ProfileSpec::default() };
+    let host = builder(vec![one, two]).profiles([("agent".to_owned(), profile)]).build();
+    let scope = LookupScope::in_profile("agent");
+    let request = ItemRequest { scope: scope.clone(), ..ItemRequest::default() };
+    // Where everything is seen both have them, and the caller has to choose.
+    assert!(host.read("a:1", &ItemRequest::default()).await.is_err());
+    let before = lists.load(Ordering::Relaxed);
+    assert_eq!(host.prompts(&scope).await.unwrap().items.len(), 1);
+    assert_eq!(host.resources(&scope).await.unwrap().items.len(), 1);
+    assert!(host.templates(&scope).await.unwrap().items.is_empty());
+    assert_eq!(host.find_prompt("greet", &scope).await.unwrap().name.full(), "one-greet");
+    assert_eq!(host.read("a:1", &request).await.unwrap().server, "one");
+    assert!(host.prompt("greet", &who("Ada"), &request).await.is_ok());
+    let query = CompletionQuery {
+        reference: CompletionReference::Prompt("greet".to_owned()),
+        argument: "who".to_owned(),
+        value: String::new(),
+        context: BTreeMap::new(),
+    };
+    assert_eq!(host.complete(query, &request).await.unwrap().values[0], "one");
+    assert!(host.find("two-echo", &scope).await.is_err_and(|e| e.kind() == ErrorKind::Denied));
+    // A server that is named all the same is refused, and not contacted.
+    let named = LookupScope { servers: of("two"), ..scope };
+    let refused = host.prompts(&named).await.unwrap();
+    assert_eq!(refused.servers[0].error.as_ref().unwrap().kind(), ErrorKind::Denied);
+    let error = host.find_prompt("greet", &named).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Denied);
+    assert!(host.read("a:1", &ItemRequest { scope: named, ..request }).await.is_err());
+    assert_eq!((lists.load(Ordering::Relaxed), requests.lock().unwrap().len()), (before, 0));
+    let unknown = LookupScope::in_profile("agnet");
+    assert_eq!(
+        host.prompts(&unknown).await.unwrap_err().hint().unwrap(),
+        "did you mean 'agent'? known profiles: agent"
+    );
+    assert_eq!(host.find("one-x", &unknown).await.unwrap_err().kind(), ErrorKind::Usage);
+}
+
+#[tokio::test]
+async fn a_request_carries_its_caller_and_no_known_secret() {
+    let one = FakeOfferingServer { uris: vec!["a:1"], prompts: vec!["greet"], ..shop("one") };
+    let seen = Arc::clone(&one.contexts);
+    let host = builder(vec![one]).masker(Masker::new([("KEY", "hunter22")])).build();
+    let request = ItemRequest {
+        id: Some(host.new_call_id()),
+        user_id: Some("ada".to_owned()),
+        session: Some("s-1".to_owned()),
+        metadata: who("hunter22"),
+        ..ItemRequest::default()
+    };
+    host.read("a:1", &request).await.unwrap();
+    host.prompt("greet", &who("Ada"), &ItemRequest::default()).await.unwrap();
+    let (first, second) = {
+        let seen = seen.lock().unwrap();
+        (seen[0].clone(), seen[1].clone())
+    };
+    assert_eq!((&first.call_id, first.session_id.as_str()), (request.id.as_ref().unwrap(), "s-1"));
+    assert_eq!(
+        (first.user_id.as_deref(), &first.metadata["who"]),
+        (Some("ada"), &json!("‹secret:KEY›"))
+    );
+    assert_eq!((second.session_id.as_str(), second.user_id), (host.session(), None));
+    assert_ne!(second.call_id, first.call_id);
+    let reserved = JsonObject::from_iter([("dev.toolhost/callId".to_owned(), json!(1))]);
+    let request = ItemRequest { metadata: reserved, ..ItemRequest::default() };
+    assert_eq!(host.read("a:1", &request).await.unwrap_err().kind(), ErrorKind::Usage);
 }
 
 #[tokio::test]
@@ -375,7 +466,8 @@ async fn changes_of_several_servers_come_together_and_one_failure_is_told() {
     let uris = ["a:1", "a:2", "a:3", "a:2"].map(str::to_owned);
     let (watched, counts) = tokio::join!(
         async {
-            let watched = host.watch_resources(&uris, &[], &sender, &stop).await;
+            let watched =
+                host.watch_resources(&uris, &LookupScope::default(), &sender, &stop).await;
             drop(sender);
             watched
         },
@@ -401,7 +493,9 @@ async fn changes_of_several_servers_come_together_and_one_failure_is_told() {
     let bad = FakeOfferingServer { error: Some(Error::tool("no such thing")), ..shop("bad") };
     let host = builder(vec![bad]).build();
     let (sender, mut seen) = mpsc::channel(4);
-    let failed = host.watch_resources(&uris[..1], &of("bad"), &sender, &never()).await;
+    let failed = host
+        .watch_resources(&uris[..1], &LookupScope::of_servers(&of("bad")), &sender, &never())
+        .await;
     assert_eq!(failed.unwrap_err().message(), "no such thing");
     assert!(matches!(seen.try_recv().unwrap().change, SubscriptionEvent::Failed(_)));
 }
@@ -431,15 +525,15 @@ fn weighted(servers: Vec<(FakeOfferingServer, f64)>) -> Arc<ToolHost> {
 
 /// Which server read, filled in and completed.
 async fn served(host: &ToolHost) -> [String; 3] {
-    let read = host.read("note:one", &[], &scope()).await.unwrap();
-    let filled = host.prompt("greet", &who("Ada"), &[], &scope()).await.unwrap();
+    let read = host.read("note:one", &ItemRequest::default()).await.unwrap();
+    let filled = host.prompt("greet", &who("Ada"), &ItemRequest::default()).await.unwrap();
     let query = CompletionQuery {
         reference: CompletionReference::Template("item:{id}".to_owned()),
         argument: "id".to_owned(),
         value: String::new(),
         context: BTreeMap::new(),
     };
-    let done = host.complete(query, &[], &never()).await.unwrap();
+    let done = host.complete(query, &ItemRequest::default()).await.unwrap();
     let filled = filled.name.component().unwrap().to_owned();
     [read.server, filled, done.values[0].clone()]
 }
@@ -449,15 +543,23 @@ async fn primaries_take_turns_and_backups_wait() {
     let host = weighted(vec![(shop("spare"), 0.5), (shop("one"), 1.0), (shop("two"), 1.0)]);
     assert_eq!(served(&host).await, ["one", "one", "one"]);
     // Looking takes no turn.
-    assert_eq!(host.find_prompt("greet", &[]).await.unwrap().name.component(), Some("one"));
+    assert_eq!(
+        host.find_prompt("greet", &LookupScope::default()).await.unwrap().name.component(),
+        Some("one")
+    );
     assert_eq!(served(&host).await, ["two", "two", "two"]);
-    let read = host.read("note:one", &[], &scope()).await.unwrap();
+    let read = host.read("note:one", &ItemRequest::default()).await.unwrap();
     let routing = read.routing.unwrap();
     assert_eq!((routing.server, routing.others.len()), ("one".to_owned(), 2));
+    // Arguments that no server takes cost no turn: the next request is the first one's.
+    let given = JsonObject::from_iter([("hows".to_owned(), json!("x"))]);
+    assert!(host.prompt("greet", &given, &ItemRequest::default()).await.is_err());
+    let filled = host.prompt("greet", &who("Ada"), &ItemRequest::default()).await.unwrap();
+    assert_eq!(filled.name.component(), Some("one"));
     // A name that says whose is no choice.
-    let filled = host.prompt("spare-greet", &who("Ada"), &[], &scope()).await.unwrap();
+    let filled = host.prompt("spare-greet", &who("Ada"), &ItemRequest::default()).await.unwrap();
     assert_eq!((filled.name.component(), filled.routing), (Some("spare"), None));
-    assert_eq!(host.read("note:one", &of("spare"), &scope()).await.unwrap().server, "spare");
+    assert_eq!(host.read("note:one", &to("spare")).await.unwrap().server, "spare");
 }
 
 #[tokio::test]
@@ -467,9 +569,9 @@ async fn without_a_weight_for_each_the_caller_chooses() {
     let one = offering("one");
     one.half.set_weight(Some(1.0));
     let host = builder(vec![one, offering("two")]).build();
-    let error = host.read("note:one", &[], &scope()).await.unwrap_err();
+    let error = host.read("note:one", &ItemRequest::default()).await.unwrap_err();
     assert_eq!((error.kind(), error.details().len()), (ErrorKind::Usage, 2));
-    let error = host.prompt("greet", &who("Ada"), &[], &scope()).await.unwrap_err();
+    let error = host.prompt("greet", &who("Ada"), &ItemRequest::default()).await.unwrap_err();
     assert_eq!(error.details(), ["one-greet", "two-greet"]);
 }
 
@@ -482,16 +584,16 @@ async fn a_request_of_which_nothing_was_sent_goes_to_the_next_server() {
     let start = ErrorPhase::Start;
     let host = weighted(vec![(dying("first", start), 1.0), (shop("spare"), 0.5)]);
     assert_eq!(served(&host).await, ["spare", "spare", "spare"]);
-    let routing = host.read("note:one", &[], &scope()).await.unwrap().routing.unwrap();
+    let routing = host.read("note:one", &ItemRequest::default()).await.unwrap().routing.unwrap();
     // It failed often enough by now to be left alone.
     assert!(routing.skipped[0].reason.contains("keeps failing"), "{routing:?}");
     // What was sent is never sent again.
     let host = weighted(vec![(dying("first", ErrorPhase::Call), 1.0), (shop("spare"), 0.5)]);
-    let error = host.read("note:one", &[], &scope()).await.unwrap_err();
+    let error = host.read("note:one", &ItemRequest::default()).await.unwrap_err();
     assert_eq!(error.message(), "exited with 3");
     // When all fail the first failure is told, with the others below it.
     let host = weighted(vec![(dying("first", start), 1.0), (dying("spare", start), 0.5)]);
-    let error = host.prompt("greet", &who("Ada"), &[], &scope()).await.unwrap_err();
+    let error = host.prompt("greet", &who("Ada"), &ItemRequest::default()).await.unwrap_err();
     assert_eq!(error.message(), "exited with 3");
 }
 
@@ -500,11 +602,12 @@ async fn a_server_that_cannot_be_listed_is_stood_in_for_and_then_left_alone() {
     let dead = FakeOfferingServer { error: Some(Error::unreachable("refused")), ..shop("first") };
     let host = weighted(vec![(dead, 1.0), (shop("spare"), 0.5)]);
     for reason in ["refused", "refused", "refused", "keeps failing"] {
-        let routing = host.read("note:one", &[], &scope()).await.unwrap().routing.unwrap();
+        let routing =
+            host.read("note:one", &ItemRequest::default()).await.unwrap().routing.unwrap();
         assert_eq!((routing.server.as_str(), routing.skipped.len()), ("spare", 1));
         assert!(routing.skipped[0].reason.contains(reason), "{reason}: {routing:?}");
     }
     // By its own name it is tried all the same.
-    let error = host.prompt("first-greet", &who("Ada"), &[], &scope()).await.unwrap_err();
+    let error = host.prompt("first-greet", &who("Ada"), &ItemRequest::default()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unreachable);
 }

@@ -7,10 +7,12 @@ use futures_util::future::join_all;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use super::lookup::OfferingSearch;
 use super::with_cancellation;
 use crate::host::ToolHost;
 use crate::host::failover::Failover;
 use crate::host::provider_table::ProviderLease;
+use crate::host::request::LookupScope;
 use crate::model::{Error, ErrorKind, SubscriptionEvent, SubscriptionFilter};
 
 /// A change at one of the servers that are watched.
@@ -28,18 +30,20 @@ impl ToolHost {
     /// go on.
     ///
     /// # Errors
-    /// An address that no server or several have. When every server failed, its failure.
+    /// An address that no server or several have, and an unknown profile. When every server failed, its failure.
     pub async fn watch_resources(
         &self,
         uris: &[String],
-        servers: &[String],
+        scope: &LookupScope,
         updates: &mpsc::Sender<ServerChange>,
         cancel: &CancellationToken,
     ) -> Result<(), Error> {
+        let view = self.view(scope.profile.as_deref())?;
+        let search = OfferingSearch { servers: &scope.servers, view: &view };
         let mut wanted: Vec<(String, SubscriptionFilter)> = Vec::new();
         let owners = async {
             for uri in uris {
-                let server = self.resource_owner(uri, servers, &Failover::lookup()).await?.server;
+                let server = self.resource_owner(uri, search, &Failover::lookup()).await?.server;
                 let known = wanted.iter_mut().find(|(known, _)| *known == server);
                 match known {
                     Some((_, wanted)) if wanted.uris.contains(uri) => {}

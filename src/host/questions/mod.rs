@@ -1,7 +1,8 @@
 //! The host's inbox: questions of servers on their way to the front end.
 //!
 //! Owns: that one person is asked one thing at a time, whether it is a question of a server or the
-//! approval of a call, unless the front end takes many at once; how long each call waited for answers; and what the records tell of them —
+//! approval of a call, unless the front end takes many at once; how long each call waited for a person, for
+//! its own questions and those of calls it makes; and what the records tell of them —
 //! who asked, what kind of thing, and what came of it, never what was said.
 
 pub mod sampling;
@@ -43,12 +44,33 @@ pub struct QuestionQueue {
 /// What was asked during one call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CallQuestions {
-    /// How long answers were waited for, all together.
+    /// How long a person was waited for; questions that were open at once count once.
     pub waited: Duration,
     /// The questions, in order; the first 64.
     pub questions: Vec<QuestionRecord>,
     /// When the call is out of time.
     deadline: Option<Instant>,
+    /// The call that this one is part of; it waits as long.
+    parent: Option<CallId>,
+    /// How many answers are waited for now, and since when.
+    open: u32,
+    open_since: Option<Instant>,
+}
+
+impl CallQuestions {
+    fn begin_wait(&mut self, now: Instant) {
+        self.open += 1;
+        self.open_since.get_or_insert(now);
+    }
+
+    fn end_wait(&mut self, now: Instant) {
+        self.open = self.open.saturating_sub(1);
+        if self.open == 0
+            && let Some(since) = self.open_since.take()
+        {
+            self.waited += now.saturating_duration_since(since);
+        }
+    }
 }
 
 impl Default for QuestionQueue {
@@ -75,12 +97,29 @@ impl QuestionQueue {
         if self.inbox.allows_concurrent() { None } else { Some(self.prompt_lock.lock().await) }
     }
 
-    /// Takes note of what is asked during a call, which may take so long, until
-    /// [`QuestionQueue::end_call`].
-    pub(super) fn begin_call(&self, call: &CallId, total: Duration) {
-        let until = self.clock.now().checked_add(total);
+    /// Takes note of what is asked during a call, which may take so long and may be part of another,
+    /// until [`QuestionQueue::end_call`].
+    pub(super) fn begin_call(&self, call: &CallId, parent: Option<&CallId>, total: Duration) {
+        let deadline = self.clock.now().checked_add(total);
+        let parent = parent.cloned();
         self.calls()
-            .insert(call.clone(), CallQuestions { deadline: until, ..CallQuestions::default() });
+            .insert(call.clone(), CallQuestions { deadline, parent, ..CallQuestions::default() });
+    }
+
+    /// Counts the time until the guard is dropped as waiting for a person, for this call and those
+    /// it is part of.
+    pub(super) fn wait_for_person(&self, call: Option<&CallId>) -> PersonWait<'_> {
+        let now = self.clock.now();
+        let mut calls = self.calls();
+        let mut waiting = Vec::new();
+        let mut next = call.cloned();
+        while let Some(id) = next.take() {
+            let Some(entry) = calls.get_mut(&id) else { break };
+            entry.begin_wait(now);
+            next.clone_from(&entry.parent);
+            waiting.push(id);
+        }
+        PersonWait { questions: self, waiting, since: now }
     }
 
     /// Keeps the permit of a call while it runs; while it waits for an answer others may run.
@@ -90,7 +129,11 @@ impl QuestionQueue {
 
     /// What was asked during a call, which has ended.
     pub(super) fn end_call(&self, call: &CallId) -> CallQuestions {
-        self.calls().remove(call).unwrap_or_default()
+        let mut ended = self.calls().remove(call).unwrap_or_default();
+        // A question that is still open is taken back with its call.
+        ended.open = ended.open.min(1);
+        ended.end_wait(self.clock.now());
+        ended
     }
 
     fn calls(&self) -> MutexGuard<'_, HashMap<CallId, CallQuestions>> {
@@ -129,24 +172,51 @@ impl QuestionHandler for QuestionQueue {
             questions: self,
             call: question.call.clone(),
             kind: question.body.kind(),
-            since: self.clock.now(),
             verdict: QuestionOutcome::Cancelled,
         };
         let call = question.call.clone();
         if let Some(call) = &call {
             self.turns.pause(call);
         }
+        let waits = self.wait_for_person(call.as_ref());
         let _prompt_lock = self.lock_prompt().await;
         let until = question.call.as_ref().and_then(|call| self.calls().get(call)?.deadline);
         let left = until.map(|until| until.saturating_duration_since(self.clock.now()));
         let question = Question { body: self.masked(question.body), time_left: left, ..question };
         let reply = self.inbox.ask(question).await;
         note.verdict = reply.outcome();
-        drop(note);
+        drop((note, waits));
         if let Some(call) = &call {
             self.turns.resume(call).await;
         }
         reply
+    }
+}
+
+/// A person is waited for until it is dropped.
+pub(super) struct PersonWait<'a> {
+    questions: &'a QuestionQueue,
+    /// The calls whose time does not count meanwhile.
+    waiting: Vec<CallId>,
+    since: Instant,
+}
+
+impl PersonWait<'_> {
+    /// How long that is by now.
+    pub(super) fn elapsed(&self) -> Duration {
+        self.questions.clock.now().saturating_duration_since(self.since)
+    }
+}
+
+impl Drop for PersonWait<'_> {
+    fn drop(&mut self) {
+        let now = self.questions.clock.now();
+        let mut calls = self.questions.calls();
+        for id in &self.waiting {
+            if let Some(entry) = calls.get_mut(id) {
+                entry.end_wait(now);
+            }
+        }
     }
 }
 
@@ -155,19 +225,16 @@ struct QuestionRecordGuard<'a> {
     questions: &'a QuestionQueue,
     call: Option<CallId>,
     kind: &'static str,
-    since: Instant,
     verdict: QuestionOutcome,
 }
 
 impl Drop for QuestionRecordGuard<'_> {
     fn drop(&mut self) {
         let Some(call) = &self.call else { return };
-        let waited = self.questions.clock.now().saturating_duration_since(self.since);
-        if let Some(entry) = self.questions.calls().get_mut(call) {
-            entry.waited += waited;
-            if entry.questions.len() < RECORDED {
-                entry.questions.push(QuestionRecord { kind: self.kind, verdict: self.verdict });
-            }
+        if let Some(entry) = self.questions.calls().get_mut(call)
+            && entry.questions.len() < RECORDED
+        {
+            entry.questions.push(QuestionRecord { kind: self.kind, verdict: self.verdict });
         }
     }
 }
@@ -239,7 +306,7 @@ mod tests {
         let wide = Arc::new(Wide::default());
         let questions = QuestionQueue::new(Arc::clone(&wide) as _, Masker::default());
         let call = CallId("1".to_owned());
-        questions.begin_call(&call, Duration::from_hours(1));
+        questions.begin_call(&call, None, Duration::from_hours(1));
         let asked = [question(Some(&call)), question(None)].map(|one| questions.ask(one));
         let all = futures_util::future::join_all(asked);
         assert!(tokio::time::timeout(Duration::from_millis(1), all).await.is_err());
@@ -248,11 +315,54 @@ mod tests {
         assert_eq!(left[1..], [None]);
     }
 
+    /// Goes on when it is told to.
+    struct SteppedClock {
+        start: Instant,
+        passed: Mutex<Duration>,
+    }
+
+    impl SteppedClock {
+        fn advance(&self, by: Duration) {
+            *self.passed.lock().unwrap() += by;
+        }
+    }
+
+    impl Clock for SteppedClock {
+        fn now(&self) -> Instant {
+            self.start + *self.passed.lock().unwrap()
+        }
+
+        fn unix(&self) -> Duration {
+            *self.passed.lock().unwrap()
+        }
+    }
+
+    #[test]
+    fn a_person_is_waited_for_once_and_by_the_calls_around_too() {
+        let clock = Arc::new(SteppedClock { start: SystemClock.now(), passed: Mutex::default() });
+        let questions =
+            QuestionQueue { clock: Arc::clone(&clock) as _, ..QuestionQueue::default() };
+        let (outer, inner) = (CallId("outer".to_owned()), CallId("inner".to_owned()));
+        questions.begin_call(&outer, None, Duration::from_mins(5));
+        questions.begin_call(&inner, Some(&outer), Duration::from_mins(5));
+        let first = questions.wait_for_person(Some(&inner));
+        clock.advance(Duration::from_secs(2));
+        let second = questions.wait_for_person(Some(&outer));
+        clock.advance(Duration::from_secs(3));
+        assert_eq!(first.elapsed(), Duration::from_secs(5));
+        drop(first);
+        clock.advance(Duration::from_secs(4));
+        assert_eq!(questions.end_call(&inner).waited, Duration::from_secs(5));
+        drop(second);
+        clock.advance(Duration::from_secs(1));
+        assert_eq!(questions.end_call(&outer).waited, Duration::from_secs(9));
+    }
+
     #[tokio::test(start_paused = true)]
     async fn each_call_is_told_what_was_asked_during_it() {
         let questions = QuestionQueue::new(Arc::new(Slow::default()), Masker::default());
         let (call, other) = (CallId("1".to_owned()), CallId("2".to_owned()));
-        questions.begin_call(&call, Duration::from_mins(5));
+        questions.begin_call(&call, None, Duration::from_mins(5));
         questions.ask(question(Some(&call))).await;
         let taken_back =
             tokio::time::timeout(Duration::from_millis(10), questions.ask(question(Some(&call))));

@@ -47,6 +47,9 @@ pub enum RegistrationError {
     /// The host was built without a way to reach MCP servers.
     #[error("this host was built without MCP servers")]
     NoClients,
+    /// The host was built without a way to read texts that are written like files.
+    #[error("this host was built without the kinds of entries that files have")]
+    NoFiles,
     /// The host is closed, or is being closed.
     #[error("the host is closed")]
     HostClosed,
@@ -71,7 +74,9 @@ impl RegistrationError {
             }
             Self::NotRegistered { other: Some(other), .. } => Some(format!("it is {other}")),
             Self::NameTaken { .. } => Some("remove that first, or take another name".to_owned()),
-            Self::NoClients => Some("`assembly::host_builder` builds one with them".to_owned()),
+            Self::NoClients | Self::NoFiles => {
+                Some("`assembly::host_builder` builds one with them".to_owned())
+            }
             _ => None,
         }
     }

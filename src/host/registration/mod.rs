@@ -1,11 +1,12 @@
 //! Registering tools, providers, components and sessions while the host runs.
 //!
 //! Owns: what may be registered under which name, and telling everybody who listens. Single tools
-//! are here, providers in `providers`, and what is made of a configuration in `components`. Never
-//! does: keep the tools (`registry`) or the sessions (`sessions`).
+//! are here, providers in `providers`, what is made of a configuration in `components`, and of a text in
+//! `files`. Never does: keep the tools (`registry`) or the sessions (`sessions`).
 
 mod components;
 mod error;
+mod files;
 mod providers;
 
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use crate::model::{
 };
 
 pub use error::RegistrationError;
+pub use files::FileRegistration;
 pub use providers::Removal;
 
 impl ToolHost {

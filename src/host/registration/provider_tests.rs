@@ -12,7 +12,7 @@ use super::{RegistrationError, Removal};
 use crate::config::spec::ProfileSpec;
 use crate::host::ToolHost;
 use crate::host::fake::{FakeProvider, call, host, internal};
-use crate::host::request::{CallRequest, ListRequest, ListScope};
+use crate::host::request::{CallRequest, ListRequest, ListScope, LookupScope};
 use crate::model::{
     Error, ErrorCause, ErrorKind, EventSink, HostEvent, JsonObject, ListKind, ListOwner, Origin,
     ToolContext, ToolName, ToolResult,
@@ -163,7 +163,7 @@ async fn a_component_is_made_by_its_type() {
     register("notes", "one", json!({})).unwrap();
     register("notes", "two", json!({ "tool": "list" })).unwrap();
     assert_eq!(names(&host).await, ["one-read", "two-list"]);
-    let definition = host.find("one-read", &[]).await.unwrap();
+    let definition = host.find("one-read", &LookupScope::default()).await.unwrap();
     assert!(matches!(definition.origin, Origin::Program));
     let error = register("notes", "one", json!({})).unwrap_err();
     assert_eq!(error.to_string(), "the name 'one' is taken by the notes component 'one'");
@@ -459,7 +459,7 @@ async fn a_weight_that_a_registered_server_names_counts() {
     let host = host(&[]).build();
     host.register_provider("one", Arc::new(one)).unwrap();
     host.register_provider("two", Arc::new(two)).unwrap();
-    assert_eq!(host.find("echo", &[]).await.unwrap().name.full(), "two-echo");
+    assert_eq!(host.find("echo", &LookupScope::default()).await.unwrap().name.full(), "two-echo");
     host.unregister_client("two").await.unwrap();
     assert_eq!(host.call(call("echo")).await.unwrap().definition.name.full(), "one-echo");
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::json;
 
 use crate::host::fake::{FakeProvider, call, host, internal, of_server};
-use crate::host::request::{CallArguments, CallRequest, ListScope};
+use crate::host::request::{CallArguments, CallRequest, ListScope, LookupScope};
 use crate::host::sessions::SessionInfo;
 use crate::model::{
     Error, ErrorKind, EventSink, HostEvent, JsonObject, ListOwner, Origin, ToolContext,
@@ -53,7 +53,7 @@ async fn a_registered_tool_is_like_any_other_until_it_is_taken_away() {
     assert_eq!(after.tools[0].source, ToolSource::Internal);
     assert!(host.unregister("twice"));
     assert!(!host.unregister("twice"));
-    assert!(host.find("twice", &[]).await.is_err());
+    assert!(host.find("twice", &LookupScope::default()).await.is_err());
     assert!(host.registered().is_empty());
     assert_eq!(changes.load(Ordering::Relaxed), 2);
 }
@@ -78,7 +78,7 @@ async fn no_name_is_taken_twice() {
         refused("s-declared"),
         Err("the name 's-declared' is taken by the tool of server 's'".into())
     );
-    host.find("s-live", &[]).await.unwrap();
+    host.find("s-live", &LookupScope::default()).await.unwrap();
     assert!(refused("s-live").is_err());
     assert!(refused("no name").unwrap_err().contains("invalid name"));
     let mut aliased = definition("other");

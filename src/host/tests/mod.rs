@@ -14,7 +14,7 @@ use super::fake::{
 };
 use super::policy::Decision;
 use super::recorder::RecordError;
-use super::request::{ArgumentWord, CallArguments, CallRequest, ListScope};
+use super::request::{ArgumentWord, CallArguments, CallRequest, ListScope, LookupScope};
 use crate::audit::Masker;
 use crate::config::spec::{DisabledEntry, FileRole, PolicyAction, PolicyRule, ProfileSpec};
 use crate::model::{

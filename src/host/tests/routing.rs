@@ -36,11 +36,11 @@ async fn connecting_is_told_once() {
 async fn a_changed_list_is_asked_for_again() {
     let server = Arc::new(FakeProvider::server("s", &["echo"]));
     let host = host(&[&server]).build();
-    host.find("s-echo", &[]).await.unwrap();
+    host.find("s-echo", &LookupScope::default()).await.unwrap();
     *server.live.lock().unwrap() = Ok(vec![of_server("s", "new")]);
-    assert!(host.find("s-new", &[]).await.is_err());
+    assert!(host.find("s-new", &LookupScope::default()).await.is_err());
     server.announce_change();
-    assert!(host.find("s-new", &[]).await.is_ok());
+    assert!(host.find("s-new", &LookupScope::default()).await.is_ok());
     assert_eq!(server.listed(), 2);
 }
 
@@ -83,18 +83,18 @@ async fn weights_decide_between_servers_only_when_each_has_one() {
         host(&[&one, &two]).build()
     };
     let both = weighed(Some(0.5));
-    assert_eq!(both.find("echo", &[]).await.unwrap().name.full(), "two-echo");
-    assert!(weighed(None).find("echo", &[]).await.is_err());
+    assert_eq!(both.find("echo", &LookupScope::default()).await.unwrap().name.full(), "two-echo");
+    assert!(weighed(None).find("echo", &LookupScope::default()).await.is_err());
 }
 
 #[tokio::test]
 async fn an_unknown_name_gets_suggestions() {
     let host =
         host(&[&local(&["calculator"]), &Arc::new(FakeProvider::server("s", &["echo"]))]).build();
-    let error = host.find("calculater", &[]).await.unwrap_err();
+    let error = host.find("calculater", &LookupScope::default()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Usage);
     assert_eq!(error.hint(), Some("did you mean 'calculator'?"));
-    let error = host.find("s-ecko", &[]).await.unwrap_err();
+    let error = host.find("s-ecko", &LookupScope::default()).await.unwrap_err();
     assert_eq!(error.hint(), Some("did you mean 's-echo'?"));
 }
 
@@ -105,7 +105,7 @@ async fn a_name_that_nothing_has_is_wrong_whichever_servers_are_silent() {
     let (notes, good) = (Arc::new(notes), Arc::new(FakeProvider::server("good", &["echo"])));
     let host = host(&[&local(&["calculator"]), &notes, &good, &dead("one"), &dead("two")]);
     let host = host.build();
-    let error = host.find("calculater", &[]).await.unwrap_err();
+    let error = host.find("calculater", &LookupScope::default()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Usage);
     assert_eq!(error.hint(), Some("did you mean 'calculator'?"));
     let note = "2 servers did not answer and may offer 'calculater': one, two";
@@ -114,13 +114,13 @@ async fn a_name_that_nothing_has_is_wrong_whichever_servers_are_silent() {
     for (name, hint) in
         [("notes-nope", "its tools are notes-read"), ("good-nope", "its tools are good-echo")]
     {
-        let error = host.find(name, &[]).await.unwrap_err();
+        let error = host.find(name, &LookupScope::default()).await.unwrap_err();
         assert_eq!((error.kind(), error.hint()), (ErrorKind::Usage, Some(hint)), "{name}");
     }
     // The failure of the server that is asked for is the answer, however it was asked for.
-    let error = host.find("one-echo", &[]).await.unwrap_err();
+    let error = host.find("one-echo", &LookupScope::default()).await.unwrap_err();
     assert_eq!((error.kind(), error.server()), (ErrorKind::Unreachable, Some("one")));
-    let error = host.find("echo", &["one".to_owned()]).await.unwrap_err();
+    let error = host.find("echo", &LookupScope::of_servers(&["one".to_owned()])).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unreachable);
 }
 
@@ -128,7 +128,7 @@ async fn a_name_that_nothing_has_is_wrong_whichever_servers_are_silent() {
 async fn the_failure_is_the_answer_when_no_server_answered() {
     let dead = |name| Arc::new(FakeProvider::dead(name));
     let host = host(&[&dead("one"), &dead("two")]).build();
-    let error = host.find("echo", &[]).await.unwrap_err();
+    let error = host.find("echo", &LookupScope::default()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unreachable);
     assert_eq!(error.details(), ["'two' did not answer either"]);
 }
@@ -146,12 +146,12 @@ async fn an_entry_out_of_service_says_why() {
         .disabled(vec![entry("weather", FileRole::Tools), entry("git", FileRole::Servers)])
         .build();
     for name in ["weather", "git-log"] {
-        let error = host.find(name, &[]).await.unwrap_err();
+        let error = host.find(name, &LookupScope::default()).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Config);
         assert!(error.message().ends_with("is out of service: TOKEN is not set"));
     }
     // What its file says of a tool is listed and described, and no more.
-    let tool = host.find("git-commit", &[]).await.unwrap();
+    let tool = host.find("git-commit", &LookupScope::default()).await.unwrap();
     assert_eq!(tool.status, ToolStatus::Unavailable);
     let request = CallRequest::new("git-commit", words(&[]));
     assert_eq!(host.call(request).await.unwrap_err().kind(), ErrorKind::Config);
@@ -168,12 +168,13 @@ async fn an_entry_out_of_service_says_why() {
     let host = crate::host::fake::host(&[&Arc::new(FakeProvider::dead("bad"))])
         .disabled(vec![entry("git", FileRole::Servers)])
         .build();
-    let error = host.find("commit", &[]).await.unwrap_err();
+    let error = host.find("commit", &LookupScope::default()).await.unwrap_err();
     assert_eq!(error.message(), "'git' is out of service: TOKEN is not set");
     assert_eq!(error.details(), ["it declares the tool 'commit'"]);
-    let error = host.find("commit", &["bad".into()]).await.unwrap_err();
+    let error =
+        host.find("commit", &LookupScope::of_servers(&["bad".to_owned()])).await.unwrap_err();
     assert_eq!(error.server(), Some("bad"));
-    let error = host.find("echo", &["gti".into()]).await.unwrap_err();
+    let error = host.find("echo", &LookupScope::of_servers(&["gti".to_owned()])).await.unwrap_err();
     assert_eq!(error.message(), "unknown server 'gti'");
 }
 
@@ -181,8 +182,11 @@ async fn an_entry_out_of_service_says_why() {
 async fn a_profile_hides_tools_from_calls_too() {
     let profile = ProfileSpec { exclude: vec!["secret*".into()], ..ProfileSpec::default() };
     let host = host(&[&local(&["open", "secret"])]).profile(Some(profile)).build();
-    assert!(host.find("open", &[]).await.is_ok());
-    assert_eq!(host.find("secret", &[]).await.unwrap_err().kind(), ErrorKind::Denied);
+    assert!(host.find("open", &LookupScope::default()).await.is_ok());
+    assert_eq!(
+        host.find("secret", &LookupScope::default()).await.unwrap_err().kind(),
+        ErrorKind::Denied
+    );
     let catalogue = host.catalogue(&ListScope::Everything).await;
     assert_eq!(catalogue.tools.len(), 1);
 }

@@ -3,6 +3,7 @@
 //! Owns: how many of each there are, and beginning a subscription again when it ended. What of it
 //! the entry lets through is in `entry_filter`. Never does: keep a list — each is asked for when it is wanted.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -10,6 +11,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::backoff::ResubscribeBackoff;
+use super::call_meta::call_meta;
 use super::{McpProvider, roots};
 use crate::mcp::connection::{Connection, RequestOptions};
 use crate::mcp::listing::{self, Listable};
@@ -19,8 +21,8 @@ use crate::mcp::subscription::{Subscription, SubscriptionEnd};
 use crate::model::event::LOG_LEVELS;
 use crate::model::{
     Completion, CompletionQuery, Era, Error, ErrorPhase, JsonObject, OfferingListing, Prompt,
-    PromptMessages, RequestScope, Resource, ResourceContents, ResourceTemplate, SubscriptionEvent,
-    SubscriptionFilter,
+    PromptMessages, Resource, ResourceContents, ResourceTemplate, SubscriptionEvent,
+    SubscriptionFilter, ToolContext,
 };
 use crate::provider::OfferingSupport;
 
@@ -66,22 +68,26 @@ impl OfferingSupport for McpProvider {
         Ok(offered)
     }
 
-    async fn read(&self, uri: &str, scope: &RequestScope) -> Result<ResourceContents, Error> {
+    fn context_env(&self) -> &[String] {
+        &self.spec.context_env
+    }
+
+    async fn read(&self, context: &ToolContext, uri: &str) -> Result<ResourceContents, Error> {
         self.check_resource_root(uri)?;
         let connection = self.connection().await?;
         if !connection.declares("resources") {
             return Err(self.lacks("resources"));
         }
         self.check_resource(&connection, uri).await?;
-        let options = self.options_in(scope);
+        let options = self.options(context);
         offering_requests::read(&connection, &self.spec.name, uri, &options).await
     }
 
     async fn prompt(
         &self,
+        context: &ToolContext,
         name: &str,
         arguments: &JsonObject,
-        scope: &RequestScope,
     ) -> Result<PromptMessages, Error> {
         let connection = self.connection().await?;
         if !connection.declares("prompts") {
@@ -90,14 +96,14 @@ impl OfferingSupport for McpProvider {
         if let Some(refusal) = self.prompt_refusal(name) {
             return Err(refusal);
         }
-        let options = self.options_in(scope);
+        let options = self.options(context);
         offering_requests::prompt(&connection, &self.spec.name, name, arguments, &options).await
     }
 
     async fn complete(
         &self,
+        context: &ToolContext,
         query: &CompletionQuery,
-        cancel: &CancellationToken,
     ) -> Result<Completion, Error> {
         let connection = self.connection().await?;
         // Before 2025-03-26 there was no capability to declare.
@@ -105,7 +111,7 @@ impl OfferingSupport for McpProvider {
         if !connection.declares("completions") && !old {
             return Err(self.lacks("completions"));
         }
-        let options = self.options(cancel);
+        let options = self.options(context);
         offering_requests::complete(&connection, &self.spec.name, query, &options).await
     }
 
@@ -223,19 +229,15 @@ impl McpProvider {
         listing::all(&connection, &self.spec.name, self.idle()).await
     }
 
-    fn options_in(&self, scope: &RequestScope) -> RequestOptions {
-        let mut options = self.options(&scope.cancel);
-        options.call.clone_from(&scope.call);
-        options.log_level = scope.client.log_level.or(options.log_level);
-        options.questions = scope.client.questions;
-        options
-    }
-
-    fn options(&self, cancel: &CancellationToken) -> RequestOptions {
-        let mut options = RequestOptions::with_timeouts(self.idle(), TOTAL, ErrorPhase::Call);
-        options.cancel = cancel.clone();
-        options.log_level = self.log_level();
-        options
+    fn options(&self, context: &ToolContext) -> RequestOptions {
+        RequestOptions {
+            cancel: context.cancel.clone(),
+            log_level: context.client.log_level.or(self.log_level()),
+            questions: context.client.questions,
+            meta: Some(Arc::new(call_meta(context))),
+            call: Some(context.call_id.clone()),
+            ..RequestOptions::with_timeouts(self.idle(), TOTAL, ErrorPhase::Call)
+        }
     }
 
     /// One subscription, from connecting to its end.

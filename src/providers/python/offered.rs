@@ -141,6 +141,10 @@ impl ToolProvider for OfferedToolsProvider {
         true
     }
 
+    fn declares_all(&self) -> bool {
+        false
+    }
+
     async fn list(&self) -> Result<ToolListing, Error> {
         let offered = describe::offered(&self.runner, &self.entry).await;
         let offered = offered.map_err(|error| self.locate(error))?;

@@ -5,54 +5,65 @@ use std::sync::Arc;
 use rmcp::RoleServer;
 use rmcp::model::{CallToolResult, ErrorData};
 use rmcp::service::RequestContext;
-use serde_json::Value;
 
 use super::parked_requests::RequestKey;
-use super::{CatalogueServer, offerings, result};
-use crate::host::request::{CallArguments, CallRequest};
+use super::{CatalogueServer, front_ends, offerings, result};
+use crate::host::request::{CallArguments, CallRequest, ItemRequest, LookupScope};
 use crate::mcp::rpc_code::MISSING_CAPABILITY;
-use crate::model::{Error, ErrorCause, ErrorKind, JsonObject, RequestScope, TraceContext};
+use crate::model::{Error, ErrorCause, ErrorKind};
 
-/// What a call carries of the request that asked for it.
+/// Who asks for a call, beyond what every request says.
 pub(super) struct CallerDetails {
-    /// What tools may know of the client: its name.
-    metadata: JsonObject,
-    /// The trace that the call belongs to (W3C), as its `_meta` says.
-    trace: Option<TraceContext>,
+    /// The name of the client, for records.
+    name: Option<String>,
+    /// The whole request of a front end, which takes the whole outcome; `None` for other clients.
+    front_end: Option<CallRequest>,
 }
 
 impl CallerDetails {
-    /// What the request says about its sender.
-    pub(super) fn of(context: &RequestContext<RoleServer>) -> Self {
-        let mut metadata = JsonObject::new();
-        if let Some(client) = context.client_info() {
-            metadata.insert("client".into(), Value::String(client.name));
-        }
-        let text = |key: &str| context.meta.get(key).and_then(Value::as_str);
-        let trace =
-            text("traceparent").map(|parent| TraceContext::parse(parent, text("tracestate")));
-        Self { metadata, trace: trace.and_then(Result::ok) }
+    /// Whether a front end of this program asks.
+    pub(super) fn is_front_end(&self) -> bool {
+        self.front_end.is_some()
     }
 }
 
 impl CatalogueServer {
+    /// What a call says about its sender.
+    ///
+    /// # Errors
+    /// A front end's request that cannot be read.
+    pub(super) fn caller(
+        &self,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<CallerDetails, ErrorData> {
+        let name = context.client_info().map(|client| client.name);
+        Ok(CallerDetails { name, front_end: self.front_end_request(context)? })
+    }
+
     /// Makes the call that a client asked for.
     pub(super) async fn call_tool(
         self: Arc<Self>,
         key: RequestKey,
         caller: CallerDetails,
-        scope: RequestScope,
+        item: ItemRequest,
     ) -> Result<CallToolResult, ErrorData> {
+        let CallerDetails { name: client_name, front_end } = caller;
+        let ItemRequest { id, session, metadata, trace, client, cancel, .. } = item;
+        if let Some(sent) = front_end {
+            let request = CallRequest { id, client_name, client, cancel, ..sent };
+            return front_ends::outcome(&self.host.call(request).await);
+        }
         let offered = self.tools.known();
         let name = offered.find(&key.name).map_or(key.name.as_str(), |tool| &tool.full_name);
         let request = CallRequest {
-            id: scope.call,
+            id,
             assume_yes: self.settings.assume_yes,
-            session: Some(key.session),
-            metadata: caller.metadata,
-            trace: caller.trace,
-            client: scope.client,
-            cancel: scope.cancel,
+            session,
+            metadata,
+            trace,
+            client_name,
+            client,
+            cancel,
             ..CallRequest::new(name, CallArguments::Object(key.arguments))
         };
         let error = match self.host.call(request).await {
@@ -74,7 +85,10 @@ impl CatalogueServer {
 
     /// Whether a call was refused because no tool has its name.
     async fn is_unknown(&self, name: &str, error: &Error) -> bool {
-        error.kind() == ErrorKind::Usage
-            && self.host.find(name, &[]).await.is_err_and(|e| e.kind() == ErrorKind::Usage)
+        if error.kind() != ErrorKind::Usage {
+            return false;
+        }
+        let found = self.host.find(name, &LookupScope::default()).await;
+        found.is_err_and(|error| error.kind() == ErrorKind::Usage)
     }
 }

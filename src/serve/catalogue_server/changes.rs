@@ -17,6 +17,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::client_registry::CatalogueChange;
 use super::log_line::ServedLogLine;
 use crate::host::ToolHost;
+use crate::host::request::LookupScope;
 use crate::model::{ListKind, SubscriptionFilter};
 
 /// How many changes of servers wait before servers are read more slowly.
@@ -58,8 +59,9 @@ impl ChangeFeed {
             let (host, wanted, stop) = (Arc::clone(host), [uri.to_owned()], cancel.clone());
             tokio::spawn(async move {
                 drain(|updates| async move {
+                    let scope = LookupScope::default();
                     // Who cannot be watched tells nothing; the client reads when it wants to know.
-                    let _unwatched = host.watch_resources(&wanted, &[], &updates, &stop).await;
+                    let _unwatched = host.watch_resources(&wanted, &scope, &updates, &stop).await;
                 })
                 .await;
             });
@@ -169,11 +171,11 @@ async fn notify_lists(peer: &Peer<RoleServer>) -> Result<(), ServiceError> {
 /// Answers a subscription of the newer era until it ends.
 pub(super) async fn tell_subscriber(
     context: &SubscriptionContext,
+    watches: &[ResourceWatch],
     mut changes: broadcast::Receiver<CatalogueChange>,
     stop: &CancellationToken,
 ) {
-    let watched: HashSet<&String> =
-        context.accepted().resource_subscriptions.iter().flatten().collect();
+    let watched: HashSet<&String> = watches.iter().map(|watch| &watch.uri).collect();
     let sink = context.sink();
     loop {
         let change = tokio::select! {

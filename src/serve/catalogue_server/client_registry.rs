@@ -17,6 +17,7 @@ use crate::host::approval::{Approval, ApprovalRequest, Approver};
 use crate::model::{
     CallId, HostEvent, ListKind, Question, QuestionBody, QuestionHandler, QuestionReply,
 };
+use crate::serve::background::protocol::{APPROVE, FrontEndQuestion};
 
 /// How many reports and log lines of a call wait for a slow client; further ones are dropped.
 const UPDATE_QUEUE: usize = 64;
@@ -24,13 +25,13 @@ const UPDATE_QUEUE: usize = 64;
 const QUESTION_QUEUE: usize = 16;
 /// How many changes a slow client may be behind; then it is told that everything changed.
 const CHANGE_QUEUE: usize = 1_024;
-/// The property by which a client's person approves a call.
-const APPROVE: &str = "approve";
 
 /// The clients that are connected, as the host's questions, approvals and events see them.
 pub struct ClientRegistry {
     calls: Mutex<HashMap<CallId, CallLink>>,
     changes: broadcast::Sender<CatalogueChange>,
+    /// Whether servers may ask these clients for their roots.
+    have_roots: bool,
 }
 
 /// Something that every client may want to know.
@@ -59,6 +60,8 @@ pub(super) struct ClientQuestion {
     /// The server's own name of the question.
     pub(super) key: Option<String>,
     pub(super) body: AskedOfClient,
+    /// The same for a front end of this program, which asks in its own way; it has no roots.
+    pub(super) whole: Option<FrontEndQuestion>,
     pub(super) reply: oneshot::Sender<QuestionReply>,
 }
 
@@ -79,10 +82,20 @@ struct CallLink {
 }
 
 impl ClientRegistry {
-    /// A registry without clients.
+    /// A registry without clients, which may have roots.
     pub fn new() -> Arc<Self> {
+        Self::with_roots(true)
+    }
+
+    /// A registry for front ends of this program: servers have the roots of their entries only, as
+    /// they have without a background host.
+    pub fn of_front_ends() -> Arc<Self> {
+        Self::with_roots(false)
+    }
+
+    fn with_roots(have_roots: bool) -> Arc<Self> {
         let (changes, _) = broadcast::channel(CHANGE_QUEUE);
-        Arc::new(Self { calls: Mutex::default(), changes })
+        Arc::new(Self { calls: Mutex::default(), changes, have_roots })
     }
 
     pub(super) fn changes(&self) -> broadcast::Sender<CatalogueChange> {
@@ -156,11 +169,12 @@ impl ClientRegistry {
         call: Option<&CallId>,
         key: Option<String>,
         body: AskedOfClient,
+        whole: Option<FrontEndQuestion>,
     ) -> QuestionReply {
         let link = call.and_then(|call| self.calls().get(call).cloned());
         let Some(link) = link else { return QuestionReply::Unattended };
         let (reply, answer) = oneshot::channel();
-        if link.questions.send(ClientQuestion { key, body, reply }).await.is_err() {
+        if link.questions.send(ClientQuestion { key, body, whole, reply }).await.is_err() {
             return QuestionReply::Unattended;
         }
         answer.await.unwrap_or(QuestionReply::Cancel)
@@ -176,17 +190,19 @@ impl Drop for CallWatch {
 #[async_trait]
 impl QuestionHandler for ClientRegistry {
     async fn ask(&self, question: Question) -> QuestionReply {
-        let body = AskedOfClient::Question(question.body);
-        self.ask_client(question.call.as_ref(), question.key, body).await
+        let (call, key) = (question.call.clone(), question.key.clone());
+        let body = AskedOfClient::Question(question.body.clone());
+        let whole = FrontEndQuestion::Server(question);
+        self.ask_client(call.as_ref(), key, body, Some(whole)).await
     }
 
     fn offers_roots(&self) -> bool {
-        true
+        self.have_roots
     }
 
     async fn list_roots(&self, call: Option<&CallId>, key: Option<&str>) -> Vec<Value> {
         let key = key.map(str::to_owned);
-        match self.ask_client(call, key, AskedOfClient::Roots).await {
+        match self.ask_client(call, key, AskedOfClient::Roots, None).await {
             QuestionReply::Accept(Value::Array(roots)) => roots,
             _ => Vec::new(),
         }
@@ -203,7 +219,8 @@ impl Approver for ClientRegistry {
         let body =
             QuestionBody::Form { message: approval_message(request), schema: approval_form() };
         let body = AskedOfClient::Question(body);
-        match self.ask_client(request.call.as_ref(), None, body).await {
+        let whole = FrontEndQuestion::Approval(Box::new(request.into()));
+        match self.ask_client(request.call.as_ref(), None, body, Some(whole)).await {
             QuestionReply::Accept(answer) if answer.get(APPROVE) == Some(&Value::Bool(true)) => {
                 Approval::Granted
             }

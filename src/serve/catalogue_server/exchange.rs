@@ -27,7 +27,9 @@ use super::client_registry::{CallUpdate, CallWatch, ClientQuestion};
 use super::log_line::known_level;
 use super::parked_requests::{ParkedRequest, RequestKey};
 use super::{CatalogueServer, questions};
-use crate::model::{ClientAbilities, QuestionReply, RequestScope};
+use crate::host::request::ItemRequest;
+use crate::model::{ClientAbilities, JsonObject, QuestionReply, TraceContext};
+use crate::serve::background::lifetime::RunningCallGuard;
 
 /// The least grave level of the lines that clients of the older era hear who chose none.
 pub(super) const DEFAULT_LEVEL: &str = "info";
@@ -42,6 +44,8 @@ pub(super) struct ClientRequest {
     pub(super) answers: Option<InputResponses>,
     /// The level of log lines that its client chose for its session.
     pub(super) session_level: Option<&'static str>,
+    /// Whether a front end of this program made it, which is asked in its own way.
+    pub(super) is_of_front_end: bool,
 }
 
 /// What a request gave at last.
@@ -63,6 +67,8 @@ pub(super) enum ServedAnswer {
 pub(super) struct RunningRequest {
     outcome: JoinHandle<Result<ServedResult, ErrorData>>,
     watch: CallWatch,
+    is_of_front_end: bool,
+    _running: Option<RunningCallGuard>,
     _cancelled_when_dropped: DropGuard,
 }
 
@@ -79,31 +85,35 @@ impl CatalogueServer {
         self: &Arc<Self>,
         request: ClientRequest,
         context: RequestContext<RoleServer>,
-        work: impl FnOnce(Arc<Self>, RequestScope) -> F,
+        work: impl FnOnce(Arc<Self>, ItemRequest) -> F,
     ) -> Result<ServedAnswer, ErrorData>
     where
         F: Future<Output = Result<ServedResult, ErrorData>> + Send + 'static,
     {
-        let ClientRequest { key, state, answers, session_level } = request;
+        let ClientRequest { key, state, answers, session_level, is_of_front_end } = request;
         let mut given = answers.unwrap_or_default();
         let wanted = log_level(&context, session_level);
         let heard = wanted.or((!is_modern(&context)).then_some(DEFAULT_LEVEL));
         let mut waiting = Vec::new();
-        let mut running = match &state {
-            Some(state) => {
-                let Some(parked) = self.parked.take(state, &key) else {
-                    let words = "this requestState belongs to no request of yours that waits";
-                    return Err(ErrorData::invalid_params(words, None));
-                };
-                for (name, question) in parked.questions {
-                    match given.remove(&name).filter(Value::is_object) {
-                        Some(answer) => answer_question(question, answer),
-                        None => waiting.push(question),
-                    }
+        let mut running = if let Some(state) = &state {
+            let Some(parked) = self.parked.take(state, &key) else {
+                let words = "this requestState belongs to no request of yours that waits";
+                return Err(ErrorData::invalid_params(words, None));
+            };
+            for (name, question) in parked.questions {
+                match given.remove(&name).filter(Value::is_object) {
+                    Some(answer) => answer_question(question, answer),
+                    None => waiting.push(question),
                 }
-                parked.running
             }
-            None => self.start(abilities(&context, wanted), work),
+            parked.running
+        } else {
+            let item = ItemRequest {
+                session: Some(key.session.clone()),
+                client: abilities(&context, wanted),
+                ..item_request(&context)
+            };
+            self.start(item, is_of_front_end, work)?
         };
         // Asked in this task: over HTTP that is what ties them to the stream of the request.
         let mut asked = FuturesUnordered::new();
@@ -132,7 +142,8 @@ impl CatalogueServer {
                         } else if is_modern(&context) {
                             waiting.push(question);
                         } else {
-                            asked.push(questions::ask(context.peer.clone(), question));
+                            let peer = context.peer.clone();
+                            asked.push(questions::ask(peer, question, running.is_of_front_end));
                         }
                     }
                 }
@@ -141,19 +152,31 @@ impl CatalogueServer {
         }
     }
 
+    /// Begins a request.
+    ///
+    /// # Errors
+    /// That the host is about to end.
     fn start<F>(
         self: &Arc<Self>,
-        client: ClientAbilities,
-        work: impl FnOnce(Arc<Self>, RequestScope) -> F,
-    ) -> RunningRequest
+        item: ItemRequest,
+        is_of_front_end: bool,
+        work: impl FnOnce(Arc<Self>, ItemRequest) -> F,
+    ) -> Result<RunningRequest, ErrorData>
     where
         F: Future<Output = Result<ServedResult, ErrorData>> + Send + 'static,
     {
+        let running = self.admit_call()?;
         let (call, cancel) = (self.host.new_call_id(), CancellationToken::new());
         let watch = self.clients.watch(&call);
-        let scope = RequestScope { cancel: cancel.clone(), call: Some(call), client };
-        let outcome = tokio::spawn(work(Arc::clone(self), scope));
-        RunningRequest { outcome, watch, _cancelled_when_dropped: cancel.drop_guard() }
+        let item = ItemRequest { id: Some(call), cancel: cancel.clone(), ..item };
+        let outcome = tokio::spawn(work(Arc::clone(self), item));
+        Ok(RunningRequest {
+            outcome,
+            watch,
+            is_of_front_end,
+            _running: running,
+            _cancelled_when_dropped: cancel.drop_guard(),
+        })
     }
 
     /// Ends the request with questions; its work goes on and waits.
@@ -234,6 +257,18 @@ fn log_level(
         return session_level;
     }
     known_level(context.meta.log_level()?)
+}
+
+/// What a request says about its sender: the name of the client, which tools and servers may know,
+/// and the trace that it belongs to (W3C).
+fn item_request(context: &RequestContext<RoleServer>) -> ItemRequest {
+    let mut metadata = JsonObject::new();
+    if let Some(client) = context.client_info() {
+        metadata.insert("client".into(), Value::String(client.name));
+    }
+    let text = |key: &str| context.meta.get(key).and_then(Value::as_str);
+    let trace = text("traceparent").map(|parent| TraceContext::parse(parent, text("tracestate")));
+    ItemRequest { metadata, trace: trace.and_then(Result::ok), ..ItemRequest::default() }
 }
 
 /// What may be asked of the client behind a request.

@@ -8,12 +8,12 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, ErrorData,
-    GetPromptRequestParams, GetPromptResponse, Implementation, InputResponses, ListPromptsResult,
-    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
-    SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool,
-    UnsubscribeRequestParams,
+    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest,
+    CustomResult, ErrorData, GetPromptRequestParams, GetPromptResponse, Implementation,
+    InputResponses, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+    ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
+    ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscribeRequestParams,
+    SubscriptionFilter, Tool, UnsubscribeRequestParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::transport::common::http_header::HEADER_SESSION_ID;
@@ -21,13 +21,13 @@ use rmcp::{RoleServer, ServerHandler};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
-use super::call::CallerDetails;
 use super::changes::{self, Interests, ResourceWatch};
 use super::exchange::{ClientRequest, DEFAULT_LEVEL, ServedAnswer, ServedResult};
 use super::log_line::{ServedLogLine, known_level};
 use super::parked_requests::RequestKey;
 use super::{CatalogueServer, ServedIdentity, questions};
-use crate::model::{JsonObject, RequestScope};
+use crate::host::request::ItemRequest;
+use crate::model::JsonObject;
 
 /// How many calls of one client may run or wait for their turn at once.
 const MAX_CALLS: usize = 256;
@@ -70,7 +70,8 @@ impl ServedClient {
     fn session(&self, context: &RequestContext<RoleServer>) -> String {
         let head = context.extensions.get::<http::request::Parts>();
         let id = head.and_then(|head| head.headers.get(HEADER_SESSION_ID)?.to_str().ok());
-        id.map_or_else(|| self.identity.session.clone(), |id| format!("http-{id}"))
+        let own = &self.identity.session;
+        id.map_or_else(|| own.clone(), |id| format!("{own}-{id}"))
     }
 
     /// A request as its client sent it, with the state and the answers of a retry.
@@ -83,7 +84,8 @@ impl ServedClient {
     ) -> ClientRequest {
         let (session, arguments) = (self.session(context), arguments.unwrap_or_default());
         let key = RequestKey { session, method, name, arguments };
-        ClientRequest { key, state, answers, session_level: self.state.level() }
+        let session_level = self.state.level();
+        ClientRequest { key, state, answers, session_level, is_of_front_end: false }
     }
 
     /// Answers a request, unless too many of this client run or the client is gone.
@@ -91,7 +93,7 @@ impl ServedClient {
         &self,
         request: ClientRequest,
         context: RequestContext<RoleServer>,
-        work: impl FnOnce(Arc<CatalogueServer>, RequestScope) -> F,
+        work: impl FnOnce(Arc<CatalogueServer>, ItemRequest) -> F,
     ) -> Result<ServedAnswer, ErrorData>
     where
         F: Future<Output = Result<ServedResult, ErrorData>> + Send + 'static,
@@ -102,7 +104,8 @@ impl ServedClient {
             return Err(ErrorData::internal_error(words, None));
         }
         let _counted = self.calls.token();
-        let answer = self.server.exchange(request, context, work);
+        // Boxed: it is most of what a connection holds.
+        let answer = Box::pin(self.server.exchange(request, context, work));
         match self.gone.run_until_cancelled(answer).await {
             Some(answer) => answer,
             None => Err(ErrorData::internal_error("the connection ended", None)),
@@ -183,15 +186,17 @@ impl ServerHandler for ServedClient {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let CallToolRequestParams { name, arguments, input_responses, request_state, .. } = request;
-        let request = self.request(
+        let caller = self.server.caller(&context)?;
+        let mut request = self.request(
             &context,
             "tools/call",
             (name.into(), arguments),
             (request_state, input_responses),
         );
-        let (key, caller) = (request.key.clone(), CallerDetails::of(&context));
-        let answer = self.exchange(request, context, |server, scope| async move {
-            server.call_tool(key, caller, scope).await.map(ServedResult::Tool)
+        request.is_of_front_end = caller.is_front_end();
+        let key = request.key.clone();
+        let answer = self.exchange(request, context, |server, item| async move {
+            server.call_tool(key, caller, item).await.map(ServedResult::Tool)
         });
         match answer.await? {
             ServedAnswer::Result(ServedResult::Tool(result)) => Ok(result.into()),
@@ -243,8 +248,8 @@ impl ServerHandler for ServedClient {
         let request =
             self.request(&context, "resources/read", (uri, None), (request_state, input_responses));
         let uri = request.key.name.clone();
-        let answer = self.exchange(request, context, |server, scope| async move {
-            server.read_resource(&uri, &scope).await.map(ServedResult::Resource)
+        let answer = self.exchange(request, context, |server, item| async move {
+            server.read_resource(&uri, &item).await.map(ServedResult::Resource)
         });
         match answer.await? {
             ServedAnswer::Result(ServedResult::Resource(result)) => Ok(result.into()),
@@ -265,10 +270,14 @@ impl ServerHandler for ServedClient {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let uris = context.accepted().resource_subscriptions.iter().flatten();
-        let _watches: Vec<ResourceWatch> =
-            uris.map(|uri| self.server.changes.watch(&self.server.host, uri)).collect();
-        changes::tell_subscriber(&context, self.server.changes.subscribe(), &self.gone).await;
+        let mut watches: Vec<ResourceWatch> = Vec::new();
+        for uri in context.accepted().resource_subscriptions.iter().flatten() {
+            if self.server.host.has_resource(uri).await {
+                watches.push(self.server.changes.watch(&self.server.host, uri));
+            }
+        }
+        changes::tell_subscriber(&context, &watches, self.server.changes.subscribe(), &self.gone)
+            .await;
         Ok(())
     }
 
@@ -277,6 +286,10 @@ impl ServerHandler for ServedClient {
         request: SubscribeRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
+        if !self.server.host.has_resource(&request.uri).await {
+            let words = format!("no server lists the resource '{}'", request.uri);
+            return Err(ErrorData::resource_not_found(words, None));
+        }
         let mut watched = self.state.watched.lock().unwrap_or_else(PoisonError::into_inner);
         if watched.len() >= MAX_WATCHED {
             let words = format!("one client may watch {MAX_WATCHED} resources");
@@ -321,13 +334,25 @@ impl ServerHandler for ServedClient {
             (request_state, input_responses),
         );
         let key = request.key.clone();
-        let answer = self.exchange(request, context, |server, scope| async move {
-            server.get_prompt(&key, &scope).await.map(ServedResult::Prompt)
+        let answer = self.exchange(request, context, |server, item| async move {
+            server.get_prompt(&key, &item).await.map(ServedResult::Prompt)
         });
         match answer.await? {
             ServedAnswer::Result(ServedResult::Prompt(result)) => Ok(result.into()),
             ServedAnswer::InputRequired(required) => Ok(required.into()),
             ServedAnswer::Result(_) => Err(mixed_up()),
+        }
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let answer = self.server.answer_front_end(request);
+        match self.gone.run_until_cancelled(answer).await {
+            Some(answer) => answer,
+            None => Err(ErrorData::internal_error("the connection ended", None)),
         }
     }
 

@@ -9,6 +9,7 @@ mod call;
 mod changes;
 mod client_registry;
 mod exchange;
+mod front_ends;
 mod handler;
 mod log_line;
 mod offerings;
@@ -21,7 +22,8 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::host::ToolHost;
+use crate::host::{ClientScope, ToolHost};
+use crate::serve::background::lifetime::HostLifetime;
 use changes::ChangeFeed;
 pub use client_registry::ClientRegistry;
 pub use handler::ServedClient;
@@ -36,6 +38,9 @@ pub struct ServeSettings {
     pub uses_bare_names: bool,
     /// Run calls that need approval without asking (`--yes`): the client asks its person itself.
     pub assume_yes: bool,
+    /// The life of a background host: its own front ends may do more than MCP allows. `None` for a
+    /// server that is only that.
+    pub background: Option<Arc<HostLifetime>>,
 }
 
 /// One catalogue, offered to any number of clients at once.
@@ -76,6 +81,25 @@ impl CatalogueServer {
     /// from those of others.
     pub fn connect(self: &Arc<Self>, identity: ServedIdentity) -> ServedClient {
         ServedClient::new(Arc::clone(self), identity)
+    }
+
+    /// The same catalogue as one client may use it, apart from all others: its list of tools, its
+    /// parked calls and its subscriptions are its own.
+    pub fn for_client(&self, scope: ClientScope) -> Arc<Self> {
+        Arc::new(Self {
+            host: self.host.for_client(scope),
+            settings: self.settings.clone(),
+            clients: Arc::clone(&self.clients),
+            tools: ToolList::default(),
+            parked: ParkedRequests::default(),
+            changes: ChangeFeed::new(self.clients.changes()),
+            stop: self.stop.child_token(),
+        })
+    }
+
+    /// Ends all connections of this server and the calls of its clients.
+    pub fn disconnect(&self) {
+        self.stop.cancel();
     }
 
     /// Watches the servers behind the catalogue until the server ends, so that what changes there is

@@ -17,13 +17,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::parked_requests::RequestKey;
 use super::{CatalogueServer, result};
-use crate::model::{
-    CompletionQuery, CompletionReference, Error, ErrorCause, ErrorKind, RequestScope,
-};
+use crate::host::request::{ItemRequest, LookupScope};
+use crate::model::{CompletionQuery, CompletionReference, Error, ErrorCause, ErrorKind};
 
 impl CatalogueServer {
     pub(super) async fn list_prompts(&self) -> ListPromptsResult {
-        let listed = self.host.prompts(&[]).await;
+        let listed = self.host.prompts(&LookupScope::default()).await.unwrap_or_default();
         let prompts = listed.items.iter().filter_map(|prompt| {
             let mut wire: rmcp::model::Prompt = parse(&prompt.raw)?;
             wire.name = prompt.name.full();
@@ -37,11 +36,11 @@ impl CatalogueServer {
     pub(super) async fn get_prompt(
         &self,
         key: &RequestKey,
-        scope: &RequestScope,
+        request: &ItemRequest,
     ) -> Result<GetPromptResult, ErrorData> {
         let filled = self
             .host
-            .prompt(&key.name, &key.arguments, &[], scope)
+            .prompt(&key.name, &key.arguments, request)
             .await
             .map_err(|error| protocol_error(&error))?;
         let messages = filled.messages.into_iter().map(typed).collect::<Result<_, _>>()?;
@@ -52,7 +51,7 @@ impl CatalogueServer {
     }
 
     pub(super) async fn list_resources(&self) -> ListResourcesResult {
-        let listed = self.host.resources(&[]).await;
+        let listed = self.host.resources(&LookupScope::default()).await.unwrap_or_default();
         let mut seen = HashSet::new();
         let resources = listed.items.iter().filter_map(|resource| {
             let mut wire: rmcp::model::Resource = parse(&resource.raw)?;
@@ -64,7 +63,7 @@ impl CatalogueServer {
     }
 
     pub(super) async fn list_resource_templates(&self) -> ListResourceTemplatesResult {
-        let listed = self.host.templates(&[]).await;
+        let listed = self.host.templates(&LookupScope::default()).await.unwrap_or_default();
         let mut seen = HashSet::new();
         let templates = listed.items.iter().filter_map(|template| {
             let mut wire: rmcp::model::ResourceTemplate = parse(&template.raw)?;
@@ -78,9 +77,9 @@ impl CatalogueServer {
     pub(super) async fn read_resource(
         &self,
         uri: &str,
-        scope: &RequestScope,
+        request: &ItemRequest,
     ) -> Result<ReadResourceResult, ErrorData> {
-        let read = self.host.read(uri, &[], scope).await.map_err(|error| match error.kind() {
+        let read = self.host.read(uri, request).await.map_err(|error| match error.kind() {
             ErrorKind::Usage => {
                 let data = json!({ "uri": uri });
                 ErrorData::resource_not_found(result::words(&error), Some(data))
@@ -110,8 +109,9 @@ impl CatalogueServer {
             value: request.argument.value,
             context: filled.into_iter().collect::<BTreeMap<_, _>>(),
         };
+        let request = ItemRequest::to_servers(&[], cancel);
         let done =
-            self.host.complete(query, &[], cancel).await.map_err(|error| protocol_error(&error))?;
+            self.host.complete(query, &request).await.map_err(|error| protocol_error(&error))?;
         let total = done.total.and_then(|total| u32::try_from(total).ok());
         let values =
             CompletionInfo::with_pagination(done.values, total, done.has_more == Some(true))

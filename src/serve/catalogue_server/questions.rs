@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::client_registry::ClientQuestion;
 use crate::host::limits;
 use crate::model::{QuestionAbilities, QuestionBody, QuestionReply};
+use crate::serve::background::protocol;
 
 /// What a server may want of a client.
 #[derive(Debug)]
@@ -52,9 +53,15 @@ pub(super) fn can_fill_forms(capabilities: Option<&ClientCapabilities>) -> bool 
 }
 
 /// Asks a client of the older era, and hands the answer on.
-pub(super) async fn ask(peer: Peer<RoleServer>, question: ClientQuestion) {
-    let ClientQuestion { body, mut reply, .. } = question;
-    let (method, params) = request(&body);
+pub(super) async fn ask(peer: Peer<RoleServer>, question: ClientQuestion, is_of_front_end: bool) {
+    let ClientQuestion { body, whole, mut reply, .. } = question;
+    let (method, mut params) = request(&body);
+    if is_of_front_end
+        && let (Some(params), Some(whole)) = (params.as_object_mut(), whole)
+        && let Ok(whole) = serde_json::to_string(&whole)
+    {
+        params.insert("_meta".to_owned(), json!({ protocol::QUESTION: whole }));
+    }
     let request = ServerRequest::CustomRequest(CustomRequest::new(method, Some(params)));
     let options = PeerRequestOptions::with_timeout(limits::MAX_TOTAL);
     let sent = peer.send_cancellable_request(request, options).await;
@@ -83,6 +90,9 @@ pub(super) fn input_request(body: &AskedOfClient) -> Result<InputRequest, serde_
 
 /// The answer of a client.
 pub(super) fn read(body: &AskedOfClient, mut answer: Value) -> QuestionReply {
+    if answer.pointer("/_meta").is_some_and(|meta| meta.get(protocol::UNATTENDED).is_some()) {
+        return QuestionReply::Unattended;
+    }
     match body {
         AskedOfClient::Roots => {
             return match answer.get_mut("roots").map(Value::take) {

@@ -1,7 +1,7 @@
 //! Clients over Streamable HTTP, in both eras.
 //!
-//! Owns: the connections, their limits, and the two paths that are answered: `/mcp`, behind the
-//! access rules, and `/health` for balancers. The protocol itself is the SDK's.
+//! Owns: the connections, their limits, and the paths that are answered: `/mcp`, behind the access
+//! rules, `/health` for balancers, and the metadata of a protected resource. The protocol itself is the SDK's.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -15,16 +15,17 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
-use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::MAX_MESSAGE;
-use super::access::AccessRules;
-use crate::serve::catalogue_server::{CatalogueServer, ServedClient, ServedIdentity};
+use super::access::{AccessError, AccessRules};
+use super::authentication::Authenticator;
+use super::http_clients::{HttpClients, McpService, mcp_service};
+use super::identity::Requester;
+use crate::serve::catalogue_server::CatalogueServer;
 
 /// How many connections may be open at once.
 const MAX_CONNECTIONS: usize = 16_384;
@@ -36,33 +37,30 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 const DRAIN: Duration = Duration::from_secs(5);
 
 type Answer = Response<BoxBody<Bytes, Infallible>>;
-type McpService = StreamableHttpService<ServedClient, LocalSessionManager>;
 
 /// A listener for HTTP.
 pub struct HttpListener {
+    server: Arc<CatalogueServer>,
+    /// Answers requests with the owner's token.
     mcp: McpService,
     rules: Arc<AccessRules>,
+    authenticator: Arc<Authenticator>,
+    clients: HttpClients,
     /// Fires when sessions and streams have to end.
     end: CancellationToken,
 }
 
 impl HttpListener {
-    /// A listener for `server` for requests that satisfy `rules`.
-    pub fn new(server: &Arc<CatalogueServer>, rules: Arc<AccessRules>) -> Self {
-        let end = CancellationToken::new();
-        // The rules of this listener are stricter than the SDK's, and come before.
-        let config = StreamableHttpServerConfig::default()
-            .disable_allowed_hosts()
-            .disable_allowed_origins()
-            .with_max_request_body_bytes(MAX_MESSAGE)
-            .with_cancellation_token(end.clone());
-        let server = Arc::clone(server);
-        let connect = move || {
-            let identity = ServedIdentity { session: "http".to_owned(), is_alone: false };
-            Ok(server.connect(identity))
-        };
-        let mcp = StreamableHttpService::new(connect, Arc::default(), config);
-        Self { mcp, rules, end }
+    /// A listener for `server` for requests that satisfy `rules` and have a token that
+    /// `authenticator` knows.
+    pub fn new(
+        server: &Arc<CatalogueServer>,
+        rules: Arc<AccessRules>,
+        authenticator: Arc<Authenticator>,
+    ) -> Self {
+        let (end, server) = (CancellationToken::new(), Arc::clone(server));
+        let mcp = mcp_service(&server, "http".to_owned(), end.clone());
+        Self { server, mcp, rules, authenticator, clients: HttpClients::default(), end }
     }
 
     /// Serves all clients that connect until `stop` fires, and what they asked before for a moment longer.
@@ -115,25 +113,59 @@ impl HttpListener {
         match (request.method(), request.uri().path()) {
             (&Method::GET, "/health") => text(StatusCode::OK, "ok"),
             (_, "/mcp") => self.mcp(request).await,
+            (&Method::GET, path) if let Some(metadata) = self.metadata(path) => metadata,
             _ => text(StatusCode::NOT_FOUND, "MCP is served at /mcp"),
         }
     }
 
+    /// What answers a request with this head.
+    async fn admit(&self, head: &http::request::Parts) -> Result<McpService, AccessError> {
+        let token = self.rules.check(head)?;
+        match self.authenticator.authenticate_anywhere(token).await? {
+            Requester::Owner => Ok(self.mcp.clone()),
+            Requester::Client(identity) => self
+                .clients
+                .service(identity, &self.server, &self.authenticator, &self.end)
+                .ok_or(AccessError::TooManyClients),
+        }
+    }
+
+    fn refusal(&self, error: AccessError, head: &http::request::Parts) -> Answer {
+        let mut answer = text(error.status(), &error.to_string());
+        let has_token = head.headers.contains_key(header::AUTHORIZATION);
+        let challenge = match (error, self.authenticator.resource()) {
+            (AccessError::Token | AccessError::Scope, Some(resource)) => {
+                HeaderValue::try_from(resource.challenge(error, has_token)).ok()
+            }
+            (AccessError::Token, None) => {
+                Some(HeaderValue::from_static("Bearer realm=\"toolhost\""))
+            }
+            _ => None,
+        };
+        if let Some(challenge) = challenge {
+            answer.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+        }
+        answer
+    }
+
+    /// The metadata of the resource, for everyone: it says where to get a token.
+    fn metadata(&self, path: &str) -> Option<Answer> {
+        let metadata = self.authenticator.resource()?.metadata(path)?;
+        let mut answer = text(StatusCode::OK, &metadata);
+        let json = HeaderValue::from_static("application/json");
+        answer.headers_mut().insert(header::CONTENT_TYPE, json);
+        Some(answer)
+    }
+
     async fn mcp(&self, request: Request<Incoming>) -> Answer {
         let (head, body) = request.into_parts();
-        if let Err(error) = self.rules.check(&head) {
-            let mut answer = text(error.status(), &error.to_string());
-            if answer.status() == StatusCode::UNAUTHORIZED {
-                let scheme = HeaderValue::from_static("Bearer realm=\"toolhost\"");
-                answer.headers_mut().insert(header::WWW_AUTHENTICATE, scheme);
-            }
-            return answer;
-        }
+        let mcp = match self.admit(&head).await {
+            Ok(mcp) => mcp,
+            Err(error) => return self.refusal(error, &head),
+        };
         let body = Limited::new(body, MAX_MESSAGE).collect();
         match tokio::time::timeout(BODY_TIMEOUT, body).await {
-            Ok(Ok(body)) => {
-                self.mcp.handle(Request::from_parts(head, Full::new(body.to_bytes()))).await
-            }
+            Ok(Ok(body)) => mcp.handle(Request::from_parts(head, Full::new(body.to_bytes()))).await,
             Ok(Err(error)) if error.is::<LengthLimitError>() => {
                 let words = format!("a message may be {MAX_MESSAGE} bytes long");
                 text(StatusCode::PAYLOAD_TOO_LARGE, &words)

@@ -5,13 +5,19 @@
 
 pub mod access;
 pub mod address;
+pub mod authentication;
 pub mod http;
+pub mod issued_tokens;
+pub mod oauth;
 pub mod stdio;
 pub mod token;
+pub mod token_store;
 pub mod unix;
 pub mod web_socket;
 
 mod connections;
+mod http_clients;
+mod identity;
 mod line_stream;
 mod text_transport;
 
@@ -20,4 +26,4 @@ use std::time::Duration;
 /// The pause after a connection that could not be accepted, for want of descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// The longest message a client may send, in bytes.
-pub(super) const MAX_MESSAGE: usize = 4 << 20;
+pub(super) const MAX_MESSAGE: usize = super::background::protocol::MAX_REQUEST;

@@ -22,7 +22,9 @@ use uuid::Uuid;
 
 use super::MAX_MESSAGE;
 use super::access::AccessRules;
+use super::authentication::Authenticator;
 use super::connections;
+use super::identity::Requester;
 use super::text_transport::{TextError, TextSink, TextSource, TextTransport};
 use crate::serve::catalogue_server::{CatalogueServer, ServedIdentity};
 
@@ -37,6 +39,7 @@ const SUBPROTOCOL: &str = "mcp";
 pub async fn serve(
     server: &Arc<CatalogueServer>,
     rules: &Arc<AccessRules>,
+    authenticator: &Arc<Authenticator>,
     listener: TcpListener,
     stop: &CancellationToken,
 ) {
@@ -54,16 +57,37 @@ pub async fn serve(
         };
         let _as_it_was = stream.set_nodelay(true);
         let (server, rules, stop) = (Arc::clone(server), Arc::clone(rules), stop.clone());
+        let authenticator = Arc::clone(authenticator);
         clients.spawn(async move {
-            let opened = tokio::time::timeout(HANDSHAKE, open(stream, &rules)).await;
-            if let Ok(Ok(stream)) = opened {
+            let opened = open(stream, &rules, &authenticator);
+            let opened = tokio::time::timeout(HANDSHAKE, opened).await;
+            if let Ok(Ok((stream, requester))) = opened {
+                let (server, identity) = match requester {
+                    Requester::Owner => (server, None),
+                    Requester::Client(client) => {
+                        (server.for_client(client.scope.clone()), Some(client))
+                    }
+                };
                 let session = format!("ws-{}", Uuid::new_v4().simple());
                 let client = server.connect(ServedIdentity { session, is_alone: false });
                 let (sink, source) = stream.split();
                 let transport =
                     TextTransport::new(FrameSource(source), FrameSink(sink), client.gone());
                 // What a client does wrong is told to the client.
-                let _ended = connections::serve(client, transport, &stop).await;
+                let serving = connections::serve(client, transport, &stop);
+                if let Some(identity) = identity {
+                    let invalid = authenticator.until_invalid(&identity, || identity.expires);
+                    let mut serving = std::pin::pin!(serving);
+                    tokio::select! {
+                        _ended = &mut serving => {}
+                        () = invalid => {
+                            server.disconnect();
+                            let _ended = serving.await;
+                        }
+                    }
+                } else {
+                    let _ended = serving.await;
+                }
             }
             drop(place);
         });
@@ -75,10 +99,12 @@ pub async fn serve(
 async fn open(
     stream: TcpStream,
     rules: &AccessRules,
-) -> Result<WebSocketStream<TcpStream>, FrameError> {
+    authenticator: &Authenticator,
+) -> Result<(WebSocketStream<TcpStream>, Requester), FrameError> {
     let limits = WebSocketConfig::default()
         .max_message_size(Some(MAX_MESSAGE))
         .max_frame_size(Some(MAX_MESSAGE));
+    let mut requester = None;
     #[expect(clippy::result_large_err, reason = "the library's own type of a refusal")]
     let check = |request: &Request, mut answer: Response<()>| {
         let refuse = |status: StatusCode, words: String| -> ErrorResponse {
@@ -90,7 +116,8 @@ async fn open(
         if head.uri.path() != "/mcp" {
             return Err(refuse(StatusCode::NOT_FOUND, "MCP is served at /mcp".to_owned()));
         }
-        rules.check(&head).map_err(|error| refuse(error.status(), error.to_string()))?;
+        let admitted = rules.check(&head).and_then(|token| authenticator.authenticate(token));
+        requester = Some(admitted.map_err(|error| refuse(error.status(), error.to_string()))?);
         let named = head.headers.get_all("sec-websocket-protocol").iter();
         let mut named = named.filter_map(|value| value.to_str().ok()).flat_map(|v| v.split(','));
         if named.any(|name| name.trim() == SUBPROTOCOL) {
@@ -99,7 +126,9 @@ async fn open(
         }
         Ok(answer)
     };
-    tokio_tungstenite::accept_hdr_async_with_config(stream, check, Some(limits)).await
+    let opened = tokio_tungstenite::accept_hdr_async_with_config(stream, check, Some(limits));
+    let stream = opened.await?;
+    Ok((stream, requester.ok_or(FrameError::ConnectionClosed)?))
 }
 
 struct FrameSource(SplitStream<WebSocketStream<TcpStream>>);

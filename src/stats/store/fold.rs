@@ -223,7 +223,7 @@ pub(super) fn set_fact(db: &Connection, name: &str, value: i64) -> rusqlite::Res
 }
 
 fn failed(counts: &CallCounts) -> String {
-    serde_json::to_string(&counts.failures).unwrap_or_else(|_| "{}".to_owned())
+    serde_json::to_string(&counts.unsuccessful()).unwrap_or_else(|_| "{}".to_owned())
 }
 
 fn failures(text: &str) -> BTreeMap<String, u64> {

@@ -13,6 +13,7 @@ mod form;
 mod histogram;
 mod history;
 mod inbox;
+mod live_calls;
 mod offerings;
 mod overlay;
 mod palette;
@@ -33,7 +34,7 @@ mod wrap;
 #[cfg(test)]
 mod pictures;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -61,6 +62,9 @@ pub fn console(frame: &mut Frame<'_>, state: &AppState, theme: &Theme) {
     }
     if let Some(place) = state.context.wire_shown() {
         trace::newest(frame, &styler, state, place);
+    }
+    if let Some(place) = state.context.live_shown() {
+        live_calls::draw(frame, &styler, state, place);
     }
     overlay::draw(frame, &Styler::new(theme), state, area);
 }

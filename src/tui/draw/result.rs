@@ -6,7 +6,9 @@ use ratatui::text::Line;
 
 use super::styler::Styler;
 use super::{pane, running_calls, scroll_text};
-use crate::tui::state::{AppState, JsonTree, JsonTreeNode, Pane, ResultFormat};
+use crate::tui::state::{
+    AppState, JsonTree, JsonTreeNode, Pane, ResultFormat, ResultViewer, json_role,
+};
 use crate::tui::theme::StyleRole;
 use crate::util::units::show_duration;
 
@@ -28,7 +30,11 @@ pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState,
     let mut title = match &call.outcome {
         None => format!("Result  {}", running_calls::status_text(styler, state, call)),
         Some(Ok(outcome)) => {
-            let word = if outcome.error().is_some() { "failed" } else { "ok" };
+            let word = match outcome.error() {
+                None => "ok",
+                Some(error) if error.is_cancelled() => "cancelled",
+                Some(_) => "failed",
+            };
             format!("Result  {word} {}", show_duration(outcome.metadata.duration))
         }
         Some(Err(_)) => "Result  not called".to_owned(),
@@ -42,15 +48,50 @@ pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState,
     if viewer.format != ResultFormat::Text && has_faces {
         title = format!("{title}  {}", viewer.format.title());
     }
+    for note in notes(viewer) {
+        title = format!("{title}  {note}");
+    }
     let inner = pane::open(frame, styler, area, &title, focused);
+    let inner = match (viewer.search.is_typing, viewer.filter.is_typing) {
+        (true, _) => pane::input_row(frame, styler, inner, "/", &viewer.search.line),
+        (_, true) => pane::input_row(frame, styler, inner, "jq ", &viewer.filter.line),
+        _ => inner,
+    };
     if call.outcome.is_none() {
         let lines = running_calls::lines(styler, state, call, usize::from(inner.width));
         scroll_text::draw_lines(frame, styler, &lines, &viewer.position, inner);
-    } else if viewer.tree.is_empty() {
-        scroll_text::draw(frame, styler, &viewer.text, inner);
+    } else if let Some(text) = viewer.shown_text() {
+        let inner = filter_error(frame, styler, viewer, inner);
+        scroll_text::draw(frame, styler, text, inner);
     } else {
         tree(frame, styler, &viewer.tree, focused, inner);
     }
+}
+
+/// What is done to the result that is shown: the search, the filter, the comparison.
+fn notes(viewer: &ResultViewer) -> Vec<String> {
+    let compared = viewer.difference.as_ref().map(|_| "compared with the call before".to_owned());
+    let filter = viewer.filter.line.text().trim();
+    let filtered =
+        (!filter.is_empty() && compared.is_none()).then(|| match viewer.filter.results {
+            1 => format!("jq {filter}  1 value"),
+            results => format!("jq {filter}  {results} values"),
+        });
+    [viewer.search.summary(), compared, filtered].into_iter().flatten().collect()
+}
+
+/// Says above the last good values why the newest filter gives none.
+fn filter_error(
+    frame: &mut Frame<'_>,
+    styler: &Styler<'_>,
+    viewer: &ResultViewer,
+    area: Rect,
+) -> Rect {
+    let error = viewer.filter.error.as_ref().filter(|_| viewer.filter.is_on());
+    let Some(error) = error.filter(|_| !area.is_empty()) else { return area };
+    let line = styler.line(StyleRole::Error, format!("! {error}"));
+    frame.render_widget(line, Rect { height: 1, ..area });
+    Rect { y: area.y + 1, height: area.height - 1, ..area }
 }
 
 fn tree(frame: &mut Frame<'_>, styler: &Styler<'_>, tree: &JsonTree, focused: bool, area: Rect) {
@@ -80,11 +121,18 @@ fn leaf(styler: &Styler<'_>, node: &JsonTreeNode, chosen: bool, focused: bool) -
     let (key, value) = match (chosen, focused) {
         (true, true) => (StyleRole::Selected, StyleRole::Selected),
         (true, false) => (StyleRole::SelectedUnfocused, StyleRole::SelectedUnfocused),
-        (false, _) => (StyleRole::Name, StyleRole::Plain),
+        (false, _) => (StyleRole::JsonKey, StyleRole::Plain),
+    };
+    let role = if chosen {
+        value
+    } else if node.is_branch {
+        StyleRole::Dim
+    } else {
+        json_role(&node.text)
     };
     Line::from(vec![
         styler.span(StyleRole::Dim, format!("{indent}{fold}")),
         styler.span(key, format!("{}{colon}", node.key)),
-        styler.span(if node.is_branch && !chosen { StyleRole::Dim } else { value }, &node.text),
+        styler.span(role, &node.text),
     ])
 }

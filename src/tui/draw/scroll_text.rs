@@ -11,7 +11,8 @@ use ratatui::text::{Line, Span, Text};
 use super::pane;
 use super::styler::Styler;
 use super::wrap::wrap;
-use crate::tui::state::{ScrollPosition, ScrollText, TextLayout, TextLine};
+use crate::tui::state::{ScrollPosition, ScrollText, TextLayout, TextLine, pieces};
+use crate::tui::theme::StyleRole;
 
 /// Draws a kept text from where it is scrolled to.
 pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, text: &ScrollText, area: Rect) {
@@ -82,8 +83,16 @@ fn is_ascii_within(line: &TextLine, width: usize) -> bool {
 /// The rows of one line. Behind a break they are indented, if the text wants that.
 fn rows(styler: &Styler<'_>, text: &ScrollText, line: &TextLine, width: u16) -> Vec<Line<'static>> {
     let (width, indent) = (usize::from(width), text.indent());
-    let whole: Line<'static> =
-        line.spans.iter().map(|(role, text)| styler.span(*role, text)).collect();
+    let marked = |role: StyleRole, text: &str, words: &str| -> Vec<Span<'static>> {
+        let role = |is_match| if is_match { StyleRole::Selected } else { role };
+        pieces(text, words).iter().map(|(piece, at)| styler.span(role(*at), piece)).collect()
+    };
+    let whole: Line<'static> = match text.highlight() {
+        Some(words) => {
+            line.spans.iter().flat_map(|(role, text)| marked(*role, text, words)).collect()
+        }
+        None => line.spans.iter().map(|(role, text)| styler.span(*role, text)).collect(),
+    };
     let is_broken = line.is_continuation || whole.width() > width;
     if indent == 0 || width <= indent * 2 || !is_broken {
         return wrap(&whole, width);
@@ -102,7 +111,7 @@ mod tests {
 
     use super::*;
     use crate::tui::state::TextLimits;
-    use crate::tui::theme::{StyleRole, Theme};
+    use crate::tui::theme::Theme;
 
     fn drawn(text: &ScrollText) -> String {
         let theme = Theme::default();

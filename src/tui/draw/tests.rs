@@ -10,7 +10,7 @@ use crate::tui::keys::KeyPress;
 use crate::tui::state::tests::{listed, sample, tool};
 use crate::tui::theme::ColourScheme;
 
-pub(super) fn picture(state: &AppState, theme: Theme) -> String {
+pub(in crate::tui) fn picture(state: &AppState, theme: Theme) -> String {
     let (width, height) = state.context.size;
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
     terminal.draw(|frame| console(frame, state, &theme)).unwrap();

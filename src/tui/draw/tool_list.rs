@@ -6,10 +6,11 @@ use ratatui::text::Line;
 
 use super::digits::grouped;
 use super::styler::Styler;
-use super::{pane, trust};
-use crate::tui::state::{AppState, Pane, ToolRow, ToolSort};
+use super::{columns, pane, trust};
+use crate::tui::state::{AppState, Pane, ToolListState, ToolRow, ToolSort};
 use crate::tui::theme::StyleRole;
 use crate::util::text;
+use crate::util::units::show_duration;
 
 pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Rect) {
     let catalogue = &state.tools.catalogue;
@@ -57,28 +58,48 @@ pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState,
         let place = Rect { y, height: 1, ..rows };
         let chosen = first + line == catalogue.list.chosen();
         let is_slow = state.stats.exceeded_speed_of(&row.tool).is_some();
-        frame.render_widget(tool(styler, row, is_slow, (chosen, focused), rows.width), place);
+        let source = last_columns(catalogue, row, usize::from(rows.width));
+        let line = tool(styler, row, &source, is_slow, (chosen, focused), rows.width);
+        frame.render_widget(line, place);
     }
 }
 
-/// One tool: its mark, name and source.
+/// What is shown of a tool behind its name: where it is from, and what the list is sorted by; with
+/// room for it the 95th percentile and the errors in any order.
+fn last_columns(catalogue: &ToolListState, row: &ToolRow, width: usize) -> String {
+    let usage = catalogue.usage_of(row);
+    let p95 = || {
+        let time = usage.and_then(|usage| usage.p95).map(show_duration);
+        format!("{:>7}", time.unwrap_or_else(|| "-".to_owned()))
+    };
+    let errors = || {
+        let failed = usage.map(|usage| grouped(usage.failed));
+        format!("{:>5}", failed.unwrap_or_else(|| "-".to_owned()))
+    };
+    // Where there is hardly room for names, they are all there is.
+    match (width, catalogue.sort) {
+        (56.., _) => {
+            format!("{} {} {}", p95(), errors(), columns::align_left(row.source(), 18))
+        }
+        (28.., ToolSort::P95) => p95(),
+        (28.., ToolSort::Errors) => errors() + " err",
+        (28.., _) => text::cut(row.source(), 10).into_owned(),
+        _ => String::new(),
+    }
+}
+
+/// One tool: its mark, name and what is behind that.
 fn tool(
     styler: &Styler<'_>,
     row: &ToolRow,
+    source: &str,
     is_slow: bool,
     (chosen, focused): (bool, bool),
     width: u16,
 ) -> Line<'static> {
     let width = usize::from(width);
     let pointer = if chosen { styler.theme.pointer() } else { "  " };
-    // Where there is hardly room for names, they are all there is.
-    let most = match width {
-        56.. => 18,
-        28.. => 10,
-        _ => 0,
-    };
-    let source = text::cut(row.source(), most).into_owned();
-    let room = width.saturating_sub(text::width(&source) + 5);
+    let room = width.saturating_sub(text::width(source) + 5);
     let name = styler.span(StyleRole::Plain, text::cut(&row.name, room));
     let gap = room.saturating_sub(name.width()) + 1;
     let mark = row.status_mark();

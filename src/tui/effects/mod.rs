@@ -54,6 +54,8 @@ pub struct ConsoleDeps {
     pub settings: Option<PathBuf>,
     /// The directory of what is remembered between runs; `None` without one.
     pub state: Option<PathBuf>,
+    /// The directory of the project, to which the view, the filter and the last arguments belong.
+    pub project: String,
     /// The editor from `$VISUAL` or `$EDITOR`, for texts that are easier to write there.
     pub editor: ExternalEditor,
     /// The directory in which the console was opened.

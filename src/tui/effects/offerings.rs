@@ -11,7 +11,8 @@ use tokio_util::sync::CancellationToken;
 use super::{EffectRunner, files};
 use crate::catalogue::ServerListing;
 use crate::host::ToolHost;
-use crate::model::{Diagnostic, Error, RequestScope, SubscriptionFilter};
+use crate::host::request::{ItemRequest, LookupScope};
+use crate::model::{Diagnostic, Error, SubscriptionFilter};
 use crate::tui::event::AppEvent;
 use crate::tui::event::offerings::{
     OfferingsEffect, OfferingsEvent, ServerOfferings, WatchedResource,
@@ -61,7 +62,7 @@ impl EffectRunner {
             OfferingsEffect::ReadResource { ticket, server, uri } => {
                 let cancel = self.next_request();
                 self.spawn(async move {
-                    let read = host.read(&uri, &[server], &RequestScope::until(&cancel)).await;
+                    let read = host.read(&uri, &ItemRequest::to_servers(&[server], &cancel)).await;
                     AppEvent::Offerings(OfferingsEvent::ResourceRead(ticket, Box::new(read)))
                 });
             }
@@ -69,15 +70,18 @@ impl EffectRunner {
                 let cancel = self.next_request();
                 self.spawn(async move {
                     let got = host
-                        .prompt(&name, &arguments, &[server], &RequestScope::until(&cancel))
+                        .prompt(&name, &arguments, &ItemRequest::to_servers(&[server], &cancel))
                         .await;
                     AppEvent::Offerings(OfferingsEvent::PromptReceived(ticket, Box::new(got)))
                 });
             }
             OfferingsEffect::CancelRequest => drop(self.next_request()),
             OfferingsEffect::Complete { server, query } => self.spawn(async move {
-                let cancel = CancellationToken::new();
-                let done = host.complete(query.clone(), &[server], &cancel).await;
+                let request = ItemRequest {
+                    scope: LookupScope::of_servers(&[server]),
+                    ..ItemRequest::default()
+                };
+                let done = host.complete(query.clone(), &request).await;
                 AppEvent::Offerings(OfferingsEvent::Completed(query, done))
             }),
             OfferingsEffect::Watch(watched_resource) => self.watch_resource(watched_resource),
@@ -144,9 +148,12 @@ impl EffectRunner {
 
 /// Everything that one server offers beside tools.
 async fn listed(host: &ToolHost, server: String) -> AppEvent {
-    let only = [server.clone()];
+    let only = LookupScope::of_servers(std::slice::from_ref(&server));
     let (resources, templates, prompts) =
         tokio::join!(host.resources(&only), host.templates(&only), host.prompts(&only));
+    // The host's own profile is always known.
+    let (resources, templates, prompts) =
+        (resources.unwrap_or_default(), templates.unwrap_or_default(), prompts.unwrap_or_default());
     let mut lists = ServerOfferings::default();
     for asked in [&resources.servers, &templates.servers, &prompts.servers] {
         note(&mut lists.errors, asked);

@@ -36,7 +36,7 @@ pub(super) async fn perform(effect: PersistenceEffect, deps: ConsoleDeps) -> App
             settings(&directory.join(SETTINGS_FILE), &mut event);
         }
         if let Some(directory) = &deps.state {
-            memory(&directory.join(STATE_FILE), &mut event);
+            memory(&directory.join(STATE_FILE), &deps.project, &mut event);
         }
         event
     });
@@ -65,14 +65,11 @@ fn one_line_problem(problem: &Diagnostic) -> String {
     format!("{place}: {}{hint}", problem.message)
 }
 
-fn memory(path: &Path, event: &mut PersistenceEvent) {
-    let Ok(about) = std::fs::metadata(path) else { return };
-    let text = if about.is_file() && about.len() <= MAX_STATE_BYTES {
-        std::fs::read_to_string(path).map_err(ReadStateError::from)
-    } else {
-        Err(ReadStateError::NotOurs(MAX_STATE_BYTES))
-    };
-    match text.and_then(|text| PersistedState::read(&text)) {
+fn memory(path: &Path, project: &str, event: &mut PersistenceEvent) {
+    if !path.exists() {
+        return;
+    }
+    match read_bounded(path).and_then(|text| PersistedState::read(&text, project)) {
         Ok(memory) => event.persisted = Some(memory),
         Err(error) => {
             let aside = path.with_extension("json.old");
@@ -83,9 +80,18 @@ fn memory(path: &Path, event: &mut PersistenceEvent) {
     }
 }
 
+fn read_bounded(path: &Path) -> Result<String, ReadStateError> {
+    let about = std::fs::metadata(path)?;
+    if !about.is_file() || about.len() > MAX_STATE_BYTES {
+        return Err(ReadStateError::NotOurs(MAX_STATE_BYTES));
+    }
+    Ok(std::fs::read_to_string(path)?)
+}
+
 /// Writes what is to be remembered.
 pub(super) struct StateWriter {
     file: Option<PathBuf>,
+    project: String,
     /// What is to be remembered, and the host that knows what of it is secret.
     latest: watch::Sender<Option<(PersistedState, Arc<ToolHost>)>>,
     writer: Option<JoinHandle<()>>,
@@ -96,18 +102,20 @@ impl StateWriter {
     pub(super) fn new(deps: &ConsoleDeps) -> Self {
         let (latest, mut changes) = watch::channel::<Option<(PersistedState, Arc<ToolHost>)>>(None);
         let file = deps.state.as_ref().map(|state| state.join(STATE_FILE));
+        let project = deps.project.clone();
         let writer = file.clone().map(|path| {
+            let project = project.clone();
             tokio::spawn(async move {
                 while changes.changed().await.is_ok() {
                     let latest = changes.borrow_and_update().clone();
                     if let Some((memory, host)) = latest {
-                        write(path.clone(), host, memory).await;
+                        write(path.clone(), project.clone(), host, memory).await;
                     }
                     tokio::time::sleep(WRITE_INTERVAL).await;
                 }
             })
         });
-        Self { file, latest, writer }
+        Self { file, project, latest, writer }
     }
 
     /// Schedules the state to be written; `host` masks the secrets in it.
@@ -123,7 +131,7 @@ impl StateWriter {
         let before = self.latest.send_replace(None);
         let latest = memory.map(|memory| (memory, Arc::clone(host))).or(before);
         if let (Some((memory, host)), Some(path)) = (latest, self.file.take()) {
-            let written = write(path, host, memory);
+            let written = write(path, self.project.clone(), host, memory);
             // Quitting does not wait for a slow disk.
             let _too_slow = tokio::time::timeout(SHUTDOWN_TIMEOUT, written).await;
         }
@@ -131,12 +139,14 @@ impl StateWriter {
 }
 
 /// What cannot be written is forgotten: nothing that a person asked for is lost with it.
-async fn write(path: PathBuf, host: Arc<ToolHost>, memory: PersistedState) {
+async fn write(path: PathBuf, project: String, host: Arc<ToolHost>, memory: PersistedState) {
     let write = move || {
         let harmless =
             memory.without_secrets(|arguments, schema| host.mask_arguments(arguments, schema));
         let _turn = atomic_file::lock(&path)?;
-        atomic_file::replace(&path, harmless.text().as_bytes(), FileMode::Private)
+        let before = read_bounded(&path).ok();
+        let text = harmless.text(&project, before.as_deref());
+        atomic_file::replace(&path, text.as_bytes(), FileMode::Private)
     };
     let _lost = tokio::task::spawn_blocking(write).await;
 }

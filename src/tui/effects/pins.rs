@@ -8,7 +8,7 @@ use crate::catalogue::Catalogue;
 use crate::catalogue::pins::PinReport;
 use crate::config::environment::Environment;
 use crate::host::ToolHost;
-use crate::host::request::ListScope;
+use crate::host::request::{ListScope, LookupScope};
 use crate::model::{Error, Origin};
 use crate::tui::event::pins::{PinReview, PinsEffect, PinsEvent};
 
@@ -35,7 +35,7 @@ struct Comparison {
 }
 
 async fn compare(tool: &str, host: &ToolHost) -> Result<Comparison, Error> {
-    let definition = host.find(tool, &[]).await?;
+    let definition = host.find(tool, &LookupScope::default()).await?;
     if let Some(error) = definition.unavailable_reason {
         return Err(error);
     }

@@ -9,7 +9,7 @@ use crate::host::request::{CallArguments, CallRequest};
 use crate::model::{Error, ToolResult};
 use crate::tui::event::AppEvent;
 use crate::tui::event::tools::{ResultExport, ToolsEffect, ToolsEvent};
-use crate::util::{json, output_paths};
+use crate::util::{jq, json, output_paths};
 
 pub(super) async fn perform(effect: ToolsEffect, host: &ToolHost, cwd: &Path) -> AppEvent {
     match effect {
@@ -17,6 +17,17 @@ pub(super) async fn perform(effect: ToolsEffect, host: &ToolHost, cwd: &Path) ->
             let request = CallRequest::new(tool.clone(), CallArguments::Object(arguments));
             let dry_run = host.dry_run(&request).await;
             AppEvent::Tools(Box::new(ToolsEvent::DryRunFinished { tool, dry_run }))
+        }
+        ToolsEffect::Query { filter, value } => {
+            let work = move || {
+                let results = jq::query(&filter, &value);
+                AppEvent::Tools(Box::new(ToolsEvent::QueryFinished { filter, value, results }))
+            };
+            let lost = |_panicked| AppEvent::StatusText {
+                text: "the thread of the filter ended early".to_owned(),
+                is_bad: true,
+            };
+            tokio::task::spawn_blocking(work).await.unwrap_or_else(lost)
         }
         ToolsEffect::Save { stem, what } => match payloads(*what) {
             Ok(payloads) if payloads.is_empty() => AppEvent::StatusText {

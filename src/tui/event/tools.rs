@@ -1,9 +1,12 @@
 //! Commands and events of the tools view.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use crate::host::request::DryRun;
 use crate::model::{Error, JsonObject};
+use crate::util::jq::JqError;
 
 /// What the tools view asks the effects to do.
 #[derive(Debug, Clone, PartialEq)]
@@ -14,6 +17,13 @@ pub enum ToolsEffect {
         tool: String,
         /// The arguments as the person filled them in, secrets included.
         arguments: JsonObject,
+    },
+    /// Run a jq filter over a result.
+    Query {
+        /// The filter as it was typed.
+        filter: String,
+        /// The result.
+        value: Arc<Value>,
     },
     /// Write a result to files that were not there before.
     Save {
@@ -43,6 +53,15 @@ pub enum ResultExport {
 /// What the effects report to the tools view.
 #[derive(Debug)]
 pub enum ToolsEvent {
+    /// What a jq filter gave, and what of.
+    QueryFinished {
+        /// The filter as it was typed.
+        filter: String,
+        /// The result it was run over.
+        value: Arc<Value>,
+        /// The values it gave, or why it gave none.
+        results: Result<Vec<Value>, JqError>,
+    },
     /// What a call would send.
     DryRunFinished {
         /// The full name of the tool, with the component in front.

@@ -19,6 +19,14 @@ pub enum Action {
     Palette,
     /// Start typing into the filter of the list.
     Filter,
+    /// Go to the next match of the search.
+    NextMatch,
+    /// Go to the match before.
+    PreviousMatch,
+    /// Write a jq filter that the result is shown through.
+    Query,
+    /// Copy the jq path of the chosen line.
+    CopyPath,
     /// Choose the next order of the list.
     Sort,
     /// Move down by one line.
@@ -57,6 +65,12 @@ pub enum Action {
     Add,
     /// Remove the item from the list in the form.
     Remove,
+    /// Begin a new line in the field.
+    NewLine,
+    /// Take the next day in a date.
+    Later,
+    /// Take the day before in a date.
+    Earlier,
     /// Write in the person's own editor.
     Editor,
     /// Between the form and its JSON.
@@ -165,6 +179,10 @@ impl Action {
             Self::Jump => "jump",
             Self::Palette => "palette",
             Self::Filter => "filter",
+            Self::NextMatch => "next-match",
+            Self::PreviousMatch => "previous-match",
+            Self::Query => "query",
+            Self::CopyPath => "copy-path",
             Self::Sort => "sort",
             Self::Down => "down",
             Self::Up => "up",
@@ -184,6 +202,9 @@ impl Action {
             Self::Null => "null",
             Self::Add => "add",
             Self::Remove => "remove",
+            Self::NewLine => "new-line",
+            Self::Later => "later",
+            Self::Earlier => "earlier",
             Self::Editor => "editor",
             Self::SwitchForm => "switch-form",
             Self::Copy => "copy",

@@ -46,6 +46,12 @@ pub enum KeyContext {
     Form,
     /// While arguments are filled in, in a line where nothing is typed.
     FormItems,
+    /// While arguments are filled in, in a field that takes text of several lines.
+    FormLines,
+    /// While arguments are filled in, in a field whose values are listed.
+    FormChoice,
+    /// While arguments are filled in, in a date.
+    FormDate,
     /// While a text of several lines is written.
     MultilineText,
     /// While a question is answered.

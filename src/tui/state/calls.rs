@@ -145,7 +145,7 @@ impl ConsoleCalls {
     pub fn server_counts(&self, server: &str) -> (usize, usize) {
         let failed = |outcome: &CallResult| match outcome {
             Ok(done) if done.definition.name.component() == Some(server) => {
-                Some(done.error().is_some())
+                Some(done.error().is_some_and(|error| !error.is_cancelled()))
             }
             Err(error) if error.server() == Some(server) => Some(true),
             _ => None,

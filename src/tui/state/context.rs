@@ -118,9 +118,22 @@ impl AppContext {
         below.filter(|_| !self.is_zoomed)
     }
 
+    /// Where the calls of the chosen tool are shown as they end.
+    pub fn live_shown(&self) -> Option<Rect> {
+        let [_, middle, _, _] = layout::frame(Rect::new(0, 0, self.size.0, self.size.1));
+        let below = layout::live_below(self.view, self.room(), middle);
+        below.filter(|_| !self.is_zoomed)
+    }
+
     /// What is inside the frame of a pane; on a narrow screen only a title takes room.
     pub fn inside(&self, pane: Rect) -> Rect {
         layout::inside(pane, self.room())
+    }
+
+    /// How many rows the focused pane has.
+    pub fn page_height(&self) -> usize {
+        let focused = self.panes_shown().into_iter().find(|(pane, _)| *pane == self.focus);
+        focused.map_or(0, |(_, area)| usize::from(self.inside(area).height))
     }
 
     /// Says what was copied and how large it is; gives the effect that copies it.

@@ -30,11 +30,12 @@ pub(in crate::tui) fn ended(state: &mut AppState, run: ConsoleCallId, result: To
     let metadata = CallMetadata {
         call_id: CallId(format!("call-{}", run.0)),
         duration: Duration::from_micros(900),
-        question_wait: Duration::ZERO,
+        person_wait: Duration::ZERO,
         connect: None,
         attempts: 1,
         protocol: None,
         routing: None,
+        host_pid: None,
     };
     let outcome = CallOutcome { definition, result: Ok(result), metadata };
     state.update(AppEvent::CallFinished { run, outcome: Box::new(Ok(outcome)) });
@@ -74,7 +75,13 @@ fn what_is_told_of_a_running_call_is_kept_with_it() {
     let duration = Duration::from_millis(2);
     told(
         &mut state,
-        HostEvent::CallFinished { call_id: child, tool: "clock".into(), success: true, duration },
+        HostEvent::CallFinished {
+            call_id: child,
+            tool: "clock".into(),
+            success: true,
+            is_cancelled: false,
+            duration,
+        },
     );
     let level = LogLevel("info".into());
     told(
@@ -193,6 +200,178 @@ fn results_are_turned_stepped_through_and_saved() {
     assert_eq!(effects, [AppEffect::Tools(ToolsEffect::Save { stem, what })]);
     press(&mut state, &["<right>", "<right>", "t"]);
     assert!(text(&state).unwrap().starts_with('{'), "{:?}", text(&state));
+}
+
+#[test]
+fn a_search_in_a_result_counts_its_matches_and_goes_round() {
+    let mut state = sample();
+    let run = begun(&mut state, "1");
+    let word = |n: u32| if n % 50 == 7 { " Needle" } else { "" };
+    let lines: Vec<String> = (0..200).map(|n| format!("line {n}{}", word(n))).collect();
+    ended(&mut state, run, ToolResult::text(lines.join("\n")));
+    state.context.focus = Pane::Result;
+    let summary = |state: &AppState| state.tools.viewer.search.summary();
+    press(&mut state, &["/", "need"]);
+    assert_eq!(summary(&state).as_deref(), Some("/need 1 of 4"));
+    assert_eq!(state.tools.catalogue.filter.text(), "", "the list is not filtered");
+    let seen = crate::tui::draw::tests::picture(&state, state.context.appearance.theme());
+    assert!(seen.contains("line 7 Needle") && seen.contains("/need 1 of 4"), "{seen}");
+    press(&mut state, &["<enter>", "n", "n"]);
+    let seen = crate::tui::draw::tests::picture(&state, state.context.appearance.theme());
+    assert!(seen.contains("line 107 Needle") && !seen.contains("line 57 "), "{seen}");
+    press(&mut state, &["n", "n"]);
+    assert_eq!(summary(&state).as_deref(), Some("/need 1 of 4"));
+    press(&mut state, &["N"]);
+    assert_eq!(summary(&state).as_deref(), Some("/need 4 of 4"));
+    press(&mut state, &["/", "x"]);
+    assert_eq!(summary(&state).as_deref(), Some("/needx no matches"));
+    press(&mut state, &["<esc>", "<esc>"]);
+    assert_eq!(summary(&state), None);
+    // In a tree what a match hangs on is opened.
+    let run = begun(&mut state, "2");
+    ended(&mut state, run, ToolResult::json(json!({ "a": { "b": [{ "c": "deep" }] } })));
+    press(&mut state, &["t", "j", "<enter>", "/", "deep", "<enter>"]);
+    let Some(AppEffect::Copy(path)) = press(&mut state, &["c"]).pop() else { panic!() };
+    assert_eq!(path, ".a.b[0].c");
+}
+
+#[test]
+fn a_filter_runs_while_it_is_typed_and_the_last_good_values_stay() {
+    let mut state = sample();
+    let run = begun(&mut state, "1");
+    ended(&mut state, run, ToolResult::json(json!({ "items": [{ "n": 1 }, { "n": 2 }] })));
+    state.context.focus = Pane::Result;
+    let answer = |state: &mut AppState, effects: &[AppEffect]| -> Vec<AppEffect> {
+        let [AppEffect::Tools(ToolsEffect::Query { filter, value })] = effects else {
+            panic!("{effects:?}")
+        };
+        let results = crate::util::jq::query(filter, value);
+        let (filter, value) = (filter.clone(), Arc::clone(value));
+        let event = crate::tui::event::tools::ToolsEvent::QueryFinished { filter, value, results };
+        state.update(AppEvent::Tools(Box::new(event)))
+    };
+    let first = press(&mut state, &["|"]);
+    // One run at a time; what is typed meanwhile runs next.
+    assert_eq!(press(&mut state, &[".items[].n"]), []);
+    let next = answer(&mut state, &first);
+    assert_eq!(answer(&mut state, &next), []);
+    assert_eq!(state.tools.viewer.filter.text.to_text(), "1\n2");
+    let effects = press(&mut state, &["["]);
+    assert_eq!(answer(&mut state, &effects), []);
+    let viewer = &state.tools.viewer;
+    assert!(viewer.filter.error.is_some());
+    assert_eq!(viewer.shown_text().unwrap().to_text(), "1\n2");
+    press(&mut state, &["<esc>", "<esc>"]);
+    assert!(!state.tools.viewer.filter.is_on());
+}
+
+#[test]
+fn a_result_is_compared_with_the_one_before() {
+    let mut state = sample();
+    state.context.focus = Pane::Result;
+    for n in [1, 2] {
+        let run = begun(&mut state, "1");
+        ended(&mut state, run, ToolResult::json(json!({ "same": true, "n": n })));
+        state.context.focus = Pane::Result;
+        if n == 1 {
+            press(&mut state, &["d"]);
+            assert!(state.context.message.clone().unwrap().is_error);
+        }
+    }
+    press(&mut state, &["d"]);
+    let shown = state.tools.viewer.shown_text().unwrap().to_text();
+    assert!(shown.contains("-   \"n\": 1") && shown.contains("+   \"n\": 2"), "{shown}");
+    press(&mut state, &["d"]);
+    assert!(state.tools.viewer.difference.is_none());
+}
+
+#[test]
+fn blocks_are_not_called_structured_content_and_json_in_a_text_is_unfolded() {
+    let shown = |result: ToolResult| {
+        let mut state = sample();
+        let run = begun(&mut state, "1");
+        ended(&mut state, run, result);
+        state.tools.viewer.text.to_text()
+    };
+    let image = json!({ "type": "image", "data": "aGk=", "mimeType": "image/png" });
+    let blocks = shown(ToolResult {
+        success: true,
+        content: vec![image.clone()],
+        output: json!([image]),
+        ..ToolResult::default()
+    });
+    assert!(blocks.contains("[image image/png") && !blocks.contains("structured"), "{blocks}");
+    let both = shown(ToolResult {
+        success: true,
+        content: vec![json!({ "type": "text", "text": "hi" })],
+        structured: Some(json!({ "a": 1 })),
+        ..ToolResult::default()
+    });
+    assert!(both.contains("structured content"), "{both}");
+    let text = shown(ToolResult::text("{\"a\":[1,2]}"));
+    assert!(text.starts_with("{\n  \"a\": ["), "{text}");
+}
+
+#[test]
+fn a_page_of_the_help_is_as_high_as_its_window() {
+    let mut state = sample();
+    let picture = |state: &AppState| {
+        crate::tui::draw::tests::picture(state, state.context.appearance.theme())
+    };
+    press(&mut state, &["?"]);
+    let before = picture(&state);
+    state.update(AppEvent::Input(UserInput::Key(KeyPress::PageDown)));
+    let after = picture(&state);
+    // The last row inside the frame is the first one of the next page.
+    let row = |picture: &str, at: usize| picture.lines().nth(at).unwrap().to_owned();
+    assert!(row(&before, 36).contains("show statistics"), "{before}");
+    assert!(row(&after, 3).contains("show statistics"), "{after}");
+}
+
+#[test]
+fn tools_are_sorted_by_what_was_counted_and_the_figure_is_shown() {
+    let mut state = sample();
+    let slow = UsageFigures { p95: Some(Duration::from_millis(310)), failed: 1 };
+    let fast = UsageFigures { p95: Some(Duration::from_millis(2)), failed: 7 };
+    let usage = [("web-search".to_owned(), slow), ("clock".to_owned(), fast)];
+    state.tools.catalogue.set_usage(usage.into());
+    let names = |state: &AppState| -> Vec<String> {
+        state.tools.catalogue.found().map(|row| row.name.clone()).take(2).collect()
+    };
+    press(&mut state, &["s", "s"]);
+    assert_eq!(names(&state), ["web-search", "clock"]);
+    let seen = crate::tui::draw::tests::picture(&state, state.context.appearance.theme());
+    assert!(seen.contains("310 ms") && seen.contains("by p95"), "{seen}");
+    press(&mut state, &["s"]);
+    assert_eq!(names(&state), ["clock", "web-search"]);
+}
+
+#[test]
+fn the_calls_of_the_chosen_tool_are_seen_as_they_end() {
+    let mut state = sample();
+    state.update(AppEvent::Tick(Duration::from_secs(1_000)));
+    for (call, success) in [("a", true), ("b", true), ("c", false)] {
+        let event = HostEvent::CallFinished {
+            call_id: CallId(call.to_owned()),
+            tool: "calculator".to_owned(),
+            success,
+            is_cancelled: false,
+            duration: Duration::from_millis(4),
+        };
+        told(&mut state, event);
+    }
+    let picture = |state: &AppState| {
+        crate::tui::draw::tests::picture(state, state.context.appearance.theme())
+    };
+    let seen = picture(&state);
+    assert!(seen.contains("calls 3  errors 1  p50 4") && seen.contains("/s in the last"), "{seen}");
+    assert!(state.is_moving());
+    state.update(AppEvent::Tick(Duration::from_secs(1_061)));
+    assert!(!state.is_moving());
+    state.update(AppEvent::Input(UserInput::Resize { width: 99, height: 40 }));
+    assert!(!picture(&state).contains("Live "));
+    state.update(AppEvent::Input(UserInput::Resize { width: 100, height: 30 }));
+    assert!(picture(&state).contains("Live "));
 }
 
 #[test]

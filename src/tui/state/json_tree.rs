@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use super::ListCursor;
+use super::{ListCursor, json_lines};
 use crate::util::text::shorten;
 
 /// The most lines of a tree.
@@ -32,6 +32,8 @@ pub struct JsonTreeNode {
     pub is_open: bool,
     /// The line behind all that hangs on it.
     end: usize,
+    /// Whether it is a text that holds JSON, and what hangs on it is that.
+    is_json_text: bool,
 }
 
 /// A JSON value as foldable lines.
@@ -64,6 +66,9 @@ impl JsonTree {
             self.is_cut = true;
             return;
         }
+        let inside = value.as_str().and_then(json_lines::parse);
+        let is_json_text = inside.is_some();
+        let value = inside.as_ref().unwrap_or(value);
         let (text, is_branch) = match value {
             Value::Object(map) if map.is_empty() => ("{}".to_owned(), false),
             Value::Array(items) if items.is_empty() => ("[]".to_owned(), false),
@@ -72,8 +77,10 @@ impl JsonTree {
             Value::String(text) => (Value::from(shorten(text, LONGEST)).to_string(), false),
             other => (other.to_string(), false),
         };
-        let at = self.nodes.len();
-        self.nodes.push(JsonTreeNode { depth, key, text, is_branch, is_open: true, end: at + 1 });
+        let text = if is_json_text { format!("{text} (JSON in a text)") } else { text };
+        let (at, end) = (self.nodes.len(), self.nodes.len() + 1);
+        let node = JsonTreeNode { depth, key, text, is_branch, is_open: true, end, is_json_text };
+        self.nodes.push(node);
         if depth >= DEPTH {
             self.is_cut |= is_branch;
             return;
@@ -125,6 +132,48 @@ impl JsonTree {
         self.list.choose(line.unwrap_or(0), self.visible.len());
     }
 
+    /// The nodes whose key or value this is true of, by number.
+    pub fn find(&self, is_match: impl Fn(&str) -> bool) -> Vec<usize> {
+        let nodes = self.nodes.iter().enumerate();
+        let has = |node: &JsonTreeNode| is_match(&node.key) || is_match(&node.text);
+        nodes.filter(|(_, node)| has(node)).map(|(at, _)| at).collect()
+    }
+
+    /// The number of the chosen node.
+    pub fn chosen_node(&self) -> usize {
+        self.visible.get(self.list.chosen()).copied().unwrap_or(0)
+    }
+
+    /// Opens what a node hangs on, and chooses it.
+    pub fn reveal(&mut self, number: usize) {
+        for node in self.nodes.iter_mut().take(number).filter(|node| node.end > number) {
+            node.is_open = true;
+        }
+        self.update_visible();
+        let line = self.visible.partition_point(|seen| *seen < number);
+        self.list.choose(line, self.visible.len());
+    }
+
+    /// The jq path of the chosen line: `.items[3].name`; what is inside a text that holds JSON is
+    /// behind `fromjson`.
+    pub fn chosen_path(&self) -> String {
+        let chosen = self.chosen_node();
+        let above = self.nodes.iter().take(chosen + 1).enumerate();
+        let mut path = String::new();
+        let mut is_in_list = false;
+        for (at, node) in above.filter(|(_, node)| node.end > chosen) {
+            if node.depth > 0 {
+                path.push_str(&step(&node.key, is_in_list));
+            }
+            if node.is_json_text && at < chosen {
+                let whole = if path.is_empty() { "." } else { path.as_str() };
+                path = format!("{whole} | fromjson | ");
+            }
+            is_in_list = node.text.starts_with('[');
+        }
+        if path.is_empty() { ".".to_owned() } else { path.replace("| [", "| .[") }
+    }
+
     /// The number of visible lines.
     pub fn len(&self) -> usize {
         self.visible.len()
@@ -153,11 +202,41 @@ impl JsonTree {
     }
 }
 
+/// One step of a jq path.
+fn step(key: &str, is_index: bool) -> String {
+    let mut letters = key.chars();
+    let begins = letters.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
+    if is_index {
+        format!("[{key}]")
+    } else if begins && letters.all(|c| c.is_ascii_alphanumeric() || c == '_') {
+        format!(".{key}")
+    } else {
+        format!(".[{}]", Value::from(key))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn every_path_leads_jq_to_its_value() {
+        let value = json!({ "a b": [{ "c": 1 }, [2]], "text": "[{\"deep\":[\"x\"]}]", "n": null });
+        let mut tree = JsonTree::of(&value);
+        for number in 0..tree.nodes.len() {
+            tree.reveal(number);
+            let path = tree.chosen_path();
+            let found = crate::util::jq::query(&path, &value).unwrap();
+            let node = &tree.nodes[number];
+            if !node.is_branch {
+                assert_eq!(found, [serde_json::from_str::<Value>(&node.text).unwrap()], "{path}");
+            }
+        }
+        tree.reveal(tree.nodes.iter().position(|node| node.text == "\"x\"").unwrap());
+        assert_eq!(tree.chosen_path(), ".text | fromjson | .[0].deep[0]");
+    }
 
     fn shown(tree: &JsonTree) -> Vec<String> {
         let line =

@@ -33,11 +33,12 @@ impl LineInput {
 
     /// Writes at the cursor. Line breaks become spaces, other control characters nothing.
     pub fn insert(&mut self, text: &str) {
-        let clean: String = text
-            .chars()
-            .map(|c| if matches!(c, '\n' | '\t') { ' ' } else { c })
-            .filter(|c| !c.is_control())
-            .collect();
+        self.insert_with_tabs(&text.replace(['\n', '\t'], " "));
+    }
+
+    /// Writes at the cursor. Control characters other than tabs are left out.
+    pub fn insert_with_tabs(&mut self, text: &str) {
+        let clean: String = text.chars().filter(|c| *c == '\t' || !c.is_control()).collect();
         if self.text.len() + clean.len() <= LONGEST {
             self.text.insert_str(self.cursor, &clean);
             self.cursor += clean.len();

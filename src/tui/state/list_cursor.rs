@@ -2,16 +2,15 @@
 
 use crate::tui::keys::Action;
 
-/// How many lines one page key moves.
-pub const PAGE: isize = 10;
-
-/// How many lines an action goes on; `None` when it is about something else.
-pub fn action_step(action: Action) -> Option<isize> {
+/// How many lines an action goes on where a page has so many; `None` when it is about something
+/// else. One line of a page is seen on the next one again.
+pub fn action_step(action: Action, page: usize) -> Option<isize> {
+    let page = isize::try_from(page.saturating_sub(1).max(1)).unwrap_or(isize::MAX);
     Some(match action {
         Action::Down => 1,
         Action::Up => -1,
-        Action::PageDown => PAGE,
-        Action::PageUp => -PAGE,
+        Action::PageDown => page,
+        Action::PageUp => -page,
         Action::Top => isize::MIN,
         Action::Bottom => isize::MAX,
         _ => return None,

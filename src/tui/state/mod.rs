@@ -14,9 +14,11 @@ mod filter;
 mod form;
 mod history;
 mod inbox;
+mod json_lines;
 mod json_tree;
 mod line_input;
 mod list_cursor;
+mod live_calls;
 mod navigation;
 mod offerings;
 mod overlays;
@@ -52,14 +54,16 @@ pub use call_activity::{CallActivity, CallProgress, ChildCall, PendingRetry};
 pub use calls::{CallResult, ConsoleCall, ConsoleCalls};
 pub use context::{AppContext, Overlay, StatusMessage};
 pub use diagnostics::ConfigurationProblems;
-pub use form::{FormRow, FormSummary, SchemaForm, folds};
+pub use form::{FormRow, FormSummary, SchemaForm, folds, is_date};
 #[cfg(test)]
 pub(super) use history::tests as history_tests;
 pub use history::{EntryFormat, HistoryFileState, HistoryView};
 pub use inbox::{AnswerDraft, ApprovalTab, InboxView, PendingApproval, PendingQuestion};
+pub use json_lines::role as json_role;
 pub use json_tree::{JsonTree, JsonTreeNode};
 pub use line_input::LineInput;
 pub use list_cursor::ListCursor;
+pub use live_calls::{LIVE_SECONDS, LiveToolCalls};
 #[cfg(test)]
 pub(super) use offerings::tests as offers_tests;
 pub use offerings::{
@@ -69,13 +73,13 @@ pub use offerings::{
 pub use palette::{PaletteCommand, PaletteEntry, PaletteWindow};
 pub use pin_window::PinWindow;
 pub use reading::Readiness;
-pub use result_viewer::{ResultFormat, ResultViewer};
+pub use result_viewer::{ResultFilter, ResultFormat, ResultSearch, ResultViewer, pieces};
 pub use scroll_text::{ScrollPosition, ScrollText, StyledSpan, TextLayout, TextLimits, TextLine};
 pub use servers::{DriftLine, ServerActivity, ServerTab, ServerToolLists, ServersView};
 pub use stats::{StatsSort, StatsView};
 pub use text_area::TextArea;
 pub use tool_detail::{DetailTab, ToolDetail};
-pub use tool_list::{ToolListState, ToolRow, ToolSearch, ToolSort};
+pub use tool_list::{ToolListState, ToolRow, ToolSearch, ToolSort, UsageFigures};
 pub use tools::ToolsView;
 pub use trace::TraceView;
 #[cfg(test)]
@@ -104,6 +108,8 @@ pub struct AppState {
     pub offerings: OfferingsView,
     /// Questions from servers and approvals.
     pub inbox: InboxView,
+    /// The calls of this console as they end.
+    pub live: live_calls::LiveCalls,
     /// Trust in the project.
     pub trust: ProjectTrust,
     /// What is wrong with the configuration files.
@@ -127,6 +133,7 @@ impl AppState {
             history: HistoryView::default(),
             offerings: OfferingsView::default(),
             inbox: InboxView::default(),
+            live: live_calls::LiveCalls::default(),
             trust: ProjectTrust::default(),
             configuration_problems: ConfigurationProblems::default(),
             pin_window: None,
@@ -149,7 +156,15 @@ impl AppState {
             || self.inbox.is_animating()
             || self.trust.window.is_some()
             || self.context.overlay == Some(Overlay::Pin)
+            || self.is_live_moving()
             || self.view_state(self.context.view).is_animating()
+    }
+
+    /// Whether the picture of the calls of the last minute is seen, and moves.
+    fn is_live_moving(&self) -> bool {
+        let calls = || self.live.of(self.tools.subject()?);
+        self.context.live_shown().is_some()
+            && calls().is_some_and(|calls| calls.is_recent(self.context.now))
     }
 
     /// Where keys are looked up, the nearest place first.
@@ -191,6 +206,10 @@ impl AppState {
     pub fn is_unavailable(&self, action: Action) -> bool {
         match (action, &self.trust.window) {
             (Action::Trust, _) => !self.trust.has_question(),
+            (Action::Add | Action::Remove, _) => {
+                let form = self.view_state(self.context.view).form(self.context.focus);
+                form.is_some_and(|form| !form.is_json() && !form.has_items())
+            }
             (Action::Problems, _) => self.configuration_problems.is_empty(),
             (Action::ChangeFormat, Some(window)) => window.request.previous.is_none(),
             _ => false,

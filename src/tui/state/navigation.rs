@@ -23,6 +23,16 @@ impl AppState {
 
     fn navigate(&mut self, navigation: Navigation) -> Vec<AppEffect> {
         match navigation {
+            // Without the tool another one would be chosen, and seem to be meant.
+            Navigation::FillArguments { tool, .. }
+            | Navigation::Call { tool, .. }
+            | Navigation::ShowTool(tool)
+                if self.tools.catalogue.find_by_name(&tool).is_none() =>
+            {
+                let why = "it was removed or renamed, or its server is not connected";
+                self.context.show_error(format!("no tool named {tool}: {why}"));
+                Vec::new()
+            }
             Navigation::FillArguments { tool, arguments } => {
                 let effects = self.show(ViewId::Tools);
                 self.tools.fill_arguments(&tool, arguments.as_ref(), &mut self.context);
@@ -36,9 +46,7 @@ impl AppState {
             }
             Navigation::ShowTool(tool) => {
                 let effects = self.show(ViewId::Tools);
-                if !self.tools.choose(&tool) {
-                    self.context.show_error(format!("no tool named {tool}"));
-                }
+                self.tools.choose(&tool);
                 effects
             }
             Navigation::ShowTools(server) => {

@@ -37,11 +37,13 @@ pub struct ScrollPosition {
     row: usize,
     /// The first row of the last page, as of the last frame.
     last: Cell<usize>,
+    /// How many rows were visible in the last frame.
+    height: Cell<usize>,
 }
 
 impl Default for ScrollPosition {
     fn default() -> Self {
-        Self { row: 0, last: Cell::new(usize::MAX) }
+        Self { row: 0, last: Cell::new(usize::MAX), height: Cell::new(0) }
     }
 }
 
@@ -50,6 +52,16 @@ impl ScrollPosition {
     pub fn scroll(&mut self, by: isize) {
         let last = self.last.get();
         self.row = self.row.min(last).saturating_add_signed(by).min(last);
+    }
+
+    /// How many rows were visible in the last frame; 0 before the first one.
+    pub fn height(&self) -> usize {
+        self.height.get()
+    }
+
+    /// Goes to a row, with two of those before it.
+    fn go_to(&mut self, row: usize) {
+        self.row = row.saturating_sub(2);
     }
 
     /// Goes back to the top.
@@ -61,6 +73,7 @@ impl ScrollPosition {
     /// text ends.
     pub fn fit(&self, rows: usize, height: usize) -> usize {
         self.last.set(rows.saturating_sub(height));
+        self.height.set(height);
         self.row.min(self.last.get())
     }
 }
@@ -82,6 +95,8 @@ pub struct ScrollText {
     limits: TextLimits,
     is_cut: bool,
     indent: usize,
+    /// The words that are marked wherever they stand.
+    highlight: Option<String>,
     position: ScrollPosition,
     layout: RefCell<Option<TextLayout>>,
 }
@@ -232,6 +247,41 @@ impl ScrollText {
             self.position.fit(self.lines.len(), 1);
         }
         self.position.scroll(by);
+    }
+
+    /// Marks these words wherever they stand.
+    pub fn set_highlight(&mut self, words: Option<&str>) {
+        self.highlight = words.map(str::to_owned);
+    }
+
+    /// The words that are marked.
+    pub fn highlight(&self) -> Option<&str> {
+        self.highlight.as_deref()
+    }
+
+    /// The lines, from 0, whose text this is true of.
+    pub fn find(&self, is_match: impl Fn(&str) -> bool) -> Vec<usize> {
+        let has = |line: &TextLine| match line.spans.as_slice() {
+            [(_, only)] => is_match(only),
+            spans => is_match(&spans.iter().map(|(_, text)| text.as_str()).collect::<String>()),
+        };
+        let lines = self.lines.iter().enumerate();
+        lines.filter(|(_, line)| has(line)).map(|(at, _)| at).collect()
+    }
+
+    /// Scrolls to a line, counted from 0.
+    pub fn scroll_to_line(&mut self, line: usize) {
+        let layout = self.layout.get_mut().as_ref();
+        let row = layout.and_then(|layout| layout.starts.get(line).copied()).unwrap_or(line);
+        self.position.go_to(row);
+    }
+
+    /// The line, from 0, that the first visible row is of.
+    pub fn first_line(&self) -> usize {
+        let layout = self.layout.borrow();
+        layout.as_ref().map_or(0, |layout| {
+            layout.starts.partition_point(|start| *start <= layout.first).saturating_sub(1)
+        })
     }
 
     /// Goes back to the top.

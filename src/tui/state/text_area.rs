@@ -21,12 +21,17 @@ impl Default for TextArea {
 impl TextArea {
     /// A text, the cursor at its beginning.
     pub fn of(text: &str) -> Self {
-        let mut lines: Vec<LineInput> = text.lines().take(LINES).map(LineInput::of).collect();
-        if lines.is_empty() {
-            lines.push(LineInput::default());
-        }
+        let mut lines: Vec<LineInput> = text.split('\n').map(LineInput::of).collect();
         lines[0].home();
         Self { lines, at: 0 }
+    }
+
+    /// A text, the cursor at its end.
+    pub fn at_end(text: &str) -> Self {
+        let mut area = Self::of(text);
+        area.at = area.lines.len() - 1;
+        area.line().end();
+        area
     }
 
     /// The whole text, with a line break between lines.
@@ -84,13 +89,35 @@ impl TextArea {
         self.line().move_to(column);
     }
 
-    /// Writes a text of several lines at the cursor.
+    /// Moves the cursor one character to the left, from the beginning of a line to the end of the
+    /// one before.
+    pub fn left(&mut self) {
+        if self.at > 0 && self.line().column() == 0 {
+            self.at -= 1;
+            self.line().end();
+        } else {
+            self.line().left();
+        }
+    }
+
+    /// Moves the cursor one character to the right, from the end of a line to the beginning of the
+    /// next one.
+    pub fn right(&mut self) {
+        if self.at + 1 < self.lines.len() && self.line().split().1.is_empty() {
+            self.at += 1;
+            self.line().home();
+        } else {
+            self.line().right();
+        }
+    }
+
+    /// Writes a text of several lines at the cursor; tabs are kept.
     pub fn paste(&mut self, text: &str) {
         for (at, line) in text.replace("\r\n", "\n").split(['\n', '\r']).enumerate() {
             if at > 0 {
                 self.break_line();
             }
-            self.line().insert(line);
+            self.line().insert_with_tabs(line);
         }
     }
 }
@@ -100,6 +127,21 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn the_cursor_passes_the_ends_of_lines_and_no_line_break_is_lost() {
+        let mut text = TextArea::at_end("a\n\tb\n");
+        assert_eq!((text.text().as_str(), text.row()), ("a\n\tb\n", 2));
+        text.left();
+        text.left();
+        text.left();
+        text.left();
+        assert_eq!((text.row(), text.line().column()), (0, 1));
+        text.right();
+        assert_eq!((text.row(), text.line().column()), (1, 0));
+        text.paste("x\ty\r\nz");
+        assert_eq!(text.text(), "a\nx\ty\nz\tb\n");
+    }
 
     #[test]
     fn lines_break_and_join() {

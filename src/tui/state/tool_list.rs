@@ -2,8 +2,10 @@
 //!
 //! Owns: what each source told last, the order, and the query. Never does: ask a source.
 
-use std::collections::{BTreeMap, HashSet};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
@@ -21,12 +23,27 @@ pub enum ToolSort {
     Source,
     /// By the full name of the tool.
     Name,
+    /// By the 95th percentile of successful calls, the slowest first.
+    P95,
+    /// By the number of failed calls, the most first.
+    Errors,
+}
+
+/// What lists show of the use of a tool, in the window of the statistics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct UsageFigures {
+    /// The 95th percentile of successful calls; `None` without one.
+    pub p95: Option<Duration>,
+    /// How many calls failed.
+    pub failed: u64,
 }
 
 impl ToolSort {
+    const ALL: [Self; 4] = [Self::Source, Self::Name, Self::P95, Self::Errors];
+
     /// The one of this title.
     pub fn from_title(title: &str) -> Option<Self> {
-        [Self::Source, Self::Name].into_iter().find(|sort| sort.title() == title)
+        Self::ALL.into_iter().find(|sort| sort.title() == title)
     }
 
     /// The title in `by …`, which the state file holds too.
@@ -34,6 +51,8 @@ impl ToolSort {
         match self {
             Self::Source => "source",
             Self::Name => "name",
+            Self::P95 => "p95",
+            Self::Errors => "errors",
         }
     }
 }
@@ -54,6 +73,8 @@ pub struct ToolListState {
     local: Vec<Arc<ToolRow>>,
     /// The tools servers listed, by the name of the server.
     servers: BTreeMap<String, Vec<Arc<ToolRow>>>,
+    /// The use of each, by its full name.
+    usage: HashMap<String, UsageFigures>,
     /// All of them in order.
     rows: Vec<Arc<ToolRow>>,
     /// The rows that the query finds, the best first.
@@ -82,6 +103,19 @@ impl ToolListState {
             }
         }
         self.arrange();
+    }
+
+    /// Takes in how the tools are used; an order by that is made anew.
+    pub fn set_usage(&mut self, usage: HashMap<String, UsageFigures>) {
+        self.usage = usage;
+        if matches!(self.sort, ToolSort::P95 | ToolSort::Errors) {
+            self.arrange();
+        }
+    }
+
+    /// How a tool is used, when it was called at all.
+    pub fn usage_of(&self, row: &ToolRow) -> Option<UsageFigures> {
+        self.usage.get(&row.name).copied()
     }
 
     /// Forgets what servers listed, when the host is replaced.
@@ -136,10 +170,8 @@ impl ToolListState {
 
     /// Switches to the next order.
     pub fn sort_next(&mut self) {
-        self.sort = match self.sort {
-            ToolSort::Source => ToolSort::Name,
-            ToolSort::Name => ToolSort::Source,
-        };
+        let at = ToolSort::ALL.iter().position(|sort| *sort == self.sort).unwrap_or(0);
+        self.sort = ToolSort::ALL[(at + 1) % ToolSort::ALL.len()];
         self.arrange();
     }
 
@@ -162,8 +194,12 @@ impl ToolListState {
         let local = self.local.iter().filter(silent);
         let mut rows: Vec<Arc<ToolRow>> =
             local.chain(self.servers.values().flatten()).cloned().collect();
-        if self.sort == ToolSort::Name {
-            rows.sort_by(|a, b| a.name.cmp(&b.name));
+        let figures = |row: &Arc<ToolRow>| self.usage.get(&row.name).copied().unwrap_or_default();
+        match self.sort {
+            ToolSort::Source => {}
+            ToolSort::Name => rows.sort_by(|a, b| a.name.cmp(&b.name)),
+            ToolSort::P95 => rows.sort_by_cached_key(|row| Reverse(figures(row).p95)),
+            ToolSort::Errors => rows.sort_by_cached_key(|row| Reverse(figures(row).failed)),
         }
         self.rows = rows;
         self.found = ToolSearch::of(self.filter.text()).find(&self.rows);
@@ -272,7 +308,7 @@ impl ToolSearch {
                 Some((name.or_else(all)?, at))
             })
             .collect();
-        scored.sort_unstable_by_key(|(score, at)| (std::cmp::Reverse(*score), *at));
+        scored.sort_unstable_by_key(|(score, at)| (Reverse(*score), *at));
         scored.into_iter().map(|(_, at)| at).collect()
     }
 

@@ -6,7 +6,7 @@ use super::result_viewer::ResultFormat;
 use super::{
     AppContext, LineInput, Pane, ResultViewer, SchemaForm, ToolDetail, ToolListState, View,
 };
-use crate::model::{JsonObject, Origin, ToolSource, ToolStatus};
+use crate::model::{JsonObject, Origin, ToolStatus};
 use crate::tui::event::pins::PinsEffect;
 use crate::tui::event::tools::{ToolsEffect, ToolsEvent};
 use crate::tui::event::{AppEffect, Navigation};
@@ -32,6 +32,28 @@ pub struct ToolsView {
 impl View for ToolsView {
     fn act(&mut self, action: Action, context: &mut AppContext) -> Option<Vec<AppEffect>> {
         match action {
+            Action::Filter if context.focus == Pane::Result => {
+                self.viewer.end_typing();
+                self.viewer.search.is_typing = true;
+            }
+            Action::Query if context.focus == Pane::Result => {
+                self.viewer.end_typing();
+                self.viewer.filter.is_typing = true;
+                return Some(self.request_filter(context));
+            }
+            Action::NextMatch => self.viewer.step_match(1),
+            Action::PreviousMatch => self.viewer.step_match(-1),
+            Action::Diff if context.focus == Pane::Result => {
+                let tool = self.subject.clone().unwrap_or_default();
+                if !self.viewer.toggle_difference(&tool, &context.calls) {
+                    context.show_error("nothing to compare with: call it twice first");
+                }
+            }
+            Action::CopyPath if self.viewer.shown_text().is_none() => {
+                let path = self.viewer.tree.chosen_path();
+                return Some(context.copy("path", path));
+            }
+            Action::CopyPath => context.show_error("a path is copied from the JSON tree: press t"),
             Action::Filter => {
                 context.focus = Pane::Catalogue;
                 self.catalogue.is_filtering = true;
@@ -81,10 +103,11 @@ impl View for ToolsView {
                 return Some(vec![AppEffect::Pins(PinsEffect::Compare(tool))]);
             }
             Action::Bench => return Some(self.benchmark_selected()),
-            other => {
+            other if context.focus == Pane::Detail => {
                 let done = self.form.as_mut().is_some_and(|form| form.act(other));
                 return done.then(Vec::new);
             }
+            _ => return None,
         }
         Some(Vec::new())
     }
@@ -93,7 +116,7 @@ impl View for ToolsView {
         if self.form.is_some() && focus == Pane::Detail {
             return vec![KeyContext::Form];
         }
-        if self.catalogue.is_filtering {
+        if self.catalogue.is_filtering || (self.viewer.is_typing() && focus == Pane::Result) {
             return vec![KeyContext::Text];
         }
         let near = if focus == Pane::Result { vec![KeyContext::Result] } else { Vec::new() };
@@ -150,13 +173,21 @@ impl View for ToolsView {
         if self.catalogue.is_filtering {
             return Some(&mut self.catalogue.filter);
         }
+        if focus == Pane::Result {
+            return self.viewer.line();
+        }
         match &mut self.form {
             Some(form) if focus == Pane::Detail => form.line(),
             _ => None,
         }
     }
 
-    fn on_text_changed(&mut self, _context: &mut AppContext) -> Vec<AppEffect> {
+    fn on_text_changed(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+        if self.viewer.is_typing() && context.focus == Pane::Result {
+            let tool = self.subject.clone().unwrap_or_default();
+            let effect = self.viewer.on_text_changed(&tool, &context.calls);
+            return effect.map(AppEffect::Tools).into_iter().collect();
+        }
         if self.catalogue.is_filtering {
             self.catalogue.refilter();
             self.detail.scroll_to_top();
@@ -218,10 +249,25 @@ impl ToolsView {
     }
 
     /// Takes in the outcome of an effect.
-    pub fn handle_event(&mut self, event: ToolsEvent) {
+    pub fn handle_event(&mut self, event: ToolsEvent, context: &mut AppContext) -> Vec<AppEffect> {
         match event {
-            ToolsEvent::DryRunFinished { tool, dry_run } => self.viewer.set_dry_run(tool, &dry_run),
+            ToolsEvent::DryRunFinished { tool, dry_run } => {
+                context.message = None;
+                self.viewer.set_dry_run(tool, &dry_run);
+                Vec::new()
+            }
+            ToolsEvent::QueryFinished { filter, value, results } => {
+                self.viewer.filter_finished(filter, &value, results);
+                // What was typed meanwhile.
+                self.request_filter(context)
+            }
         }
+    }
+
+    fn request_filter(&mut self, context: &AppContext) -> Vec<AppEffect> {
+        let tool = self.subject.clone().unwrap_or_default();
+        let effect = self.viewer.request_filter(&tool, &context.calls);
+        effect.map(AppEffect::Tools).into_iter().collect()
     }
 
     /// Adds the call and gives the effects that make it.
@@ -320,11 +366,11 @@ impl ToolsView {
     fn wire(&self, context: &mut AppContext) -> Vec<AppEffect> {
         let Some(row) = self.catalogue.chosen() else { return Vec::new() };
         let call = context.calls.newest_of(&row.name).and_then(|call| call.id.clone());
-        let navigation = match (&row.tool.origin, row.tool.source, call) {
-            (_, ToolSource::Mcp, Some(call)) => Navigation::ShowCall(call),
-            (Origin::Server(server), _, _) => Navigation::ShowTrace(server.clone()),
+        let navigation = match (&row.tool.origin, call) {
+            (_, Some(call)) => Navigation::ShowCall(call),
+            (Origin::Server(server), None) => Navigation::ShowTrace(server.clone()),
             _ => {
-                context.show_status(format!("{} has no trace: it runs in this process", row.name));
+                context.show_status(format!("{} has no trace yet: call it first", row.name));
                 return Vec::new();
             }
         };
@@ -334,7 +380,11 @@ impl ToolsView {
     fn back(&mut self, context: &mut AppContext) -> Option<Vec<AppEffect>> {
         if self.catalogue.is_filtering {
             self.catalogue.is_filtering = false;
-        } else if self.viewer.dry_run.take().is_some() {
+        } else if self.viewer.end_typing() {
+            // What was typed holds until it is taken back.
+        } else if (context.focus == Pane::Result && self.viewer.clear_tools())
+            || self.viewer.dry_run.take().is_some()
+        {
             self.viewer.scroll_to_top();
         } else if self.form.take().is_some() {
             context.focus = Pane::Catalogue;

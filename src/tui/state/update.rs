@@ -1,7 +1,7 @@
 //! Updating the state with an event.
 
 use super::list_cursor::action_step;
-use super::{AppState, LineInput, Overlay, SchemaForm, TextArea, pin_window};
+use super::{AppState, LineInput, Overlay, SchemaForm, ScrollPosition, TextArea, pin_window};
 use crate::catalogue::Catalogue;
 use crate::model::{ListOwner, ServerState, ServerStatus};
 use crate::tui::event::{AppEffect, AppEvent, UserInput};
@@ -77,7 +77,8 @@ impl AppState {
                 return self.inbox.approval(id, *asked, &mut self.context);
             }
             AppEvent::Question { id, question } => {
-                self.inbox.push_question(id, *question, &mut self.context);
+                let is_typing = self.line().is_some();
+                self.inbox.push_question(id, *question, is_typing, &mut self.context);
             }
             AppEvent::QuestionWithdrawn(id) => self.inbox.withdraw(id, &mut self.context),
             AppEvent::ArgumentsChecked { schema, arguments, problems } => {
@@ -91,10 +92,13 @@ impl AppState {
                 }
             }
             AppEvent::Edited(outcome) => self.apply_editor_result(outcome),
-            AppEvent::Stats(event) => return self.stats.handle_event(event),
+            AppEvent::Stats(event) => {
+                let effects = self.stats.handle_event(event);
+                self.tools.catalogue.set_usage(self.stats.usage_figures());
+                return effects;
+            }
             AppEvent::Tools(event) => {
-                self.context.message = None;
-                self.tools.handle_event(*event);
+                return self.tools.handle_event(*event, &mut self.context);
             }
             AppEvent::Pins(event) => {
                 return pin_window::handle_event(*event, &mut self.pin_window, &mut self.context);
@@ -125,6 +129,13 @@ impl AppState {
         use crate::model::HostEvent;
         self.servers.handle_host_event(event);
         self.context.calls.handle_host_event(event);
+        self.live.handle_host_event(event, self.context.now);
+        if let HostEvent::CallStarted { tool, .. } | HostEvent::CallFinished { tool, .. } = event {
+            let row = self.tools.catalogue.find_by_name(tool);
+            if row.is_some_and(|row| row.server().is_none()) {
+                self.trace.call_changed(event, self.context.now);
+            }
+        }
         let effects = self.offerings.handle_host_event(event, self.context.view);
         if !effects.is_empty() {
             return effects;
@@ -186,9 +197,11 @@ impl AppState {
         if let Some(action) = self.context.keys.action(key, &places) {
             return self.act(action);
         }
-        if let Some(line) = self.line()
-            && written(line, key)
-        {
+        let is_written = match self.text() {
+            Some(text) => written_in_text(text, key),
+            None => self.line().is_some_and(|line| written(line, key)),
+        };
+        if is_written {
             return self.text_changed();
         }
         Vec::new()
@@ -232,7 +245,8 @@ impl AppState {
         match outcome {
             Err(error) => self.context.show_error(error.to_string()),
             Ok(written) => match self.text() {
-                Some(text) => *text = TextArea::of(&written),
+                // Editors end the last line.
+                Some(text) => *text = TextArea::of(written.strip_suffix('\n').unwrap_or(&written)),
                 None => self.context.show_error("the question is gone; the text was not used"),
             },
         }
@@ -251,6 +265,11 @@ impl AppState {
         self.context.message = None;
         if self.has_overlay() {
             return self.act_above(action);
+        }
+        if matches!(action, Action::Later | Action::Earlier) {
+            let (by, now) = (if action == Action::Later { 1 } else { -1 }, self.context.now);
+            self.form().into_iter().for_each(|form| form.step_day(by, now));
+            return Vec::new();
         }
         if matches!(action, Action::Validate | Action::Editor)
             && let Some(form) = self.form()
@@ -330,12 +349,28 @@ impl AppState {
             Action::Suspend => return vec![AppEffect::Suspend],
             Action::Quit => return self.request_quit(),
             other => {
-                if let Some(by) = action_step(other) {
+                if let Some(by) = action_step(other, self.page_height()) {
                     self.scroll(by);
                 }
             }
         }
         Vec::new()
+    }
+
+    /// How many lines a page has of what scrolls: of the window that lies over the view, else of the
+    /// focused pane.
+    fn page_height(&self) -> usize {
+        let position = match (self.inbox.approvals.front(), &self.trust.window) {
+            (Some(pending), _) => Some(&pending.position),
+            (None, Some(window)) => Some(window.text.position()),
+            (None, None) => match &self.context.overlay {
+                Some(Overlay::Help(position)) => Some(position),
+                Some(Overlay::Problems) => Some(self.configuration_problems.text.position()),
+                Some(Overlay::Pin) => self.pin_window.as_ref().map(|window| window.text.position()),
+                _ => None,
+            },
+        };
+        position.map_or_else(|| self.context.page_height(), ScrollPosition::height)
     }
 
     pub(super) fn scroll(&mut self, by: isize) {
@@ -372,6 +407,17 @@ impl AppState {
         }
         vec![AppEffect::Quit(None)]
     }
+}
+
+/// Whether a key wrote something in a text of several lines, or moved its cursor.
+fn written_in_text(text: &mut TextArea, key: KeyPress) -> bool {
+    match key {
+        KeyPress::Backspace => text.erase(),
+        KeyPress::Left => text.left(),
+        KeyPress::Right => text.right(),
+        other => return written(text.line(), other),
+    }
+    true
 }
 
 /// Whether a key wrote something.

@@ -4,22 +4,29 @@
 //! of system calls that the filter is built from, the rights that the Landlock rules handle, and
 //! the namespaces that are made.
 
+use crate::util::static_text::{self, StaticText};
+
 /// Something that is out of a confined program's reach.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, serde::Serialize, schemars::JsonSchema, serde::Deserialize,
+)]
 pub struct Protection {
     /// What it is, in words.
-    #[serde(rename = "what")]
-    pub subject: &'static str,
+    #[serde(rename = "what", deserialize_with = "static_text::deserialize")]
+    pub subject: StaticText,
     /// Every mechanism that keeps it, one of them at least.
-    #[serde(rename = "by")]
-    pub mechanisms: Vec<&'static str>,
+    #[serde(rename = "by", deserialize_with = "static_text::deserialize_list")]
+    pub mechanisms: Vec<StaticText>,
 }
 
 /// What a sandbox keeps and what it leaves open, on this system.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, serde::Serialize, schemars::JsonSchema, serde::Deserialize,
+)]
 pub struct Coverage {
     /// The level, as files name it.
-    pub level: &'static str,
+    #[serde(deserialize_with = "static_text::deserialize")]
+    pub level: StaticText,
     /// What is out of reach.
     #[serde(rename = "keeps")]
     pub protects: Vec<Protection>,

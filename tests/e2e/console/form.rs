@@ -55,6 +55,22 @@ fn all_of_it_is_written_as_json() {
 }
 
 #[test]
+fn pasted_lines_stay_lines_and_are_found_in_the_result() {
+    let (room, _fixture) = room_with_server();
+    let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 40, 120);
+    pty.expect_shown("srv-echo").type_keys("/secho\r").expect_shown("Catalogue 1/");
+    pty.type_keys("\r").expect_shown("^G new line");
+    pty.type_keys("\u{1b}[200~first\r\tsecond\rthird\u{1b}[201~").expect_shown("line 3 of 3");
+    pty.type_keys("\u{7}8").expect_shown("line 4 of 4");
+    pty.expect_shown(r#"sends {"message":"first\n\tsecond\nthird\n8"}"#);
+    pty.type_keys("\u{1b}[15~").expect_shown("Result  ok").expect_shown("calls 1  errors 0");
+    // In the result a search counts, and does not filter the list.
+    pty.type_keys("\u{f}c/seco").expect_shown("/seco 1 of 1").type_keys("\r\u{f}a");
+    leave(pty);
+    assert_eq!(called(&room), [json!({ "message": "first\n\tsecond\nthird\n8" })]);
+}
+
+#[test]
 fn an_editor_of_ones_own_writes_the_arguments() {
     let (room, _fixture) = room_with_server();
     room.file("written", r#"{ "message": "long\ntext" }"#);
@@ -64,7 +80,7 @@ fn an_editor_of_ones_own_writes_the_arguments() {
         let editor = format!("EDITOR={editor}");
         let mut pty = Pty::sized(&room, "env", &[&editor, binary, "--mcp", "mcp.yaml"], 40, 120);
         pty.expect_shown("srv-echo").type_keys("/\u{15}secho\r").expect_shown("Catalogue 1/");
-        pty.type_keys("\r").expect_shown("Arguments  srv-echo").type_keys("\u{15}short");
+        pty.type_keys("\r").expect_shown("Arguments  srv-echo").type_keys("\u{1b}[3~short");
         pty.expect_shown(r#"sends {"message":"short"}"#).type_keys("\u{5}");
         pty
     };

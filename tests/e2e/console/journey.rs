@@ -48,7 +48,7 @@ fn a_newcomer_finds_runs_watches_stops_answers_measures_and_replays() {
     fill(&mut pty, "slow-echo", "slow-echo");
     pty.type_keys("x").type_keys(F5).expect_shown(r#"tools/call echo {"message":"x"}"#);
     pty.type_keys("\u{3}")
-        .expect_shown("Result  failed")
+        .expect_shown("Result  cancelled")
         .type_keys("\u{1b}")
         .expect_shown("/ filter");
 

@@ -25,7 +25,7 @@ fn a_slow_call_shows_how_far_it_is_and_stops_when_told_to() {
     fill(&mut pty, "slow", "demo-slow");
     pty.type_keys("20").expect_shown(r#"{"seconds":20}"#).type_keys(F5);
     pty.expect_shown("Result  running").expect_shown("of 20.0 s").expect_shown("%");
-    pty.type_keys("\u{3}").expect_shown("cancelling ").expect_shown("Result  failed");
+    pty.type_keys("\u{3}").expect_shown("cancelling ").expect_shown("Result  cancelled");
     pty.type_keys("\u{3}");
     assert_eq!(pty.finish().0, Some(0));
 }
@@ -50,7 +50,7 @@ fn one_of_two_running_calls_is_stopped() {
     pty.expect_shown("2 running").type_keys("\u{18}").expect_shown("Running 2");
     // The newest stands first.
     pty.type_keys("j\r").expect_shown("Running 1").type_keys("\u{1b}").expect_shown("dry run");
-    pty.type_keys("\u{3}").expect_shown("Result  failed").type_keys("\u{3}");
+    pty.type_keys("\u{3}").expect_shown("Result  cancelled").type_keys("\u{3}");
     assert_eq!(pty.finish().0, Some(0));
     let messages = log_events(&log, "message");
     let call = |word: &str| {

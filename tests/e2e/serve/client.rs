@@ -25,8 +25,12 @@ pub struct Served {
 impl Served {
     /// Starts `toolhost serve` with these words, with pipes for its standard streams.
     pub fn start(room: &Sandbox, words: &[&str]) -> Self {
+        Self::start_line(room, &[&["serve"], words].concat())
+    }
+
+    /// Starts toolhost with a whole command line.
+    pub fn start_line(room: &Sandbox, words: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_toolhost"))
-            .arg("serve")
             .args(words)
             .env_clear()
             .envs(room.environment())
@@ -225,6 +229,20 @@ impl Wire for Frames {
 
 /// Sends one request over HTTP on a connection of its own; its status and its body.
 pub fn post(address: &str, path: &str, headers: &str, body: &str) -> (u16, String) {
+    let answer = exchange(address, "POST", path, headers, body);
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+    (status(head), body.to_owned())
+}
+
+/// The same at `/mcp`; its status and its head.
+pub fn post_head(address: &str, headers: &str, body: &str) -> (u16, String) {
+    let answer = exchange(address, "POST", "/mcp", headers, body);
+    let head = answer.split("\r\n\r\n").next().unwrap_or_default();
+    (status(head), head.to_owned())
+}
+
+/// Sends one request on a connection of its own, and gives the whole answer.
+pub fn exchange(address: &str, method: &str, path: &str, headers: &str, body: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let host = if headers.to_lowercase().contains("host:") {
@@ -235,56 +253,82 @@ pub fn post(address: &str, path: &str, headers: &str, body: &str) -> (u16, Strin
     // A server may answer before it has read everything.
     let _answered = write!(
         stream,
-        "POST {path} HTTP/1.1\r\n{host}Connection: close\r\nContent-Type: application/json\r\n\
+        "{method} {path} HTTP/1.1\r\n{host}Connection: close\r\nContent-Type: application/json\r\n\
          Accept: application/json, text/event-stream\r\nContent-Length: {}\r\n{headers}\r\n{body}",
         body.len()
     );
     let mut answer = String::new();
     let _reset = stream.read_to_string(&mut answer);
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
-    (status(head), body.to_owned())
+    answer
 }
 
 /// A request of revision 2026-07-28 with the token, and its result or error.
 pub fn ask_stateless(address: &str, method: &str, params: Value) -> Value {
-    let capabilities = json!({ "elicitation": {} });
-    let said = stream_stateless(address, method, params, &capabilities, None);
-    outcome(said.last().unwrap())
+    outcome_in(&post_stateless(address, TOKEN, method, params).1)
 }
 
-/// The same with these capabilities and this level of log lines; all that comes on its stream.
+/// A request of revision 2026-07-28 with this token: the status and the body of its answer.
+pub fn post_stateless(address: &str, token: &str, method: &str, params: Value) -> (u16, String) {
+    post_with_meta(address, token, method, params, &stateless_meta(&json!({ "elicitation": {} })))
+}
+
+/// One with these capabilities and this level of log lines: all that comes on its stream.
 pub fn stream_stateless(
     address: &str,
     method: &str,
-    mut params: Value,
+    params: Value,
     capabilities: &Value,
     level: Option<&str>,
 ) -> Vec<Value> {
-    params["_meta"] = json!({
+    let mut meta = stateless_meta(capabilities);
+    if let Some(level) = level {
+        meta["io.modelcontextprotocol/logLevel"] = json!(level);
+    }
+    let (_, answer) = post_with_meta(address, TOKEN, method, params, &meta);
+    let said = messages_in(&answer);
+    assert!(!said.is_empty(), "no response in {answer}");
+    said
+}
+
+fn stateless_meta(capabilities: &Value) -> Value {
+    json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
         "io.modelcontextprotocol/clientCapabilities": capabilities,
-    });
-    if let Some(level) = level {
-        params["_meta"]["io.modelcontextprotocol/logLevel"] = json!(level);
-    }
-    let name = params["name"]
-        .as_str()
-        .or(params["uri"].as_str())
-        .map(|name| format!("Mcp-Name: {name}\r\n"));
+    })
+}
+
+fn post_with_meta(
+    address: &str,
+    token: &str,
+    method: &str,
+    mut params: Value,
+    meta: &Value,
+) -> (u16, String) {
+    params["_meta"] = meta.clone();
+    let named = params["name"].as_str().or(params["uri"].as_str());
+    let name = named.map(|name| format!("Mcp-Name: {name}\r\n"));
     let headers = format!(
-        "Authorization: Bearer {TOKEN}\r\nMCP-Protocol-Version: 2026-07-28\r\n\
+        "Authorization: Bearer {token}\r\nMCP-Protocol-Version: 2026-07-28\r\n\
          Mcp-Method: {method}\r\n{}",
         name.unwrap_or_default()
     );
     let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
-    let (_, answer) = post(address, "/mcp", &headers, &body.to_string());
+    post(address, "/mcp", &headers, &body.to_string())
+}
+
+/// The result or the error in the body of an answer.
+pub fn outcome_in(answer: &str) -> Value {
+    let said = messages_in(answer);
+    outcome(said.last().unwrap_or_else(|| panic!("no response in {answer}")))
+}
+
+/// The messages in the body of an answer, which a refusal may send without an event stream.
+fn messages_in(answer: &str) -> Vec<Value> {
     let lines = answer.lines().map(|line| line.strip_prefix("data: ").unwrap_or(line));
     // Sizes of chunks are numbers.
     let values = lines.filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let said: Vec<Value> = values.filter(Value::is_object).collect();
-    assert!(!said.is_empty(), "no response in {answer}");
-    said
+    values.filter(Value::is_object).collect()
 }
 
 fn status(head: &str) -> u16 {

@@ -1,7 +1,9 @@
 //! The catalogue as an MCP server, seen from its clients.
 
 mod bridge;
-mod client;
+pub mod client;
+mod oauth;
+mod tokens;
 
 use serde_json::{Value, json};
 
@@ -328,6 +330,32 @@ fn tools_are_exported_for_the_model_that_is_named() {
     exported.says(&["'/properties/key/pattern' is left out"]);
     room.toolhost(["export", "--model", "unheard-of"]).go().exits(2).says(&["no known family"]);
     room.toolhost(["export"]).go().exits(2);
+}
+
+#[test]
+fn what_a_catalogue_costs_is_counted_as_it_is_exported() {
+    let room = Sandbox::new();
+    let costs = room.toolhost(["list", "--tokens", "--json"]).go().exits(0).json();
+    for format in ["openai", "openai-responses", "anthropic", "gemini", "mcp"] {
+        let exported = room.toolhost(["export", "--format", format]).go().exits(0).out();
+        let tools: Value = serde_json::from_str(&exported).unwrap();
+        let sizes = tools.as_array().unwrap().iter().map(|tool| tool.to_string().len() as u64);
+        let bytes: u64 = sizes.sum();
+        assert_eq!(costs["total"][format]["bytes"], bytes, "{format}");
+        let tokens = costs["total"][format]["tokens_estimate"].as_u64().unwrap();
+        assert!(bytes / 6 < tokens && tokens < bytes / 3, "{format}: {bytes} bytes, {tokens}");
+        for part in ["servers", "tools"] {
+            let parts = costs[part].as_array().unwrap().iter();
+            let sum: u64 = parts.map(|part| part["costs"][format]["bytes"].as_u64().unwrap()).sum();
+            assert_eq!(sum, bytes, "{part} in {format}");
+        }
+    }
+    let table = room.toolhost(["list", "--tokens=anthropic", "--server", "demo"]).go();
+    table.exits(0).says(&["as anthropic writes them; tokens are an estimate"]);
+    let out = table.out();
+    assert!(out.contains("~TOKENS") && out.contains("demo-echo"), "{out}");
+    assert!(!out.contains("calculator"), "{out}");
+    room.toolhost(["list", "--tokens=latin"]).go().exits(2);
 }
 
 #[test]

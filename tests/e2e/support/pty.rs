@@ -15,7 +15,7 @@ use rustix::termios::{Winsize, tcsetwinsize};
 use super::Sandbox;
 
 /// How long to wait for something to appear on the screen.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A run on a terminal of its own.
 pub struct Pty {
@@ -180,6 +180,11 @@ impl Pty {
     /// What a terminal of this size shows now.
     pub fn shown(&self) -> String {
         self.shown.screen().contents()
+    }
+
+    /// The terminal itself: its cells with their colours.
+    pub fn terminal(&self) -> &vt100::Screen {
+        self.shown.screen()
     }
 
     /// A terminal with synchronized output shows a frame when it is whole, so this one does too:

@@ -88,13 +88,17 @@ impl Sandbox {
         self.server_with(name, fixture, "")
     }
 
-    /// The same with more keys, each on a line of its own.
+    /// The same with more keys, each on a line of its own. Without them the limits of time are short.
     pub fn server_with(&self, name: &str, fixture: &Fixture, more: &str) -> &Self {
         let mut entry = format!("  {name}:\n");
         for line in fixture.entry().lines().chain(more.lines()) {
             writeln!(entry, "    {line}").unwrap();
         }
-        entry.push_str("    timeout: 2s\n    start_timeout: 8s\n");
+        for (key, value) in [("timeout", "2s"), ("start_timeout", "8s")] {
+            if !more.lines().any(|line| line.split(':').next() == Some(key)) {
+                writeln!(entry, "    {key}: {value}").unwrap();
+            }
+        }
         self.servers.borrow_mut().push_str(&entry);
         let text = self.servers.borrow().clone();
         self.file("mcp.yaml", &text)

@@ -57,7 +57,7 @@ const BORDERS: &[(&str, &[&str])] = &[
 
 /// The rooms that emit events for the log, and the one that writes it.
 const LOGGING: &[&str] =
-    &["assembly/", "config/", "host/", "mcp/", "providers/", "run/", "util/", "cli/log"];
+    &["assembly/", "config/", "host/", "mcp/", "providers/", "run/", "serve/", "util/", "cli/log"];
 
 /// The longest a file may be.
 const MOST_LINES: usize = 800;
@@ -286,7 +286,8 @@ fn the_map_shows_these_rules() {
     assert_eq!(barred, BARRED, "ARCHITECTURE.md: barred");
 }
 
-/// Each path of the last table of ARCHITECTURE.md leads to a file or a folder below `src`.
+/// Each path of the last table of ARCHITECTURE.md leads to a file or a folder below `src`, or to a
+/// page.
 #[test]
 fn the_map_leads_to_files_that_exist() {
     let page = include_str!("../../../ARCHITECTURE.md");
@@ -297,7 +298,8 @@ fn the_map_leads_to_files_that_exist() {
     for row in rows.take_while(|line| line.starts_with('|')) {
         for path in row.split('`').skip(1).step_by(2).filter(|word| word.contains('/')) {
             count += 1;
-            if !root.join("src").join(path).exists() {
+            let is_page = path.starts_with("docs/") && root.join(path).exists();
+            if !is_page && !root.join("src").join(path).exists() {
                 writeln!(found, "ARCHITECTURE.md: there is no src/{path}").unwrap();
             }
         }

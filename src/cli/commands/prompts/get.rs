@@ -13,8 +13,8 @@ use crate::cli::offering_lists;
 use crate::cli::output::Format;
 use crate::cli::raw_arguments::{self, RawArguments};
 use crate::cli::views::{offerings, outcome};
-use crate::host::request::{ArgumentWord, CallArguments};
-use crate::model::{Error, JsonObject, RequestScope, ToolResult};
+use crate::host::request::{ArgumentWord, CallArguments, ItemRequest};
+use crate::model::{Error, JsonObject, ToolResult};
 use crate::util::json;
 
 /// Fill in a prompt and show its messages.
@@ -47,7 +47,7 @@ pub async fn run(args: &PromptGetArgs, context: &CommandContext) -> CommandResul
     let assembly = offering_lists::assemble(context, &args.server).await?;
     let filled = assembly
         .host
-        .prompt(&args.name, &arguments, &args.server, &RequestScope::until(&context.cancel))
+        .prompt(&args.name, &arguments, &ItemRequest::to_servers(&args.server, &context.cancel))
         .await?;
     let output = &context.output;
     outcome::note_routing(output, filled.routing.as_ref());

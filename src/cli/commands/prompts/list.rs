@@ -10,6 +10,7 @@ use crate::cli::formats;
 use crate::cli::json::offerings::PromptsJson;
 use crate::cli::offering_lists::{self, OfferingList};
 use crate::cli::views::offerings;
+use crate::host::request::LookupScope;
 use crate::model::Prompt;
 
 /// List the prompts of all servers.
@@ -33,7 +34,7 @@ pub struct PromptListArgs {
 /// What could not be listed, after everything that could has been printed.
 pub async fn run(args: &PromptListArgs, context: &CommandContext) -> CommandResult {
     let (format, assembly) = offering_lists::assemble_list(context, &args.server).await?;
-    let all = assembly.host.prompts(&args.server).await;
+    let all = assembly.host.prompts(&LookupScope::of_servers(&args.server)).await?;
     let words = WordMatcher::new(&args.query);
     let fits = |p: &&Prompt| {
         let full = p.name.full();

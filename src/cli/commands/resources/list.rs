@@ -10,6 +10,7 @@ use crate::cli::formats;
 use crate::cli::json::offerings::{ResourcesJson, TemplatesJson};
 use crate::cli::offering_lists::{self, OfferingList};
 use crate::cli::views::offerings;
+use crate::host::request::LookupScope;
 use crate::model::{Resource, ResourceTemplate};
 
 /// List the resources of all servers.
@@ -38,7 +39,7 @@ pub async fn run(args: &ResourceListArgs, context: &CommandContext) -> CommandRe
     let (format, assembly) = offering_lists::assemble_list(context, &args.server).await?;
     let words = WordMatcher::new(&args.query);
     if args.templates {
-        let all = assembly.host.templates(&args.server).await;
+        let all = assembly.host.templates(&LookupScope::of_servers(&args.server)).await?;
         let fits = |t: &&ResourceTemplate| {
             let texts = [Some(t.template.as_str()), Some(&t.name), t.title.as_deref()];
             words.matches(&[texts[0], texts[1], texts[2], t.description.as_deref()])
@@ -57,7 +58,7 @@ pub async fn run(args: &ResourceListArgs, context: &CommandContext) -> CommandRe
         };
         return offering_lists::print(context, format, &shown, &all);
     }
-    let all = assembly.host.resources(&args.server).await;
+    let all = assembly.host.resources(&LookupScope::of_servers(&args.server)).await?;
     let fits = |r: &&Resource| {
         let (title, description) = (r.title.as_deref(), r.description.as_deref());
         words.matches(&[Some(&r.uri), Some(&r.name), title, description])

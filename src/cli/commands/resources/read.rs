@@ -15,7 +15,8 @@ use crate::cli::offering_lists;
 use crate::cli::output::{Format, SpanStyle, StyledPage, content};
 use crate::cli::save;
 use crate::cli::views::{offerings, outcome};
-use crate::model::{Error, RequestScope, ToolResult};
+use crate::host::request::ItemRequest;
+use crate::model::{Error, ToolResult};
 use crate::util::jq;
 use crate::util::json;
 
@@ -55,8 +56,10 @@ pub async fn run(args: &ResourceReadArgs, context: &CommandContext) -> CommandRe
         call::check_filter(filter)?;
     }
     let assembly = offering_lists::assemble(context, &args.server).await?;
-    let read =
-        assembly.host.read(&args.uri, &args.server, &RequestScope::until(&context.cancel)).await?;
+    let read = assembly
+        .host
+        .read(&args.uri, &ItemRequest::to_servers(&args.server, &context.cancel))
+        .await?;
     let output = &context.output;
     outcome::note_routing(output, read.routing.as_ref());
     let result = offerings::as_result(&read);

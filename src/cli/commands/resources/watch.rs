@@ -15,7 +15,8 @@ use crate::cli::records;
 use crate::cli::views::offerings;
 use crate::host::ToolHost;
 use crate::host::offerings::ServerChange;
-use crate::model::{RequestScope, SubscriptionEvent};
+use crate::host::request::{ItemRequest, LookupScope};
+use crate::model::SubscriptionEvent;
 use crate::util::clock::{Clock as _, SystemClock};
 
 /// How many changes wait to be printed; more are counted where they come in.
@@ -69,8 +70,9 @@ pub async fn run(args: &ResourceWatchArgs, context: &CommandContext) -> CommandR
         }
         Ok(())
     };
+    let scope = LookupScope::of_servers(&args.server);
     let watching = async {
-        let outcome = assembly.host.watch_resources(&args.uris, &args.server, &sender, &stop).await;
+        let outcome = assembly.host.watch_resources(&args.uris, &scope, &sender, &stop).await;
         drop(sender);
         outcome
     };
@@ -125,12 +127,8 @@ impl ChangePrinter<'_> {
         times: u64,
     ) -> CommandResult {
         let at = SystemClock.unix().as_secs_f64();
-        let owner = [server.to_owned()];
-        let read = if self.args.read {
-            Some(self.host.read(uri, &owner, &RequestScope::until(self.cancel)).await)
-        } else {
-            None
-        };
+        let request = ItemRequest::to_servers(&[server.to_owned()], self.cancel);
+        let read = if self.args.read { Some(self.host.read(uri, &request).await) } else { None };
         if self.format == Format::Json {
             let read = read.as_ref();
             return output.line(&ResourceUpdateJson {

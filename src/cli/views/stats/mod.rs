@@ -126,6 +126,9 @@ pub fn summary_line(usage: &Usage) -> StyledLine {
         line.push(SpanStyle::Error, counts.failures_text());
         line.push(SpanStyle::Plain, ")");
     }
+    if counts.cancelled > 0 {
+        line.push(SpanStyle::Plain, format!(", {} cancelled", show_count(counts.cancelled)));
+    }
     if durations.count() > 0 {
         for (name, share) in [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)] {
             line.push(SpanStyle::Plain, format!(", {name} "));

@@ -1,5 +1,6 @@
 //! Draws a form: the fields of an object with what was typed, or the object as JSON.
 
+mod below;
 #[cfg(test)]
 mod tests;
 
@@ -15,11 +16,10 @@ use crate::host::form::{FieldInput, FieldKind, FormNode, RowPart};
 use crate::tui::state::{FormRow, LineInput, SchemaForm, TextArea, folds};
 use crate::tui::theme::StyleRole;
 use crate::util::text;
+use below::{below, draft, rows_below, text_rows};
 
 /// The widest that the names of fields get.
 const NAMES: usize = 28;
-/// How many choices are listed below a field.
-const CHOICES: usize = 12;
 
 /// A form in a pane of its own.
 pub(super) fn draw(
@@ -100,13 +100,22 @@ fn fields(
         let (Some(place), Some(node)) = (left.next(), form.node_of(row)) else { break };
         let is_current = at == form.at;
         let shown = FieldLine { styler, form, row, node, is_current, widest };
-        let (line, cursor) = shown.line(usize::from(area.width));
-        frame.render_widget(line, place);
-        if let Some(cursor) = cursor.filter(|_| focused && is_current) {
-            place_cursor(frame, place, cursor);
+        let (lines, cursor) = shown.lines(usize::from(area.width));
+        let mut place = Some(place);
+        for (number, line) in lines.into_iter().enumerate() {
+            let Some(here) = place.take().or_else(|| left.next()) else { break };
+            frame.render_widget(line, here);
+            if let Some((_, column)) =
+                cursor.filter(|(at, _)| focused && is_current && *at == number)
+            {
+                place_cursor(frame, here, column);
+            }
         }
-        if is_current && let Some(place) = left.next() {
-            frame.render_widget(styler.line(StyleRole::Dim, hint(node)), place);
+        if is_current {
+            for line in below(styler, form, node) {
+                let Some(place) = left.next() else { break };
+                frame.render_widget(line, place);
+            }
         }
         for problem in &row.problems {
             let Some(place) = left.next() else { break };
@@ -120,7 +129,9 @@ fn fields(
 fn first_seen(form: &SchemaForm, height: usize) -> usize {
     let rows = |at: usize| {
         let row = form.fields.get(at);
-        1 + row.map_or(0, |row| row.problems.len()) + usize::from(at == form.at)
+        let own = row.and_then(|row| form.node_of(row)).filter(|_| at == form.at);
+        let own = own.map_or(1, |node| text_rows(form, node) + rows_below(form, node));
+        own + row.map_or(0, |row| row.problems.len())
     };
     let follows: usize = (form.at + 1..form.fields.len()).take(height / 3).map(rows).sum();
     let mut first = form.at;
@@ -143,8 +154,8 @@ struct FieldLine<'a, 'w> {
 }
 
 impl FieldLine<'_, '_> {
-    /// The line, and where the cursor is in it.
-    fn line(&self, width: usize) -> (Line<'static>, Option<usize>) {
+    /// The line, with those of a text that has several, and in which of them the cursor is and where.
+    fn lines(&self, width: usize) -> (Vec<Line<'static>>, Option<(usize, usize)>) {
         let Self { styler, row, node, .. } = self;
         let mark = if node.field.required && row.part == RowPart::Field { "* " } else { "  " };
         let indent = " ".repeat(2 * row.depth);
@@ -156,15 +167,45 @@ impl FieldLine<'_, '_> {
             let tick = if ticked { "[x] " } else { "[ ] " };
             spans.push(styler.span(StyleRole::Plain, tick));
             spans.push(styler.span(meaning, key));
-            return (Line::from(spans), None);
+            return (vec![Line::from(spans)], None);
         }
         let pad = self.widest.saturating_sub(2 * row.depth + text::width(&key)) + 2;
         spans.push(styler.span(meaning, key));
         spans.push(styler.span(StyleRole::Plain, " ".repeat(pad)));
         let before: usize = spans.iter().map(Span::width).sum();
+        if self.is_current && text_rows(self.form, node) > 1 {
+            return self.text_lines(spans, before, width.saturating_sub(before));
+        }
         let (value, cursor) = self.value(width.saturating_sub(before));
         spans.extend(value);
-        (Line::from(spans), cursor.map(|cursor| before + cursor))
+        (vec![Line::from(spans)], cursor.map(|cursor| (0, before + cursor)))
+    }
+
+    /// The lines of a text of several that are seen around the cursor, the first one behind `head`.
+    fn text_lines(
+        &self,
+        head: Vec<Span<'static>>,
+        before: usize,
+        width: usize,
+    ) -> (Vec<Line<'static>>, Option<(usize, usize)>) {
+        let Self { styler, form, node, .. } = self;
+        let text = draft(form, node);
+        let rows = text_rows(form, node);
+        let first = text.row().saturating_sub(rows / 2).min(text.lines().len() - rows);
+        let mut cursor = None;
+        let mut head = Some(head);
+        let row = |(at, line): (usize, &LineInput)| {
+            let (value, column) = input_spans(styler, line, width);
+            if at == text.row() {
+                cursor = Some((at - first, before + column));
+            }
+            let indent = || vec![styler.span(StyleRole::Plain, " ".repeat(before))];
+            let mut spans = head.take().unwrap_or_else(indent);
+            spans.extend(value);
+            Line::from(spans)
+        };
+        let lines = text.lines().iter().enumerate().skip(first).take(rows).map(row).collect();
+        (lines, cursor)
     }
 
     fn value(&self, width: usize) -> (Vec<Span<'static>>, Option<usize>) {
@@ -217,12 +258,16 @@ impl FieldLine<'_, '_> {
     fn written(&self, width: usize) -> (Vec<Span<'static>>, Option<usize>) {
         let Self { styler, node, .. } = self;
         let text = node.text().unwrap_or_default();
+        let mut lines = text.split('\n');
         let line = match self.form.written().filter(|_| self.is_current) {
             _ if node.field.secret => LineInput::of("*".repeat(text.graphemes(true).count())),
-            Some(line) => line.clone(),
-            None => LineInput::of(text),
+            Some(written) => written.lines()[written.row()].clone(),
+            None => LineInput::of(lines.next().unwrap_or_default()),
         };
-        let (spans, cursor) = input_spans(styler, &line, width);
+        let more = if node.field.secret || self.is_current { 0 } else { lines.count() };
+        let note = if more > 0 { format!("  (+{more} lines)") } else { String::new() };
+        let (mut spans, cursor) = input_spans(styler, &line, width.saturating_sub(note.len()));
+        spans.push(styler.span(StyleRole::Dim, note));
         (spans, Some(cursor))
     }
 }
@@ -250,34 +295,6 @@ fn input_spans(styler: &Styler<'_>, line: &LineInput, width: usize) -> (Vec<Span
 fn place_cursor(frame: &mut Frame<'_>, place: Rect, cursor: usize) {
     let x = u16::try_from(cursor).unwrap_or(u16::MAX).min(place.width.saturating_sub(1));
     frame.set_cursor_position((place.x + x, place.y));
-}
-
-/// The type of a field with its limits, and its description.
-fn hint(node: &FormNode) -> String {
-    let field = &node.field;
-    let list = |titles: &[&str]| {
-        let more = if titles.len() > CHOICES { " | …" } else { "" };
-        format!("{}{more}", titles[..titles.len().min(CHOICES)].join(" | "))
-    };
-    let takes = match (&node.input, &field.kind) {
-        (FieldInput::Json(_), _) => "JSON".to_owned(),
-        (_, FieldKind::Choice(choices) | FieldKind::MultiChoice(choices)) => {
-            let titles: Vec<&str> = choices.iter().map(|choice| choice.title.as_str()).collect();
-            list(&titles)
-        }
-        (_, FieldKind::Boolean) => "true | false".to_owned(),
-        (_, FieldKind::Variants(titles)) => {
-            list(&titles.iter().map(String::as_str).collect::<Vec<&str>>())
-        }
-        _ => field.expectation(),
-    };
-    let null = if field.nullable { ", or null" } else { "" };
-    let said = field.description.as_deref().unwrap_or_default();
-    let title = if field.title == field.key { "" } else { field.title.as_str() };
-    let about = [title, said.lines().next().unwrap_or_default()];
-    let about: Vec<&str> = about.into_iter().filter(|part| !part.is_empty()).collect();
-    let gap = if about.is_empty() { "" } else { "  " };
-    format!("    {takes}{null}{gap}{}", about.join(": "))
 }
 
 /// What is wrong, what is still to be done, and what will be sent; the most important first.

@@ -107,6 +107,10 @@ fn facts(styler: &Styler<'_>, state: &AppState, usage: &Usage, width: u16) -> Ve
             styler.span(StyleRole::Error, said.join("  ")),
         ]));
     }
+    if counts.cancelled > 0 {
+        let said = format!("{} cancelled, not counted as errors", grouped(counts.cancelled));
+        lines.push(styler.line(StyleRole::Dim, said));
+    }
     if counts.retries() > 0 {
         let said = format!("{} retries, {} recovered", counts.retries(), counts.recovered);
         lines.push(styler.line(StyleRole::Plain, said));

@@ -80,6 +80,9 @@ pub(super) fn line_of(styler: &Styler<'_>, usage: &Usage, window: StatsWindow) -
     if counts.failed() > 0 {
         parts.push(counts.failures_text());
     }
+    if counts.cancelled > 0 {
+        parts.push(format!("{} cancelled", grouped(counts.cancelled)));
+    }
     if counts.durations.count() > 0 {
         let told = [QUANTILES[0], QUANTILES[2]];
         let told = told.map(|(name, at)| format!("{name} {}", quantile(&counts.durations, at).0));

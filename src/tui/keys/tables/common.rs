@@ -126,6 +126,7 @@ pub(super) const ANYWHERE: KeyTable = KeyTable {
             "show resources and prompts",
         ),
         help_binding(KeyPress::Char('8'), Action::Show(ViewId::Inbox), "show the inbox"),
+        alias_binding(KeyPress::Ctrl('q'), Action::Show(ViewId::Inbox)),
         footer_binding(
             KeyPress::Char('W'),
             Action::Problems,

@@ -54,6 +54,47 @@ pub(super) const FORM_ITEMS: KeyTable = KeyTable {
     ],
 };
 
+pub(super) const FIELD_LINES: KeyTable = KeyTable {
+    context: KeyContext::FormLines,
+    title: "Text in arguments",
+    bindings: &[
+        footer_binding(KeyPress::F(5), Action::Run, "run", "run the call"),
+        footer_binding(KeyPress::Ctrl('g'), Action::NewLine, "new line", "begin a new line"),
+        help_binding(KeyPress::Up, Action::Up, "line up, or previous field"),
+        help_binding(KeyPress::Down, Action::Down, "line down, or next field"),
+    ],
+};
+
+pub(super) const CHOICE: KeyTable = KeyTable {
+    context: KeyContext::FormChoice,
+    title: "Choices in arguments",
+    bindings: &[
+        footer_binding(KeyPress::F(5), Action::Run, "run", "run the call"),
+        footer_binding(KeyPress::Right, Action::NextChoice, "next choice", "next choice"),
+        footer_binding(
+            KeyPress::Left,
+            Action::PreviousChoice,
+            "previous",
+            "previous choice (or type its beginning)",
+        ),
+    ],
+};
+
+pub(super) const DATE: KeyTable = KeyTable {
+    context: KeyContext::FormDate,
+    title: "Dates in arguments",
+    bindings: &[
+        footer_binding(KeyPress::F(5), Action::Run, "run", "run the call"),
+        footer_binding(KeyPress::Char('>'), Action::Later, "next day", "next day; first today"),
+        footer_binding(
+            KeyPress::Char('<'),
+            Action::Earlier,
+            "day before",
+            "day before; first today",
+        ),
+    ],
+};
+
 pub(super) const LINES: KeyTable = KeyTable {
     context: KeyContext::MultilineText,
     title: "Multi-line text",

@@ -3,7 +3,6 @@
 use super::{SECRET_NOT_SHOWN, SchemaForm};
 use crate::host::form::{FieldInput, FieldKind, FormNode, RowPart};
 use crate::tui::keys::Action;
-use crate::tui::state::list_cursor::PAGE;
 
 impl SchemaForm {
     /// Performs an action on the fields; `false` when it is not about them.
@@ -18,6 +17,9 @@ impl SchemaForm {
         match action {
             Action::PreviousField => self.step(-1),
             Action::NextField => self.step(1),
+            Action::NewLine => return self.break_line(),
+            Action::Up => self.step_line(-1),
+            Action::Down => self.step_line(1),
             Action::PreviousChoice => self.change_choice(-1),
             Action::NextChoice => self.change_choice(1),
             Action::Unset => self.change(|node, part| match part {
@@ -44,8 +46,8 @@ impl SchemaForm {
             Action::Remove => text.erase(),
             Action::Up | Action::PreviousField => text.step(-1),
             Action::Down | Action::NextField => text.step(1),
-            Action::PageUp => text.step(-PAGE),
-            Action::PageDown => text.step(PAGE),
+            Action::PageUp => text.step(-10),
+            Action::PageDown => text.step(10),
             Action::PreviousChoice => text.line().left(),
             Action::NextChoice => text.line().right(),
             _ => return false,
@@ -68,7 +70,7 @@ impl SchemaForm {
                 Ok(object) => {
                     let object = object.clone();
                     self.fill(&object);
-                    (self.at, self.line_path) = (0, None);
+                    (self.at, self.draft_path) = (0, None);
                     self.changed();
                 }
                 Err(why) => {
@@ -105,8 +107,8 @@ impl SchemaForm {
                 });
             }
             _ => {
-                self.read_line();
-                if by < 0 { self.line.left() } else { self.line.right() }
+                self.read_draft();
+                if by < 0 { self.draft.left() } else { self.draft.right() }
             }
         }
     }
@@ -115,7 +117,7 @@ impl SchemaForm {
         let part = self.part();
         if let Some(node) = self.node_mut() {
             change(node, part);
-            self.line_path = None;
+            self.draft_path = None;
             self.changed();
         }
     }
@@ -140,7 +142,7 @@ impl SchemaForm {
             self.problem = Some("cannot add an item here".to_owned());
             return;
         }
-        self.line_path = None;
+        self.draft_path = None;
         self.changed();
         let item: Vec<usize> = way.iter().copied().chain([at]).collect();
         if is_list && let Some(at) = self.fields.iter().position(|row| row.node_path == item) {
@@ -164,7 +166,7 @@ impl SchemaForm {
         if let Some(node) = self.root.at_mut(&list) {
             node.remove(at);
         }
-        self.line_path = None;
+        self.draft_path = None;
         self.found.clear();
         self.changed();
     }

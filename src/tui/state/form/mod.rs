@@ -6,6 +6,7 @@
 
 mod actions;
 mod row;
+mod typing;
 
 #[cfg(test)]
 mod tests;
@@ -21,9 +22,10 @@ use crate::host::validate::Violation;
 use crate::model::{JsonObject, ToolDefinition};
 use crate::tui::event::AppEffect;
 use crate::tui::external_editor::{EditorDraft, EditorError};
-use crate::tui::keys::{Action, KeyContext};
+use crate::tui::keys::Action;
 
 pub use row::FormRow;
+pub use typing::is_date;
 
 /// How much of what would be sent is shown, in characters.
 const MAX_PREVIEW_CHARS: usize = 2_000;
@@ -42,9 +44,11 @@ pub struct SchemaForm {
     root: FormNode,
     schema: Arc<Value>,
     is_call: bool,
-    /// The line being typed.
-    line: LineInput,
-    line_path: Option<Vec<usize>>,
+    /// The text being typed, and the field it is for.
+    draft: TextArea,
+    draft_path: Option<Vec<usize>>,
+    /// What is wrong with the text being typed, as far as is plain while it is.
+    draft_problem: Option<String>,
     /// The whole as a text, while it is written so.
     json: Option<JsonDraft>,
     found: Vec<Violation>,
@@ -98,8 +102,9 @@ impl SchemaForm {
             root: FormNode::of_object(ResolvedSchema::of(schema), earlier),
             schema: Arc::clone(schema),
             is_call: false,
-            line: LineInput::default(),
-            line_path: None,
+            draft: TextArea::default(),
+            draft_path: None,
+            draft_problem: None,
             json: None,
             found: Vec::new(),
             shown: FormSummary::default(),
@@ -120,12 +125,17 @@ impl SchemaForm {
         if !node.is_text_input() || self.part() != RowPart::Field {
             return None;
         }
-        self.read_line();
-        Some(&mut self.line)
+        self.read_draft();
+        Some(self.draft.line())
     }
 
-    /// The text of several lines that is being written, if the whole is written as JSON.
+    /// The text of several lines that is being written: the whole as JSON, or a field that takes
+    /// them.
     pub fn text(&mut self) -> Option<&mut TextArea> {
+        if self.json.is_none() && self.takes_lines() {
+            self.read_draft();
+            return Some(&mut self.draft);
+        }
         self.json.as_mut().map(|written| &mut written.text)
     }
 
@@ -138,7 +148,7 @@ impl SchemaForm {
         if !self.is_writing() {
             return;
         }
-        let text = self.line.text().to_owned();
+        let text = self.draft.text();
         let Some(node) = self.node_mut() else { return };
         if node.text() != Some(text.as_str()) {
             node.set_text(&text);
@@ -173,6 +183,7 @@ impl SchemaForm {
     /// Whether it can be sent as far as can be seen at once; if not, goes to what is in the way and
     /// says so.
     pub fn is_ready(&mut self) -> bool {
+        self.complete_choice();
         if let Some(JsonDraft { object: Err(why), .. }) = &self.json {
             self.problem = Some(why.to_string());
             return false;
@@ -275,9 +286,22 @@ impl SchemaForm {
         self.root.at(&row.node_path)
     }
 
-    /// The line that is being written, when it is the chosen one.
-    pub fn written(&self) -> Option<&LineInput> {
-        self.is_writing().then_some(&self.line)
+    /// The text that is being written, when it is that of the chosen field.
+    pub fn written(&self) -> Option<&TextArea> {
+        self.is_writing().then_some(&self.draft)
+    }
+
+    /// What is wrong with the text being typed, as far as is plain while it is.
+    pub fn draft_problem(&self) -> Option<&str> {
+        self.draft_problem.as_deref().filter(|_| self.is_writing())
+    }
+
+    /// Whether items can be added to the chosen line, or removed with it.
+    pub fn has_items(&self) -> bool {
+        let Some(row) = self.fields.get(self.at) else { return false };
+        let is_list = |node: &FormNode| node.field.kind == FieldKind::List;
+        let parent = row.node_path.split_last().and_then(|(_, list)| self.root.at(list));
+        self.root.at(&row.node_path).is_some_and(is_list) || parent.is_some_and(is_list)
     }
 
     /// Whether a field looks like it asks for a secret.
@@ -285,20 +309,10 @@ impl SchemaForm {
         self.root.asks_for_secret()
     }
 
-    /// Where keys are looked up while it is filled in, the nearest place first.
-    pub fn key_contexts(&self) -> Vec<KeyContext> {
-        if self.json.is_some() {
-            return vec![KeyContext::MultilineText];
-        }
-        let writes =
-            self.node().is_some_and(FormNode::is_text_input) && self.part() == RowPart::Field;
-        if writes { vec![KeyContext::Form] } else { vec![KeyContext::FormItems, KeyContext::Form] }
-    }
-
     /// Whether the line being typed belongs to the chosen row.
     fn is_writing(&self) -> bool {
         let here = self.fields.get(self.at).map(|row| &row.node_path);
-        here.is_some() && here == self.line_path.as_ref()
+        here.is_some() && here == self.draft_path.as_ref()
     }
 
     fn part(&self) -> RowPart {
@@ -313,20 +327,12 @@ impl SchemaForm {
         self.root.at_mut(&self.fields.get(self.at)?.node_path)
     }
 
-    /// Starts editing the value of the chosen row.
-    fn read_line(&mut self) {
-        if !self.is_writing() {
-            let text = self.node().and_then(FormNode::text).unwrap_or_default().to_owned();
-            self.line = LineInput::of(text);
-            self.line_path = self.fields.get(self.at).map(|row| row.node_path.clone());
-        }
-    }
-
     fn step(&mut self, by: isize) {
         let length = isize::try_from(self.fields.len().max(1)).unwrap_or(1);
         let at = isize::try_from(self.at).unwrap_or(0) + by;
+        self.complete_choice();
         self.at = usize::try_from(at.rem_euclid(length)).unwrap_or(0);
-        self.line_path = None;
+        self.draft_path = None;
     }
 
     /// The whole value as JSON text.
@@ -376,6 +382,7 @@ impl SchemaForm {
     /// Something was put in: the lines and what is below them are made anew.
     fn changed(&mut self) {
         self.problem = None;
+        self.draft_problem = self.node().and_then(FormNode::draft_problem);
         if let Some(here) = self.fields.get(self.at).map(|row| &row.path.0) {
             self.found.retain(|found| !found.path.0.starts_with(here));
         }

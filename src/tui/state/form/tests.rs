@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::tui::keys::{KeyPress, Keymap};
+use crate::tui::keys::{KeyContext, KeyPress, Keymap};
 
 fn schema() -> Value {
     json!({
@@ -265,4 +265,73 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn a_text_field_keeps_lines_and_the_cursor_moves_in_them() {
+    let mut form = form();
+    go(&mut form, "name");
+    form.text().unwrap().paste("def f():\n\treturn 1\n");
+    form.on_text_changed();
+    assert_eq!(form.arguments()["name"], json!("def f():\n\treturn 1\n"));
+    press(&mut form, &[KeyPress::Up, KeyPress::Up, KeyPress::Char('#')]);
+    assert_eq!(form.arguments()["name"], json!("#def f():\n\treturn 1\n"));
+    press(&mut form, &[KeyPress::Ctrl('g')]);
+    assert_eq!(form.arguments()["name"], json!("#\ndef f():\n\treturn 1\n"));
+    // From the last line the next field is reached, and what was written is there again.
+    press(&mut form, &[KeyPress::Down, KeyPress::Down]);
+    assert_eq!(form.fields[form.at].path.to_string(), "name");
+    press(&mut form, &[KeyPress::Down]);
+    assert_eq!(form.fields[form.at].path.to_string(), "size");
+    assert_eq!(form.arguments()["name"], json!("#\ndef f():\n\treturn 1\n"));
+    assert!(form.text().is_none(), "a number is one line");
+    press(&mut form, &[KeyPress::Ctrl('g')]);
+    assert_eq!(form.arguments().get("size"), None);
+}
+
+#[test]
+fn what_is_typed_is_checked_while_it_is() {
+    let schema = json!({ "properties": {
+        "n": { "type": "integer", "minimum": 10 },
+        "s": { "type": "string", "maxLength": 3 },
+        "day": { "type": "string", "format": "date" },
+        "mode": { "enum": ["exact", "float"] },
+    } });
+    let mut form = SchemaForm::of_schema("t", &Arc::new(schema), None);
+    let problem = |form: &mut SchemaForm, path: &str, text: &str| {
+        go(form, path);
+        form.draft_path = None;
+        typed(form, path, text);
+        form.draft_problem().map(str::to_owned)
+    };
+    assert_eq!(problem(&mut form, "n", "1").as_deref(), Some("must be at least 10"));
+    assert_eq!(problem(&mut form, "n", "2"), None);
+    assert_eq!(problem(&mut form, "n", "x").as_deref(), Some("is no number"));
+    assert!(problem(&mut form, "s", "long").is_some());
+    assert!(problem(&mut form, "day", "2026-0").unwrap().contains("a date"));
+    assert_eq!(problem(&mut form, "day", "7-28"), None);
+    assert_eq!(problem(&mut form, "mode", "fl"), None);
+    press(&mut form, &[KeyPress::Enter]);
+    assert_eq!(form.arguments()["mode"], json!("float"), "the only one that begins so");
+    form.node_mut().unwrap().clear();
+    typed(&mut form, "mode", "ex");
+    assert!(form.is_ready());
+    assert_eq!(form.arguments()["mode"], json!("exact"), "it is sent whole");
+    assert_eq!(problem(&mut form, "mode", "x").as_deref(), Some("is none of the choices"));
+}
+
+#[test]
+fn a_date_is_stepped_by_days_and_begins_today() {
+    let schema = json!({ "properties": { "day": { "type": "string", "format": "date" } } });
+    let mut form = SchemaForm::of_schema("t", &Arc::new(schema), None);
+    let now = std::time::Duration::from_secs(1_795_300_000);
+    form.step_day(1, now);
+    assert_eq!(form.arguments()["day"], json!(crate::util::timestamp::local_date(now)));
+    typed(&mut form, "day", "");
+    form.node_mut().unwrap().set_text("2028-02-28");
+    form.step_day(1, now);
+    assert_eq!(form.arguments()["day"], json!("2028-02-29"));
+    form.step_day(-1, now);
+    assert_eq!(form.arguments()["day"], json!("2028-02-28"));
+    assert!(form.key_contexts().contains(&KeyContext::FormDate));
 }

@@ -8,7 +8,7 @@ use crate::history::HistoryEntry;
 use crate::history::compare::CallComparison;
 use crate::history::json::HistoryDetailJson;
 use crate::model::Error;
-use crate::tui::state::{ScrollText, StyledSpan};
+use crate::tui::state::{ScrollText, StyledSpan, json_lines};
 use crate::tui::theme::StyleRole;
 use crate::util::diff::{DiffMark, Hunk};
 use crate::util::json;
@@ -68,6 +68,9 @@ pub(super) fn entry(
         Some(error) => (StyleRole::Error, error.kind.as_str()),
     };
     let mut head = vec![(meaning, status.to_owned()), (StyleRole::Plain, format!(" {took}"))];
+    if let Some(waited) = entry.waited() {
+        head.push((StyleRole::Dim, format!(", {} waiting for a person", show_duration(waited))));
+    }
     head.push(definition(changed));
     page.push(head);
     if let Some(error) = &entry.error {
@@ -80,7 +83,7 @@ pub(super) fn entry(
         Some(arguments) if look == EntryFormat::Raw => {
             page.line(StyleRole::Plain, json::compact(arguments));
         }
-        Some(arguments) => page.text(StyleRole::Plain, &json::pretty(arguments)),
+        Some(arguments) => json_lines::push(&mut page, &Value::Object(arguments.clone())),
     }
     if let Some(result) = &entry.result {
         let mut note = show_size(result.bytes);
@@ -94,7 +97,7 @@ pub(super) fn entry(
         match (look, &result.output) {
             (EntryFormat::Raw, output) => page.line(StyleRole::Plain, json::compact(output)),
             (_, Value::String(text)) => page.text(StyleRole::Plain, text),
-            (_, output) => page.text(StyleRole::Plain, &json::pretty(output)),
+            (_, output) => json_lines::push(&mut page, output),
         }
     }
     page.heading("call");
@@ -120,6 +123,7 @@ fn facts(page: &mut ScrollText, entry: &HistoryEntry) {
     if let Some(caller) = &entry.caller {
         let names = [
             ("user", caller.user_id.clone().unwrap_or_default()),
+            ("client", caller.client.clone().unwrap_or_default()),
             ("directory", caller.cwd.clone()),
             ("variables", caller.environment.join(", ")),
             ("metadata", caller.metadata.join(", ")),

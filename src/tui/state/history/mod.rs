@@ -80,7 +80,7 @@ pub enum HistoryFileState {
 
 impl View for HistoryView {
     fn act(&mut self, action: Action, context: &mut AppContext) -> Option<Vec<AppEffect>> {
-        if let Some(by) = action_step(action)
+        if let Some(by) = action_step(action, context.page_height())
             && (context.focus == Pane::HistoryList || self.is_filtering)
         {
             self.step(by);

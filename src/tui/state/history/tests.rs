@@ -93,6 +93,22 @@ fn a_call_is_made_again_as_it_was() {
 }
 
 #[test]
+fn a_call_of_a_tool_that_is_gone_is_not_made_and_shows_no_other_tool() {
+    for key in ["r", "R"] {
+        let mut state = shown();
+        let arguments = json!({ "expression": "6*7" });
+        opened(&mut state, entry("c-3", "gone-tool", &arguments, &json!("42")));
+        let chosen = state.tools.catalogue.chosen().map(|row| row.name.clone());
+        assert_eq!(press(&mut state, &[key]), []);
+        assert_eq!(state.context.view, ViewId::History);
+        assert_eq!(state.tools.catalogue.chosen().map(|row| row.name.clone()), chosen);
+        let said = state.context.message.clone().unwrap();
+        assert!(said.is_error && said.text.starts_with("no tool named gone-tool"), "{}", said.text);
+        assert_eq!(state.context.calls.count(), 0);
+    }
+}
+
+#[test]
 fn a_key_that_comes_before_the_call_was_read_is_not_lost() {
     let mut state = shown();
     assert_eq!(press(&mut state, &["R"]), []);

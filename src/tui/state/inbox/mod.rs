@@ -22,7 +22,7 @@ use super::{
 use crate::host::validate::Violation;
 use crate::model::{JsonObject, Question, QuestionBody, QuestionReply};
 use crate::tui::event::{AppEffect, AskId};
-use crate::tui::keys::{Action, KeyContext};
+use crate::tui::keys::{Action, KeyContext, KeyPress};
 use crate::util::text::shorten;
 
 pub use approval::{ApprovalTab, PendingApproval};
@@ -66,9 +66,20 @@ impl InboxView {
     }
 
     /// A server asks something.
-    pub fn push_question(&mut self, id: AskId, question: Question, context: &mut AppContext) {
+    /// While something is typed only a key that writes nothing leads here.
+    pub fn push_question(
+        &mut self,
+        id: AskId,
+        question: Question,
+        is_typing: bool,
+        context: &mut AppContext,
+    ) {
         let words = shorten(question.body.message(), MAX_SUMMARY_CHARS).into_owned();
-        let key = context.keys.key_of(Action::Show(ViewId::Inbox), &[KeyContext::Anywhere]);
+        let mut keys = context.keys.bindings(KeyContext::Anywhere).iter().filter(|binding| {
+            let writes = matches!(binding.key, KeyPress::Char(_));
+            binding.action == Action::Show(ViewId::Inbox) && !(writes && is_typing)
+        });
+        let key = keys.next().map(|binding| binding.key);
         let way = match (context.view, key) {
             (ViewId::Inbox, _) | (_, None) => String::new(),
             (_, Some(key)) => format!(" (press {key} to answer)"),

@@ -6,7 +6,6 @@ use super::*;
 use crate::host::approval::Approval;
 use crate::model::CallId;
 use crate::tui::event::{AppEvent, ApprovalPrompt, ConsoleCallId, UserInput};
-use crate::tui::keys::KeyPress;
 use crate::tui::state::AppState;
 use crate::tui::state::tests::{sample, tool};
 
@@ -60,11 +59,19 @@ fn a_question_is_told_and_counted_and_takes_no_keys() {
     typed(&mut state, "2 +");
     asks(&mut state, 1, "srv", form());
     let said = state.context.message.clone().unwrap();
-    assert_eq!(said.text, "srv asks: Who are you? (press 8 to answer)");
-    typed(&mut state, " 2");
+    assert_eq!(said.text, "srv asks: Who are you? (press ^Q to answer)");
+    typed(&mut state, " 8");
     let arguments = state.tools.form.as_ref().unwrap().arguments();
-    assert_eq!(arguments["expression"], json!("2 + 2"));
+    assert_eq!(arguments["expression"], json!("2 + 8"));
     assert_eq!(state.inbox.len(), 1);
+    press(&mut state, &[KeyPress::Ctrl('q')]);
+    assert_eq!(state.context.view, ViewId::Inbox);
+    let arguments = state.tools.form.as_ref().unwrap().arguments();
+    assert_eq!(arguments["expression"], json!("2 + 8"), "what was typed is still there");
+    press(&mut state, &[KeyPress::Char('3')]);
+    asks(&mut state, 2, "srv", form());
+    let said = state.context.message.clone().unwrap();
+    assert_eq!(said.text, "srv asks: Who are you? (press 8 to answer)");
 }
 
 #[test]

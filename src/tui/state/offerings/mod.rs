@@ -90,7 +90,7 @@ impl View for OfferingsView {
         if self.is_asking(context.focus) {
             return self.act_asking(action, context);
         }
-        if let Some(by) = action_step(action)
+        if let Some(by) = action_step(action, context.page_height())
             && (context.focus == Pane::OfferingList || self.is_filtering)
         {
             self.step(by);

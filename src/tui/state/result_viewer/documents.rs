@@ -2,12 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::super::{CallResult, ConsoleCall, ScrollText, TextLimits};
+use super::super::{CallResult, ConsoleCall, ScrollText, TextLimits, json_lines};
 use crate::host::content::{is_text_copy_of, json_output, kind, media_type, size};
 use crate::host::policy::Decision;
 use crate::host::request::{CallOutcome, DryRun};
 use crate::model::{Error, ErrorKind, ToolResult};
 use crate::tui::theme::StyleRole;
+use crate::util::diff::{self, DiffMark};
 use crate::util::units::{show_duration, show_size};
 use crate::util::{base64, json as json_text};
 
@@ -40,7 +41,10 @@ fn ended(page: &mut ScrollText, outcome: &CallOutcome) {
     for warning in &result.warnings {
         page.line(StyleRole::Warning, format!("! {warning}"));
     }
-    let structured = result.structured.as_ref().or_else(|| json_output(&result.output));
+    // The output of a server's tool without structured content is made of its blocks.
+    let output =
+        json_output(&result.output).filter(|value| is_text_copy_of(&result.content, value));
+    let structured = result.structured.as_ref().or(output);
     let repeats = structured.is_some_and(|value| is_text_copy_of(&result.content, value));
     if !repeats {
         for content in &result.content {
@@ -55,7 +59,7 @@ fn ended(page: &mut ScrollText, outcome: &CallOutcome) {
             page.gap();
             page.line(StyleRole::Title, "structured content");
         }
-        page.text(StyleRole::Plain, &json_text::pretty(value));
+        json_lines::push(page, value);
     }
     if page.is_empty() {
         page.line(StyleRole::Dim, "empty result");
@@ -79,7 +83,13 @@ fn block(page: &mut ScrollText, block: &Value) {
         format!("{} {}, E saves it", media_type(holder), show_size(size))
     };
     match kind(block) {
-        "text" => page.text(StyleRole::Plain, block["text"].as_str().unwrap_or_default()),
+        "text" => {
+            let text = block["text"].as_str().unwrap_or_default();
+            match json_lines::parse(text) {
+                Some(value) => json_lines::push(page, &value),
+                None => page.text(StyleRole::Plain, text),
+            }
+        }
         word @ ("image" | "audio") => {
             page.line(StyleRole::Dim, format!("[{word} {}]", of(block, "data")));
         }
@@ -154,8 +164,8 @@ fn account(page: &mut ScrollText, outcome: &CallOutcome) {
     if let Some(connect) = metadata.connect {
         took = format!("{took}, connecting {}", show_duration(connect));
     }
-    if !metadata.question_wait.is_zero() {
-        took = format!("{took}, waiting for a person {}", show_duration(metadata.question_wait));
+    if !metadata.person_wait.is_zero() {
+        took = format!("{took}, waiting for a person {}", show_duration(metadata.person_wait));
     }
     page.fact("time", took);
     page.fact("attempts", metadata.attempts.to_string());
@@ -193,7 +203,33 @@ pub(super) fn whole(result: &ToolResult) -> Value {
 /// The whole result as indented JSON.
 pub(super) fn raw(result: &ToolResult) -> ScrollText {
     let mut page = ScrollText::with_limits(LIMITS);
-    page.text(StyleRole::Plain, &json_text::pretty(&whole(result)));
+    json_lines::push(&mut page, &whole(result));
+    page
+}
+
+/// How what a call gave differs from what the one before gave.
+pub(super) fn difference(before: &Value, now: &Value) -> ScrollText {
+    let mut page = ScrollText::with_limits(LIMITS);
+    let text = |value: &Value| match value {
+        Value::String(text) => format!("{text}\n"),
+        other => json_text::pretty(other) + "\n",
+    };
+    let hunks = diff::hunks(&text(before), &text(now), 3);
+    if hunks.is_empty() {
+        page.line(StyleRole::Success, "The same as the call before.");
+    }
+    for hunk in &hunks {
+        let place = format!("@@ line {} @@", hunk.new.start + 1);
+        page.line(StyleRole::Dim, place);
+        for line in &hunk.lines {
+            let role = match line.mark {
+                DiffMark::Same => StyleRole::Plain,
+                DiffMark::Removed => StyleRole::Error,
+                DiffMark::Added => StyleRole::Success,
+            };
+            page.line(role, format!("{} {}", line.mark.sign(), line.text));
+        }
+    }
     page
 }
 

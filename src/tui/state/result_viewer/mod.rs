@@ -3,13 +3,23 @@
 //! Owns: which call is looked at and how; its text or tree, made once when that changes.
 
 mod documents;
+mod filter;
+mod search;
 
-use super::{ConsoleCall, ConsoleCalls, JsonTree, ScrollPosition, ScrollText};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::{ConsoleCall, ConsoleCalls, JsonTree, LineInput, ScrollPosition, ScrollText};
 use crate::host::content;
 use crate::host::request::DryRun;
 use crate::model::Error;
 use crate::tui::event::ConsoleCallId;
-use crate::tui::event::tools::ResultExport;
+use crate::tui::event::tools::{ResultExport, ToolsEffect};
+use crate::util::jq::JqError;
+
+pub use filter::ResultFilter;
+pub use search::{ResultSearch, pieces};
 
 /// The format a result is shown in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -58,6 +68,14 @@ pub struct ResultViewer {
     pub tree: JsonTree,
     /// What a call would send, by the tool: shown in place of results until something else is.
     pub dry_run: Option<(String, ScrollText)>,
+    /// What is looked for in what is shown.
+    pub search: ResultSearch,
+    /// The jq filter that the result is shown through.
+    pub filter: ResultFilter,
+    /// How the result differs from the one before, while that is shown.
+    pub difference: Option<ScrollText>,
+    /// What a filter works on, made when one is written.
+    filter_input: Option<Arc<Value>>,
     /// What text and tree were made of.
     source: Option<(ConsoleCallId, ResultFormat)>,
 }
@@ -76,13 +94,146 @@ impl ResultViewer {
     /// Shows the newest call from the top.
     pub fn reset(&mut self) {
         (self.newer_calls, self.dry_run) = (0, None);
+        self.clear_tools();
         self.scroll_to_top();
     }
 
     /// Switches to the next format.
     pub fn next_format(&mut self) {
         self.format = self.format.next();
+        self.difference = None;
+        self.filter = ResultFilter::default();
         self.scroll_to_top();
+    }
+
+    /// Ends the search, the filter and the comparison; whether any of them was on.
+    pub fn clear_tools(&mut self) -> bool {
+        let was_on = self.search.words().is_some()
+            || self.search.is_typing
+            || self.filter.is_on()
+            || self.difference.is_some();
+        (self.search, self.filter) = (ResultSearch::default(), ResultFilter::default());
+        (self.difference, self.filter_input) = (None, None);
+        self.text.set_highlight(None);
+        was_on
+    }
+
+    /// The line of the search or the filter, while it is typed.
+    pub fn line(&mut self) -> Option<&mut LineInput> {
+        match (self.search.is_typing, self.filter.is_typing) {
+            (true, _) => Some(&mut self.search.line),
+            (_, true) => Some(&mut self.filter.line),
+            _ => None,
+        }
+    }
+
+    /// Whether the search or the filter is being typed.
+    pub fn is_typing(&self) -> bool {
+        self.search.is_typing || self.filter.is_typing
+    }
+
+    /// Ends typing; what was typed stays. Whether something was being typed.
+    pub fn end_typing(&mut self) -> bool {
+        let was = self.is_typing();
+        (self.search.is_typing, self.filter.is_typing) = (false, false);
+        was
+    }
+
+    /// The text that is shown instead of a tree, if one is.
+    pub fn shown_text(&self) -> Option<&ScrollText> {
+        match &self.difference {
+            Some(difference) => Some(difference),
+            None if self.filter.is_on() => Some(&self.filter.text),
+            None if self.tree.is_empty() => Some(&self.text),
+            None => None,
+        }
+    }
+
+    fn shown_text_mut(&mut self) -> Option<&mut ScrollText> {
+        match &mut self.difference {
+            Some(difference) => Some(difference),
+            None if self.filter.is_on() => Some(&mut self.filter.text),
+            None if self.tree.is_empty() => Some(&mut self.text),
+            None => None,
+        }
+    }
+
+    /// Looks again for the words, from what is seen on.
+    pub fn search_again(&mut self) {
+        let words = self.search.words().map(str::to_owned);
+        let from =
+            self.shown_text().map_or_else(|| self.tree.chosen_node(), ScrollText::first_line);
+        let is_match = |text: &str| words.as_deref().is_some_and(|w| search::has_words(text, w));
+        let found = match self.shown_text_mut() {
+            Some(text) => {
+                text.set_highlight(words.as_deref());
+                if words.is_some() { text.find(is_match) } else { Vec::new() }
+            }
+            None if words.is_some() => self.tree.find(is_match),
+            None => Vec::new(),
+        };
+        self.search.set_found(found, from);
+        self.show_match();
+    }
+
+    /// Goes to the next match, or to one before.
+    pub fn step_match(&mut self, by: isize) {
+        self.search.step(by);
+        self.show_match();
+    }
+
+    fn show_match(&mut self) {
+        let Some(line) = self.search.line_at() else { return };
+        match self.shown_text_mut() {
+            Some(text) => text.scroll_to_line(line),
+            None => self.tree.reveal(line),
+        }
+    }
+
+    /// Takes in a change of what is typed; asks for what has to be computed.
+    pub fn on_text_changed(&mut self, tool: &str, calls: &ConsoleCalls) -> Option<ToolsEffect> {
+        if self.search.is_typing {
+            self.search_again();
+            return None;
+        }
+        self.request_filter(tool, calls)
+    }
+
+    /// Has the filter run over the result that is shown, where it has not.
+    pub fn request_filter(&mut self, tool: &str, calls: &ConsoleCalls) -> Option<ToolsEffect> {
+        if !self.filter.is_on() {
+            return None;
+        }
+        if self.filter_input.is_none() {
+            let value = value_of(self.call(tool, calls)?)?;
+            self.filter_input = Some(Arc::new(value));
+        }
+        self.filter.request(self.filter_input.as_ref()?)
+    }
+
+    /// Takes in what a filter gave, if it was of the result that is shown.
+    pub fn filter_finished(
+        &mut self,
+        filter: String,
+        value: &Arc<Value>,
+        results: Result<Vec<Value>, JqError>,
+    ) {
+        if self.filter_input.as_ref().is_some_and(|own| Arc::ptr_eq(own, value)) {
+            self.filter.finished(filter, results);
+            self.search_again();
+        }
+    }
+
+    /// Shows how the result differs from that of the call before, or the result again; `false` when
+    /// there are not two.
+    pub fn toggle_difference(&mut self, tool: &str, calls: &ConsoleCalls) -> bool {
+        if self.difference.take().is_some() {
+            return true;
+        }
+        let mut values = calls.all_of(tool).skip(self.newer_calls).filter_map(value_of);
+        let (Some(now), Some(before)) = (values.next(), values.next()) else { return false };
+        self.difference = Some(documents::difference(&before, &now));
+        true
     }
 
     /// Shows another call of the tool: an older one, or a newer one when negative.
@@ -90,6 +241,7 @@ impl ResultViewer {
         let most = calls.all_of(tool).count().saturating_sub(1);
         self.newer_calls = self.newer_calls.saturating_add_signed(by).min(most);
         self.dry_run = None;
+        self.clear_tools();
         self.scroll_to_top();
     }
 
@@ -102,11 +254,13 @@ impl ResultViewer {
     pub fn scroll(&mut self, by: isize, tool: &str) {
         match &mut self.dry_run {
             Some((of, document)) if of == tool => document.scroll(by),
-            _ if !self.tree.is_empty() => self.tree.step(by),
-            _ => {
-                self.text.scroll(by);
-                self.position.scroll(by);
-            }
+            _ => match self.shown_text_mut() {
+                Some(text) => {
+                    text.scroll(by);
+                    self.position.scroll(by);
+                }
+                None => self.tree.step(by),
+            },
         }
     }
 
@@ -138,6 +292,9 @@ impl ResultViewer {
             }
             _ => self.text = documents::text(call, outcome),
         }
+        if self.search.words().is_some() {
+            self.search_again();
+        }
     }
 
     /// What of the call that is shown is worth a file; `None` when it gave nothing.
@@ -153,4 +310,10 @@ impl ResultViewer {
             ResultFormat::Raw => ResultExport::Json(documents::whole(result)),
         })
     }
+}
+
+/// What a call gave, as the value that filters and comparisons work on.
+fn value_of(call: &ConsoleCall) -> Option<Value> {
+    let result = call.outcome.as_ref()?.as_ref().ok()?.result.as_ref().ok()?;
+    Some(content::filter_input(result))
 }

@@ -1,9 +1,9 @@
 //! The statistics view, live.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use super::{AppContext, LineInput, ListCursor, Pane, ScrollPosition, View};
+use super::{AppContext, LineInput, ListCursor, Pane, ScrollPosition, UsageFigures, View};
 use crate::bench::distribution::{Distribution, linear, logarithmic};
 use crate::model::{Error, ToolDefinition};
 use crate::stats::count::ToolKey;
@@ -276,6 +276,17 @@ impl StatsView {
         let seen = self.snapshot.as_ref()?;
         let usage = seen.summary.tools.iter().find(|usage| usage.tool.name == tool)?;
         Some((usage, seen.window))
+    }
+
+    /// The figures of all tools that lists show: the 95th percentile of successful calls, and how
+    /// many calls failed.
+    pub fn usage_figures(&self) -> HashMap<String, UsageFigures> {
+        let tools = self.snapshot.iter().flat_map(|seen| &seen.summary.tools);
+        let figures = |usage: &Usage| UsageFigures {
+            p95: usage.counts.durations.quantile(0.95),
+            failed: usage.counts.failed(),
+        };
+        tools.map(|usage| (usage.tool.name.clone(), figures(usage))).collect()
     }
 
     /// Whether a tool was slower in the window than it declares to be, and by how much.

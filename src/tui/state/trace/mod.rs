@@ -15,12 +15,13 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::{AppContext, LineInput, ListCursor, Pane, ScrollText, View};
-use crate::model::Traffic;
+use crate::model::{HostEvent, Traffic};
 use crate::tui::event::AppEffect;
 use crate::tui::event::captured_traffic::CapturedTraffic;
 use crate::tui::event::trace::{TraceEffect, TraceExport};
 use crate::tui::keys::{Action, KeyContext};
 use crate::util::timestamp;
+use crate::util::units::show_duration;
 pub use frame::FrameScope;
 use frame::frame_text;
 pub use item::{TraceContent, TraceItem};
@@ -172,6 +173,30 @@ impl TraceView {
         let newest = self.ring.iter().next_back().map(|(_, item)| item.at);
         let at = newest.map_or(now, |newest| newest.max(now));
         self.add(TraceItem::logged(origin, at, level, text));
+    }
+
+    /// Adds the beginning or the end of a call of a tool that has no wire of its own.
+    pub fn call_changed(&mut self, event: &HostEvent, now: Duration) {
+        let (call, text, is_error) = match event {
+            HostEvent::CallStarted { call_id, tool, .. } => {
+                (call_id, format!("{tool} started"), false)
+            }
+            HostEvent::CallFinished { call_id, tool, success, is_cancelled, duration } => {
+                let word = match (success, is_cancelled) {
+                    (true, _) => "ok",
+                    (_, true) => "cancelled",
+                    _ => "failed",
+                };
+                let took = show_duration(*duration);
+                (call_id, format!("{tool} {word} {took}"), !success && !is_cancelled)
+            }
+            _ => return,
+        };
+        let newest = self.ring.iter().next_back().map(|(_, item)| item.at);
+        let at = newest.map_or(now, |newest| newest.max(now));
+        let mut item = TraceItem::logged("internal", at, "call", &text);
+        (item.call, item.is_error) = (Some(call.clone()), is_error);
+        self.add(item);
     }
 
     /// Shows only this.

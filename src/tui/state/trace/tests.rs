@@ -230,9 +230,24 @@ fn the_wire_of_a_server_and_of_a_call_are_shown_on_demand() {
     press(&mut state, "1T");
     assert_eq!(
         state.context.message.as_ref().unwrap().text,
-        "clock has no trace: it runs in this process"
+        "clock has no trace yet: call it first"
     );
-    press(&mut state, "jT");
+    let call_id = CallId("c8".into());
+    let (tool, duration) = ("clock".to_owned(), Duration::from_millis(2));
+    let run = state.context.calls.begin(tool.clone(), crate::model::JsonObject::new());
+    state.update(AppEvent::CallStarted { run, call: call_id.clone() });
+    let started =
+        HostEvent::CallStarted { call_id: call_id.clone(), tool: tool.clone(), parent: None };
+    let finished =
+        HostEvent::CallFinished { call_id, tool, success: false, is_cancelled: true, duration };
+    for event in [started, finished] {
+        state.update(AppEvent::Host(event));
+    }
+    press(&mut state, "T");
+    assert_eq!((state.context.view, state.trace.filter.text()), (ViewId::Trace, "call:c8 "));
+    let lines: Vec<String> = state.trace.window(10).0.map(|(_, item)| item.about.clone()).collect();
+    assert_eq!(lines, ["clock started", "clock cancelled 2 ms"]);
+    press(&mut state, "1jT");
     assert_eq!((state.context.view, state.trace.filter.text()), (ViewId::Trace, "srv:=web "));
     let run = state.context.calls.begin("web-search".into(), crate::model::JsonObject::new());
     state.update(AppEvent::CallStarted { run, call: CallId("c9".into()) });

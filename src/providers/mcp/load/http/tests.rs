@@ -32,6 +32,7 @@ fn provider(url: url::Url, transport: HttpTransport, traffic: TrafficSink) -> Mc
         timeout: None,
         max_total: None,
         start_timeout: None,
+        keep: None,
         exclude: Vec::new(),
         include: None,
         roots: Vec::new(),

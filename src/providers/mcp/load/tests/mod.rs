@@ -43,6 +43,7 @@ fn spec(calls: &str) -> ServerSpec {
         timeout: None,
         max_total: None,
         start_timeout: None,
+        keep: None,
         exclude: Vec::new(),
         include: None,
         roots: Vec::new(),

@@ -1,30 +1,94 @@
-//! README.md says what the program does: its blocks are run, and what they print is compared.
+//! The pages say what the program does: their blocks are run, and what they print is compared.
 //!
-//! A comment above a block says how. `<!-- checked -->` above a `console` block runs each line that
-//! starts with `$ ` in a copy of the fresh clone and compares what it prints. After a colon may
-//! stand, with commas between them: `in DIRECTORY`, `terminal` (one of 90 columns, without colour),
-//! and `typing WORD` (the answer to a question, which counts as a terminal too). A line with
-//! nothing but `…` stands for any lines. `<!-- file: PATH -->` above a block makes it a file that
-//! the commands find. Times, sizes, process ids and identities may differ.
+//! The pages are README.md and what stands in `docs/`. A comment above a block says how it is run.
+//! `<!-- checked -->` above a `console` block runs each line that starts with `$ ` in a copy of the
+//! fresh clone and compares what it prints. After a colon may stand, with commas between them:
+//! `in DIRECTORY`, `terminal` (one of 90 columns, without colour), and `typing WORD` (the answer to
+//! a question, which counts as a terminal too). A line with nothing but `…` stands for any lines.
+//! `<!-- file: PATH -->` above a block of any page makes it a file that the commands find. Each
+//! page starts in a home of its own. Times, sizes, process ids and identities may differ.
 //!
-//! To write the outputs anew: `TOOLHOST_BLESS=1 cargo test --test e2e readme`.
+//! To write all outputs anew: `TOOLHOST_BLESS=1 cargo test --test e2e pages`.
+
+mod json_keys;
+mod links;
+mod pictures;
+mod reference;
+mod svg;
 
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use regex::Regex;
 use toolhost::model::{ErrorKind, Signal};
 
 use crate::support::{Pty, Sandbox};
 
-pub const README: &str = include_str!("../../README.md");
 /// Whose home the examples show.
 const HOME: &str = "/home/ada";
 /// Where the clone stands below that home.
 pub const CLONE: &str = "toolhost";
 
-/// A fenced block, with the lines of the README it occupies between its fences.
+/// A page of the documentation.
+pub struct Page {
+    /// Where it stands, below the root of the clone.
+    pub path: String,
+    pub text: String,
+}
+
+impl Page {
+    pub fn read(path: &str) -> Self {
+        let text = std::fs::read_to_string(root().join(path));
+        Self { path: path.to_owned(), text: text.unwrap_or_else(|error| panic!("{path}: {error}")) }
+    }
+
+    /// Puts these lines in place of `count` lines from `first` on, where outputs are written anew.
+    pub fn correct(&self, corrections: Vec<(usize, usize, Vec<String>)>) {
+        if !is_blessing() || corrections.is_empty() {
+            return;
+        }
+        let mut lines: Vec<String> = self.text.lines().map(str::to_owned).collect();
+        for (first, count, shown) in corrections.into_iter().rev() {
+            lines.splice(first..first + count, shown);
+        }
+        std::fs::write(root().join(&self.path), lines.join("\n") + "\n").unwrap();
+    }
+}
+
+/// Whether what the pages show is to be written anew.
+pub fn is_blessing() -> bool {
+    std::env::var_os("TOOLHOST_BLESS").is_some()
+}
+
+/// The root of the clone.
+pub fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// README.md and all pages below `docs/`.
+pub fn pages() -> Vec<Page> {
+    let mut found = vec!["README.md".to_owned()];
+    let mut directories = vec!["docs".to_owned()];
+    while let Some(directory) = directories.pop() {
+        for entry in std::fs::read_dir(root().join(&directory)).unwrap() {
+            let entry = entry.unwrap();
+            let path = format!("{directory}/{}", entry.file_name().to_str().unwrap());
+            if entry.file_type().unwrap().is_dir() {
+                directories.push(path);
+            } else if Path::new(&path).extension().is_some_and(|end| end == "md") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    assert!(found.len() > 10, "{found:?}");
+    found.iter().map(|path| Page::read(path)).collect()
+}
+
+/// A fenced block, with the lines of its page between its fences.
 pub struct Block<'a> {
+    /// The page it stands on.
+    page: &'a str,
     /// The comment above it, without its marks.
     pub comment: Option<&'a str>,
     language: &'a str,
@@ -45,14 +109,14 @@ impl<'a> Block<'a> {
                     steps.push(Step { command, first: self.first + at + 1, printed: Vec::new() });
                 }
                 (None, Some(step)) => step.printed.push(line),
-                (None, None) => panic!("README.md:{}: no command", self.first + at + 1),
+                (None, None) => panic!("{}:{}: no command", self.page, self.first + at + 1),
             }
         }
         steps
     }
 }
 
-/// A command and what it prints, by the README.
+/// A command and what it prints, by its page.
 struct Step<'a> {
     command: &'a str,
     first: usize,
@@ -77,24 +141,25 @@ impl<'a> Manner<'a> {
                 Some(("in", directory)) => manner.directory = Some(directory),
                 Some(("typing", answer)) => manner.typing = Some(answer),
                 None if word == "terminal" => manner.terminal = true,
-                _ => panic!("README.md: '{word}' in a comment means nothing"),
+                _ => panic!("'{word}' in a comment means nothing"),
             }
         }
         Some(manner)
     }
 }
 
-pub fn blocks() -> Vec<Block<'static>> {
+pub fn blocks(page: &Page) -> Vec<Block<'_>> {
     let mut blocks = Vec::new();
     let (mut comment, mut section) = (None, "");
-    let mut open: Option<Block<'static>> = None;
-    for (at, line) in README.lines().enumerate() {
+    let mut open: Option<Block<'_>> = None;
+    for (at, line) in page.text.lines().enumerate() {
         match (&mut open, line.strip_prefix("```")) {
             (Some(_), Some(_)) => blocks.extend(open.take()),
             (Some(block), None) => block.lines.push(line),
             (None, Some(language)) => {
                 let (comment, lines) = (comment.take(), Vec::new());
-                open = Some(Block { comment, language, section, first: at + 1, lines });
+                let page = page.path.as_str();
+                open = Some(Block { page, comment, language, section, first: at + 1, lines });
             }
             (None, None) => {
                 section = line.strip_prefix("## ").unwrap_or(section);
@@ -103,21 +168,20 @@ pub fn blocks() -> Vec<Block<'static>> {
             }
         }
     }
-    assert!(open.is_none(), "README.md: the last block has no end");
+    assert!(open.is_none(), "{}: the last block has no end", page.path);
     blocks
 }
 
-/// A room whose home holds what looks like the fresh clone, and the files of the README.
-pub fn house(blocks: &[Block<'_>]) -> Sandbox {
+/// A home that holds what looks like the fresh clone, and the files that the pages show.
+pub fn home(pages: &[Page]) -> Sandbox {
     let room = Sandbox::new();
-    for block in blocks {
+    for block in pages.iter().flat_map(blocks) {
         if let Some(path) = block.comment.and_then(|comment| comment.strip_prefix("file: ")) {
             write(&room, path, &(block.lines.join("\n") + "\n"));
         }
     }
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     for name in ["tools.yaml", "mcp.yaml", "README.md", "LICENSE"] {
-        let text = std::fs::read_to_string(root.join(name)).unwrap();
+        let text = std::fs::read_to_string(root().join(name)).unwrap();
         write(&room, &format!("{CLONE}/{name}"), &text);
     }
     room
@@ -179,7 +243,7 @@ pub fn lasting(text: &str) -> String {
     Regex::new(r"(\S) {2,}").unwrap().replace_all(&text, "$1 ").into_owned()
 }
 
-/// Whether the README's lines tell what was printed; `…` stands for any lines.
+/// Whether a page's lines tell what was printed; `…` stands for any lines.
 fn tells(expected: &[&str], printed: &[&str]) -> bool {
     match expected.split_first() {
         None => printed.is_empty(),
@@ -198,15 +262,29 @@ fn is_told(expected: &[&str], printed: &str) -> bool {
 
 #[test]
 fn every_checked_block_prints_what_it_says() {
-    let blocks = blocks();
-    let room = house(&blocks);
+    let pages = pages();
     let mut wrong = String::new();
-    let mut lines: Vec<String> = README.lines().map(str::to_owned).collect();
-    let mut corrections: Vec<(usize, usize, String)> = Vec::new();
+    let mut runs = 0;
+    for page in &pages {
+        runs += check(page, &pages, &mut wrong);
+    }
+    assert!(runs > 40, "only {runs} commands were found");
+    assert!(wrong.is_empty(), "\n{wrong}");
+}
+
+/// Runs the checked blocks of a page, in their order; how many commands there were.
+fn check(page: &Page, pages: &[Page], wrong: &mut String) -> usize {
+    let blocks = blocks(page);
+    let is_checked = |block: &Block<'_>| block.comment.and_then(Manner::of).is_some();
+    if !blocks.iter().any(is_checked) {
+        return 0;
+    }
+    let room = home(pages);
+    let mut corrections = Vec::new();
     let mut runs = 0;
     for block in &blocks {
         let Some(manner) = block.comment.and_then(Manner::of) else { continue };
-        assert_eq!(block.language, "console", "README.md:{}", block.first);
+        assert_eq!(block.language, "console", "{}:{}", page.path, block.first);
         let mut last = None;
         for step in block.steps() {
             let (printed, code) = match step.command {
@@ -216,49 +294,57 @@ fn every_checked_block_prints_what_it_says() {
             last = code;
             runs += 1;
             if !is_told(&step.printed, &printed) {
-                let shown = printed.trim_end().to_owned();
-                let (at, command) = (step.first, step.command);
-                writeln!(wrong, "README.md:{at}: `{command}` prints\n\n{shown}\n").unwrap();
+                let shown = printed.trim_end();
+                let (path, at, command) = (&page.path, step.first, step.command);
+                writeln!(wrong, "{path}:{at}: `{command}` prints\n\n{shown}\n").unwrap();
+                let shown = shown.lines().map(str::to_owned).collect();
                 corrections.push((at, step.printed.len(), shown));
             }
         }
     }
-    assert!(runs > 20, "only {runs} commands were found");
-    if std::env::var_os("TOOLHOST_BLESS").is_some() {
-        for (at, count, shown) in corrections.into_iter().rev() {
-            lines.splice(at..at + count, shown.lines().map(str::to_owned));
-        }
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
-        std::fs::write(path, lines.join("\n") + "\n").unwrap();
-    }
-    assert!(wrong.is_empty(), "\n{wrong}");
+    page.correct(corrections);
+    runs
 }
 
 #[test]
 fn two_commands_set_it_up() {
-    let blocks = blocks();
+    let readme = Page::read("README.md");
+    let blocks = blocks(&readme);
     let consoles = || blocks.iter().filter(|block| block.language == "console");
-    let commands = |block: &Block<'static>| block.steps().into_iter().map(|step| step.command);
     let start: Vec<&str> = consoles()
         .filter(|block| block.section == "Quick start")
-        .flat_map(commands)
+        .flat_map(Block::steps)
+        .map(|step| step.command)
         .filter(|command| !command.starts_with("toolhost"))
         .collect();
     assert_eq!(start, ["cargo run -- list", "cargo test"]);
-    let cargo = consoles().flat_map(commands).filter(|command| command.starts_with("cargo"));
+    let commands = consoles().flat_map(Block::steps).map(|step| step.command);
+    let cargo = commands.filter(|command| command.starts_with("cargo"));
     assert_eq!(cargo.count(), 2, "cargo is needed for more than the start");
+}
+
+#[test]
+fn the_first_page_is_short() {
+    let lines = Page::read("README.md").text.lines().count();
+    assert!(lines <= 250, "README.md has {lines} lines");
 }
 
 #[test]
 fn every_command_is_told_of() {
     let help = Sandbox::new().toolhost(["--help"]).check().out();
+    let pages = pages();
+    let told = |command: &str| {
+        let code = [format!("`{command}`"), format!("`toolhost {command}"), format!("`{command} ")];
+        let pages = pages.iter().filter(|page| !page.path.starts_with("docs/reference"));
+        pages.into_iter().any(|page| code.iter().any(|code| page.text.contains(code.as_str())))
+    };
     let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1);
     let commands: Vec<&str> = commands
         .map_while(|line| line.strip_prefix("  ")?.split_whitespace().next())
-        .filter(|command| !README.contains(&format!("`{command}`")))
+        .filter(|command| !told(command))
         .collect();
     assert!(help.contains("Commands:\n  list "), "{help}");
-    assert_eq!(commands, [""; 0], "not in README.md");
+    assert_eq!(commands, [""; 0], "only the reference tells of them");
 }
 
 #[test]
@@ -280,13 +366,14 @@ fn the_table_of_exit_codes_is_the_real_one() {
         Protocol,
         Partial,
     ];
+    let codes = Page::read("docs/reference/exit-codes.md").text;
     for kind in kinds {
         let row = format!("\n| {} | `{}` | ", kind.exit_code(), kind.as_str());
-        assert!(README.contains(&row), "no {row}");
+        assert!(codes.contains(&row), "no {row}");
     }
     let signals = [Signal::Hangup, Signal::Interrupt, Signal::Terminate];
-    let codes = signals.map(|signal| Interrupted(signal).exit_code().to_string()).join(", ");
-    assert!(README.contains(&format!("\n| {codes} | `interrupted` | ")), "no {codes}");
+    let ends = signals.map(|signal| Interrupted(signal).exit_code().to_string()).join(", ");
+    assert!(codes.contains(&format!("\n| {ends} | `interrupted` | ")), "no {ends}");
 }
 
 #[test]

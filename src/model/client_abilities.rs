@@ -1,8 +1,4 @@
-//! What surrounds a request to a server: who waits for it, and what that client can be asked.
-
-use tokio_util::sync::CancellationToken;
-
-use super::call_id::CallId;
+//! The client behind a request to a server: what it can be asked, and what it wants to hear.
 
 /// The kinds of questions that a client can answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -38,22 +34,4 @@ pub struct ClientAbilities {
     pub log_level: Option<&'static str>,
     /// What it can be asked; `None` stands for everything that toolhost can.
     pub questions: Option<QuestionAbilities>,
-}
-
-/// What surrounds a request that is no call of a tool.
-#[derive(Debug, Clone, Default)]
-pub struct RequestScope {
-    /// Fires when the request should stop.
-    pub cancel: CancellationToken,
-    /// The identity under which its questions reach the client that made it; `None` for the user of this program.
-    pub call: Option<CallId>,
-    /// The client behind it.
-    pub client: ClientAbilities,
-}
-
-impl RequestScope {
-    /// The scope of a request of this program's own user, which stops when `cancel` fires.
-    pub fn until(cancel: &CancellationToken) -> Self {
-        Self { cancel: cancel.clone(), ..Self::default() }
-    }
 }

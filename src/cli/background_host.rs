@@ -1,0 +1,142 @@
+//! Being a background host: `toolhost up --foreground`.
+//!
+//! Owns: the order in which a host begins and ends. Never does: start another one.
+
+use std::fs::File;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::assembly::{self, FrontEnd, host_identity};
+use crate::cli::context::{CommandContext, CommandResult};
+use crate::cli::host_sockets::runtime_directory::{self, RuntimeDirectory};
+use crate::cli::output::StyledLine;
+use crate::config::consent::store::TrustStore;
+use crate::model::{Error, EventSink};
+use crate::serve::background::lifetime::{CurrencyCheck, HostLifetime};
+use crate::serve::catalogue_server::{CatalogueServer, ClientRegistry, ServeSettings};
+use crate::serve::listen::unix::UnixSocketListener;
+
+/// How long calls may go on after a signal told the host to end.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// How a host is run.
+#[derive(Debug, Clone, Copy)]
+pub struct HostOptions {
+    /// How long it stays without a call.
+    pub idle: Duration,
+    /// It was started in the background: it leaves the session of its starter.
+    pub is_detached: bool,
+}
+
+/// Serves until the host has been idle for long enough, is told to end, or is no longer what was
+/// trusted.
+///
+/// # Errors
+/// What is wrong with the configuration as a whole, and a host that runs already.
+pub async fn run(options: HostOptions, context: &CommandContext) -> CommandResult {
+    if options.is_detached {
+        // It fails only for the leader of a group, which has a session of its own already.
+        let _led_already = rustix::process::setsid();
+    }
+    context.request_grace_period(GRACE);
+    let directory = require_directory(context)?;
+    let key = directory.make_key()?;
+    let clients = ClientRegistry::of_front_ends();
+    let events = Arc::clone(&clients);
+    let front_end = FrontEnd {
+        approver: Arc::clone(&clients) as _,
+        inbox: Arc::clone(&clients) as _,
+        events: EventSink::new(move |event| events.deliver(event)),
+        traffic: context.trace_outputs.sink(&context.output)?,
+    };
+    let (assembly, identity) = context.assemble_host(front_end, &key)?;
+    // It ends with the process: until then servers may still be ending.
+    let _lock: &mut File = Box::leak(Box::new(require_only_host(&directory, &identity)?));
+    let cwd = context.environment.cwd();
+    let lifetime = HostLifetime::new(
+        host_identity::host_directory(&assembly.configuration, cwd),
+        options.idle,
+        context.cancel.clone(),
+        context.abort.clone(),
+        currency_check(context, key, identity.clone()),
+    );
+    let settings =
+        ServeSettings { background: Some(Arc::clone(&lifetime)), ..ServeSettings::default() };
+    let server =
+        CatalogueServer::new(Arc::clone(&assembly.host), clients, settings, context.abort.clone());
+    let socket = directory.socket(&identity);
+    let listener = UnixSocketListener::bind(&socket)?;
+    if assembly.configuration.trust_request.is_some() {
+        context.output.warn(
+            "this project is not trusted, so what it would start is not served; \
+             see what it is with 'toolhost trust'",
+        );
+    }
+    context.output.note(&StyledLine::plain(format!("listening on {}", socket.display())));
+    if options.is_detached {
+        // The starter waits for this line, and then hears no more.
+        context.output.line(&true)?;
+    }
+    let watching = async {
+        lifetime.watch_idle().await;
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        () = listener.serve(&server, &context.cancel) => {}
+        () = watching => {}
+    }
+    Ok(())
+}
+
+/// The directory of hosts.
+///
+/// # Errors
+/// When there is no place for one.
+pub fn require_directory(context: &CommandContext) -> Result<RuntimeDirectory, Error> {
+    RuntimeDirectory::of(context.environment.as_ref()).ok_or_else(|| {
+        Error::config("there is no directory for the sockets of background hosts")
+            .with_hint("set XDG_RUNTIME_DIR, or HOME")
+    })
+}
+
+/// Takes the lock that one host of each identity holds.
+fn require_only_host(directory: &RuntimeDirectory, identity: &str) -> Result<File, Error> {
+    let lock = runtime_directory::try_lock(&directory.host_lock(identity));
+    let lock = lock.map_err(|error| Error::config(format!("cannot lock the host: {error}")))?;
+    lock.ok_or_else(|| {
+        Error::usage("a background host for this configuration runs already")
+            .with_hint("'toolhost ps' shows it, 'toolhost down' ends it")
+    })
+}
+
+/// Which trust store a check saw last.
+type FileStamp = Option<(u64, u64, i64, i64)>;
+
+fn stamp(path: Option<&Path>) -> FileStamp {
+    let meta = std::fs::metadata(path?).ok()?;
+    Some((meta.ino(), meta.len(), meta.mtime(), meta.mtime_nsec()))
+}
+
+/// Compares the configuration with what it was, whenever the trust store changed.
+fn currency_check(context: &CommandContext, key: Vec<u8>, identity: String) -> CurrencyCheck {
+    let (options, environment) = (context.options(), Arc::clone(&context.environment));
+    let path: Option<PathBuf> = environment.state_dir().map(|state| TrustStore::file(&state));
+    let seen = Mutex::new(stamp(path.as_deref()));
+    Box::new(move || {
+        let now = stamp(path.as_deref());
+        let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if *seen == now {
+            return true;
+        }
+        let loaded = assembly::read(&options, environment.as_ref());
+        let is_same = loaded.is_ok_and(|loaded| {
+            host_identity::host_identity(&loaded, &options, environment.as_ref(), &key) == identity
+        });
+        if is_same {
+            *seen = now;
+        }
+        is_same
+    })
+}

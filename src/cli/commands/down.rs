@@ -1,0 +1,73 @@
+//! `toolhost down`.
+
+use clap::Args;
+use futures_util::future::join_all;
+
+use crate::assembly::host_identity;
+use crate::cli::background_host;
+use crate::cli::context::{CommandContext, CommandResult};
+use crate::cli::formats;
+use crate::cli::host_sockets::runtime_directory::RuntimeDirectory;
+use crate::cli::host_sockets::{self, RunningHost};
+use crate::cli::json::background::{EndedHostJson, EndedHostsJson};
+use crate::cli::output::{Format, SpanStyle, StyledLine};
+use crate::model::Error;
+
+/// End the background host of this directory, and everything it started.
+#[derive(Debug, Args)]
+#[command(arg = formats::option(formats::REPORT))]
+pub struct DownArgs {
+    /// End the hosts of all directories
+    #[arg(long)]
+    pub all: bool,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// A host that does not end.
+pub async fn run(args: &DownArgs, context: &CommandContext) -> CommandResult {
+    let format = context.format(formats::REPORT)?;
+    let directory = background_host::require_directory(context)?;
+    let configuration = context.load();
+    let own = host_identity::host_directory(&configuration, context.environment.cwd());
+    let mut hosts = host_sockets::running_hosts(context.environment.as_ref()).await;
+    hosts.retain(|host| {
+        args.all || host.status.as_ref().is_some_and(|status| status.directory == own)
+    });
+    let ended: Vec<Result<EndedHostJson, Error>> =
+        join_all(hosts.iter().map(|host| end(host, &directory))).await;
+    let (ended, failed): (Vec<_>, Vec<_>) = ended.into_iter().partition(Result::is_ok);
+    let ended: Vec<EndedHostJson> = ended.into_iter().filter_map(Result::ok).collect();
+    if matches!(format, Format::Json | Format::Yaml) {
+        context.output.value(format, &EndedHostsJson { ended })?;
+    } else if ended.is_empty() && failed.is_empty() {
+        let of = if args.all { String::new() } else { format!(" for {}", own.display()) };
+        context.output.note(&StyledLine::plain(format!("no background host runs{of}")));
+    } else {
+        for host in ended {
+            let line = StyledLine::styled(SpanStyle::Success, "ended")
+                .then(SpanStyle::Plain, format!(" (pid {}) for ", host.pid))
+                .then(SpanStyle::Name, host.directory.unwrap_or_else(|| "?".to_owned()));
+            context.output.note(&line);
+        }
+    }
+    failed.into_iter().find_map(Result::err).map_or(Ok(()), |error| Err(error.into()))
+}
+
+/// Tells a host to end and waits until it has.
+async fn end(host: &RunningHost, directory: &RuntimeDirectory) -> Result<EndedHostJson, Error> {
+    use crate::host::link::HostLink as _;
+    let pid = host.client.pid();
+    // An answer that does not come may mean that it ended before it was written.
+    let _ends = tokio::time::timeout(host_sockets::END_TIMEOUT, host.client.stop()).await;
+    match host_sockets::wait_for_end(directory, &host.identity).await {
+        Ok(true) => {
+            let directory = host.status.as_ref().map(|s| s.directory.display().to_string());
+            Ok(EndedHostJson { pid, directory })
+        }
+        Ok(false) => Err(Error::timeout(format!("the background host (pid {pid}) does not end"))
+            .with_hint(format!("kill {pid}"))),
+        Err(error) => Err(Error::config(format!("the host's lock cannot be used: {error}"))),
+    }
+}

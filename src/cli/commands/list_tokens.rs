@@ -1,0 +1,60 @@
+//! `toolhost list --tokens`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::export::FormatArg;
+use crate::catalogue::Catalogue;
+use crate::cli::context::{CommandContext, CommandResult};
+use crate::cli::json::token_costs::TokenCostsJson;
+use crate::cli::output::{Format, StyledLine, StyledPage};
+use crate::cli::views;
+use crate::formats::{ToolCost, tool_costs};
+use crate::host::ToolHost;
+use crate::model::{ToolDefinition, ToolName};
+
+/// Prints what those of `shown` cost that may be offered to a model.
+///
+/// # Errors
+/// When it cannot be written.
+pub(super) fn print(
+    host: &ToolHost,
+    catalogue: &Catalogue,
+    shown: &[&ToolDefinition],
+    dialect: FormatArg,
+    (format, context): (Format, &CommandContext),
+) -> CommandResult {
+    let names: BTreeSet<&ToolName> = shown.iter().map(|tool| &tool.name).collect();
+    let offered = host.offerable_tools(catalogue);
+    let definitions = offered.iter().map(|tool| tool.definition.as_ref());
+    let wanted: Vec<&ToolDefinition> =
+        definitions.filter(|tool| names.contains(&tool.name)).collect();
+    let costs = tool_costs(&wanted);
+    let mut servers: BTreeMap<Option<&str>, Vec<&ToolCost>> = BTreeMap::new();
+    for tool in &costs {
+        servers.entry(tool.component.as_deref()).or_default().push(tool);
+    }
+    let servers: Vec<_> = servers.into_iter().collect();
+    match format {
+        Format::Json | Format::Yaml => {
+            context.output.value(format, &TokenCostsJson::new(&costs, &servers))
+        }
+        Format::Names => {
+            let mut page = StyledPage::default();
+            for tool in &costs {
+                page.push(StyledLine::plain(&tool.name));
+            }
+            context.output.page(&page)
+        }
+        _ => {
+            let dialect = dialect.format();
+            let width = context.output.width();
+            context.output.page(&views::token_costs::page(&costs, &servers, dialect, width))?;
+            let note = format!(
+                "servers and tools as {} writes them; tokens are an estimate, bytes are exact",
+                dialect.as_str()
+            );
+            context.output.note(&StyledLine::plain(note));
+            Ok(())
+        }
+    }
+}

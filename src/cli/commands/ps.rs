@@ -1,0 +1,41 @@
+//! `toolhost ps`.
+
+use clap::Args;
+
+use crate::cli::context::{CommandContext, CommandResult};
+use crate::cli::formats;
+use crate::cli::host_sockets;
+use crate::cli::json::background::HostsJson;
+use crate::cli::output::{Format, StyledLine};
+use crate::cli::views;
+use crate::serve::background::protocol::HostStatus;
+
+/// List the background hosts: directory, process, servers, calls.
+#[derive(Debug, Args)]
+#[command(arg = formats::option(formats::ROWS))]
+pub struct PsArgs {}
+
+/// Runs the command.
+///
+/// # Errors
+/// When the output cannot be written.
+pub async fn run(_args: &PsArgs, context: &CommandContext) -> CommandResult {
+    let format = context.format(formats::ROWS)?;
+    let hosts = host_sockets::running_hosts(context.environment.as_ref()).await;
+    let silent = hosts.iter().filter(|host| host.status.is_none()).count();
+    let hosts: Vec<HostStatus> = hosts.into_iter().filter_map(|host| host.status).collect();
+    if matches!(format, Format::Json | Format::Yaml) {
+        context.output.value(format, &HostsJson::from(hosts.as_slice()))?;
+    } else {
+        context.output.page(&views::background::table(&hosts, context.output.width()))?;
+        if hosts.is_empty() {
+            context.output.note(&StyledLine::plain("no background host runs"));
+        }
+    }
+    if silent > 0 {
+        context.output.warn(&format!(
+            "{silent} of another version or without an answer; 'toolhost down --all' ends them"
+        ));
+    }
+    Ok(())
+}

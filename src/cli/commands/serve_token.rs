@@ -1,0 +1,144 @@
+//! `toolhost serve token`.
+
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use secrecy::ExposeSecret as _;
+
+use super::call::parse_timeout;
+use crate::cli::context::{CommandContext, CommandResult};
+use crate::cli::formats;
+use crate::cli::json::serve_token::{NewTokenJson, TokenListJson};
+use crate::cli::output::{Format, SpanStyle, StyledLine, StyledPage};
+use crate::cli::views::serve_token;
+use crate::host::unknown_profile;
+use crate::model::Error;
+use crate::serve::listen::token_store::{TokenGrant, TokenStore};
+
+/// Issue, list and revoke access tokens for clients of this server.
+#[derive(Debug, Args)]
+pub struct ServeTokenArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub action: ServeTokenAction,
+}
+
+/// What to do about access tokens.
+#[derive(Debug, Subcommand)]
+pub enum ServeTokenAction {
+    /// Issue a token to a client, and print it once.
+    ///
+    /// The client sends it to `serve --http` or `--ws` as its bearer token, and sees what --profile
+    /// and --tool allow, of tools, prompts and resources alike; nothing else exists for it. Its name
+    /// is in the audit log and in the history. Only a hash of the token is kept.
+    #[command(arg = formats::option(formats::REPORT))]
+    Issue {
+        /// The client's name in the records of its calls
+        client: String,
+        /// Only tools, prompts and resources whose full names match, such as 'git-*'; repeatable
+        #[arg(long = "tool", value_name = "PATTERN")]
+        patterns: Vec<String>,
+        /// How long the token is valid, such as 30m, 24h or 7d
+        #[arg(long, value_name = "TIME", default_value = "24h", value_parser = parse_timeout)]
+        expires: Duration,
+    },
+    /// Show the tokens, without what they are sent as.
+    #[command(arg = formats::option(formats::LIST))]
+    List,
+    /// Revoke a token, or all tokens of a client; servers that run turn it away at once.
+    #[command(arg = formats::option(formats::REPORT))]
+    Revoke {
+        /// The id of a token, or the name of a client
+        name: String,
+    },
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// A client, profile or token that there is not, and a file that cannot be read or written.
+pub fn run(args: &ServeTokenArgs, context: &CommandContext) -> CommandResult {
+    let state = context.environment.state_dir();
+    let state = state.ok_or_else(|| Error::config("there is no directory to keep tokens in"))?;
+    let store = TokenStore::in_state(&state);
+    match &args.action {
+        ServeTokenAction::Issue { client, patterns, expires } => {
+            let grant = TokenGrant {
+                client: client.clone(),
+                profile: known_profile(context)?,
+                tools: patterns.clone(),
+                lifetime: *expires,
+            };
+            issue(&store, grant, context)
+        }
+        ServeTokenAction::List => list(&store, context),
+        ServeTokenAction::Revoke { name } => revoke(&store, name, context),
+    }
+}
+
+/// The profile that is asked for, if the configuration here has it.
+fn known_profile(context: &CommandContext) -> Result<Option<String>, Error> {
+    let Some(name) = &context.global.profile else { return Ok(None) };
+    let configuration = context.load();
+    if !configuration.profiles.contains_key(name) {
+        return Err(unknown_profile(name, configuration.profiles.keys().map(String::as_str)));
+    }
+    Ok(Some(name.clone()))
+}
+
+fn issue(store: &TokenStore, grant: TokenGrant, context: &CommandContext) -> CommandResult {
+    let format = context.format(formats::REPORT)?;
+    let (token, issued) = store.issue(grant, context.now())?;
+    let token = token.expose_secret();
+    if matches!(format, Format::Json | Format::Yaml) {
+        return context.output.value(format, &NewTokenJson::new(token, &issued));
+    }
+    context.output.page(&StyledPage::from(StyledLine::plain(token)))?;
+    context.output.note(&serve_token::issued(&issued));
+    if issued.profile.is_none() && issued.tools.is_empty() {
+        context
+            .output
+            .warn("this client may use everything that is served; --profile and --tool bound it");
+    }
+    Ok(())
+}
+
+fn list(store: &TokenStore, context: &CommandContext) -> CommandResult {
+    let format = context.format(formats::LIST)?;
+    let (tokens, now) = (store.list()?, context.now());
+    match format {
+        Format::Json | Format::Yaml => {
+            context.output.value(format, &TokenListJson::new(&tokens, now))
+        }
+        Format::Names => {
+            let mut page = StyledPage::default();
+            for token in &tokens {
+                page.push(StyledLine::plain(&token.id));
+            }
+            context.output.page(&page)
+        }
+        _ => {
+            if tokens.is_empty() {
+                let hint = "no token was issued; `toolhost serve token issue CLIENT` issues one";
+                context.output.note(&StyledLine::plain(hint));
+                return Ok(());
+            }
+            context.output.page(&serve_token::table(&tokens, now, context.output.width()))
+        }
+    }
+}
+
+fn revoke(store: &TokenStore, name: &str, context: &CommandContext) -> CommandResult {
+    let format = context.format(formats::REPORT)?;
+    let revoked = store.revoke(name)?;
+    if matches!(format, Format::Json | Format::Yaml) {
+        return context.output.value(format, &TokenListJson::new(&revoked, context.now()));
+    }
+    for token in revoked {
+        let line = StyledLine::styled(SpanStyle::Success, "revoked ")
+            .then(SpanStyle::Name, &token.id)
+            .then(SpanStyle::Plain, format!(" of {}", token.client));
+        context.output.note(&line);
+    }
+    Ok(())
+}

@@ -1,0 +1,60 @@
+//! `toolhost up`.
+
+use std::time::Duration;
+
+use clap::Args;
+
+use super::call::parse_timeout;
+use crate::cli::background_host::{self, HostOptions};
+use crate::cli::context::{CommandContext, CommandResult};
+use crate::cli::formats;
+use crate::cli::host_sockets::start;
+use crate::cli::json::background::StartedHostJson;
+use crate::cli::output::{Format, SpanStyle, StyledLine};
+
+/// Keep the servers of this directory warm: run a host in the background.
+///
+/// Commands with the same configuration then use its connections, instead of starting servers of
+/// their own. It starts a server when the first call needs it, and asks nobody about anything: what
+/// is not trusted is not started. It ends when no call came for the time of --idle.
+#[derive(Debug, Args)]
+#[command(arg = formats::option(formats::REPORT))]
+pub struct UpArgs {
+    /// End after this time without a call, such as 10m or 2h
+    #[arg(long, value_name = "TIME", default_value = "30m", value_parser = parse_timeout)]
+    pub idle: Duration,
+    /// Stay in the foreground, for a service manager
+    #[arg(long)]
+    pub foreground: bool,
+    /// Leave the session of the process that started it, and tell that process when it listens
+    #[arg(long, hide = true, requires = "foreground")]
+    pub detached: bool,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// What is wrong with the configuration as a whole, and why no host came up.
+pub async fn run(args: &UpArgs, context: &CommandContext) -> CommandResult {
+    let format = context.format(formats::REPORT)?;
+    if args.foreground {
+        let options = HostOptions { idle: args.idle, is_detached: args.detached };
+        return background_host::run(options, context).await;
+    }
+    let environment = context.environment.as_ref();
+    let directory = background_host::require_directory(context)?;
+    let identity = context.require_host_identity(&directory.make_key()?)?;
+    let started =
+        start::start(&context.global, environment, &directory, &identity, args.idle).await?;
+    if matches!(format, Format::Json | Format::Yaml) {
+        return context
+            .output
+            .value(format, &StartedHostJson::new(started.is_new, &started.status));
+    }
+    let words = if started.is_new { "started" } else { "already running" };
+    let line = StyledLine::styled(SpanStyle::Success, words)
+        .then(SpanStyle::Plain, format!(" (pid {}) for ", started.status.pid))
+        .then(SpanStyle::Name, started.status.directory.display().to_string());
+    context.output.note(&line);
+    Ok(())
+}

@@ -1,0 +1,200 @@
+//! The directory of the sockets, locks and logs of background hosts.
+//!
+//! Owns: its place, that it belongs to this user alone, and the names in it. Never does: connect.
+
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::fs::FlockOperation;
+use uuid::Uuid;
+
+use crate::config::environment::Environment;
+use crate::model::Error;
+use crate::util::private_file;
+
+/// The file of the key under which configurations are hashed.
+const KEY: &str = "key";
+/// The bytes of the key: two random UUIDs.
+const KEY_BYTES: usize = 32;
+/// How often a lock is asked for again.
+const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(20);
+
+/// The directory, which may not be there yet.
+#[derive(Debug, Clone)]
+pub struct RuntimeDirectory(PathBuf);
+
+impl RuntimeDirectory {
+    /// `toolhost` in `XDG_RUNTIME_DIR`, or `run` in the state directory when that is unset; `None`
+    /// when there is neither.
+    pub fn of(environment: &dyn Environment) -> Option<Self> {
+        let runtime = environment.var("XDG_RUNTIME_DIR").map(PathBuf::from);
+        let runtime = runtime.filter(|path| path.is_absolute() && path.is_dir());
+        runtime
+            .map(|runtime| runtime.join("toolhost"))
+            .or_else(|| environment.state_dir().map(|state| state.join("run")))
+            .map(Self)
+    }
+
+    /// Makes it, for this user alone.
+    ///
+    /// # Errors
+    /// When it cannot be made, or belongs to another user.
+    pub fn prepare(&self) -> Result<(), Error> {
+        private_file::make_own_directory(&self.0).map_err(|error| self.failed(&error))?;
+        if self.is_private() {
+            return Ok(());
+        }
+        let words = format!("{} is not this user's own directory", self.0.display());
+        Err(Error::denied(words).with_hint("remove it, or set XDG_RUNTIME_DIR"))
+    }
+
+    fn is_private(&self) -> bool {
+        let own = rustix::process::geteuid().as_raw();
+        std::fs::symlink_metadata(&self.0).is_ok_and(|meta| {
+            meta.is_dir() && meta.uid() == own && meta.mode() & 0o777 == private_file::DIRECTORY
+        })
+    }
+
+    /// The key under which configurations are hashed; `None` when no host was ever started, or the
+    /// directory is not this user's alone.
+    pub fn key(&self) -> Option<Vec<u8>> {
+        let key = std::fs::read(self.0.join(KEY)).ok()?;
+        (key.len() == KEY_BYTES && self.is_private()).then_some(key)
+    }
+
+    /// The key, made when there is none.
+    ///
+    /// # Errors
+    /// As [`RuntimeDirectory::prepare`].
+    pub fn make_key(&self) -> Result<Vec<u8>, Error> {
+        self.prepare()?;
+        if let Some(key) = self.key() {
+            return Ok(key);
+        }
+        let _lock =
+            lock_now(&self.0.join("key.lock"), true).map_err(|error| self.failed(&error))?;
+        if let Some(key) = self.key() {
+            return Ok(key);
+        }
+        let key = [Uuid::new_v4().into_bytes(), Uuid::new_v4().into_bytes()].concat();
+        let path = self.0.join(KEY);
+        let write = || -> io::Result<()> {
+            if path.exists() {
+                std::fs::remove_file(&path)?;
+            }
+            private_file::create_new(&path)?.write_all(&key)
+        };
+        write().map_err(|error| self.failed(&error))?;
+        Ok(key)
+    }
+
+    /// The socket of the host with this identity.
+    pub fn socket(&self, identity: &str) -> PathBuf {
+        self.0.join(format!("{identity}.sock"))
+    }
+
+    /// The lock that the host with this identity holds while it lives.
+    pub fn host_lock(&self, identity: &str) -> PathBuf {
+        self.0.join(format!("{identity}.lock"))
+    }
+
+    /// The lock of the process that starts the host with this identity.
+    pub fn start_lock(&self, identity: &str) -> PathBuf {
+        self.0.join(format!("{identity}.start"))
+    }
+
+    /// The sockets that are there, with or without a host behind them.
+    pub fn sockets(&self) -> Vec<PathBuf> {
+        if !self.is_private() {
+            return Vec::new();
+        }
+        let Ok(entries) = std::fs::read_dir(&self.0) else { return Vec::new() };
+        let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+        let mut sockets: Vec<PathBuf> =
+            paths.filter(|path| path.extension().is_some_and(|end| end == "sock")).collect();
+        sockets.sort();
+        sockets
+    }
+
+    fn failed(&self, error: &io::Error) -> Error {
+        let shown = self.0.display();
+        Error::config(format!(
+            "the directory of background hosts, {shown}, cannot be used: {error}"
+        ))
+        .with_hint("set XDG_RUNTIME_DIR to a directory of your own")
+    }
+}
+
+/// Takes a lock that no other process holds; `None` when one does.
+///
+/// # Errors
+/// When the file cannot be used.
+pub fn try_lock(path: &Path) -> io::Result<Option<File>> {
+    match lock_now(path, false) {
+        Ok(file) => Ok(Some(file)),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Takes a lock, at the latest after `limit`; `None` when another process held it for so long.
+///
+/// # Errors
+/// When the file cannot be used.
+pub async fn lock_within(path: &Path, limit: Duration) -> io::Result<Option<File>> {
+    let end = tokio::time::Instant::now() + limit;
+    loop {
+        let taken = try_lock(path)?;
+        if taken.is_some() || tokio::time::Instant::now() >= end {
+            return Ok(taken);
+        }
+        tokio::time::sleep(LOCK_RETRY_INTERVAL).await;
+    }
+}
+
+fn lock_now(path: &Path, waits: bool) -> io::Result<File> {
+    let file = private_file::open_lock(path)?;
+    let operation = if waits {
+        FlockOperation::LockExclusive
+    } else {
+        FlockOperation::NonBlockingLockExclusive
+    };
+    rustix::fs::flock(&file, operation)?;
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn the_directory_is_private_and_its_key_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let runtime = RuntimeDirectory(dir.path().join("toolhost"));
+        assert_eq!(runtime.key(), None);
+        let key = runtime.make_key().unwrap();
+        assert_eq!(key.len(), KEY_BYTES);
+        assert_eq!(runtime.make_key().unwrap(), key);
+        assert_eq!(runtime.key(), Some(key));
+        // What others may enter is not believed.
+        std::fs::set_permissions(&runtime.0, std::fs::Permissions::from_mode(0o755)).unwrap();
+        assert_eq!(runtime.key(), None);
+        assert!(runtime.sockets().is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_lock_is_held_by_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.lock");
+        let held = try_lock(&path).unwrap();
+        assert!(held.is_some());
+        assert!(lock_within(&path, Duration::ZERO).await.unwrap().is_none());
+        drop(held);
+        assert!(lock_within(&path, Duration::ZERO).await.unwrap().is_some());
+    }
+}

@@ -1,0 +1,99 @@
+//! The JSON of `up`, `ps` and `down`.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::serve::background::protocol::HostStatus;
+
+/// The background hosts of this user.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct HostsJson<'a> {
+    hosts: Vec<HostJson<'a>>,
+}
+
+/// A background host.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct HostJson<'a> {
+    /// The directory it was started for.
+    pub directory: String,
+    /// Its process.
+    pub pid: u32,
+    /// The version of the program.
+    pub version: &'a str,
+    /// How long it has run.
+    pub uptime_s: f64,
+    /// The servers of its configuration.
+    pub servers: Vec<HostServerJson<'a>>,
+    /// How many calls and lists it was asked for.
+    pub calls: u64,
+    /// How many of them run now.
+    pub running: usize,
+    /// Its own resident memory, without its servers.
+    pub memory_bytes: Option<u64>,
+    /// How long it stays when no call comes; null while one runs.
+    pub idle_left_s: Option<f64>,
+}
+
+/// A server of a background host.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct HostServerJson<'a> {
+    /// Its name in the configuration.
+    pub name: &'a str,
+    /// As in `servers --json`: `idle`, `ready`, `failed`, …
+    pub status: &'a str,
+}
+
+/// The host that `up` started or found.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct StartedHostJson<'a> {
+    /// Whether it was started just now.
+    pub started: bool,
+    /// The host.
+    pub host: HostJson<'a>,
+}
+
+/// The hosts that `down` ended.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct EndedHostsJson {
+    /// In the order of their directories.
+    pub ended: Vec<EndedHostJson>,
+}
+
+/// A host that has ended.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct EndedHostJson {
+    /// The process that it was.
+    pub pid: u32,
+    /// The directory it was started for; null when it did not say.
+    pub directory: Option<String>,
+}
+
+impl<'a> From<&'a [HostStatus]> for HostsJson<'a> {
+    fn from(hosts: &'a [HostStatus]) -> Self {
+        Self { hosts: hosts.iter().map(Into::into).collect() }
+    }
+}
+
+impl<'a> From<&'a HostStatus> for HostJson<'a> {
+    fn from(host: &'a HostStatus) -> Self {
+        let servers = host.servers.iter();
+        Self {
+            directory: host.directory.display().to_string(),
+            pid: host.pid,
+            version: &host.version,
+            uptime_s: host.uptime.as_secs_f64(),
+            servers: servers.map(|(name, status)| HostServerJson { name, status }).collect(),
+            calls: host.calls,
+            running: host.running,
+            memory_bytes: host.memory,
+            idle_left_s: host.idle_left.map(|left| left.as_secs_f64()),
+        }
+    }
+}
+
+impl<'a> StartedHostJson<'a> {
+    /// The JSON of a host that was started just now, or that ran already.
+    pub fn new(is_new: bool, host: &'a HostStatus) -> Self {
+        Self { started: is_new, host: host.into() }
+    }
+}

@@ -1,0 +1,37 @@
+//! Background hosts as a table.
+
+use crate::cli::output::StyledPage;
+use crate::cli::output::table::{Table, TableColumn};
+use crate::cli::output::{SpanStyle, StyledLine};
+use crate::serve::background::protocol::HostStatus;
+use crate::util::units::{show_duration, show_size};
+
+/// One row for each host.
+pub fn table(hosts: &[HostStatus], width: Option<usize>) -> StyledPage {
+    if hosts.is_empty() {
+        return StyledPage::default();
+    }
+    let mut table = Table::new([
+        TableColumn::new("DIRECTORY").shrinks_last_to(12),
+        TableColumn::new("PID").right(),
+        TableColumn::new("UP").right().droppable(2),
+        TableColumn::new("SERVERS").right(),
+        TableColumn::new("CALLS").right(),
+        TableColumn::new("MEMORY").right().droppable(3),
+        TableColumn::new("ENDS IN").right().droppable(1),
+    ]);
+    let plain = |text: String| StyledLine::plain(text);
+    for host in hosts {
+        let ready = host.servers.iter().filter(|(_, state)| state == "ready").count();
+        table.row([
+            StyledLine::styled(SpanStyle::Name, host.directory.display().to_string()),
+            plain(host.pid.to_string()),
+            plain(show_duration(host.uptime)),
+            plain(format!("{ready}/{}", host.servers.len())),
+            plain(host.calls.to_string()),
+            plain(host.memory.map(show_size).unwrap_or_default()),
+            plain(host.idle_left.map_or_else(|| "in use".to_owned(), show_duration)),
+        ]);
+    }
+    table.layout(width)
+}

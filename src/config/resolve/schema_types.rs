@@ -1,0 +1,128 @@
+//! Types that JSON Schema does not know, in the schemas of entries.
+//!
+//! Owns: where in a schema types stand, and what is probably meant. A schema with such a type checks
+//! nothing: validators do not accept it.
+
+use super::EntryDiagnostics;
+use crate::config::node::{ConfigNode, NodeValue};
+use crate::model::Diagnostic;
+
+/// All that JSON Schema knows.
+const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "object", "array", "null"];
+
+/// What other languages call them.
+const FOREIGN: [(&str, &str); 13] = [
+    ("str", "string"),
+    ("text", "string"),
+    ("int", "integer"),
+    ("long", "integer"),
+    ("float", "number"),
+    ("double", "number"),
+    ("bool", "boolean"),
+    ("dict", "object"),
+    ("map", "object"),
+    ("list", "array"),
+    ("tuple", "array"),
+    ("none", "null"),
+    ("nil", "null"),
+];
+
+/// Keys whose value is a schema, or a list of them.
+const SCHEMAS: [&str; 17] = [
+    "items",
+    "prefixItems",
+    "additionalItems",
+    "unevaluatedItems",
+    "contains",
+    "additionalProperties",
+    "unevaluatedProperties",
+    "propertyNames",
+    "allOf",
+    "anyOf",
+    "oneOf",
+    "not",
+    "if",
+    "then",
+    "else",
+    "contentSchema",
+    "extends",
+];
+
+/// Keys whose value holds schemas by name.
+const NAMED: [&str; 5] =
+    ["properties", "patternProperties", "dependentSchemas", "$defs", "definitions"];
+
+/// Reports each unknown type in a schema, where it stands.
+pub(super) fn report(schema: &ConfigNode, diagnostics: &mut EntryDiagnostics) {
+    if let NodeValue::List(all) = &schema.value {
+        return all.iter().for_each(|one| report(one, diagnostics));
+    }
+    for (key, value) in schema.entries() {
+        match key.text.as_str() {
+            "type" => check(value, diagnostics),
+            key if SCHEMAS.contains(&key) => report(value, diagnostics),
+            key if NAMED.contains(&key) => {
+                value.entries().iter().for_each(|(_, named)| report(named, diagnostics));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn check(value: &ConfigNode, diagnostics: &mut EntryDiagnostics) {
+    if let NodeValue::List(all) = &value.value {
+        return all.iter().for_each(|one| check(one, diagnostics));
+    }
+    if value.is_null() {
+        let said = "this is no type: the type \"null\" has to be quoted, so nothing is checked";
+        return diagnostics.warn(value.location(), said);
+    }
+    let word = value.as_scalar_text().unwrap_or_else(|_| value.kind().to_owned());
+    if TYPES.contains(&word.as_str()) {
+        return;
+    }
+    let message = format!("JSON Schema has no type '{word}', so nothing is checked");
+    let diagnostic = Diagnostic::warning(message).with_location(value.location());
+    let meant = FOREIGN.iter().find(|(foreign, _)| word.eq_ignore_ascii_case(foreign));
+    diagnostics.diagnostics.push(match meant {
+        Some((_, known)) => diagnostic.with_hint(format!("did you mean '{known}'?")),
+        None => diagnostic.with_suggestion(&word, TYPES),
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::node::SourceText;
+    use crate::config::parse;
+
+    fn reported(schema: &str) -> Vec<String> {
+        let source = SourceText::new("tools.yaml", schema);
+        let mut found = EntryDiagnostics::default();
+        report(&parse::parse(&source, schema).unwrap().root, &mut found);
+        let place = |at: &Diagnostic| {
+            let at = at.location.as_ref().unwrap();
+            format!("{}:{}", at.line, at.column)
+        };
+        let said = |d: &Diagnostic| {
+            format!("{} {} {}", place(d), d.message, d.hint.as_deref().unwrap_or_default())
+        };
+        found.diagnostics.iter().map(said).collect()
+    }
+
+    #[test]
+    fn an_unknown_type_is_reported_where_it_stands() {
+        let schema = "type: object\nproperties:\n  type: { type: str }\n  n: { anyOf: [{ type: [integer, nul] }] }\n  x: { items: { type: null } }\n";
+        insta::assert_snapshot!(reported(schema).join("\n"), @r#"
+        3:17 JSON Schema has no type 'str', so nothing is checked did you mean 'string'?
+        4:34 JSON Schema has no type 'nul', so nothing is checked did you mean 'null'?
+        5:23 this is no type: the type "null" has to be quoted, so nothing is checked 
+        "#);
+    }
+
+    #[test]
+    fn what_json_schema_knows_and_values_that_look_like_types_are_fine() {
+        let schema = "type: [object, \"null\"]\nproperties: { a: { const: { type: str }, default: { type: x } } }\nexamples: [{ type: y }]\n";
+        assert_eq!(reported(schema), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,92 @@
+//! Estimating what a text costs a model.
+//!
+//! Owns: a count of tokens without the vocabulary of any model: a text is cut where tokenisers cut
+//! it, into words, numbers and punctuation. Definitions of tools come out within a tenth of what
+//! `o200k_base` counts; models of other providers differ from that by more. Never does: promise.
+
+/// The longest word, in letters, that is counted as one token.
+const WORD: usize = 13;
+/// The digits of a number in one token.
+const DIGITS: usize = 3;
+/// The most punctuation in one token, as between the strings of JSON.
+const PUNCTUATION: usize = 4;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum CharacterClass {
+    Letter,
+    Digit,
+    Space,
+    Punctuation,
+    /// Beyond ASCII, where a character costs about one token.
+    Other,
+}
+
+/// About how many tokens a text is.
+pub fn estimate_tokens(text: &str) -> u64 {
+    let (mut tokens, mut length, mut previous) = (0, 0, None::<char>);
+    for c in text.chars() {
+        let continues = previous.is_some_and(|p| {
+            let is_hump = p.is_ascii_lowercase() && c.is_ascii_uppercase();
+            class(p) == class(c) && !is_hump
+        });
+        if !continues {
+            tokens += previous.map_or(0, |p| cost(class(p), length));
+            length = 0;
+        }
+        length += 1;
+        previous = Some(c);
+    }
+    tokens += previous.map_or(0, |p| cost(class(p), length));
+    tokens as u64
+}
+
+fn class(c: char) -> CharacterClass {
+    match c {
+        _ if c.is_ascii_alphabetic() => CharacterClass::Letter,
+        _ if c.is_ascii_digit() => CharacterClass::Digit,
+        _ if c.is_ascii_whitespace() => CharacterClass::Space,
+        _ if c.is_ascii() => CharacterClass::Punctuation,
+        _ => CharacterClass::Other,
+    }
+}
+
+fn cost(class: CharacterClass, length: usize) -> usize {
+    match class {
+        CharacterClass::Letter => length.div_ceil(WORD),
+        CharacterClass::Digit => length.div_ceil(DIGITS),
+        CharacterClass::Punctuation => length.div_ceil(PUNCTUATION),
+        // One space is part of the word behind it.
+        CharacterClass::Space => usize::from(length > 1),
+        CharacterClass::Other => length,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_definition_comes_out_near_what_a_tokeniser_counts() {
+        let definition = r#"{"type":"function","function":{"name":"create_issue","description":"Creates an issue in a repository; needs write access.","parameters":{"type":"object","properties":{"repositoryName":{"type":"string","description":"Owner and name, such as octo/cat"},"maxResults":{"type":"integer","minimum":1,"maximum":1000}},"required":["repositoryName"],"additionalProperties":false}}}"#;
+        let counted: u64 = 83; // by o200k_base
+        let estimate = estimate_tokens(definition);
+        assert!(estimate.abs_diff(counted) * 10 <= counted, "{estimate}");
+    }
+
+    #[test]
+    fn every_kind_of_character_costs_something() {
+        for (text, tokens) in [
+            ("", 0),
+            ("word", 1),
+            ("two words", 2),
+            ("camelCase", 2),
+            ("internationalization", 2),
+            ("1234567", 3),
+            ("\":{\"", 1),
+            ("\n\n    ", 1),
+            ("日本語", 3),
+        ] {
+            assert_eq!(estimate_tokens(text), tokens, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! Requests for one offering: reading a resource, filling in a prompt, completing an argument.
+//!
+//! Owns: checking what a request carries, giving it to another server when one cannot be reached, and
+//! masking what comes back. Never does: decide which server is meant; see `lookup`.
+
+use super::lookup::{OfferingOwner, OfferingSearch};
+use super::with_cancellation;
+use crate::host::failover::Failover;
+use crate::host::link::HostQuery;
+use crate::host::profiles::ProfileView;
+use crate::host::provider_table::ProviderLease;
+use crate::host::request::{ItemRequest, LookupScope};
+use crate::host::{ToolHost, caller};
+use crate::model::{
+    CallId, Completion, CompletionQuery, Error, JsonObject, Prompt, PromptMessages,
+    ResourceContents, ToolContext,
+};
+use crate::provider::OfferingSupport;
+use crate::util::json::map_json;
+use crate::util::spelling::nearest;
+
+/// A request whose profile is known and whose caller was checked.
+struct CheckedRequest<'a> {
+    request: &'a ItemRequest,
+    view: ProfileView,
+    id: CallId,
+}
+
+impl CheckedRequest<'_> {
+    fn search(&self) -> OfferingSearch<'_> {
+        OfferingSearch { servers: &self.request.scope.servers, view: &self.view }
+    }
+}
+
+impl ToolHost {
+    /// Reads a resource. One named server is asked directly, whether it lists the address or not.
+    ///
+    /// # Errors
+    /// An address that no server or several have, an unknown profile, metadata that is too large, and
+    /// what reading ran into.
+    pub async fn read(&self, uri: &str, request: &ItemRequest) -> Result<ResourceContents, Error> {
+        let asked =
+            || HostQuery::Read { uri: uri.to_owned(), request: self.complete_item(request) };
+        if let Some(answer) = self.ask_link(asked, &request.cancel).await {
+            return answer;
+        }
+        let work = async {
+            let checked = self.check_request(request)?;
+            let mut failover = Failover::default();
+            loop {
+                let owner = self.resource_owner(uri, checked.search(), &failover).await;
+                let owner = match owner {
+                    Ok(owner) => owner,
+                    Err(error) => return Err(failover.exhausted(error)),
+                };
+                let provider = self.offerings_of(&owner.server)?;
+                let offerings = provider.offerings()?;
+                let context = self.request_context(&checked, offerings);
+                let read = provider.while_registered(offerings.read(&context, uri)).await;
+                if let Some(read) = self.answer(&owner, &provider, read, &mut failover) {
+                    return read.map(|read| ResourceContents { routing: owner.routing, ..read });
+                }
+            }
+        };
+        let read = with_cancellation(work, &request.cancel).await;
+        let mut read = read.map_err(|error| self.pipeline.masker.error(error))?;
+        read.routing = read.routing.map(|routing| self.pipeline.masked_routing(routing));
+        if !self.pipeline.masker.is_empty() {
+            let rewrite = |text: &str| self.pipeline.masker.text(text);
+            read.contents.iter_mut().for_each(|part| *part = map_json(part, &rewrite));
+            read.meta = read.meta.map(|meta| map_json(&meta, &rewrite));
+        }
+        Ok(read)
+    }
+
+    /// Finds the one prompt a person means, contacting no more servers than needed.
+    ///
+    /// # Errors
+    /// Unknown and ambiguous names (with suggestions), an unknown profile, and what finding out ran
+    /// into.
+    pub async fn find_prompt(&self, name: &str, scope: &LookupScope) -> Result<Prompt, Error> {
+        let view = self.view(scope.profile.as_deref())?;
+        let search = OfferingSearch { servers: &scope.servers, view: &view };
+        let found = self.lookup_prompt(name, None, search, &Failover::lookup()).await;
+        found.map(|(prompt, _)| prompt).map_err(|error| self.pipeline.masker.error(error))
+    }
+
+    /// Fills in a prompt. Its arguments are checked before anything is sent, and before a server's
+    /// turn is taken.
+    ///
+    /// # Errors
+    /// A name that no server or several have, arguments that do not fit, an unknown profile, metadata
+    /// that is too large, and what asking ran into.
+    pub async fn prompt(
+        &self,
+        name: &str,
+        arguments: &JsonObject,
+        request: &ItemRequest,
+    ) -> Result<PromptMessages, Error> {
+        let asked = || HostQuery::Prompt {
+            name: name.to_owned(),
+            arguments: arguments.clone(),
+            request: self.complete_item(request),
+        };
+        if let Some(answer) = self.ask_link(asked, &request.cancel).await {
+            return answer;
+        }
+        let work = async {
+            let checked = self.check_request(request)?;
+            let mut failover = Failover::default();
+            loop {
+                let found =
+                    self.lookup_prompt(name, Some(arguments), checked.search(), &failover).await;
+                let (prompt, owner) = match found {
+                    Ok(found) => found,
+                    Err(error) => return Err(failover.exhausted(error)),
+                };
+                let provider = self.offerings_of(&owner.server)?;
+                let offerings = provider.offerings()?;
+                let context = self.request_context(&checked, offerings);
+                let filling = offerings.prompt(&context, prompt.name.tool(), arguments);
+                let filled = provider.while_registered(filling).await;
+                if let Some(filled) = self.answer(&owner, &provider, filled, &mut failover) {
+                    return filled
+                        .map(|filled| PromptMessages { routing: owner.routing, ..filled });
+                }
+            }
+        };
+        let filled = with_cancellation(work, &request.cancel).await;
+        let mut filled = filled.map_err(|error| self.pipeline.masker.error(error))?;
+        filled.routing = filled.routing.map(|routing| self.pipeline.masked_routing(routing));
+        if !self.pipeline.masker.is_empty() {
+            let rewrite = |text: &str| self.pipeline.masker.text(text);
+            filled.messages.iter_mut().for_each(|m| *m = map_json(m, &rewrite));
+            filled.description = filled.description.as_deref().map(rewrite);
+            filled.meta = filled.meta.map(|meta| map_json(&meta, &rewrite));
+        }
+        Ok(filled)
+    }
+
+    /// Asks what an argument may be. The reference of `query` is what a person typed: the name of a
+    /// prompt as in a list, or a template of addresses.
+    ///
+    /// # Errors
+    /// A reference that no server or several have, an argument that it does not have, an unknown
+    /// profile, metadata that is too large, and what asking ran into.
+    pub async fn complete(
+        &self,
+        query: CompletionQuery,
+        request: &ItemRequest,
+    ) -> Result<Completion, Error> {
+        let asked =
+            || HostQuery::Complete { query: query.clone(), request: self.complete_item(request) };
+        if let Some(answer) = self.ask_link(asked, &request.cancel).await {
+            return answer;
+        }
+        let work = async {
+            let checked = self.check_request(request)?;
+            let mut failover = Failover::default();
+            loop {
+                let query = query.clone();
+                let found = self.resolve_completion(query, checked.search(), &failover).await;
+                let (owner, query) = match found {
+                    Ok(found) => found,
+                    Err(error) => return Err(failover.exhausted(error)),
+                };
+                let provider = self.offerings_of(&owner.server)?;
+                let offerings = provider.offerings()?;
+                let context = self.request_context(&checked, offerings);
+                let done = provider.while_registered(offerings.complete(&context, &query)).await;
+                if let Some(done) = self.answer(&owner, &provider, done, &mut failover) {
+                    return done;
+                }
+            }
+        };
+        let done = with_cancellation(work, &request.cancel).await;
+        let done = done.map_err(|error| self.pipeline.masker.error(error))?;
+        let values = done.values.iter().map(|value| self.pipeline.masker.text(value)).collect();
+        Ok(Completion { values, ..done })
+    }
+
+    fn check_request<'a>(&self, request: &'a ItemRequest) -> Result<CheckedRequest<'a>, Error> {
+        caller::check(request.user_id.as_deref(), &request.metadata)?;
+        let view = self.view(request.scope.profile.as_deref())?;
+        let id = request.id.clone().unwrap_or_else(|| self.new_call_id());
+        Ok(CheckedRequest { request, view, id })
+    }
+
+    /// What the server is told about a request.
+    fn request_context(
+        &self,
+        checked: &CheckedRequest<'_>,
+        offerings: &dyn OfferingSupport,
+    ) -> ToolContext {
+        let (id, variables) = (checked.id.clone(), offerings.context_env());
+        let context = self.sessions.offering_context(checked.request, id, variables);
+        caller::masked_for_server(context, &self.pipeline.masker)
+    }
+
+    /// The answer of a request, unless another server gets it: then nothing of it was sent.
+    fn answer<T>(
+        &self,
+        owner: &OfferingOwner,
+        provider: &ProviderLease,
+        answer: Result<T, Error>,
+        failover: &mut Failover,
+    ) -> Option<Result<T, Error>> {
+        self.note_outcome(provider, answer.as_ref().map(drop));
+        match answer {
+            Err(error) if failover.passes_on(owner.routing.as_ref(), &error) => None,
+            answer => Some(answer),
+        }
+    }
+
+    /// Counts how a request ended for the server's circuit; one that was removed has none.
+    pub(super) fn note_outcome(&self, provider: &ProviderLease, outcome: Result<(), &Error>) {
+        if let Some(server) = &provider.server
+            && !provider.usage.is_removed()
+        {
+            self.directory.circuits.record_outcome(server, outcome);
+        }
+    }
+
+    /// The provider of a server that offers something beside tools.
+    pub(super) fn offerings_of(&self, server: &str) -> Result<ProviderLease, Error> {
+        let provider = self.directory.server(server);
+        let provider = provider.filter(|provider| provider.inner.as_offerings().is_some());
+        let provider = provider.ok_or_else(|| self.unknown_server(server))?;
+        self.directory.mark_start([&*provider]);
+        Ok(provider)
+    }
+}
+
+impl ProviderLease {
+    /// What the provider offers beside tools.
+    pub(super) fn offerings(&self) -> Result<&dyn OfferingSupport, Error> {
+        let offerings = self.inner.as_offerings();
+        offerings.ok_or_else(|| Error::usage("it offers nothing beside tools"))
+    }
+}
+
+/// Checks the arguments of a prompt: all problems at once.
+///
+/// # Errors
+/// A usage error that names what is missing and what is unknown, with an example.
+pub(super) fn check_arguments(prompt: &Prompt, arguments: &JsonObject) -> Result<(), Error> {
+    let known = || prompt.arguments.iter().map(|argument| argument.name.as_str());
+    let missing =
+        prompt.arguments.iter().filter(|a| a.required && !arguments.contains_key(&a.name));
+    let missing = missing.map(|argument| format!("{}: required, and missing", argument.name));
+    let unknown = arguments.keys().filter(|key| !known().any(|name| name == *key)).map(|key| {
+        match nearest(key, known()) {
+            Some(near) => format!("{key}: unknown; did you mean '{near}'?"),
+            None => format!("{key}: unknown"),
+        }
+    });
+    let problems: Vec<String> = missing.chain(unknown).collect();
+    if problems.is_empty() {
+        return Ok(());
+    }
+    let error = Error::usage(format!("the arguments do not fit the prompt '{}'", prompt.name));
+    let example: Vec<String> = prompt
+        .arguments
+        .iter()
+        .map(|a| if a.required { format!("{}=…", a.name) } else { format!("[{}=…]", a.name) })
+        .collect();
+    let hint = match example.as_slice() {
+        [] => "it takes no arguments".to_owned(),
+        words => format!("toolhost prompts get {} {}", prompt.name, words.join(" ")),
+    };
+    Err(error.with_details(problems).with_hint(hint))
+}

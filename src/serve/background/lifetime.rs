@@ -1,0 +1,202 @@
+//! How long a background host lives.
+//!
+//! Owns: counting its calls, and when it ends: after a time without any, when it is told to, and
+//! when it is no longer what was trusted. Never does: look at files; the check is given to it.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::protocol::HostStatus;
+use crate::host::ToolHost;
+use crate::util::process;
+
+/// Says whether the host is still what was trusted and configured.
+pub type CurrencyCheck = Box<dyn Fn() -> bool + Send + Sync>;
+
+/// The life of one background host.
+pub struct HostLifetime {
+    directory: PathBuf,
+    idle_limit: Duration,
+    started: Instant,
+    is_current: CurrencyCheck,
+    stop: CancellationToken,
+    /// Fired with `stop` when running calls must not go on.
+    abort: CancellationToken,
+    activity: Mutex<HostActivity>,
+    /// Told when the last running call ended.
+    idle: Notify,
+}
+
+#[derive(Debug)]
+struct HostActivity {
+    calls: u64,
+    running: usize,
+    idle_since: Instant,
+}
+
+/// Keeps the host from being idle. Dropped when the call has ended.
+#[derive(Debug)]
+pub struct RunningCallGuard(Arc<HostLifetime>);
+
+impl fmt::Debug for HostLifetime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HostLifetime").field("directory", &self.directory).finish_non_exhaustive()
+    }
+}
+
+impl HostLifetime {
+    /// The life of a host that serves `directory` until it had no call for `idle_limit`, or until
+    /// `stop` fires, which it may fire itself; with `abort` it also ends calls at once.
+    pub fn new(
+        directory: PathBuf,
+        idle_limit: Duration,
+        stop: CancellationToken,
+        abort: CancellationToken,
+        is_current: CurrencyCheck,
+    ) -> Arc<Self> {
+        let now = Instant::now();
+        let activity = HostActivity { calls: 0, running: 0, idle_since: now };
+        Arc::new(Self {
+            directory,
+            idle_limit,
+            started: now,
+            is_current,
+            stop,
+            abort,
+            activity: Mutex::new(activity),
+            idle: Notify::new(),
+        })
+    }
+
+    fn activity(&self) -> MutexGuard<'_, HostActivity> {
+        self.activity.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Admits a call; `None` when the host is ending, or ends now because it is not current.
+    pub fn begin_call(self: &Arc<Self>) -> Option<RunningCallGuard> {
+        if !self.recheck() {
+            return None;
+        }
+        let mut activity = self.activity();
+        activity.calls += 1;
+        activity.running += 1;
+        Some(RunningCallGuard(Arc::clone(self)))
+    }
+
+    /// Whether the host lives on: it ends when it is not what was trusted any more.
+    pub fn recheck(&self) -> bool {
+        if !self.stop.is_cancelled() && !(self.is_current)() {
+            self.stop.cancel();
+            self.abort.cancel();
+        }
+        !self.stop.is_cancelled()
+    }
+
+    /// Ends the host.
+    pub fn stop(&self) {
+        self.stop.cancel();
+    }
+
+    /// Waits until no call came for so long, and ends the host.
+    pub async fn watch_idle(&self) {
+        loop {
+            let idle_since = {
+                let activity = self.activity();
+                (activity.running == 0).then_some(activity.idle_since)
+            };
+            let Some(idle_since) = idle_since else {
+                self.idle.notified().await;
+                continue;
+            };
+            let Some(end) = idle_since.checked_add(self.idle_limit) else {
+                return std::future::pending().await;
+            };
+            if Instant::now() >= end {
+                return self.stop();
+            }
+            tokio::time::sleep_until(end).await;
+        }
+    }
+
+    /// What the host says of itself.
+    pub fn status(&self, host: &ToolHost) -> HostStatus {
+        let servers = host.servers();
+        let activity = self.activity();
+        let idle = activity.idle_since.elapsed();
+        HostStatus {
+            pid: std::process::id(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            directory: self.directory.clone(),
+            uptime: self.started.elapsed(),
+            servers: servers
+                .into_iter()
+                .map(|server| (server.name, server.state.as_str().to_owned()))
+                .collect(),
+            calls: activity.calls,
+            running: activity.running,
+            memory: process::resident_memory(std::process::id()),
+            idle_left: (activity.running == 0).then(|| self.idle_limit.saturating_sub(idle)),
+        }
+    }
+}
+
+impl Drop for RunningCallGuard {
+    fn drop(&mut self) {
+        let mut activity = self.0.activity();
+        activity.running = activity.running.saturating_sub(1);
+        activity.idle_since = Instant::now();
+        if activity.running == 0 {
+            self.0.idle.notify_one();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+
+    const LIMIT: Duration = Duration::from_mins(30);
+
+    fn lifetime(is_current: CurrencyCheck) -> (Arc<HostLifetime>, CancellationToken) {
+        let (stop, abort) = (CancellationToken::new(), CancellationToken::new());
+        (HostLifetime::new(PathBuf::from("/p"), LIMIT, stop.clone(), abort, is_current), stop)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_host_ends_when_no_call_came_for_so_long_and_not_while_one_runs() {
+        let (lifetime, stop) = lifetime(Box::new(|| true));
+        let watched = Arc::clone(&lifetime);
+        let watching = tokio::spawn(async move { watched.watch_idle().await });
+        tokio::time::advance(LIMIT / 2).await;
+        let call = lifetime.begin_call().unwrap();
+        tokio::time::advance(LIMIT * 3).await;
+        assert!(!stop.is_cancelled(), "a call runs");
+        drop(call);
+        tokio::time::advance(LIMIT / 2).await;
+        assert!(!stop.is_cancelled(), "it is idle for half the time only");
+        watching.await.unwrap();
+        assert!(stop.is_cancelled());
+        assert!(lifetime.begin_call().is_none(), "an ending host takes no call");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_host_that_is_no_longer_what_was_trusted_takes_no_call_and_ends() {
+        let is_current = Arc::new(AtomicBool::new(true));
+        let asked = Arc::clone(&is_current);
+        let (lifetime, stop) = lifetime(Box::new(move || asked.load(Ordering::Relaxed)));
+        assert!(lifetime.begin_call().is_some());
+        is_current.store(false, Ordering::Relaxed);
+        assert!(lifetime.begin_call().is_none());
+        assert!(stop.is_cancelled());
+        is_current.store(true, Ordering::Relaxed);
+        assert!(lifetime.begin_call().is_none(), "what ended does not come back");
+    }
+}

@@ -1,0 +1,9 @@
+//! The background host: a catalogue server that front ends of the same program use as their host.
+//!
+//! Owns: what they say to each other beside MCP ([`protocol`]), how long the host lives
+//! ([`lifetime`]), and the front end's side of the connection ([`client`]). Never does: load a
+//! configuration, or choose where the socket lies.
+
+pub mod client;
+pub mod lifetime;
+pub mod protocol;

@@ -1,0 +1,109 @@
+//! What front ends and a background host say to each other beside MCP.
+//!
+//! Owns: the names, all below `dev.toolhost/`, and the shapes. Each shape travels as a text of JSON
+//! in one member, so that it arrives exactly as it was sent. Both ends are the same build: the name
+//! of the socket depends on the version.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::host::approval::ApprovalRequest;
+use crate::model::{CallId, Error, JsonObject, Question, ToolDefinition};
+use crate::provider::Preview;
+
+/// Member of the `_meta` of `tools/call`: the whole request of a front end.
+pub const CALL: &str = "dev.toolhost/call";
+/// Member of the `_meta` of a result: what came of such a call.
+pub const OUTCOME: &str = "dev.toolhost/outcome";
+/// Member of the `_meta` of a question: the [`FrontEndQuestion`].
+pub const QUESTION: &str = "dev.toolhost/question";
+/// The property by which a person approves a call, in the answer to the question about it.
+pub const APPROVE: &str = "approve";
+/// Member of the `_meta` of an answer: no person could be asked.
+pub const UNATTENDED: &str = "dev.toolhost/unattended";
+/// Method: a query of the catalogue. Its parameters and its result have one member, `payload`.
+pub const QUERY: &str = "dev.toolhost/query";
+/// Method: the [`HostStatus`].
+pub const STATUS: &str = "dev.toolhost/status";
+/// Method: to end, with everything that was started.
+pub const STOP: &str = "dev.toolhost/stop";
+/// Method: to look again whether the host is still what was trusted, and to end if not.
+pub const RECHECK: &str = "dev.toolhost/recheck";
+/// The longest message that a client may send, in bytes.
+pub const MAX_REQUEST: usize = 4 << 20;
+/// The member that carries a shape.
+pub const PAYLOAD: &str = "payload";
+/// The code of the error that nothing was done because the host is about to end.
+pub const NOT_CURRENT: i32 = -32_090;
+
+/// A question to the person at the front end that made the call.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub enum FrontEndQuestion {
+    /// A server asks.
+    Server(Question),
+    /// A call needs approval.
+    Approval(Box<SentApproval>),
+}
+
+/// An [`ApprovalRequest`] on its way to another process.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SentApproval {
+    definition: ToolDefinition,
+    arguments: JsonObject,
+    reason: String,
+    preview: Result<Preview, Error>,
+    identity: String,
+    call: Option<CallId>,
+}
+
+impl From<&ApprovalRequest<'_>> for SentApproval {
+    fn from(request: &ApprovalRequest<'_>) -> Self {
+        Self {
+            definition: request.definition.clone(),
+            arguments: request.arguments.clone(),
+            reason: request.reason.clone(),
+            preview: request.preview.clone(),
+            identity: request.identity.clone(),
+            call: request.call.clone(),
+        }
+    }
+}
+
+impl SentApproval {
+    /// The request as an approver takes it.
+    pub fn request(&self) -> ApprovalRequest<'_> {
+        ApprovalRequest {
+            definition: &self.definition,
+            arguments: &self.arguments,
+            reason: self.reason.clone(),
+            preview: self.preview.clone(),
+            identity: self.identity.clone(),
+            call: self.call.clone(),
+        }
+    }
+}
+
+/// What a background host says of itself.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct HostStatus {
+    /// Its process.
+    pub pid: u32,
+    /// The version of the program.
+    pub version: String,
+    /// The directory it was started for.
+    pub directory: PathBuf,
+    /// How long it has run.
+    pub uptime: Duration,
+    /// The servers of its configuration, with the word for the state of each.
+    pub servers: Vec<(String, String)>,
+    /// How many calls it was asked for.
+    pub calls: u64,
+    /// How many of them run now.
+    pub running: usize,
+    /// Its own resident memory, in bytes; `None` when the system does not tell.
+    pub memory: Option<u64>,
+    /// How long it stays when no call comes; `None` while one runs.
+    pub idle_left: Option<Duration>,
+}

@@ -1,0 +1,115 @@
+//! Front ends of this program that use the server as their host.
+//!
+//! Owns: their calls, which bring a whole request and take back a whole outcome, their queries, and
+//! what they may tell the host to do. Only a server with a [`HostLifetime`] answers any of it; every
+//! other client is served as MCP says.
+
+use std::sync::Arc;
+
+use rmcp::RoleServer;
+use rmcp::model::{CallToolResult, CustomRequest, CustomResult, ErrorCode, ErrorData, MetaObject};
+use rmcp::service::RequestContext;
+use serde::Serialize;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::CatalogueServer;
+use crate::host::link::HostQuery;
+use crate::host::request::{CallOutcome, CallRequest};
+use crate::model::Error;
+use crate::serve::background::lifetime::{HostLifetime, RunningCallGuard};
+use crate::serve::background::protocol;
+
+impl CatalogueServer {
+    /// The request of a front end; `None` for any other client.
+    ///
+    /// # Errors
+    /// That the request cannot be read.
+    pub(super) fn front_end_request(
+        &self,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Option<CallRequest>, ErrorData> {
+        if self.settings.background.is_none() {
+            return Ok(None);
+        }
+        let Some(text) = context.meta.get(protocol::CALL) else { return Ok(None) };
+        read(text).map(Some)
+    }
+
+    /// Admits a call to a background host; `None` where the server is none.
+    ///
+    /// # Errors
+    /// That the host is about to end.
+    pub(super) fn admit_call(&self) -> Result<Option<RunningCallGuard>, ErrorData> {
+        let Some(lifetime) = &self.settings.background else { return Ok(None) };
+        lifetime.begin_call().map(Some).ok_or_else(not_current)
+    }
+
+    /// Answers what front ends ask beside MCP.
+    pub(super) async fn answer_front_end(
+        &self,
+        request: CustomRequest,
+    ) -> Result<CustomResult, ErrorData> {
+        let CustomRequest { method, params, .. } = request;
+        let Some(lifetime) = &self.settings.background else {
+            return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None));
+        };
+        match method.as_str() {
+            protocol::QUERY => self.answer_query(lifetime, params).await,
+            protocol::STATUS => payload(&lifetime.status(&self.host)),
+            protocol::RECHECK => payload(&lifetime.recheck()),
+            protocol::STOP => {
+                lifetime.stop();
+                payload(&true)
+            }
+            _ => Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None)),
+        }
+    }
+
+    async fn answer_query(
+        &self,
+        lifetime: &Arc<HostLifetime>,
+        params: Option<Value>,
+    ) -> Result<CustomResult, ErrorData> {
+        let _running = lifetime.begin_call().ok_or_else(not_current)?;
+        let sent = params.as_ref().and_then(|params| params.get(protocol::PAYLOAD));
+        let query: HostQuery = read(sent.unwrap_or(&Value::Null))?;
+        // The client that goes away ends this future, and with it what it waits for.
+        let answer = self.host.answer_query(query, &CancellationToken::new()).await;
+        let answer = answer.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+        Ok(CustomResult(json!({ protocol::PAYLOAD: answer })))
+    }
+}
+
+/// The result of a front end's call: the outcome as it is.
+///
+/// # Errors
+/// That it cannot be written.
+pub(super) fn outcome(ended: &Result<CallOutcome, Error>) -> Result<CallToolResult, ErrorData> {
+    let is_error = ended.as_ref().map_or(true, |outcome| outcome.error().is_some());
+    let mut sent = CallToolResult::success(Vec::new());
+    sent.is_error = Some(is_error);
+    let mut meta = serde_json::Map::new();
+    meta.insert(protocol::OUTCOME.to_owned(), Value::String(write(ended)?));
+    sent.meta = Some(MetaObject(meta));
+    Ok(sent)
+}
+
+fn not_current() -> ErrorData {
+    ErrorData::new(ErrorCode(protocol::NOT_CURRENT), "this host is about to end", None)
+}
+
+fn read<T: serde::de::DeserializeOwned>(text: &Value) -> Result<T, ErrorData> {
+    let text = text.as_str().unwrap_or_default();
+    serde_json::from_str(text).map_err(|error| {
+        ErrorData::invalid_params(format!("this is no request of a front end: {error}"), None)
+    })
+}
+
+fn write(value: &impl Serialize) -> Result<String, ErrorData> {
+    serde_json::to_string(value).map_err(|error| ErrorData::internal_error(error.to_string(), None))
+}
+
+fn payload(value: &impl Serialize) -> Result<CustomResult, ErrorData> {
+    Ok(CustomResult(json!({ protocol::PAYLOAD: write(value)? })))
+}

@@ -1,0 +1,97 @@
+//! Whose a bearer token is.
+//!
+//! Owns: telling the owner's own token from those that were issued to clients here and by an
+//! authorization server, and for how long what a token allowed stays allowed. Never does: look at anything of a request but its token.
+
+use std::time::Duration;
+
+use secrecy::{ExposeSecret as _, SecretString};
+
+use super::access::AccessError;
+use super::identity::{AuthenticatedClient, Requester};
+use super::issued_tokens::IssuedTokens;
+use super::oauth::ProtectedResource;
+use super::token_store::{TOKEN_PREFIX, TokenDigest, digest};
+use crate::util::clock::{Clock as _, SystemClock};
+
+/// How often it is looked whether what a connected client showed is still valid.
+const RECHECK: Duration = Duration::from_secs(1);
+
+/// The tokens that a listener takes.
+pub struct Authenticator {
+    owner: Option<TokenDigest>,
+    issued: Option<IssuedTokens>,
+    resource: Option<ProtectedResource>,
+}
+
+impl Authenticator {
+    /// Takes the token of the owner, when there is one, issued tokens, when there is a store, and
+    /// over HTTP those of an authorization server, when there is a resource.
+    pub fn new(
+        owner: Option<&SecretString>,
+        issued: Option<IssuedTokens>,
+        resource: Option<ProtectedResource>,
+    ) -> Self {
+        let owner = owner.map(|token| digest(token.expose_secret().as_bytes()));
+        Self { owner, issued, resource }
+    }
+
+    /// What tells clients where to get a token.
+    pub(super) fn resource(&self) -> Option<&ProtectedResource> {
+        self.resource.as_ref()
+    }
+
+    /// Whose this token is, which an authorization server may have to be asked about.
+    ///
+    /// # Errors
+    /// As [`Authenticator::authenticate`]; also a token without an accepted scope, and an issuer
+    /// that does not answer.
+    pub(super) async fn authenticate_anywhere(
+        &self,
+        token: &str,
+    ) -> Result<Requester, AccessError> {
+        match (self.authenticate(token), &self.resource) {
+            (Err(AccessError::Token), Some(resource)) if !token.starts_with(TOKEN_PREFIX) => {
+                resource.authenticate(token, now()).await.map(Requester::Client)
+            }
+            (known, _) => known,
+        }
+    }
+
+    /// Whose token this is, of those that are known here.
+    ///
+    /// # Errors
+    /// When it is not known, and when this server does not know the profile it is bound to.
+    pub(super) fn authenticate(&self, token: &str) -> Result<Requester, AccessError> {
+        let digest = digest(token.as_bytes());
+        // Digests are compared, so the time that it takes says nothing about the token.
+        if self.owner == Some(digest) {
+            return Ok(Requester::Owner);
+        }
+        let issued = self.issued.as_ref().ok_or(AccessError::Token)?;
+        let token = issued.find(&digest, now()).ok_or(AccessError::Token)?;
+        let scope = issued.scope(&token).ok_or(AccessError::Profile)?;
+        let (key, expires) = (token.id.clone(), Duration::from_secs(token.expires));
+        Ok(Requester::Client(AuthenticatedClient { key, scope, expires, is_issued_here: true }))
+    }
+
+    /// Waits until a client's token was revoked or is past `expires`, which may grow meanwhile.
+    pub(super) async fn until_invalid(
+        &self,
+        client: &AuthenticatedClient,
+        expires: impl Fn() -> Duration,
+    ) {
+        loop {
+            let left = expires().saturating_sub(now());
+            let is_there = || self.issued.as_ref().is_some_and(|all| all.has_id(&client.key));
+            if left.is_zero() || (client.is_issued_here && !is_there()) {
+                return;
+            }
+            tokio::time::sleep(left.min(RECHECK)).await;
+        }
+    }
+}
+
+fn now() -> Duration {
+    SystemClock.unix()
+}

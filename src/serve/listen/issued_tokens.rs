@@ -1,0 +1,130 @@
+//! The issued tokens as a running server sees them.
+//!
+//! Owns: looking a token up, and noticing at the next look that the file was changed, by whichever
+//! process. Without a readable file no issued token is valid. Never does: change the file.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::os::unix::fs::MetadataExt as _;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::token_store::{IssuedToken, TokenDigest, TokenStore};
+use crate::config::spec::ProfileSpec;
+use crate::host::ClientScope;
+
+/// The tokens of a store, and the profiles that they may name.
+pub struct IssuedTokens {
+    store: TokenStore,
+    profiles: BTreeMap<String, Arc<ProfileSpec>>,
+    known: Mutex<KnownTokens>,
+}
+
+#[derive(Default)]
+struct KnownTokens {
+    version: Option<FileVersion>,
+    tokens: HashMap<TokenDigest, Arc<IssuedToken>>,
+    ids: HashSet<String>,
+}
+
+/// What is another for every new file: device, inode, size, and when it was changed.
+type FileVersion = (u64, u64, u64, i64, i64);
+
+impl IssuedTokens {
+    /// The tokens of `store`; `profiles` are those that this server knows.
+    pub fn new(store: TokenStore, profiles: BTreeMap<String, ProfileSpec>) -> Self {
+        let profiles = profiles.into_iter().map(|(name, p)| (name, Arc::new(p))).collect();
+        Self { store, profiles, known: Mutex::default() }
+    }
+
+    /// The token with this digest, when it is valid now.
+    pub(super) fn find(&self, digest: &TokenDigest, now: Duration) -> Option<Arc<IssuedToken>> {
+        let found = self.current().tokens.get(digest).cloned();
+        found.filter(|token| !token.is_expired(now))
+    }
+
+    /// Whether a token is still there.
+    pub(super) fn has_id(&self, id: &str) -> bool {
+        self.current().ids.contains(id)
+    }
+
+    /// What a token lets its client see; `None` when its profile is not one of this server.
+    pub(super) fn scope(&self, token: &IssuedToken) -> Option<ClientScope> {
+        let mut view = Vec::new();
+        if let Some(profile) = &token.profile {
+            view.push(Arc::clone(self.profiles.get(profile)?));
+        }
+        if !token.tools.is_empty() {
+            let patterns = ProfileSpec { include: token.tools.clone(), ..ProfileSpec::default() };
+            view.push(Arc::new(patterns));
+        }
+        Some(ClientScope { client: token.client.clone(), views: vec![view] })
+    }
+
+    /// The tokens as the file has them now.
+    fn current(&self) -> MutexGuard<'_, KnownTokens> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let version = std::fs::metadata(self.store.path())
+            .map(|meta| (meta.dev(), meta.ino(), meta.size(), meta.ctime(), meta.ctime_nsec()))
+            .ok();
+        if version.is_none() || known.version != version {
+            let tokens = self.store.list().unwrap_or_else(|error| {
+                tracing::error!(error = error.message(), "no issued token is valid");
+                Vec::new()
+            });
+            let ids = tokens.iter().map(|token| token.id.clone()).collect();
+            let digests = tokens.into_iter().filter_map(|t| Some((t.digest()?, Arc::new(t))));
+            *known = KnownTokens { version, tokens: digests.collect(), ids };
+        }
+        known
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use secrecy::ExposeSecret as _;
+
+    use super::*;
+    use crate::serve::listen::token_store::{TokenGrant, digest};
+
+    const NOW: Duration = Duration::from_secs(1_000_000);
+
+    #[test]
+    fn a_change_of_the_file_is_seen_at_the_next_look() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = TokenStore::in_state(dir.path());
+        let tokens = IssuedTokens::new(store.clone(), BTreeMap::new());
+        let grant = TokenGrant {
+            client: "ci".into(),
+            profile: None,
+            tools: Vec::new(),
+            lifetime: Duration::from_mins(1),
+        };
+        let (token, issued) = store.issue(grant, NOW).unwrap();
+        let digest = digest(token.expose_secret().as_bytes());
+        assert_eq!(tokens.find(&digest, NOW).as_deref(), Some(&issued));
+        assert_eq!(tokens.find(&digest, NOW + Duration::from_mins(1)), None);
+        std::fs::write(store.path(), "broken").unwrap();
+        assert_eq!(tokens.find(&digest, NOW), None, "what cannot be read allows nothing");
+        std::fs::remove_file(store.path()).unwrap();
+        assert!(!tokens.has_id(&issued.id));
+    }
+
+    #[test]
+    fn a_profile_that_this_server_does_not_know_allows_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = TokenStore::in_state(dir.path());
+        let known = BTreeMap::from([("p".to_owned(), ProfileSpec::default())]);
+        let tokens = IssuedTokens::new(store.clone(), known);
+        for (profile, views) in [(None, Some(0)), (Some("p"), Some(1)), (Some("q"), None)] {
+            let grant = TokenGrant {
+                client: "ci".into(),
+                profile: profile.map(str::to_owned),
+                tools: Vec::new(),
+                lifetime: Duration::from_mins(1),
+            };
+            let (_, issued) = store.issue(grant, NOW).unwrap();
+            let scope = tokens.scope(&issued);
+            assert_eq!(scope.map(|scope| scope.views[0].len()), views, "{profile:?}");
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! The server as a protected resource of an OAuth authorization server.
+//!
+//! Owns: whose an access token of that server is and what its scopes let it see, the metadata that
+//! tells clients where to get one (RFC 9728), and the challenge that leads them there. Never does:
+//! issue tokens, or hand one on.
+
+mod issuer;
+mod signature;
+mod token;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::Serialize;
+use sha2::{Digest as _, Sha256};
+use url::Url;
+
+use super::access::AccessError;
+use super::identity::AuthenticatedClient;
+use crate::config::spec::ProfileSpec;
+use crate::host::ClientScope;
+use crate::model::Error;
+use crate::util::text::truncate;
+use issuer::TokenIssuer;
+use token::{TokenClaims, UncheckedToken};
+
+/// The path of the metadata; a resource with a path of its own has that path behind it too.
+pub(super) const METADATA_PATH: &str = "/.well-known/oauth-protected-resource";
+/// The most keys of an issuer that are tried.
+const MAX_KEYS: usize = 64;
+/// The most characters that are kept of the name of a client.
+const MAX_NAME: usize = 200;
+
+/// A scope that lets a client in, and what it shows.
+#[derive(Debug, Clone)]
+pub struct AcceptedScope {
+    /// The scope as tokens name it.
+    pub name: String,
+    /// The profile that a client with this scope sees; `None` shows everything.
+    pub profile: Option<Arc<ProfileSpec>>,
+}
+
+/// A server whose tokens come from an authorization server.
+pub struct ProtectedResource {
+    issuer: TokenIssuer,
+    /// Where clients reach this server.
+    url: Url,
+    audiences: Vec<String>,
+    scopes: Vec<AcceptedScope>,
+}
+
+/// What RFC 9728 publishes.
+#[derive(Serialize)]
+struct ResourceMetadata<'a> {
+    resource: &'a Url,
+    authorization_servers: [&'a str; 1],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    scopes_supported: Vec<&'a str>,
+    bearer_methods_supported: [&'static str; 1],
+    resource_name: &'static str,
+}
+
+impl ProtectedResource {
+    /// A resource at `url` that takes tokens of `issuer` for one of `audiences`, and for its own
+    /// URL when there are none. With `scopes` a token has to have one of them.
+    ///
+    /// # Errors
+    /// A usage error for an issuer that cannot be one.
+    pub fn new(
+        issuer: &str,
+        url: Url,
+        audiences: Vec<String>,
+        scopes: Vec<AcceptedScope>,
+    ) -> Result<Self, Error> {
+        let named = audiences.iter().filter_map(|text| text.parse::<Url>().ok());
+        let url = named.into_iter().find(Url::has_host).unwrap_or(url);
+        let audiences = if audiences.is_empty() { vec![url.to_string()] } else { audiences };
+        Ok(Self { issuer: TokenIssuer::new(issuer)?, url, audiences, scopes })
+    }
+
+    /// Whose an access token is.
+    ///
+    /// # Errors
+    /// A token that is not valid here or has no accepted scope, and an issuer whose keys are not
+    /// known.
+    pub(super) async fn authenticate(
+        &self,
+        token: &str,
+        now: Duration,
+    ) -> Result<AuthenticatedClient, AccessError> {
+        let token = UncheckedToken::read(token).ok_or(AccessError::Token)?;
+        let keys = self.issuer.keys(|keys| token.is_key_known(keys)).await;
+        let keys = keys.map_err(|_told_in_the_log| AccessError::Issuer)?;
+        let claims = token.check(&keys, &self.issuer.name, &self.audiences, now);
+        self.identity(claims.ok_or(AccessError::Token)?)
+    }
+
+    fn identity(&self, claims: TokenClaims) -> Result<AuthenticatedClient, AccessError> {
+        let has = |scope: &&AcceptedScope| claims.scopes.contains(&scope.name);
+        let granted: Vec<&AcceptedScope> = self.scopes.iter().filter(has).collect();
+        if granted.is_empty() && !self.scopes.is_empty() {
+            return Err(AccessError::Scope);
+        }
+        let mut views: Vec<Vec<Arc<ProfileSpec>>> =
+            granted.iter().map(|scope| scope.profile.iter().cloned().collect()).collect();
+        if views.is_empty() {
+            views.push(Vec::new());
+        }
+        let mut client = claims.subject;
+        if let Some(program) = claims.client.filter(|program| *program != client) {
+            client = format!("{client} ({program})");
+        }
+        // The same person with other scopes has sessions of its own.
+        let mut key = Sha256::new();
+        for part in std::iter::once(&client).chain(granted.iter().map(|scope| &scope.name)) {
+            key.update(part.len().to_be_bytes());
+            key.update(part);
+        }
+        let key = URL_SAFE_NO_PAD.encode(key.finalize());
+        let scope = ClientScope { client: truncate(&client, MAX_NAME), views };
+        let (key, expires) = (format!("oauth:{key}"), claims.expires);
+        Ok(AuthenticatedClient { key, scope, expires, is_issued_here: false })
+    }
+
+    /// The metadata, if it is asked for at this path.
+    pub(super) fn metadata(&self, path: &str) -> Option<String> {
+        let rest = path.strip_prefix(METADATA_PATH)?;
+        if !rest.is_empty() && rest != self.url.path() {
+            return None;
+        }
+        serde_json::to_string(&ResourceMetadata {
+            resource: &self.url,
+            authorization_servers: [&self.issuer.name],
+            scopes_supported: self.scope_names(),
+            bearer_methods_supported: ["header"],
+            resource_name: "toolhost",
+        })
+        .ok()
+    }
+
+    /// What a refused client is told of where to get a better token.
+    pub(super) fn challenge(&self, error: AccessError, has_token: bool) -> String {
+        let mut metadata = self.url.clone();
+        metadata.set_query(None);
+        metadata.set_path(&format!("{METADATA_PATH}{}", self.url.path().trim_end_matches('/')));
+        let mut parts =
+            vec!["realm=\"toolhost\"".to_owned(), format!("resource_metadata=\"{metadata}\"")];
+        if !self.scopes.is_empty() {
+            parts.push(format!("scope=\"{}\"", self.scope_names().join(" ")));
+        }
+        match error {
+            AccessError::Scope => parts.push("error=\"insufficient_scope\"".to_owned()),
+            _ if has_token => parts.push("error=\"invalid_token\"".to_owned()),
+            _ => {}
+        }
+        format!("Bearer {}", parts.join(", "))
+    }
+
+    fn scope_names(&self) -> Vec<&str> {
+        self.scopes.iter().map(|scope| scope.name.as_str()).collect()
+    }
+}

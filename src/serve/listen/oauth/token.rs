@@ -1,0 +1,145 @@
+//! Access tokens that are signed JWTs (RFC 7519, RFC 9068).
+//!
+//! Owns: reading one, and what its claims have to be. Never does: trust anything of it before its
+//! signature was checked.
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::signature::{JsonWebKey, TokenAlgorithm};
+
+/// The longest token, in bytes.
+const MAX_TOKEN: usize = 16 << 10;
+/// How far the clocks of the issuer and of this machine may be apart.
+const LEEWAY: Duration = Duration::from_mins(1);
+/// The types of a token; one without a type is taken too.
+const TYPES: [&str; 3] = ["jwt", "at+jwt", "application/at+jwt"];
+
+/// A token that was read, and not checked yet.
+pub(super) struct UncheckedToken<'a> {
+    /// The name of the key that is said to have signed it.
+    pub(super) key_id: Option<String>,
+    algorithm: TokenAlgorithm,
+    signed: &'a str,
+    claims: &'a str,
+    signature: Vec<u8>,
+}
+
+/// What a valid token says.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct TokenClaims {
+    /// Whose it is.
+    pub(super) subject: String,
+    /// The program that it was given to.
+    pub(super) client: Option<String>,
+    pub(super) scopes: Vec<String>,
+    /// Since the Unix epoch.
+    pub(super) expires: Duration,
+}
+
+#[derive(Deserialize)]
+struct TokenHeader {
+    alg: TokenAlgorithm,
+    kid: Option<String>,
+    typ: Option<String>,
+    /// Extensions that have to be understood; none is.
+    crit: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct RawClaims {
+    iss: String,
+    aud: OneOrMore,
+    exp: f64,
+    nbf: Option<f64>,
+    sub: Option<String>,
+    client_id: Option<String>,
+    azp: Option<String>,
+    scope: Option<OneOrMore>,
+    scp: Option<OneOrMore>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum OneOrMore {
+    One(String),
+    More(Vec<String>),
+}
+
+impl OneOrMore {
+    fn words(self) -> Vec<String> {
+        match self {
+            Self::One(text) => text.split_ascii_whitespace().map(str::to_owned).collect(),
+            Self::More(all) => all,
+        }
+    }
+
+    fn has(&self, wanted: &[String]) -> bool {
+        match self {
+            Self::One(text) => wanted.contains(text),
+            Self::More(all) => all.iter().any(|text| wanted.contains(text)),
+        }
+    }
+}
+
+impl<'a> UncheckedToken<'a> {
+    /// Reads a token; `None` when it is none, or signed in a way that is not taken.
+    pub(super) fn read(token: &'a str) -> Option<Self> {
+        if token.len() > MAX_TOKEN {
+            return None;
+        }
+        let (signed, signature) = token.rsplit_once('.')?;
+        let (header, claims) = signed.split_once('.').filter(|(_, rest)| !rest.contains('.'))?;
+        let header: TokenHeader = parse(header)?;
+        let has_type = |kind: &String| TYPES.contains(&kind.to_ascii_lowercase().as_str());
+        if header.crit.is_some() || !header.typ.as_ref().is_none_or(has_type) {
+            return None;
+        }
+        let signature = URL_SAFE_NO_PAD.decode(signature).ok()?;
+        Some(Self { key_id: header.kid, algorithm: header.alg, signed, claims, signature })
+    }
+
+    /// Whether one of these keys is named by the token.
+    pub(super) fn is_key_known(&self, keys: &[JsonWebKey]) -> bool {
+        self.key_id.is_none() || keys.iter().any(|key| key.kid == self.key_id)
+    }
+
+    /// The claims, when one of `keys` signed them, `issuer` made them for one of `audiences`, and
+    /// they hold at `now`, since the Unix epoch.
+    pub(super) fn check(
+        &self,
+        keys: &[JsonWebKey],
+        issuer: &str,
+        audiences: &[String],
+        now: Duration,
+    ) -> Option<TokenClaims> {
+        let named = keys.iter().filter(|key| self.key_id.is_none() || key.kid == self.key_id);
+        let mut named = named.take(super::MAX_KEYS);
+        if !named.any(|key| key.verifies(self.algorithm, self.signed.as_bytes(), &self.signature)) {
+            return None;
+        }
+        let claims: RawClaims = parse(self.claims)?;
+        let expires = Duration::try_from_secs_f64(claims.exp).ok()?;
+        let begins = Duration::try_from_secs_f64(claims.nbf.unwrap_or_default()).ok();
+        let is_valid = claims.iss == issuer
+            && claims.aud.has(audiences)
+            && now < expires.saturating_add(LEEWAY)
+            && begins? <= now.saturating_add(LEEWAY);
+        let client = claims.client_id.or(claims.azp);
+        is_valid.then(|| TokenClaims {
+            subject: claims.sub.or_else(|| client.clone()).unwrap_or_default(),
+            client,
+            scopes: claims.scope.or(claims.scp).map(OneOrMore::words).unwrap_or_default(),
+            expires: expires.saturating_add(LEEWAY),
+        })
+    }
+}
+
+fn parse<T: DeserializeOwned>(part: &str) -> Option<T> {
+    serde_json::from_slice(&URL_SAFE_NO_PAD.decode(part).ok()?).ok()
+}

@@ -1,0 +1,66 @@
+//! Draws the calls of the chosen tool as they end, below its result.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+
+use super::digits::grouped;
+use super::styler::Styler;
+use super::{chart, pane};
+use crate::bench::formatting::per_second;
+use crate::tui::state::{AppState, LIVE_SECONDS, LiveToolCalls};
+use crate::tui::theme::StyleRole;
+use crate::util::number::float;
+use crate::util::units::show_duration;
+
+pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Rect) {
+    let tool = state.tools.subject().unwrap_or_default();
+    let title = format!("Live  {tool}  this session");
+    let inner = pane::open(frame, styler, area, &title, false);
+    let running = state.context.calls.running().filter(|call| call.tool == tool).count();
+    let lines = match state.live.of(tool) {
+        Some(calls) => {
+            let now = calls.by_second(state.context.now);
+            vec![counts(styler, calls, running), rate(styler, &now, usize::from(inner.width))]
+        }
+        None if running > 0 => vec![styler.line(StyleRole::Plain, format!("running {running}"))],
+        None => vec![styler.line(StyleRole::Dim, "No calls yet.")],
+    };
+    pane::paragraph(frame, styler, inner, &lines);
+}
+
+fn counts(styler: &Styler<'_>, calls: &LiveToolCalls, running: usize) -> Line<'static> {
+    let mut spans =
+        vec![styler.span(StyleRole::Plain, format!("calls {}", grouped(calls.count())))];
+    let role = if calls.failed > 0 { StyleRole::Error } else { StyleRole::Dim };
+    spans.push(styler.span(role, format!("  errors {}", grouped(calls.failed))));
+    if calls.cancelled > 0 {
+        let said = format!("  cancelled {}", grouped(calls.cancelled));
+        spans.push(styler.span(StyleRole::Dim, said));
+    }
+    for (name, share) in [("p50", 0.5), ("p95", 0.95)] {
+        if let Some(time) = calls.durations.quantile(share) {
+            let is_sure = calls.durations.is_reliable_at(share);
+            let (role, mark) = if is_sure { (StyleRole::Plain, "") } else { (StyleRole::Dim, "?") };
+            spans.push(styler.span(StyleRole::Dim, format!("  {name} ")));
+            spans.push(styler.span(role, format!("{}{mark}", show_duration(time))));
+        }
+    }
+    if running > 0 {
+        spans.push(styler.span(StyleRole::Success, format!("  running {running}")));
+    }
+    Line::from(spans)
+}
+
+/// The calls of the last minute, a second each.
+fn rate(styler: &Styler<'_>, seconds: &[u64], width: usize) -> Line<'static> {
+    let numbers: Vec<f64> = seconds.iter().map(|count| float(*count)).collect();
+    let mean = float(seconds.iter().sum()) / float(LIVE_SECONDS);
+    let said = format!(" {}/s in the last minute", per_second(mean));
+    let cells = width.saturating_sub(5 + said.len()).min(seconds.len());
+    Line::from(vec![
+        styler.span(StyleRole::Dim, "rate "),
+        styler.span(StyleRole::Success, chart::sparkline(&numbers, cells, styler.theme.ascii)),
+        styler.span(StyleRole::Plain, said),
+    ])
+}

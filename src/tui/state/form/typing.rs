@@ -1,0 +1,111 @@
+//! Text that is typed into a field: its lines, its completion, the day of a date.
+
+use std::time::Duration;
+
+use jiff::civil::Date;
+
+use super::SchemaForm;
+use crate::host::form::{FieldInput, FieldKind, FormNode, RowPart};
+use crate::tui::keys::KeyContext;
+use crate::tui::state::TextArea;
+use crate::util::timestamp::local_date;
+
+impl SchemaForm {
+    /// Where keys are looked up while it is filled in, the nearest place first.
+    pub fn key_contexts(&self) -> Vec<KeyContext> {
+        if self.json.is_some() {
+            return vec![KeyContext::MultilineText];
+        }
+        let Some(node) = self.node().filter(|_| self.part() == RowPart::Field) else {
+            return vec![KeyContext::FormItems, KeyContext::Form];
+        };
+        let own: &[KeyContext] = match node.field.kind {
+            _ if self.takes_lines() && is_date(node) => {
+                &[KeyContext::FormDate, KeyContext::FormLines]
+            }
+            _ if self.takes_lines() => &[KeyContext::FormLines],
+            FieldKind::Choice(_) => &[KeyContext::FormChoice],
+            FieldKind::Boolean | FieldKind::Variants(_) => {
+                &[KeyContext::FormChoice, KeyContext::FormItems]
+            }
+            _ if node.is_text_input() => &[],
+            _ => &[KeyContext::FormItems],
+        };
+        own.iter().copied().chain([KeyContext::Form]).collect()
+    }
+
+    /// Whether the chosen field takes text of several lines.
+    pub(super) fn takes_lines(&self) -> bool {
+        let takes = |node: &FormNode| {
+            matches!(node.input, FieldInput::Json(_))
+                || matches!(node.field.kind, FieldKind::Text | FieldKind::Any | FieldKind::Json)
+        };
+        self.part() == RowPart::Field && self.node().is_some_and(takes)
+    }
+
+    /// Starts editing the value of the chosen row.
+    pub(super) fn read_draft(&mut self) {
+        if !self.is_writing() {
+            let text = self.node().and_then(FormNode::text).unwrap_or_default();
+            self.draft = TextArea::at_end(text);
+            self.draft_path = self.fields.get(self.at).map(|row| row.node_path.clone());
+        }
+    }
+
+    /// Begins a new line in the field; whether it takes several.
+    pub(super) fn break_line(&mut self) -> bool {
+        let Some(text) = self.text() else { return false };
+        text.break_line();
+        self.on_text_changed();
+        true
+    }
+
+    /// Goes to another line of the field, or to another field from its first or last line.
+    pub(super) fn step_line(&mut self, by: isize) {
+        let row = self.written().map(|text| (text.row(), text.lines().len()));
+        match row {
+            Some((row, lines)) if row.checked_add_signed(by).is_some_and(|row| row < lines) => {
+                self.draft.step(by);
+            }
+            _ => self.step(by),
+        }
+    }
+
+    /// Takes the day after or before the date that is written; without one, that of `now`, the time
+    /// since the Unix epoch.
+    pub fn step_day(&mut self, by: isize, now: Duration) {
+        let Some(node) = self.node().filter(|node| is_date(node)) else { return };
+        let text = match node.text().and_then(|text| text.parse::<Date>().ok()) {
+            Some(day) if by < 0 => day.yesterday().unwrap_or(day).to_string(),
+            Some(day) => day.tomorrow().unwrap_or(day).to_string(),
+            None => local_date(now),
+        };
+        if let Some(node) = self.node_mut() {
+            node.set_text(&text);
+            self.draft_path = None;
+            self.changed();
+        }
+    }
+
+    /// Takes the only choice that begins with what was typed.
+    pub(super) fn complete_choice(&mut self) {
+        let Some(node) = self.node_mut() else { return };
+        let (FieldInput::Text(text), FieldKind::Choice(choices)) = (&node.input, &node.field.kind)
+        else {
+            return;
+        };
+        let begun = text.to_lowercase();
+        let mut found =
+            (0..choices.len()).filter(|at| choices[*at].title.to_lowercase().starts_with(&begun));
+        if let (false, Some(only), None) = (begun.is_empty(), found.next(), found.next()) {
+            node.input = FieldInput::Choice(only);
+            self.draft_path = None;
+            self.changed();
+        }
+    }
+}
+
+/// Whether a field takes a calendar day.
+pub fn is_date(node: &FormNode) -> bool {
+    node.field.kind == FieldKind::Text && node.field.schema.text("format") == Some("date")
+}

@@ -1,0 +1,152 @@
+//! The calls of this console as they end: counts, durations, and the rate of the last minute.
+//!
+//! Owns: what is counted of each tool, bounded in tools and in memory. Never does: read the
+//! statistics, which hold the calls of other processes too.
+
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
+
+use crate::model::HostEvent;
+use crate::util::histogram::Durations;
+
+/// The seconds whose calls are counted one by one.
+pub const LIVE_SECONDS: u64 = 60;
+/// The most tools that are counted; of more, those that were called last.
+const MAX_TOOLS: usize = 500;
+
+/// The calls of each tool that ended since the console was opened.
+#[derive(Debug, Default)]
+pub struct LiveCalls {
+    tools: HashMap<String, LiveToolCalls>,
+}
+
+/// The calls of one tool that ended since the console was opened.
+#[derive(Debug)]
+pub struct LiveToolCalls {
+    /// Calls that succeeded.
+    pub ok: u64,
+    /// Calls that failed.
+    pub failed: u64,
+    /// Calls that were cancelled.
+    pub cancelled: u64,
+    /// How long those took that succeeded.
+    pub durations: Durations,
+    /// How many ended in which second since the Unix epoch, in order; only of the last minute.
+    recent: VecDeque<(u64, u64)>,
+}
+
+impl LiveCalls {
+    /// Counts a call that ended now, the time since the Unix epoch.
+    pub fn handle_host_event(&mut self, event: &HostEvent, now: Duration) {
+        let HostEvent::CallFinished { tool, success, is_cancelled, duration, .. } = event else {
+            return;
+        };
+        if !self.tools.contains_key(tool) && self.tools.len() >= MAX_TOOLS {
+            let last = |calls: &LiveToolCalls| calls.recent.back().map(|(second, _)| *second);
+            let oldest = self.tools.iter().min_by_key(|(_, calls)| last(calls));
+            if let Some(oldest) = oldest.map(|(tool, _)| tool.clone()) {
+                self.tools.remove(&oldest);
+            }
+        }
+        let calls = self.tools.entry(tool.clone()).or_insert_with(|| LiveToolCalls {
+            ok: 0,
+            failed: 0,
+            cancelled: 0,
+            durations: Durations::coarse(),
+            recent: VecDeque::new(),
+        });
+        match (success, is_cancelled) {
+            (true, _) => {
+                calls.ok += 1;
+                calls.durations.record(*duration);
+            }
+            (_, true) => calls.cancelled += 1,
+            _ => calls.failed += 1,
+        }
+        let second = now.as_secs();
+        match calls.recent.back_mut() {
+            Some((last, count)) if *last == second => *count += 1,
+            _ => calls.recent.push_back((second, 1)),
+        }
+        while calls.recent.front().is_some_and(|(first, _)| first + LIVE_SECONDS <= second) {
+            calls.recent.pop_front();
+        }
+    }
+
+    /// The calls of a tool, by its full name; `None` before one ended.
+    pub fn of(&self, tool: &str) -> Option<&LiveToolCalls> {
+        self.tools.get(tool)
+    }
+}
+
+impl LiveToolCalls {
+    /// All that ended.
+    pub fn count(&self) -> u64 {
+        self.ok + self.failed + self.cancelled
+    }
+
+    /// How many ended in each of the last 60 seconds, the earliest first.
+    pub fn by_second(&self, now: Duration) -> Vec<u64> {
+        let first = (now.as_secs() + 1).saturating_sub(LIVE_SECONDS);
+        let mut counts = vec![0; usize::try_from(LIVE_SECONDS).unwrap_or(60)];
+        for (second, count) in &self.recent {
+            let at = second.checked_sub(first).and_then(|at| usize::try_from(at).ok());
+            if let Some(slot) = at.and_then(|at| counts.get_mut(at)) {
+                *slot = *count;
+            }
+        }
+        counts
+    }
+
+    /// Whether one ended in the last 60 seconds, so that the picture of them moves.
+    pub fn is_recent(&self, now: Duration) -> bool {
+        self.recent.back().is_some_and(|(last, _)| last + LIVE_SECONDS > now.as_secs())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::CallId;
+
+    fn ended(live: &mut LiveCalls, tool: &str, at: u64, success: bool, is_cancelled: bool) {
+        let event = HostEvent::CallFinished {
+            call_id: CallId(format!("{tool}-{at}")),
+            tool: tool.to_owned(),
+            success,
+            is_cancelled,
+            duration: Duration::from_millis(at),
+        };
+        live.handle_host_event(&event, Duration::from_secs(at));
+    }
+
+    #[test]
+    fn calls_are_counted_by_kind_and_leave_the_picture_after_a_minute() {
+        let mut live = LiveCalls::default();
+        for (at, success, is_cancelled) in
+            [(100, true, false), (100, false, false), (130, false, true), (159, true, false)]
+        {
+            ended(&mut live, "a", at, success, is_cancelled);
+        }
+        let calls = live.of("a").unwrap();
+        assert_eq!((calls.ok, calls.failed, calls.cancelled, calls.count()), (2, 1, 1, 4));
+        assert_eq!(calls.durations.count(), 2);
+        let seconds = calls.by_second(Duration::from_secs(159));
+        assert_eq!((seconds[0], seconds[30], seconds[59]), (2, 1, 1));
+        let later = calls.by_second(Duration::from_secs(200));
+        assert_eq!((later.iter().sum::<u64>(), later[18]), (1, 1));
+        assert!(calls.is_recent(Duration::from_secs(218)));
+        assert!(!calls.is_recent(Duration::from_secs(219)));
+        assert!(live.of("b").is_none());
+    }
+
+    #[test]
+    fn the_number_of_tools_is_bounded() {
+        let mut live = LiveCalls::default();
+        for at in 0..2 * u64::try_from(MAX_TOOLS).unwrap() {
+            ended(&mut live, &format!("t{at}"), at, true, false);
+        }
+        assert_eq!(live.tools.len(), MAX_TOOLS);
+        assert!(live.of("t0").is_none() && live.of("t999").is_some());
+    }
+}

@@ -1,0 +1,96 @@
+//! A search in a result.
+//!
+//! Owns: the words, the lines they are in, and which of those is looked at. Never does: draw.
+
+use crate::tui::state::LineInput;
+
+/// The words that are looked for in a result, and the lines that have them.
+#[derive(Debug, Default)]
+pub struct ResultSearch {
+    /// The words as they are typed.
+    pub line: LineInput,
+    /// Whether they are being typed.
+    pub is_typing: bool,
+    found: Vec<usize>,
+    at: usize,
+}
+
+impl ResultSearch {
+    /// The words, when there are any.
+    pub fn words(&self) -> Option<&str> {
+        Some(self.line.text()).filter(|words| !words.is_empty())
+    }
+
+    /// Takes in the lines that have the words; the first from `from` on is looked at.
+    pub(super) fn set_found(&mut self, found: Vec<usize>, from: usize) {
+        self.at = found.iter().position(|line| *line >= from).unwrap_or(0);
+        self.found = found;
+    }
+
+    /// Goes to the next line that has them, or to one before; round at the ends.
+    pub(super) fn step(&mut self, by: isize) {
+        let length = isize::try_from(self.found.len().max(1)).unwrap_or(1);
+        let at = isize::try_from(self.at).unwrap_or(0) + by;
+        self.at = usize::try_from(at.rem_euclid(length)).unwrap_or(0);
+    }
+
+    /// The line that is looked at.
+    pub(super) fn line_at(&self) -> Option<usize> {
+        self.found.get(self.at).copied()
+    }
+
+    /// How many lines have them and which is looked at: `/words 2 of 7`.
+    pub fn summary(&self) -> Option<String> {
+        let words = self.words()?;
+        Some(match self.found.len() {
+            0 => format!("/{words} no matches"),
+            all => format!("/{words} {} of {all}", self.at + 1),
+        })
+    }
+}
+
+/// Whether a text has the words; capitals count when the words have some.
+pub fn has_words(text: &str, words: &str) -> bool {
+    if words.chars().any(char::is_uppercase) {
+        text.contains(words)
+    } else {
+        text.to_lowercase().contains(words)
+    }
+}
+
+/// The pieces of a text between and of the words, in order, and which are the words.
+pub fn pieces<'a>(text: &'a str, words: &str) -> Vec<(&'a str, bool)> {
+    let folded =
+        if words.chars().any(char::is_uppercase) { text.to_owned() } else { text.to_lowercase() };
+    let mut pieces = Vec::new();
+    let mut from = 0;
+    // Where folding moved letters nothing is marked; the text itself is always whole.
+    let is_same_length = folded.len() == text.len() && !words.is_empty();
+    for (at, _) in folded.match_indices(words).filter(|_| is_same_length) {
+        let (Some(before), Some(word)) = (text.get(from..at), text.get(at..at + words.len()))
+        else {
+            continue;
+        };
+        pieces.extend([(before, false), (word, true)]);
+        from = at + words.len();
+    }
+    pieces.push((text.get(from..).unwrap_or_default(), false));
+    pieces.retain(|(piece, _)| !piece.is_empty());
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_letters_find_capitals_and_the_text_stays_whole() {
+        assert!(has_words("Straße NORD", "nord") && !has_words("nord", "Nord"));
+        for (text, words) in [("aXbxC", "x"), ("İstanbul is", "is"), ("日本日", "日"), ("ab", "")]
+        {
+            let whole: String = pieces(text, words).iter().map(|(piece, _)| *piece).collect();
+            assert_eq!(whole, text);
+        }
+        assert_eq!(pieces("aXb", "x"), [("a", false), ("X", true), ("b", false)]);
+    }
+}

@@ -1,0 +1,119 @@
+//! The pictures of the console on the pages are taken from real runs.
+//!
+//! `<!-- screen: 96x30; until TEXT; type TEXT; press KEY -->` above a `text` block is what a person
+//! does in a terminal of that size before the picture is taken. Times, sizes and what follows from
+//! their width may differ.
+
+use std::fmt::Write as _;
+
+use regex::Regex;
+
+use super::{CLONE, Page, blocks, home, is_blessing, lasting, pages, root, svg};
+use crate::support::Pty;
+
+/// What a person does before the picture is taken.
+enum Step<'a> {
+    Until(&'a str),
+    Type(&'a str),
+    Press(&'a str),
+}
+
+fn steps(script: &str) -> (u16, u16, Vec<Step<'_>>) {
+    let mut parts = script.split(';').map(str::trim);
+    let size = parts.next().and_then(|size| size.split_once('x')).expect("a size comes first");
+    let steps = parts.map(|part| match part.split_once(' ') {
+        Some(("until", text)) => Step::Until(text),
+        Some(("type", text)) => Step::Type(text),
+        Some(("press", key)) => Step::Press(key),
+        _ => panic!("'{part}' in a comment means nothing"),
+    });
+    (size.0.parse().unwrap(), size.1.parse().unwrap(), steps.collect())
+}
+
+fn key(name: &str) -> &str {
+    match name {
+        "Enter" => "\r",
+        "Tab" => "\t",
+        "F5" => "\u{1b}[15~",
+        "F6" => "\u{1b}[17~",
+        "Down" => "\u{1b}[B",
+        "Space" => " ",
+        other if other.len() == 1 => other,
+        other => panic!("no key is called '{other}'"),
+    }
+}
+
+/// Without what differs between runs: lines are as long as what stands in them leaves room.
+fn steady(picture: &str) -> String {
+    let lines = Regex::new("[─━]{2,}").unwrap();
+    let clock = Regex::new(r"\b\d\d:\d\d:\d\d(\.\d+)?\b").unwrap();
+    let bars = Regex::new("[▁▂▃▄▅▆▇█]+").unwrap();
+    let picture: Vec<&str> = picture.trim_end().lines().map(str::trim_end).collect();
+    let text = lasting(&picture.join("\n"));
+    let text = clock.replace_all(&text, "CLOCK").into_owned();
+    let text = bars.replace_all(&text, "BAR").into_owned();
+    lines.replace_all(&text, "─").into_owned()
+}
+
+/// The terminal after somebody did what a script says, in a fresh clone.
+fn take(script: &str, pages: &[Page]) -> vt100::Screen {
+    let room = home(pages);
+    let (width, height, steps) = steps(script);
+    let binary = env!("CARGO_BIN_EXE_toolhost");
+    let clone = room.path("home").join(CLONE).display().to_string();
+    let start = format!("cd {clone} && exec {binary} --trust");
+    let mut pty = Pty::sized(&room, "bash", &["-c", &start], height, width);
+    for step in steps {
+        match step {
+            Step::Until(text) => pty.expect_shown(text),
+            Step::Type(text) => pty.type_keys(text),
+            Step::Press(name) => pty.type_keys(key(name)),
+        };
+    }
+    let screen = pty.terminal().clone();
+    pty.terminate();
+    assert_eq!(pty.finish().0, Some(143));
+    screen
+}
+
+#[test]
+fn every_picture_of_the_console_is_a_real_one() {
+    let pages = pages();
+    let mut wrong = String::new();
+    let mut taken = 0;
+    for page in &pages {
+        let mut corrections = Vec::new();
+        for block in blocks(page) {
+            let script = block.comment.and_then(|comment| comment.strip_prefix("screen: "));
+            let Some(script) = script else { continue };
+            let picture = take(script, &pages).contents();
+            taken += 1;
+            if steady(&picture) != steady(&block.lines.join("\n")) {
+                let (path, at) = (&page.path, block.first);
+                writeln!(wrong, "{path}:{at}: the console shows\n\n{picture}\n").unwrap();
+                let shown = picture.trim_end().lines().map(|line| line.trim_end().to_owned());
+                corrections.push((block.first, block.lines.len(), shown.collect()));
+            }
+        }
+        page.correct(corrections);
+    }
+    assert!(taken > 0, "no page has a picture");
+    assert!(wrong.is_empty(), "\n{wrong}");
+}
+
+/// What a person does before the picture on the first page is taken.
+const FIRST_PICTURE: &str = "112x32; until 1/1 up; type /demo-weather; press Enter; \
+    until Catalogue 1/; press Enter; until Arguments; type oslo; press F5; until Result  ok; \
+    until tools/call; until result content";
+
+#[test]
+fn the_picture_on_the_first_page_is_a_real_one() {
+    let screen = take(FIRST_PICTURE, &pages());
+    let path = root().join("docs/console.svg");
+    let kept = std::fs::read_to_string(&path).unwrap_or_default();
+    let is_right = steady(&svg::text(&kept)) == steady(&screen.contents());
+    if !is_right && is_blessing() {
+        std::fs::write(&path, svg::picture(&screen)).unwrap();
+    }
+    assert!(is_right, "docs/console.svg is not what the console shows:\n{}", screen.contents());
+}
