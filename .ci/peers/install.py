@@ -18,6 +18,7 @@ NODE_PACKAGES = [
     "@modelcontextprotocol/server-filesystem@2026.8.31",
     "@modelcontextprotocol/server-memory@2026.8.31",
     "@modelcontextprotocol/server-sequential-thinking@2026.8.31",
+    "@modelcontextprotocol/sdk@1.32.2",
 ]
 TYPESCRIPT_PACKAGES = [
     "@modelcontextprotocol/server@2.4.0",
@@ -29,6 +30,7 @@ PYTHON_PACKAGES = [
     "mcp-server-git==2026.10.19",
     "mcp-server-fetch==2026.10.24",
     "fastmcp==4.1.2",
+    "websockets==17.4",
 ]
 # The oldest protocol revision in use. It is silent on `server/discover` and cannot go on after it.
 OLD_PYTHON_PACKAGES = ["mcp==1.3.0", "pydantic<2.11", "mcp-server-sqlite==2025.1.14"]

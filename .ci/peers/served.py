@@ -1,15 +1,19 @@
-"""`toolhost serve`, as a client of another maker sees it."""
+"""`toolhost serve`, as clients of other makers see it."""
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from typing import Iterator
 
 from .suite import COMMAND_LIMIT, Suite, expect
 
-CLIENT = Path(__file__).resolve().parent.parent / "samples" / "fastmcp_client.py"
+SAMPLES = Path(__file__).resolve().parent.parent / "samples"
 TOKEN = "a token of this run"
 
 
@@ -24,14 +28,28 @@ def run(suite: Suite) -> None:
         "TOOLHOST_SERVE_TOKEN": TOKEN,
     }
 
-    def ask(*url: str) -> None:
-        python = suite.peers.cache / "python/bin/python"
-        words = [str(python), str(CLIENT), binary, str(config), *url]
+    python = str(suite.peers.cache / "python/bin/python")
+    # Modules are looked for beside the script.
+    place = suite.scratch / "typescript-client"
+    place.mkdir(exist_ok=True)
+    shutil.copy(SAMPLES / "typescript_client.mjs", place / "client.mjs")
+    if not (place / "node_modules").exists():
+        (place / "node_modules").symlink_to(suite.peers.cache / "node/node_modules")
+    clients = {
+        "fastmcp": [python, str(SAMPLES / "fastmcp_client.py")],
+        "the Python SDK": [python, str(SAMPLES / "python_client.py")],
+        "the TypeScript SDK": [suite.peers.node, str(place / "client.mjs")],
+    }
+
+    def run_client(words: list[str]) -> dict:
         done = subprocess.run(
             words, env=environment, capture_output=True, text=True, timeout=COMMAND_LIMIT, check=False
         )
         expect(done.returncode == 0, done.stderr[-800:])
-        seen = json.loads(done.stdout)
+        return json.loads(done.stdout)
+
+    def ask(client: list[str], *url: str) -> None:
+        seen = run_client([*client, binary, str(config), *url])
         expect("demo-add" in seen["tools"], seen)
         expect(seen["sum"] == {"sum": 5}, seen)
         expect(seen["failed"] is True, seen)
@@ -40,16 +58,30 @@ def run(suite: Suite) -> None:
         expect("Ada" in seen["prompt"], seen)
         expect(seen["read"] == "# The demo server", seen)
 
-    def over_http() -> None:
-        words = [binary, "--mcp", str(config), "serve", "--http", "127.0.0.1:0"]
+    @contextmanager
+    def listening(option: str) -> Iterator[str]:
+        words = [binary, "--mcp", str(config), "serve", option, "127.0.0.1:0"]
         served = subprocess.Popen(words, env=environment, stderr=subprocess.PIPE, text=True)
         try:
             line = served.stderr.readline()
             expect(line.startswith("listening on "), line)
-            ask(line.split()[-1])
+            yield line.split()[-1]
         finally:
             served.terminate()
             served.wait(COMMAND_LIMIT)
 
-    suite.check("serve: fastmcp over stdio", ask, lacking=lacking)
-    suite.check("serve: fastmcp over HTTP", over_http, lacking=lacking)
+    def over_http(client: list[str]) -> None:
+        with listening("--http") as url:
+            ask(client, url)
+
+    def over_web_socket() -> None:
+        with listening("--ws") as url:
+            seen = run_client([python, str(SAMPLES / "web_socket_client.py"), url])
+        expect(seen["server"] == "toolhost" and seen["subprotocol"] == "mcp", seen)
+        expect("demo-add" in seen["tools"], seen)
+        expect(seen["sum"] == {"sum": 5} and seen["failed"] is True, seen)
+
+    for name, client in clients.items():
+        suite.check(f"serve: {name} over stdio", partial(ask, client), lacking=lacking)
+        suite.check(f"serve: {name} over HTTP", partial(over_http, client), lacking=lacking)
+    suite.check("serve: websockets", over_web_socket, lacking=lacking)

@@ -43,7 +43,7 @@ pub async fn run(options: HostOptions, context: &CommandContext) -> CommandResul
     context.request_grace_period(GRACE);
     let directory = require_directory(context)?;
     let key = directory.make_key()?;
-    let clients = ClientRegistry::new();
+    let clients = ClientRegistry::of_front_ends();
     let events = Arc::clone(&clients);
     let front_end = FrontEnd {
         approver: Arc::clone(&clients) as _,

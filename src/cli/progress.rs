@@ -104,7 +104,7 @@ impl ProgressDisplay {
                     self.output.note(&line);
                 }
             }
-            HostEvent::Log { origin, level, text: line } => {
+            HostEvent::Log { origin, level, text: line, .. } => {
                 if verbose || self.logs || self.may_log() {
                     self.output.note(
                         &StyledLine::styled(SpanStyle::Dim, format!("{origin} {}: ", level.0))
@@ -314,7 +314,7 @@ mod tests {
 
     fn log() -> HostEvent {
         let level = LogLevel("info".to_owned());
-        HostEvent::Log { origin: "s".to_owned(), level, text: "hi".to_owned() }
+        HostEvent::Log { origin: "s".to_owned(), call_id: None, level, text: "hi".to_owned() }
     }
 
     #[test]

@@ -78,7 +78,7 @@ pub(super) fn caller_record(
         session: info.session_id,
         cwd: text(&info.cwd.to_string_lossy()),
         user_id: info.user_id.as_deref().map(text),
-        client: host.client.clone().or_else(|| request.client.as_deref().map(text)),
+        client: host.client.clone().or_else(|| request.client_name.as_deref().map(text)),
         environment: info.environment.keys().take(MAX_NAMES).map(|name| text(name)).collect(),
         metadata: info.metadata.keys().take(MAX_NAMES).map(|name| text(name)).collect(),
     }

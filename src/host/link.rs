@@ -147,6 +147,7 @@ impl ToolHost {
             user_id: context.user_id,
             trace: context.trace,
             session: Some(context.session_id),
+            client: request.client,
             cancel: request.cancel.clone(),
         }
     }

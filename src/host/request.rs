@@ -10,7 +10,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::policy::Decision;
 use crate::model::{
-    CallId, CallMetadata, Error, JsonObject, ToolDefinition, ToolResult, TraceContext,
+    CallId, CallMetadata, ClientAbilities, Error, JsonObject, ToolDefinition, ToolResult,
+    TraceContext,
 };
 use crate::provider::Preview;
 
@@ -89,6 +90,9 @@ pub struct ItemRequest {
     pub trace: Option<TraceContext>,
     /// The session, when the caller has one.
     pub session: Option<String>,
+    /// The client on whose behalf it is made: what it can be asked, and what it wants to hear.
+    #[serde(skip)]
+    pub client: ClientAbilities,
     /// Fires when the request should stop.
     #[serde(skip)]
     pub cancel: CancellationToken,
@@ -173,7 +177,10 @@ pub struct CallRequest {
     /// The directory the caller works in, in place of that of the host.
     pub cwd: Option<PathBuf>,
     /// The name of the client that makes the call, for records; `None` for a front end in this process.
-    pub client: Option<String>,
+    pub client_name: Option<String>,
+    /// The client on whose behalf the call is made: what it can be asked, and what it wants to hear.
+    #[serde(skip)]
+    pub client: ClientAbilities,
     /// Fires when the call should stop.
     #[serde(skip)]
     pub cancel: CancellationToken,
@@ -200,7 +207,8 @@ impl CallRequest {
             trace: None,
             session: None,
             cwd: None,
-            client: None,
+            client_name: None,
+            client: ClientAbilities::default(),
             cancel: CancellationToken::new(),
         }
     }

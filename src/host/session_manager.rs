@@ -88,6 +88,7 @@ impl SessionManager {
             environment: info.environment,
             metadata: info.metadata,
             cancel: request.cancel.clone(),
+            client: request.client,
             events: self.events.clone(),
             ..ToolContext::empty(call_id)
         }
@@ -119,6 +120,7 @@ impl SessionManager {
             environment,
             metadata,
             cancel: request.cancel.clone(),
+            client: request.client,
             events: self.events.clone(),
             idle_limit: limits.attempt,
             caller: None,

@@ -17,9 +17,12 @@ use super::lifecycle::{
 };
 use super::message::{self, ParsedInput, RpcMessage, non_message, unreadable_message};
 use super::protocol_warning::{ProtocolWarning, WarningList};
+use super::responder::answerable;
 use super::wire::{Arrival, FrameKind, OutgoingFrame, Wire};
 use crate::config::spec::ProtocolChoice;
-use crate::model::{Era, Error, ErrorKind, EventSink, QuestionHandler};
+use crate::model::{
+    Era, Error, ErrorKind, EventSink, JsonObject, QuestionAbilities, QuestionHandler,
+};
 
 /// Ids of the handshake, far from those the SDK counts up from 0.
 pub(super) const DISCOVER_ID: i64 = 2_147_483_001;
@@ -56,6 +59,13 @@ pub struct ConnectOptions {
     pub events: EventSink,
     /// Who answers what the server asks.
     pub inbox: Arc<dyn QuestionHandler>,
+}
+
+impl ConnectOptions {
+    /// What the server is told that it may ask.
+    pub(super) fn questions(&self) -> QuestionAbilities {
+        answerable(&self.roots, &*self.inbox)
+    }
 }
 
 /// The handshake over one wire, or two.
@@ -165,13 +175,13 @@ impl<'a> Handshake<'a> {
     async fn send(&mut self, wire: &Arc<dyn Wire>, step: HandshakeRequest) -> HandshakeAction {
         let (id, method, params) = match step {
             HandshakeRequest::Discover => {
-                let meta = request_meta(MODERN, &self.options.roots);
+                let meta = request_meta(MODERN, self.options.questions());
                 (DISCOVER_ID, "server/discover", json!({ "_meta": meta }))
             }
             HandshakeRequest::Initialize(version) => {
                 let params = json!({
                     "protocolVersion": version,
-                    "capabilities": capabilities(Era::Legacy, &self.options.roots),
+                    "capabilities": capabilities(Era::Legacy, self.options.questions()),
                     "clientInfo": client_info(),
                 });
                 (INITIALIZE_ID, "initialize", params)
@@ -326,33 +336,42 @@ enum HandshakeEnd {
 
 /// What we tell a server about ourselves. Depends on configuration only, so that a server offers
 /// the same tools at a desk and in CI.
-pub(super) fn client_config(agreement: &Agreement, roots: &[String]) -> ClientConfig {
+pub(super) fn client_config(agreement: &Agreement, questions: QuestionAbilities) -> ClientConfig {
     let capabilities: ClientCapabilities =
-        serde_json::from_value(capabilities(agreement.era, roots)).unwrap_or_default();
+        serde_json::from_value(capabilities(agreement.era, questions)).unwrap_or_default();
     let info = Implementation::new("toolhost", env!("CARGO_PKG_VERSION"));
     ClientConfig::new(capabilities, info)
         .with_protocol_version(protocol_version(&agreement.version))
 }
 
 /// What every request of the modern era says about us, in its `_meta`.
-pub(super) fn request_meta(version: &str, roots: &[String]) -> Value {
+pub(super) fn request_meta(version: &str, questions: QuestionAbilities) -> Value {
     json!({
         "io.modelcontextprotocol/protocolVersion": version,
         "io.modelcontextprotocol/clientInfo": client_info(),
-        "io.modelcontextprotocol/clientCapabilities": capabilities(Era::Modern, roots),
+        "io.modelcontextprotocol/clientCapabilities": capabilities(Era::Modern, questions),
     })
 }
 
-pub(super) fn capabilities(era: Era, roots: &[String]) -> Value {
-    let mut capabilities = json!({ "elicitation": { "form": {}, "url": {} }, "sampling": {} });
-    if !roots.is_empty() {
-        capabilities["roots"] = json!({});
+pub(super) fn capabilities(era: Era, questions: QuestionAbilities) -> Value {
+    let modes = [("form", questions.forms), ("url", questions.urls)];
+    let modes = modes.into_iter().filter(|(_, is_offered)| *is_offered);
+    let modes: JsonObject = modes.map(|(mode, _)| (mode.to_owned(), json!({}))).collect();
+    let mut declared = json!({});
+    if !modes.is_empty() {
+        declared["elicitation"] = Value::Object(modes);
+    }
+    if questions.sampling {
+        declared["sampling"] = json!({});
+    }
+    if questions.roots {
+        declared["roots"] = json!({});
     }
     if era == Era::Modern {
         // Legacy tasks need no word of ours, and that era knows no extensions.
-        capabilities["extensions"] = json!({ TASKS_EXTENSION: {} });
+        declared["extensions"] = json!({ TASKS_EXTENSION: {} });
     }
-    capabilities
+    declared
 }
 
 pub(super) fn protocol_version(version: &str) -> ProtocolVersion {

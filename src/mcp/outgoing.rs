@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::handshake::{capabilities, client_info};
 use super::lifecycle::Agreement;
 use super::wire::{FrameKind, OutgoingFrame};
-use crate::model::{CallId, Era, JsonObject};
+use crate::model::{CallId, Era, JsonObject, QuestionAbilities};
 
 /// One request before it gets its id.
 #[derive(Debug, Clone, Copy)]
@@ -22,30 +22,48 @@ pub struct OutgoingRequest<'a> {
     pub headers: &'a [(String, String)],
     /// The least level of the log lines that are asked for.
     pub log_level: Option<&'static str>,
+    /// What may be asked of the client behind it, where that is not what all requests say.
+    pub questions: Option<QuestionAbilities>,
     /// Further members of `_meta`.
     pub meta: Option<&'a JsonObject>,
     /// The call it is part of.
     pub call: Option<&'a CallId>,
 }
 
-/// What all requests of a connection say about us: members of `_meta`, as text.
+/// What the requests of a connection say about us: members of `_meta`, as text.
 #[derive(Debug, Default)]
-pub struct ClientMeta(Vec<u8>);
+pub struct ClientMeta {
+    /// What all of them say; nothing after an introduction in a handshake.
+    same: Vec<u8>,
+    /// What those say that have no other abilities.
+    capabilities: Vec<u8>,
+}
 
 impl ClientMeta {
     /// For a server that agreed to this. Who was introduced in a handshake says no more.
-    pub fn for_agreement(agreement: &Agreement, roots: &[String]) -> Self {
-        let mut text = Vec::new();
+    pub fn for_agreement(agreement: &Agreement, questions: QuestionAbilities) -> Self {
+        let mut about = Self::default();
         if agreement.era == Era::Modern {
-            for (key, value) in [
-                ("io.modelcontextprotocol/protocolVersion", json!(agreement.version)),
-                ("io.modelcontextprotocol/clientInfo", client_info()),
-                ("io.modelcontextprotocol/clientCapabilities", capabilities(Era::Modern, roots)),
-            ] {
-                member(&mut text, key, &value);
+            let version = ("io.modelcontextprotocol/protocolVersion", json!(agreement.version));
+            for (key, value) in [version, ("io.modelcontextprotocol/clientInfo", client_info())] {
+                member(&mut about.same, key, &value);
             }
+            value(&mut about.capabilities, &capabilities(Era::Modern, questions));
         }
-        Self(text)
+        about
+    }
+
+    /// Writes the members, with these abilities in place of those of the connection.
+    fn write(&self, line: &mut Vec<u8>, questions: Option<QuestionAbilities>) {
+        line.extend_from_slice(&self.same);
+        if self.capabilities.is_empty() {
+            return;
+        }
+        line.extend_from_slice(b",\"io.modelcontextprotocol/clientCapabilities\":");
+        match questions {
+            Some(questions) => value(line, &capabilities(Era::Modern, questions)),
+            None => line.extend_from_slice(&self.capabilities),
+        }
     }
 }
 
@@ -58,7 +76,7 @@ impl OutgoingRequest<'_> {
         line.extend_from_slice(b",\"method\":");
         value(&mut line, &self.method);
         line.extend_from_slice(b",\"params\":{\"_meta\":{");
-        line.extend_from_slice(&about.0);
+        about.write(&mut line, self.questions);
         if let Some(level) = self.log_level {
             member(&mut line, "io.modelcontextprotocol/logLevel", &level);
         }
@@ -119,6 +137,7 @@ mod tests {
             params,
             headers: &headers,
             log_level: Some("debug"),
+            questions: None,
             meta: params.get("name").map(|_| &meta),
             call: None,
         };
@@ -133,8 +152,9 @@ mod tests {
     #[test]
     fn a_request_says_who_asks_and_what() {
         let mut about = ClientMeta::default();
-        member(&mut about.0, "a", &json!({ "b": 1 }));
-        member(&mut about.0, "c", "\"");
+        member(&mut about.same, "a", &json!({ "b": 1 }));
+        member(&mut about.same, "c", "\"");
+        value(&mut about.capabilities, &json!({ "sampling": {} }));
         assert_eq!(
             sent(&json!({ "name": "t", "arguments": { "x": "é\n" } }), &about),
             json!({
@@ -142,6 +162,7 @@ mod tests {
                 "params": {
                     "_meta": {
                         "a": { "b": 1 }, "c": "\"",
+                        "io.modelcontextprotocol/clientCapabilities": { "sampling": {} },
                         "io.modelcontextprotocol/logLevel": "debug",
                         "dev.toolhost/callId": "c", "progressToken": 7,
                     },

@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use url::Url;
 
 use crate::model::{
-    CallId, EventSink, HostEvent, Question, QuestionBody, QuestionHandler, QuestionOutcome,
-    QuestionReply,
+    CallId, EventSink, HostEvent, Question, QuestionAbilities, QuestionBody, QuestionHandler,
+    QuestionOutcome, QuestionReply,
 };
 use crate::util::text::truncate;
 
@@ -75,7 +75,24 @@ pub struct QuestionAnswer {
     pub verdict: Option<QuestionOutcome>,
 }
 
+/// What a server is told that it may ask: `roots` are those of its entry.
+pub fn answerable(roots: &[String], inbox: &dyn QuestionHandler) -> QuestionAbilities {
+    let roots = !roots.is_empty() || inbox.offers_roots();
+    QuestionAbilities { forms: true, urls: true, sampling: true, roots }
+}
+
 impl QuestionResponder {
+    /// What the server was told that it may ask.
+    pub fn abilities(&self) -> QuestionAbilities {
+        answerable(&self.roots, &*self.inbox)
+    }
+
+    /// The same of a client behind a request: what the entry has needs no client.
+    pub fn abilities_for(&self, client: QuestionAbilities) -> QuestionAbilities {
+        let roots = client.roots || !self.roots.is_empty();
+        self.abilities().and(QuestionAbilities { roots, ..client })
+    }
+
     /// Answers one question.
     ///
     /// # Errors
@@ -88,7 +105,7 @@ impl QuestionResponder {
     ) -> Result<QuestionAnswer, QuestionRefusal> {
         match method {
             "ping" => Ok(QuestionAnswer { result: json!({}), verdict: None }),
-            "roots/list" => self.list_roots(occasion),
+            "roots/list" => self.list_roots(occasion).await,
             _ => {
                 let ask = parse_question(method, params)?;
                 let verdict = self.ask_inbox(ask, occasion).await?;
@@ -129,12 +146,19 @@ impl QuestionResponder {
         reply_to_result(&ask, reply).map(|result| QuestionAnswer { result, verdict: Some(verdict) })
     }
 
-    fn list_roots(&self, occasion: &QuestionContext) -> Result<QuestionAnswer, QuestionRefusal> {
-        if self.roots.is_empty() {
+    /// The roots of the entry; a client's own where the entry leaves them to it.
+    async fn list_roots(
+        &self,
+        occasion: &QuestionContext,
+    ) -> Result<QuestionAnswer, QuestionRefusal> {
+        let roots: Vec<Value> = if !self.roots.is_empty() {
+            self.roots.iter().map(|uri| json!({ "uri": uri })).collect()
+        } else if self.inbox.offers_roots() {
+            self.inbox.list_roots(occasion.call.as_ref(), occasion.key.as_deref()).await
+        } else {
             return Err(QuestionRefusal::Unknown("no roots are offered".to_owned()));
-        }
+        };
         self.emit_event("roots", String::new(), occasion, QuestionOutcome::Accepted);
-        let roots: Vec<Value> = self.roots.iter().map(|uri| json!({ "uri": uri })).collect();
         Ok(QuestionAnswer { result: json!({ "roots": roots }), verdict: None })
     }
 

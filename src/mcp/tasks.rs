@@ -299,6 +299,7 @@ impl TaskPoller<'_> {
         let respondent = self.connection.respondent();
         respondent.events.emit(HostEvent::Log {
             origin: respondent.server.clone(),
+            call_id: self.options.call.clone(),
             level: LogLevel("info".to_owned()),
             text,
         });

@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::JsonObject;
 use super::call_id::CallId;
+use super::client_abilities::ClientAbilities;
 use super::error::Error;
 use super::event::EventSink;
 use super::name::ToolName;
@@ -45,6 +46,8 @@ pub struct ToolContext {
     pub metadata: JsonObject,
     /// Fires when the call should stop: Ctrl-C, a deadline, a client that went away.
     pub cancel: CancellationToken,
+    /// The client behind the call: what it can be asked, and which log lines it wants.
+    pub client: ClientAbilities,
     /// Where progress and log lines go while the tool runs.
     pub events: EventSink,
     /// How long the provider may wait without any sign of life; a provider that hears progress
@@ -68,6 +71,7 @@ impl ToolContext {
             environment: BTreeMap::new(),
             metadata: JsonObject::new(),
             cancel: CancellationToken::new(),
+            client: ClientAbilities::default(),
             events: EventSink::discard(),
             idle_limit: Duration::from_mins(1),
             caller: None,

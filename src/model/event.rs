@@ -53,6 +53,8 @@ pub enum HostEvent {
     Log {
         /// The server or tool that wrote the line.
         origin: String,
+        /// The call it belongs to, when that is certain.
+        call_id: Option<CallId>,
         /// The severity its author gave the line.
         level: LogLevel,
         /// The text in words; not made safe for a terminal yet.

@@ -139,6 +139,17 @@ pub trait QuestionHandler: Send + Sync {
     fn allows_concurrent(&self) -> bool {
         false
     }
+
+    /// Whether servers may ask for the roots of clients, beside those that their entries have.
+    fn offers_roots(&self) -> bool {
+        false
+    }
+
+    /// The roots of the client behind a call, as `roots/list` has them; `key` is the server's own
+    /// name of the question. None when that client has none, or no client waits.
+    async fn list_roots(&self, _call: Option<&CallId>, _key: Option<&str>) -> Vec<Value> {
+        Vec::new()
+    }
 }
 
 /// The handler of front ends without a person: every question is unattended.

@@ -146,7 +146,7 @@ tools: \"weather\"
 \"b\": \"no station in Atlantis\"
 \"c\": \"2 problems with the arguments of 'weather'\\ncity: is required\\ntown: is not known\"
 \"It snows in Oslo.\"
-2 calls, failures: tool 1
+3 calls, failures: tool 1, usage 1
 ";
     assert_eq!(run.exits(0).out(), expected, "{run}");
 }

@@ -272,8 +272,8 @@ impl Masker {
 
     fn event(&self, event: HostEvent) -> HostEvent {
         match event {
-            HostEvent::Log { origin, level, text } => {
-                HostEvent::Log { origin, level, text: self.text(&text) }
+            HostEvent::Log { origin, call_id, level, text } => {
+                HostEvent::Log { origin, call_id, level, text: self.text(&text) }
             }
             HostEvent::Notice { origin, text } => {
                 HostEvent::Notice { origin, text: self.text(&text) }

@@ -126,6 +126,7 @@ impl ToolCaller for HostCaller {
             user_id: self.user_id.clone(),
             trace: self.trace.clone(),
             session: Some(self.session.clone()),
+            client: context.client,
             cancel: cancel.clone(),
             ..CallRequest::new(call.name, CallArguments::Object(call.arguments))
         };

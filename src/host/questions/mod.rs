@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
+use serde_json::Value;
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::audit::Masker;
@@ -158,6 +159,14 @@ impl QuestionQueue {
 
 #[async_trait]
 impl QuestionHandler for QuestionQueue {
+    fn offers_roots(&self) -> bool {
+        self.inbox.offers_roots()
+    }
+
+    async fn list_roots(&self, call: Option<&CallId>, key: Option<&str>) -> Vec<Value> {
+        self.inbox.list_roots(call, key).await
+    }
+
     async fn ask(&self, question: Question) -> QuestionReply {
         let mut note = QuestionRecordGuard {
             questions: self,

@@ -25,7 +25,9 @@ use super::protocol_warning::{ProtocolWarning, WarningList};
 use super::responder::QuestionResponder;
 use super::session::{McpSession, ProgressListener, SentRequest, SessionTransport};
 use super::wire::{LaneOpener, Wire};
-use crate::model::{CallId, Era, Error, ErrorKind, ErrorPhase, JsonObject, ListKind, Signal};
+use crate::model::{
+    CallId, Era, Error, ErrorKind, ErrorPhase, JsonObject, ListKind, QuestionAbilities, Signal,
+};
 
 pub use super::handshake::{ConnectOptions, WireOpener};
 pub use pending_request::PendingRequest;
@@ -54,6 +56,9 @@ pub struct RequestOptions {
     /// The least level of the log lines that a server of the modern era is asked for; without one
     /// it sends none.
     pub log_level: Option<&'static str>,
+    /// What the client behind the request can be asked; `None` stands for what toolhost can. A
+    /// server of the legacy era was told in the handshake, once for all.
+    pub questions: Option<QuestionAbilities>,
     /// What the call carries beside its arguments: further members of `_meta`.
     pub meta: Option<Arc<JsonObject>>,
     /// The step that errors name.
@@ -72,6 +77,7 @@ impl RequestOptions {
             progress: None,
             headers: Vec::new(),
             log_level: None,
+            questions: None,
             meta: None,
             phase,
             call: None,
@@ -151,7 +157,7 @@ impl Connection {
         early: Vec<RpcMessage>,
         connect_time: Duration,
     ) -> Self {
-        let about = ClientMeta::for_agreement(&agreement, &options.roots);
+        let about = ClientMeta::for_agreement(&agreement, options.questions());
         let (name, events) = (options.server.clone(), options.events.clone());
         let session = McpSession::new(name, wire, events, about, warnings);
         let respondent = Arc::new(QuestionResponder {
@@ -161,7 +167,7 @@ impl Connection {
             inbox: Arc::clone(&options.inbox),
         });
         let handler = SdkHandler {
-            config: client_config(&agreement, &options.roots),
+            config: client_config(&agreement, options.questions()),
             session: Arc::clone(&session),
             respondent: Arc::clone(&respondent),
         };
@@ -208,6 +214,7 @@ impl Connection {
             params: &params,
             headers: &options.headers,
             log_level: options.log_level.filter(|_| modern),
+            questions: options.questions.map(|client| self.respondent.abilities_for(client)),
             meta: options.meta.as_deref(),
             call: options.call.as_ref(),
         };
@@ -376,7 +383,7 @@ impl Connection {
         if self.agreement.era != Era::Modern {
             return JsonObject::new();
         }
-        let meta = request_meta(&self.agreement.version, &self.respondent.roots);
+        let meta = request_meta(&self.agreement.version, self.respondent.abilities());
         let Value::Object(mut meta) = meta else { return JsonObject::new() };
         if let Some(level) = log_level {
             meta.insert(LOG_LEVEL.to_owned(), level.into());

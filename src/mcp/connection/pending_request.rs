@@ -41,6 +41,7 @@ impl Connection {
             params,
             headers: &[],
             log_level: None,
+            questions: None,
             meta: None,
             call: None,
         };

@@ -310,7 +310,7 @@ impl McpSession {
                 self.handle_request(id, &method, params, of)
             }
             RpcMessage::Notification { method, params } => {
-                self.handle_notification(&method, params);
+                self.handle_notification(&method, params, of);
                 None
             }
         }

@@ -8,17 +8,24 @@ use super::{McpSession, ProgressUpdate};
 use crate::mcp::message::RawJson;
 use crate::mcp::notifications;
 use crate::mcp::protocol_warning::ProtocolWarning;
-use crate::model::{HostEvent, LogLevel};
+use crate::model::{CallId, HostEvent, LogLevel};
 
 impl McpSession {
-    pub(super) fn handle_notification(&self, method: &str, params: Option<RawJson>) {
+    /// A notification of the server, which came on the stream of the request `of` if the wire has
+    /// such streams.
+    pub(super) fn handle_notification(
+        &self,
+        method: &str,
+        params: Option<RawJson>,
+        of: Option<i64>,
+    ) {
         let Ok(params) = params.map(|raw| raw.parse()).transpose() else {
             return self.add_warning(ProtocolWarning::UnreadableNotification(method.to_owned()));
         };
         let params = params.unwrap_or_default();
         match method {
             "notifications/progress" => self.handle_progress(&params),
-            "notifications/message" => self.handle_log(&params),
+            "notifications/message" => self.handle_log(&params, of),
             "notifications/cancelled" => {
                 let id = params.get("requestId").map(Value::to_string).unwrap_or_default();
                 self.state().questions.withdraw(&id);
@@ -62,7 +69,19 @@ impl McpSession {
         });
     }
 
-    fn handle_log(&self, params: &Value) {
+    /// The call that a line belongs to: by its stream or by a token it carries, else the only call
+    /// there is.
+    fn call_of_line(&self, params: &Value, of: Option<i64>) -> Option<CallId> {
+        let token = || params.get("_meta")?.get("progressToken")?.as_i64();
+        let state = self.state();
+        if let Some(id) = of.or_else(token) {
+            return state.pending.get(&id)?.call.clone();
+        }
+        let mut calls = state.pending.values().filter_map(|pending| pending.call.as_ref());
+        calls.next().filter(|only| calls.all(|other| other == *only)).cloned()
+    }
+
+    fn handle_log(&self, params: &Value, of: Option<i64>) {
         let text = match params.get("data") {
             Some(Value::String(text)) => text.clone(),
             Some(other) => other.to_string(),
@@ -71,6 +90,7 @@ impl McpSession {
         let level = params.get("level").and_then(Value::as_str).unwrap_or("info").to_owned();
         self.events.emit(HostEvent::Log {
             origin: self.server.clone(),
+            call_id: self.call_of_line(params, of),
             level: LogLevel(level),
             text,
         });

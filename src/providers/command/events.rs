@@ -82,6 +82,7 @@ impl EventParser<'_> {
         }
         Some(HostEvent::Log {
             origin: self.origin.clone(),
+            call_id: Some(self.call.clone()),
             level: LogLevel(text("level").unwrap_or_else(|| "info".to_owned())),
             text: text("text")?,
         })
@@ -121,7 +122,7 @@ mod tests {
         insta::assert_debug_snapshot!(events, @r#"
         [
             "Progress { call_id: CallId(\"c\"), progress: 1.0, total: Some(4.0), message: Some(\"one\") }",
-            "Log { origin: \"t\", level: LogLevel(\"warning\"), text: \"hm\" }",
+            "Log { origin: \"t\", call_id: Some(CallId(\"c\")), level: LogLevel(\"warning\"), text: \"hm\" }",
             "Progress { call_id: CallId(\"c\"), progress: 2.0, total: None, message: None }",
         ]
         "#);

@@ -182,6 +182,7 @@ impl McpProvider {
             }
             _ => Vec::new(),
         };
+        self.widen_log_level(connection, context.client.log_level).await;
         let (events, call_id) = (context.events.clone(), context.call_id.clone());
         let options = RequestOptions {
             idle_timeout: context.idle_limit,
@@ -196,7 +197,8 @@ impl McpProvider {
                 });
             })),
             headers,
-            log_level: self.log_level(),
+            log_level: context.client.log_level.or(self.log_level()),
+            questions: context.client.questions,
             meta: Some(Arc::new(call_meta(context))),
             phase: ErrorPhase::Call,
             call: Some(context.call_id.clone()),

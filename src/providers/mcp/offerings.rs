@@ -18,6 +18,7 @@ use crate::mcp::listing::{self, Listable};
 use crate::mcp::offering_requests;
 use crate::mcp::protocol_warning::ProtocolWarning;
 use crate::mcp::subscription::{Subscription, SubscriptionEnd};
+use crate::model::event::LOG_LEVELS;
 use crate::model::{
     Completion, CompletionQuery, Era, Error, ErrorPhase, JsonObject, OfferingListing, Prompt,
     PromptMessages, Resource, ResourceContents, ResourceTemplate, SubscriptionEvent,
@@ -181,6 +182,23 @@ impl McpProvider {
         self.known().log_level.or(self.setup.log_level)
     }
 
+    /// Has a server of the legacy era, which clients share, log what one of them wants as well. What
+    /// is more than another wants is left out on the way to that one.
+    pub(super) async fn widen_log_level(
+        &self,
+        connection: &Connection,
+        wanted: Option<&'static str>,
+    ) {
+        let place = |level: &str| LOG_LEVELS.iter().position(|known| *known == level);
+        let Some(wanted) = wanted.filter(|_| connection.agreement.era == Era::Legacy) else {
+            return;
+        };
+        if self.log_level().is_none_or(|level| place(wanted) < place(level)) {
+            // A server that refuses logs what it did before.
+            let _refused = self.set_log_level(wanted).await;
+        }
+    }
+
     /// Tells a server of the legacy era which log lines are wanted, if any are.
     pub(super) async fn send_log_level(&self, connection: &Connection) -> Result<(), Error> {
         let Some(level) = self.log_level() else { return Ok(()) };
@@ -214,7 +232,8 @@ impl McpProvider {
     fn options(&self, context: &ToolContext) -> RequestOptions {
         RequestOptions {
             cancel: context.cancel.clone(),
-            log_level: self.log_level(),
+            log_level: context.client.log_level.or(self.log_level()),
+            questions: context.client.questions,
             meta: Some(Arc::new(call_meta(context))),
             call: Some(context.call_id.clone()),
             ..RequestOptions::with_timeouts(self.idle(), TOTAL, ErrorPhase::Call)

@@ -296,7 +296,8 @@ impl PipelineRun<'_> {
 
     fn log(&self, level: &str, text: String) {
         let (origin, level) = (self.name.clone(), LogLevel(level.to_owned()));
-        self.context.events.emit(HostEvent::Log { origin, level, text });
+        let call_id = Some(self.context.call_id.clone());
+        self.context.events.emit(HostEvent::Log { origin, call_id, level, text });
     }
 }
 

@@ -26,8 +26,8 @@ use crate::host::approval::{Approval, Approver};
 use crate::host::link::{HostLink, HostQuery, LinkError};
 use crate::host::request::{CallOutcome, CallRequest};
 use crate::model::{
-    CallId, Error, ErrorKind, ErrorPhase, EventSink, HostEvent, QuestionBody, QuestionHandler,
-    QuestionReply, Signal,
+    CallId, Error, ErrorKind, ErrorPhase, EventSink, HostEvent, LogLevel, QuestionBody,
+    QuestionHandler, QuestionReply, Signal,
 };
 
 /// How long connecting and the handshake may take; then the host counts as not there.
@@ -49,7 +49,7 @@ pub struct AttachedFrontEnd {
     pub approver: Arc<dyn Approver>,
     /// Answers what servers ask.
     pub inbox: Arc<dyn QuestionHandler>,
-    /// Hears of progress.
+    /// Hears of progress, and what is logged.
     pub events: EventSink,
 }
 
@@ -172,7 +172,7 @@ impl HostClient {
                                 let _request_over = answers.send(line).await;
                             });
                         }
-                        Some(HostMessage::Progress(event)) => self.front_end.events.emit(event),
+                        Some(HostMessage::Event(event)) => self.front_end.events.emit(event),
                         None => {}
                     }
                 }
@@ -269,7 +269,8 @@ impl HostConnection {
 enum HostMessage {
     Answer(u64, Result<Value, LinkError>),
     Request(Value, Value),
-    Progress(HostEvent),
+    /// How far the request is, or what was logged for it.
+    Event(HostEvent),
 }
 
 impl HostMessage {
@@ -290,11 +291,20 @@ impl HostMessage {
             (None, Some("notifications/progress")) => {
                 let number = |key: &str| params.get(key).and_then(Value::as_f64);
                 let text = params.get("message").and_then(Value::as_str);
-                Some(Self::Progress(HostEvent::Progress {
+                Some(Self::Event(HostEvent::Progress {
                     call_id: CallId(String::new()),
                     progress: number("progress")?,
                     total: number("total"),
                     message: text.map(str::to_owned),
+                }))
+            }
+            (None, Some("notifications/message")) => {
+                let text = |key: &str| params.get(key).and_then(Value::as_str).map(str::to_owned);
+                Some(Self::Event(HostEvent::Log {
+                    origin: text("logger")?,
+                    call_id: None,
+                    level: LogLevel(text("level")?),
+                    text: text("data")?,
                 }))
             }
             _ => None,

@@ -8,14 +8,14 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rmcp::RoleServer;
-use rmcp::model::{LoggingMessageNotificationParam, ResourceUpdatedNotificationParam};
+use rmcp::model::ResourceUpdatedNotificationParam;
 use rmcp::service::{Peer, ServiceError, SubscriptionContext, SubscriptionSendError};
-use serde_json::Value;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, mpsc};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::client_registry::CatalogueChange;
+use super::log_line::ServedLogLine;
 use crate::host::ToolHost;
 use crate::host::request::LookupScope;
 use crate::model::{ListKind, SubscriptionFilter};
@@ -114,8 +114,8 @@ async fn drain<F: Future<Output = ()>>(
 pub(super) trait Interests: Send + Sync {
     /// Whether it watches this resource.
     fn has_resource(&self, uri: &str) -> bool;
-    /// Whether it wants lines of this level.
-    fn has_level(&self, level: &str) -> bool;
+    /// Whether it wants this line.
+    fn has_line(&self, line: &ServedLogLine) -> bool;
 }
 
 /// Tells a client of the older era what changes, until it is gone.
@@ -153,13 +153,11 @@ async fn notify(
         CatalogueChange::Resource(uri) if interests.has_resource(&uri) => {
             peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri)).await
         }
-        CatalogueChange::Log { origin, level, text } if interests.has_level(&level.0) => {
-            let Ok(level) = serde_json::from_value(Value::String(level.0)) else { return Ok(()) };
-            let mut line = LoggingMessageNotificationParam::new(level, Value::String(text));
-            line.logger = Some(origin);
-            peer.notify_logging_message(line).await
-        }
-        CatalogueChange::Resource(_) | CatalogueChange::Log { .. } => Ok(()),
+        CatalogueChange::Log(line) if interests.has_line(&line) => match line.notification() {
+            Some(line) => peer.notify_logging_message(line).await,
+            None => Ok(()),
+        },
+        CatalogueChange::Resource(_) | CatalogueChange::Log(_) => Ok(()),
     }
 }
 
@@ -190,7 +188,7 @@ pub(super) async fn tell_subscriber(
             Ok(CatalogueChange::Resource(uri)) if watched.contains(&uri) => {
                 sink.notify_resource_updated(uri).await
             }
-            Ok(CatalogueChange::Resource(_) | CatalogueChange::Log { .. }) => Ok(()),
+            Ok(CatalogueChange::Resource(_) | CatalogueChange::Log(_)) => Ok(()),
             Err(RecvError::Lagged(_)) => {
                 let mut told = Ok(());
                 for list in ListKind::ALL {

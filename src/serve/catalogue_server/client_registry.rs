@@ -11,18 +11,19 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 use tokio::sync::{broadcast, mpsc, oneshot};
 
+use super::log_line::ServedLogLine;
+use super::questions::AskedOfClient;
 use crate::audit::Masker;
 use crate::host::approval::{Approval, ApprovalRequest, Approver};
 use crate::host::builder::ToolHostBuilder;
 use crate::host::questions::QuestionQueue;
 use crate::model::{
-    CallId, EventSink, HostEvent, ListKind, LogLevel, Question, QuestionBody, QuestionHandler,
-    QuestionReply,
+    CallId, EventSink, HostEvent, ListKind, Question, QuestionBody, QuestionHandler, QuestionReply,
 };
 use crate::serve::background::protocol::{APPROVE, FrontEndQuestion};
 
-/// How many progress reports wait for a slow client; further ones are dropped.
-const PROGRESS_QUEUE: usize = 64;
+/// How many reports and log lines of a call wait for a slow client; further ones are dropped.
+const UPDATE_QUEUE: usize = 64;
 /// How many questions of one call wait at once.
 const QUESTION_QUEUE: usize = 16;
 /// How many changes a slow client may be behind; then it is told that everything changed.
@@ -32,6 +33,8 @@ const CHANGE_QUEUE: usize = 1_024;
 pub struct ClientRegistry {
     calls: Mutex<HashMap<CallId, CallLink>>,
     changes: broadcast::Sender<CatalogueChange>,
+    /// Whether servers may ask these clients for their roots.
+    have_roots: bool,
 }
 
 /// Something that every client may want to know.
@@ -41,16 +44,17 @@ pub(super) enum CatalogueChange {
     List(ListKind),
     /// A resource that is watched changed.
     Resource(String),
-    /// A server or a tool logged a line.
-    Log { origin: String, level: LogLevel, text: String },
+    /// A server or a tool logged a line that belongs to no call.
+    Log(ServedLogLine),
 }
 
-/// A report of how far a call is.
+/// What the client of a call may hear while it runs.
 #[derive(Debug)]
-pub(super) struct ProgressReport {
-    pub(super) progress: f64,
-    pub(super) total: Option<f64>,
-    pub(super) message: Option<String>,
+pub(super) enum CallUpdate {
+    /// How far it is.
+    Progress { progress: f64, total: Option<f64>, message: Option<String> },
+    /// A line that was logged for it, or for a call that it made.
+    Log(ServedLogLine),
 }
 
 /// A question that waits for a client's answer. Dropped, it counts as turned away from.
@@ -58,15 +62,15 @@ pub(super) struct ProgressReport {
 pub(super) struct ClientQuestion {
     /// The server's own name of the question.
     pub(super) key: Option<String>,
-    pub(super) body: QuestionBody,
-    /// The same for a front end of this program, which asks in its own way.
-    pub(super) whole: Box<FrontEndQuestion>,
+    pub(super) body: AskedOfClient,
+    /// The same for a front end of this program, which asks in its own way; it has no roots.
+    pub(super) whole: Option<Box<FrontEndQuestion>>,
     pub(super) reply: oneshot::Sender<QuestionReply>,
 }
 
 /// The client's end of one call.
 pub(super) struct CallWatch {
-    pub(super) progress: mpsc::Receiver<ProgressReport>,
+    pub(super) updates: mpsc::Receiver<CallUpdate>,
     pub(super) questions: mpsc::Receiver<ClientQuestion>,
     registry: Arc<ClientRegistry>,
     call_id: CallId,
@@ -76,15 +80,25 @@ pub(super) struct CallWatch {
 struct CallLink {
     /// The call that the client made; nested calls share its link.
     root: CallId,
-    progress: mpsc::Sender<ProgressReport>,
+    updates: mpsc::Sender<CallUpdate>,
     questions: mpsc::Sender<ClientQuestion>,
 }
 
 impl ClientRegistry {
-    /// A registry without clients.
+    /// A registry without clients, which may have roots.
     pub fn new() -> Arc<Self> {
+        Self::with_roots(true)
+    }
+
+    /// A registry for front ends of this program: servers have the roots of their entries only, as
+    /// they have without a background host.
+    pub fn of_front_ends() -> Arc<Self> {
+        Self::with_roots(false)
+    }
+
+    fn with_roots(have_roots: bool) -> Arc<Self> {
         let (changes, _) = broadcast::channel(CHANGE_QUEUE);
-        Arc::new(Self { calls: Mutex::default(), changes })
+        Arc::new(Self { calls: Mutex::default(), changes, have_roots })
     }
 
     /// Lets the clients answer what a host asks and see what happens in it, before it is built.
@@ -105,12 +119,12 @@ impl ClientRegistry {
 
     /// Waits for what concerns a call that is about to be made.
     pub(super) fn watch(self: &Arc<Self>, call_id: &CallId) -> CallWatch {
-        let (progress, progress_seen) = mpsc::channel(PROGRESS_QUEUE);
+        let (updates, updates_seen) = mpsc::channel(UPDATE_QUEUE);
         let (questions, questions_seen) = mpsc::channel(QUESTION_QUEUE);
-        let link = CallLink { root: call_id.clone(), progress, questions };
+        let link = CallLink { root: call_id.clone(), updates, questions };
         self.calls().insert(call_id.clone(), link);
         CallWatch {
-            progress: progress_seen,
+            updates: updates_seen,
             questions: questions_seen,
             registry: Arc::clone(self),
             call_id: call_id.clone(),
@@ -136,16 +150,22 @@ impl ClientRegistry {
             }
             HostEvent::Progress { call_id, progress, total, message } => {
                 if let Some(link) = self.calls().get(&call_id).filter(|link| link.root == call_id) {
-                    let _slow_client =
-                        link.progress.try_send(ProgressReport { progress, total, message });
+                    let update = CallUpdate::Progress { progress, total, message };
+                    let _slow_client = link.updates.try_send(update);
                 }
             }
             HostEvent::ListChanged { list, .. } => self.announce(CatalogueChange::List(list)),
             HostEvent::ResourceUpdated { uri, .. } => {
                 self.announce(CatalogueChange::Resource(uri));
             }
-            HostEvent::Log { origin, level, text } => {
-                self.announce(CatalogueChange::Log { origin, level, text });
+            HostEvent::Log { origin, call_id, level, text } => {
+                let line = ServedLogLine { origin, level, text };
+                match call_id.and_then(|call| self.calls().get(&call).cloned()) {
+                    Some(link) => {
+                        let _slow_client = link.updates.try_send(CallUpdate::Log(line));
+                    }
+                    None => self.announce(CatalogueChange::Log(line)),
+                }
             }
             _ => {}
         }
@@ -164,8 +184,8 @@ impl ClientRegistry {
         &self,
         call: Option<&CallId>,
         key: Option<String>,
-        body: QuestionBody,
-        whole: FrontEndQuestion,
+        body: AskedOfClient,
+        whole: Option<FrontEndQuestion>,
     ) -> QuestionReply {
         let link = call.and_then(|call| self.calls().get(call).cloned());
         let Some(link) = link else { return QuestionReply::Unattended };
@@ -192,8 +212,21 @@ impl Drop for CallWatch {
 impl QuestionHandler for ClientRegistry {
     async fn ask(&self, question: Question) -> QuestionReply {
         let (call, key) = (question.call.clone(), question.key.clone());
-        let (body, whole) = (question.body.clone(), FrontEndQuestion::Server(question));
-        self.ask_client(call.as_ref(), key, body, whole).await
+        let body = AskedOfClient::Question(question.body.clone());
+        let whole = FrontEndQuestion::Server(question);
+        self.ask_client(call.as_ref(), key, body, Some(whole)).await
+    }
+
+    fn offers_roots(&self) -> bool {
+        self.have_roots
+    }
+
+    async fn list_roots(&self, call: Option<&CallId>, key: Option<&str>) -> Vec<Value> {
+        let key = key.map(str::to_owned);
+        match self.ask_client(call, key, AskedOfClient::Roots, None).await {
+            QuestionReply::Accept(Value::Array(roots)) => roots,
+            _ => Vec::new(),
+        }
     }
 
     fn allows_concurrent(&self) -> bool {
@@ -206,8 +239,9 @@ impl Approver for ClientRegistry {
     async fn ask(&self, request: &ApprovalRequest<'_>) -> Approval {
         let body =
             QuestionBody::Form { message: approval_message(request), schema: approval_form() };
+        let body = AskedOfClient::Question(body);
         let whole = FrontEndQuestion::Approval(Box::new(request.into()));
-        match self.ask_client(request.call.as_ref(), None, body, whole).await {
+        match self.ask_client(request.call.as_ref(), None, body, Some(whole)).await {
             QuestionReply::Accept(answer) if answer.get(APPROVE) == Some(&Value::Bool(true)) => {
                 Approval::Granted
             }

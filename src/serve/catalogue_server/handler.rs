@@ -5,16 +5,15 @@
 #![expect(deprecated, reason = "the older era has subscriptions and levels of its own")]
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest,
     CustomResult, ErrorData, GetPromptRequestParams, GetPromptResponse, Implementation,
-    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
-    ServerConfig, SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool,
-    UnsubscribeRequestParams,
+    InputResponses, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+    ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
+    ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscribeRequestParams,
+    SubscriptionFilter, Tool, UnsubscribeRequestParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::transport::common::http_header::HEADER_SESSION_ID;
@@ -23,8 +22,12 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use super::changes::{self, Interests, ResourceWatch};
+use super::exchange::{ClientRequest, DEFAULT_LEVEL, ServedAnswer, ServedResult};
+use super::log_line::{ServedLogLine, known_level};
+use super::parked_requests::RequestKey;
 use super::{CatalogueServer, ServedIdentity, questions};
-use crate::model::event::LOG_LEVELS;
+use crate::host::request::ItemRequest;
+use crate::model::JsonObject;
 
 /// How many calls of one client may run or wait for their turn at once.
 const MAX_CALLS: usize = 256;
@@ -45,8 +48,8 @@ pub struct ServedClient {
 /// What a client of the older era said about what it wants to hear.
 struct ClientState {
     takes_logs: bool,
-    /// The place in [`LOG_LEVELS`] of the least grave level that it wants.
-    min_level: AtomicUsize,
+    /// The least grave level of the lines that it wants, once it has chosen one.
+    level: Mutex<Option<&'static str>>,
     watched: Mutex<HashMap<String, ResourceWatch>>,
 }
 
@@ -55,7 +58,7 @@ impl ServedClient {
         let gone = server.stop.child_token();
         let state = ClientState {
             takes_logs: identity.is_alone,
-            min_level: AtomicUsize::new(1),
+            level: Mutex::default(),
             watched: Mutex::default(),
         };
         let guard = gone.clone().drop_guard();
@@ -69,6 +72,44 @@ impl ServedClient {
         let id = head.and_then(|head| head.headers.get(HEADER_SESSION_ID)?.to_str().ok());
         let own = &self.identity.session;
         id.map_or_else(|| own.clone(), |id| format!("{own}-{id}"))
+    }
+
+    /// A request as its client sent it, with the state and the answers of a retry.
+    fn request(
+        &self,
+        context: &RequestContext<RoleServer>,
+        method: &'static str,
+        (name, arguments): (String, Option<JsonObject>),
+        (state, answers): (Option<String>, Option<InputResponses>),
+    ) -> ClientRequest {
+        let (session, arguments) = (self.session(context), arguments.unwrap_or_default());
+        let key = RequestKey { session, method, name, arguments };
+        let session_level = self.state.level();
+        ClientRequest { key, state, answers, session_level, is_of_front_end: false }
+    }
+
+    /// Answers a request, unless too many of this client run or the client is gone.
+    async fn exchange<F>(
+        &self,
+        request: ClientRequest,
+        context: RequestContext<RoleServer>,
+        work: impl FnOnce(Arc<CatalogueServer>, ItemRequest) -> F,
+    ) -> Result<ServedAnswer, ErrorData>
+    where
+        F: Future<Output = Result<ServedResult, ErrorData>> + Send + 'static,
+    {
+        if self.calls.len() >= MAX_CALLS {
+            let words =
+                format!("{MAX_CALLS} calls of this client run already; wait for one to end");
+            return Err(ErrorData::internal_error(words, None));
+        }
+        let _counted = self.calls.token();
+        // Boxed: it is most of what a connection holds.
+        let answer = Box::pin(self.server.exchange(request, context, work));
+        match self.gone.run_until_cancelled(answer).await {
+            Some(answer) => answer,
+            None => Err(ErrorData::internal_error("the connection ended", None)),
+        }
     }
 
     /// The calls of this client that run, to be waited for.
@@ -88,11 +129,19 @@ impl Interests for ClientState {
         self.watched.lock().unwrap_or_else(PoisonError::into_inner).contains_key(uri)
     }
 
-    fn has_level(&self, level: &str) -> bool {
-        let place = LOG_LEVELS.iter().position(|known| *known == level);
-        self.takes_logs
-            && place.is_some_and(|place| place >= self.min_level.load(Ordering::Relaxed))
+    fn has_line(&self, line: &ServedLogLine) -> bool {
+        self.takes_logs && line.is_at_least(self.level().unwrap_or(DEFAULT_LEVEL))
     }
+}
+
+impl ClientState {
+    fn level(&self) -> Option<&'static str> {
+        *self.level.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn mixed_up() -> ErrorData {
+    ErrorData::internal_error("the result belongs to a request of another kind", None)
 }
 
 impl ServerHandler for ServedClient {
@@ -136,17 +185,23 @@ impl ServerHandler for ServedClient {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        if self.calls.len() >= MAX_CALLS {
-            let words =
-                format!("{MAX_CALLS} calls of this client run already; wait for one to end");
-            return Err(ErrorData::internal_error(words, None));
-        }
-        let _counted = self.calls.token();
-        let session = self.session(&context);
-        let call = self.server.call_tool(&session, request, context);
-        match self.gone.run_until_cancelled(call).await {
-            Some(answer) => answer,
-            None => Err(ErrorData::internal_error("the connection ended", None)),
+        let CallToolRequestParams { name, arguments, input_responses, request_state, .. } = request;
+        let caller = self.server.caller(&context)?;
+        let mut request = self.request(
+            &context,
+            "tools/call",
+            (name.into(), arguments),
+            (request_state, input_responses),
+        );
+        request.is_of_front_end = caller.is_front_end();
+        let key = request.key.clone();
+        let answer = self.exchange(request, context, |server, item| async move {
+            server.call_tool(key, caller, item).await.map(ServedResult::Tool)
+        });
+        match answer.await? {
+            ServedAnswer::Result(ServedResult::Tool(result)) => Ok(result.into()),
+            ServedAnswer::InputRequired(required) => Ok(required.into()),
+            ServedAnswer::Result(_) => Err(mixed_up()),
         }
     }
 
@@ -163,9 +218,8 @@ impl ServerHandler for ServedClient {
         request: SetLevelRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let word = serde_json::to_value(request.level).unwrap_or_default();
-        let place = LOG_LEVELS.iter().position(|known| word.as_str() == Some(known));
-        self.state.min_level.store(place.unwrap_or_default(), Ordering::Relaxed);
+        let mut level = self.state.level.lock().unwrap_or_else(PoisonError::into_inner);
+        *level = known_level(request.level);
         Ok(())
     }
 
@@ -190,7 +244,18 @@ impl ServerHandler for ServedClient {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        self.server.read_resource(&request.uri, &context.ct).await.map(Into::into)
+        let ReadResourceRequestParams { uri, input_responses, request_state, .. } = request;
+        let request =
+            self.request(&context, "resources/read", (uri, None), (request_state, input_responses));
+        let uri = request.key.name.clone();
+        let answer = self.exchange(request, context, |server, item| async move {
+            server.read_resource(&uri, &item).await.map(ServedResult::Resource)
+        });
+        match answer.await? {
+            ServedAnswer::Result(ServedResult::Resource(result)) => Ok(result.into()),
+            ServedAnswer::InputRequired(required) => Ok(required.into()),
+            ServedAnswer::Result(_) => Err(mixed_up()),
+        }
     }
 
     fn accepted_subscription_filter(
@@ -260,7 +325,23 @@ impl ServerHandler for ServedClient {
         request: GetPromptRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        self.server.get_prompt(&request, &context.ct).await.map(Into::into)
+        let GetPromptRequestParams { name, arguments, input_responses, request_state, .. } =
+            request;
+        let request = self.request(
+            &context,
+            "prompts/get",
+            (name, arguments),
+            (request_state, input_responses),
+        );
+        let key = request.key.clone();
+        let answer = self.exchange(request, context, |server, item| async move {
+            server.get_prompt(&key, &item).await.map(ServedResult::Prompt)
+        });
+        match answer.await? {
+            ServedAnswer::Result(ServedResult::Prompt(result)) => Ok(result.into()),
+            ServedAnswer::InputRequired(required) => Ok(required.into()),
+            ServedAnswer::Result(_) => Err(mixed_up()),
+        }
     }
 
     async fn on_custom_request(

@@ -8,10 +8,12 @@
 mod call;
 mod changes;
 mod client_registry;
+mod exchange;
 mod front_ends;
 mod handler;
+mod log_line;
 mod offerings;
-mod parked_calls;
+mod parked_requests;
 mod questions;
 mod result;
 mod tool_list;
@@ -25,7 +27,7 @@ use crate::serve::background::lifetime::HostLifetime;
 use changes::ChangeFeed;
 pub use client_registry::ClientRegistry;
 pub use handler::ServedClient;
-use parked_calls::ParkedCalls;
+use parked_requests::ParkedRequests;
 use tool_list::ToolList;
 
 /// How the catalogue is offered.
@@ -47,7 +49,7 @@ pub struct CatalogueServer {
     settings: ServeSettings,
     clients: Arc<ClientRegistry>,
     tools: ToolList,
-    parked: ParkedCalls,
+    parked: ParkedRequests,
     changes: ChangeFeed,
     /// Fires when the server ends.
     stop: CancellationToken,
@@ -63,7 +65,7 @@ impl CatalogueServer {
         stop: CancellationToken,
     ) -> Arc<Self> {
         let changes = ChangeFeed::new(clients.changes());
-        let parked = ParkedCalls::default();
+        let parked = ParkedRequests::default();
         Arc::new(Self {
             host,
             settings,
@@ -89,7 +91,7 @@ impl CatalogueServer {
             settings: self.settings.clone(),
             clients: Arc::clone(&self.clients),
             tools: ToolList::default(),
-            parked: ParkedCalls::default(),
+            parked: ParkedRequests::default(),
             changes: ChangeFeed::new(self.clients.changes()),
             stop: self.stop.child_token(),
         })

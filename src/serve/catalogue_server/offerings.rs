@@ -6,20 +6,19 @@
 use std::collections::{BTreeMap, HashSet};
 
 use rmcp::model::{
-    CompleteRequestParams, CompleteResult, CompletionInfo, ErrorData, GetPromptRequestParams,
-    GetPromptResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
-    MetaObject, ReadResourceResult, Reference,
+    CompleteRequestParams, CompleteResult, CompletionInfo, ErrorData, GetPromptResult,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, MetaObject,
+    ReadResourceResult, Reference,
 };
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use super::parked_requests::RequestKey;
 use super::{CatalogueServer, result};
 use crate::host::request::{ItemRequest, LookupScope};
-use crate::model::{
-    CompletionQuery, CompletionReference, Error, ErrorCause, ErrorKind, JsonObject,
-};
+use crate::model::{CompletionQuery, CompletionReference, Error, ErrorCause, ErrorKind};
 
 impl CatalogueServer {
     pub(super) async fn list_prompts(&self) -> ListPromptsResult {
@@ -36,13 +35,12 @@ impl CatalogueServer {
 
     pub(super) async fn get_prompt(
         &self,
-        request: &GetPromptRequestParams,
-        cancel: &CancellationToken,
+        key: &RequestKey,
+        request: &ItemRequest,
     ) -> Result<GetPromptResult, ErrorData> {
-        let arguments: JsonObject = request.arguments.clone().unwrap_or_default();
         let filled = self
             .host
-            .prompt(&request.name, &arguments, &ItemRequest::to_servers(&[], cancel))
+            .prompt(&key.name, &key.arguments, request)
             .await
             .map_err(|error| protocol_error(&error))?;
         let messages = filled.messages.into_iter().map(typed).collect::<Result<_, _>>()?;
@@ -79,10 +77,9 @@ impl CatalogueServer {
     pub(super) async fn read_resource(
         &self,
         uri: &str,
-        cancel: &CancellationToken,
+        request: &ItemRequest,
     ) -> Result<ReadResourceResult, ErrorData> {
-        let request = ItemRequest::to_servers(&[], cancel);
-        let read = self.host.read(uri, &request).await.map_err(|error| match error.kind() {
+        let read = self.host.read(uri, request).await.map_err(|error| match error.kind() {
             ErrorKind::Usage => {
                 let data = json!({ "uri": uri });
                 ErrorData::resource_not_found(result::words(&error), Some(data))
@@ -142,11 +139,13 @@ fn meta(meta: Value) -> Option<MetaObject> {
 }
 
 /// An error of the protocol: the server's own code where it gave one.
-fn protocol_error(error: &Error) -> ErrorData {
+pub(super) fn protocol_error(error: &Error) -> ErrorData {
     let words = result::words(error);
     match (error.cause(), error.kind()) {
         (ErrorCause::Rpc { code }, _) => match i32::try_from(code) {
-            Ok(code) => ErrorData::new(rmcp::model::ErrorCode(code), words, error.data().cloned()),
+            Ok(code) => {
+                ErrorData::new(rmcp::model::ErrorCode(code), words, error.rpc_data().cloned())
+            }
             Err(_) => ErrorData::internal_error(words, None),
         },
         (_, ErrorKind::Usage) => ErrorData::invalid_params(words, None),

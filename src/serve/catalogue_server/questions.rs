@@ -7,20 +7,41 @@ use serde_json::{Value, json};
 
 use super::client_registry::ClientQuestion;
 use crate::host::limits;
-use crate::model::{QuestionBody, QuestionReply};
+use crate::model::{QuestionAbilities, QuestionBody, QuestionReply};
 use crate::serve::background::protocol;
 
+/// What a server may want of a client.
+#[derive(Debug)]
+pub(super) enum AskedOfClient {
+    /// An answer of its person, or of its model.
+    Question(QuestionBody),
+    /// Its roots.
+    Roots,
+}
+
 /// Whether a client with these capabilities can put the question to its person.
-pub(super) fn is_supported(body: &QuestionBody, capabilities: Option<&ClientCapabilities>) -> bool {
-    let Some(capabilities) = capabilities.filter(|_| input_request(body).is_ok()) else {
-        return false;
+pub(super) fn is_supported(
+    body: &AskedOfClient,
+    capabilities: Option<&ClientCapabilities>,
+) -> bool {
+    let able = abilities(capabilities);
+    let is_able = match body {
+        AskedOfClient::Question(QuestionBody::Form { .. }) => able.forms,
+        AskedOfClient::Question(QuestionBody::Url { .. }) => able.urls,
+        AskedOfClient::Question(QuestionBody::Sampling { .. }) => able.sampling,
+        AskedOfClient::Roots => able.roots,
     };
-    match body {
-        QuestionBody::Form { .. } => can_fill_forms(Some(capabilities)),
-        QuestionBody::Url { .. } => {
-            capabilities.elicitation.as_ref().is_some_and(|e| e.url.is_some())
-        }
-        QuestionBody::Sampling { .. } => capabilities.sampling.is_some(),
+    is_able && input_request(body).is_ok()
+}
+
+/// What a client with these capabilities can answer.
+pub(super) fn abilities(capabilities: Option<&ClientCapabilities>) -> QuestionAbilities {
+    let Some(declared) = capabilities else { return QuestionAbilities::default() };
+    QuestionAbilities {
+        forms: can_fill_forms(capabilities),
+        urls: declared.elicitation.as_ref().is_some_and(|modes| modes.url.is_some()),
+        sampling: declared.sampling.is_some(),
+        roots: declared.roots.is_some(),
     }
 }
 
@@ -36,7 +57,8 @@ pub(super) async fn ask(peer: Peer<RoleServer>, question: ClientQuestion, is_of_
     let ClientQuestion { body, whole, mut reply, .. } = question;
     let (method, mut params) = request(&body);
     if is_of_front_end
-        && let (Some(params), Ok(whole)) = (params.as_object_mut(), serde_json::to_string(&whole))
+        && let (Some(params), Some(whole)) = (params.as_object_mut(), whole)
+        && let Ok(whole) = serde_json::to_string(&whole)
     {
         params.insert("_meta".to_owned(), json!({ protocol::QUESTION: whole }));
     }
@@ -61,22 +83,30 @@ pub(super) async fn ask(peer: Peer<RoleServer>, question: ClientQuestion, is_of_
 ///
 /// # Errors
 /// When it does not have the shape that the SDK can send.
-pub(super) fn input_request(body: &QuestionBody) -> Result<InputRequest, serde_json::Error> {
+pub(super) fn input_request(body: &AskedOfClient) -> Result<InputRequest, serde_json::Error> {
     let (method, params) = request(body);
     serde_json::from_value(json!({ "method": method, "params": params }))
 }
 
 /// The answer of a client.
-pub(super) fn read(body: &QuestionBody, answer: Value) -> QuestionReply {
+pub(super) fn read(body: &AskedOfClient, mut answer: Value) -> QuestionReply {
     if answer.pointer("/_meta").is_some_and(|meta| meta.get(protocol::UNATTENDED).is_some()) {
         return QuestionReply::Unattended;
     }
-    if let QuestionBody::Sampling { .. } = body {
-        return if answer.get("content").is_some() {
-            QuestionReply::Accept(answer)
-        } else {
-            QuestionReply::Decline
-        };
+    match body {
+        AskedOfClient::Roots => {
+            return match answer.get_mut("roots").map(Value::take) {
+                Some(roots @ Value::Array(_)) => QuestionReply::Accept(roots),
+                _ => QuestionReply::Decline,
+            };
+        }
+        AskedOfClient::Question(QuestionBody::Sampling { .. }) => {
+            return match answer.get("content") {
+                Some(_) => QuestionReply::Accept(answer),
+                None => QuestionReply::Decline,
+            };
+        }
+        AskedOfClient::Question(QuestionBody::Form { .. } | QuestionBody::Url { .. }) => {}
     }
     match answer.get("action").and_then(Value::as_str) {
         Some("accept") => {
@@ -87,7 +117,8 @@ pub(super) fn read(body: &QuestionBody, answer: Value) -> QuestionReply {
     }
 }
 
-fn request(body: &QuestionBody) -> (&'static str, Value) {
+fn request(body: &AskedOfClient) -> (&'static str, Value) {
+    let AskedOfClient::Question(body) = body else { return ("roots/list", json!({})) };
     match body {
         QuestionBody::Form { message, schema } => {
             let params = json!({ "mode": "form", "message": message, "requestedSchema": schema });

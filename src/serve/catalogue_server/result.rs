@@ -6,18 +6,10 @@
 use rmcp::model::{CallToolResult, ContentBlock, MetaObject};
 use serde_json::Value;
 
-use crate::host::request::CallOutcome;
 use crate::model::{Error, ToolResult};
 
-/// The result of a call that was dispatched.
-pub(super) fn of_outcome(outcome: CallOutcome) -> CallToolResult {
-    match outcome.result {
-        Ok(result) => of_result(result),
-        Err(error) => of_error(&error),
-    }
-}
-
-fn of_result(result: ToolResult) -> CallToolResult {
+/// The result of a call that was answered.
+pub(super) fn of_result(result: ToolResult) -> CallToolResult {
     let mut content: Vec<ContentBlock> = result.content.iter().map(block).collect();
     // A tool that said no with nothing to read says it by its error.
     if let Some(error) = result.error.as_ref().filter(|_| content.is_empty()) {

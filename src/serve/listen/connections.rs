@@ -47,7 +47,8 @@ async fn serve_until_gone<T>(
 where
     T: Transport<RoleServer> + 'static,
 {
-    let running = match client.serve_with_ct(transport, gone).await {
+    // Boxed: it holds a request of each kind.
+    let running = match Box::pin(client.serve_with_ct(transport, gone)).await {
         Ok(running) => running,
         // A client that leaves before its first word, or after a probe, is no failure.
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => {

@@ -73,7 +73,10 @@ fn with_running() -> AppState {
     let call_id = crate::model::CallId("inner".into());
     told(&mut state, HostEvent::CallStarted { call_id, tool: "web-search".into(), parent });
     let level = LogLevel("info".into());
-    told(&mut state, HostEvent::Log { origin: "calculator".into(), level, text: "page 3".into() });
+    told(
+        &mut state,
+        HostEvent::Log { origin: "calculator".into(), call_id: None, level, text: "page 3".into() },
+    );
     told(
         &mut state,
         HostEvent::AttemptFailed {

@@ -86,9 +86,17 @@ fn what_is_told_of_a_running_call_is_kept_with_it() {
     let level = LogLevel("info".into());
     told(
         &mut state,
-        HostEvent::Log { origin: "calculator".into(), level: level.clone(), text: "hm".into() },
+        HostEvent::Log {
+            origin: "calculator".into(),
+            call_id: None,
+            level: level.clone(),
+            text: "hm".into(),
+        },
     );
-    told(&mut state, HostEvent::Log { origin: "calc".into(), level, text: "not its own".into() });
+    told(
+        &mut state,
+        HostEvent::Log { origin: "calc".into(), call_id: None, level, text: "not its own".into() },
+    );
     let live = &state.context.calls.get(run).unwrap().activity;
     assert_eq!(live.progress.as_ref().and_then(CallProgress::share), Some(0.75));
     let nested: Vec<_> =

@@ -157,7 +157,7 @@ impl AppState {
             }
             HostEvent::Warning { text } => self.context.show_error(text),
             // What a server logs crossed its wire, and stands in the trace as that.
-            HostEvent::Log { origin, level, text } if !self.servers.has_server(origin) => {
+            HostEvent::Log { origin, level, text, .. } if !self.servers.has_server(origin) => {
                 self.trace.logged(origin, self.context.now, &level.0, text);
             }
             _ => {}

@@ -51,6 +51,7 @@ pub const COMMANDS: &[Command] = &[
     all(&["serve", "token", "issue", "ci", "--profile", "p"]),
     all(&["up", "--foreground", "--idle", "1ms"]),
     all(&["down"]),
+    all(&["ps"]),
     all(&["config", "check"]),
     all(&["config", "show"]),
     all(&["config", "show", "--json"]),

@@ -268,17 +268,44 @@ pub fn ask_stateless(address: &str, method: &str, params: Value) -> Value {
 }
 
 /// A request of revision 2026-07-28 with this token: the status and the body of its answer.
-pub fn post_stateless(
+pub fn post_stateless(address: &str, token: &str, method: &str, params: Value) -> (u16, String) {
+    post_with_meta(address, token, method, params, &stateless_meta(&json!({ "elicitation": {} })))
+}
+
+/// One with these capabilities and this level of log lines: all that comes on its stream.
+pub fn stream_stateless(
+    address: &str,
+    method: &str,
+    params: Value,
+    capabilities: &Value,
+    level: Option<&str>,
+) -> Vec<Value> {
+    let mut meta = stateless_meta(capabilities);
+    if let Some(level) = level {
+        meta["io.modelcontextprotocol/logLevel"] = json!(level);
+    }
+    let (_, answer) = post_with_meta(address, TOKEN, method, params, &meta);
+    let said = messages_in(&answer);
+    assert!(!said.is_empty(), "no response in {answer}");
+    said
+}
+
+fn stateless_meta(capabilities: &Value) -> Value {
+    json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
+        "io.modelcontextprotocol/clientCapabilities": capabilities,
+    })
+}
+
+fn post_with_meta(
     address: &str,
     token: &str,
     method: &str,
     mut params: Value,
+    meta: &Value,
 ) -> (u16, String) {
-    params["_meta"] = json!({
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
-        "io.modelcontextprotocol/clientCapabilities": { "elicitation": {} },
-    });
+    params["_meta"] = meta.clone();
     let named = params["name"].as_str().or(params["uri"].as_str());
     let name = named.map(|name| format!("Mcp-Name: {name}\r\n"));
     let headers = format!(
@@ -292,11 +319,16 @@ pub fn post_stateless(
 
 /// The result or the error in the body of an answer.
 pub fn outcome_in(answer: &str) -> Value {
-    let data = answer.lines().filter_map(|line| line.strip_prefix("data: "));
-    // A refusal may be no event stream.
-    let texts = data.chain([answer]);
-    let response = texts.filter_map(|data| serde_json::from_str::<Value>(data).ok()).next_back();
-    outcome(&response.unwrap_or_else(|| panic!("no response in {answer}")))
+    let said = messages_in(answer);
+    outcome(said.last().unwrap_or_else(|| panic!("no response in {answer}")))
+}
+
+/// The messages in the body of an answer, which a refusal may send without an event stream.
+fn messages_in(answer: &str) -> Vec<Value> {
+    let lines = answer.lines().map(|line| line.strip_prefix("data: ").unwrap_or(line));
+    // Sizes of chunks are numbers.
+    let values = lines.filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    values.filter(Value::is_object).collect()
 }
 
 fn status(head: &str) -> u16 {

@@ -1,5 +1,6 @@
 //! The catalogue as an MCP server, seen from its clients.
 
+mod bridge;
 pub mod client;
 mod oauth;
 mod tokens;

@@ -203,8 +203,8 @@ async fn both_calling_conventions_get_what_they_ask_for() {
     insta::assert_debug_snapshot!(harness.events(), @r#"
     [
         "Progress { call_id: CallId(\"call-1\"), progress: 1.0, total: Some(2.0), message: Some(\"half\") }",
-        "Log { origin: \"later\", level: LogLevel(\"warning\"), text: \"careful\" }",
-        "Log { origin: \"keywords\", level: LogLevel(\"info\"), text: \"a line\" }",
+        "Log { origin: \"later\", call_id: Some(CallId(\"call-1\")), level: LogLevel(\"warning\"), text: \"careful\" }",
+        "Log { origin: \"keywords\", call_id: Some(CallId(\"call-1\")), level: LogLevel(\"info\"), text: \"a line\" }",
     ]
     "#);
 }

@@ -15,7 +15,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::super::result;
 use super::super::wire::{MAX_LINE_BYTES, WorkerMessage};
 use super::{WorkerCall, WorkerReply, WorkerState};
-use crate::model::{Error, ErrorPhase, EventSink, HostEvent, LogLevel};
+use crate::model::{CallId, Error, ErrorPhase, EventSink, HostEvent, LogLevel};
 use crate::providers::lines::{LineSplitter, SplitLine};
 use crate::util::confine::LimitCause;
 use crate::util::process::{Process, ShutdownTimeouts, show_exit};
@@ -266,7 +266,8 @@ impl WorkerDriver {
             (None, Some(level), Some(text)) => {
                 self.tail.push(text.as_bytes());
                 self.tail.push(b"\n");
-                Some(HostEvent::Log { origin: call.origin.clone(), level: LogLevel(level), text })
+                let (origin, call_id) = (call.origin.clone(), Some(call.call.clone()));
+                Some(HostEvent::Log { origin, call_id, level: LogLevel(level), text })
             }
             _ => None,
         };
@@ -283,24 +284,27 @@ impl WorkerDriver {
     }
 
     /// To whom a line on stderr belongs: the only call there is, when there is one.
-    fn stderr_owner(&self) -> (String, EventSink) {
+    fn stderr_owner(&self) -> (String, Option<CallId>, EventSink) {
         let calls = self.shared.calls();
         let mut all = calls.values();
         match (all.next(), all.next()) {
-            (Some(only), None) => (only.origin.clone(), only.events.sink().clone()),
-            _ => ("python".to_owned(), self.events.clone()),
+            (Some(only), None) => {
+                (only.origin.clone(), Some(only.call.clone()), only.events.sink().clone())
+            }
+            _ => ("python".to_owned(), None, self.events.clone()),
         }
     }
 
     fn handle_stderr(&mut self, bytes: &[u8]) {
         self.tail.push(bytes);
-        let (origin, sink) = self.stderr_owner();
+        let (origin, call_id, sink) = self.stderr_owner();
         self.errors.feed(bytes, |line| {
             // A line that never ends is no line; its end is in the tail.
             let SplitLine::Whole(line) = line else { return };
             let text = String::from_utf8_lossy(line).into_owned();
             sink.emit(HostEvent::Log {
                 origin: origin.clone(),
+                call_id: call_id.clone(),
                 level: LogLevel("info".into()),
                 text,
             });

@@ -206,7 +206,7 @@ impl ServersView {
                     row.state = state.clone();
                 }
             }
-            HostEvent::Log { origin, level, text } if self.has_server(origin) => {
+            HostEvent::Log { origin, level, text, .. } if self.has_server(origin) => {
                 self.past_mut(origin).logged(&level.0, text);
             }
             _ => {}

@@ -116,6 +116,7 @@ pub(in crate::tui) fn sample() -> AppState {
     state.update(AppEvent::Tick(NOW));
     state.update(AppEvent::Host(HostEvent::Log {
         origin: "files".to_owned(),
+        call_id: None,
         level: LogLevel("info".to_owned()),
         text: "two files are open".to_owned(),
     }));

@@ -198,6 +198,7 @@ fn what_is_shown_is_exported_without_what_is_not_whole() {
     state.update(crossed("files", large));
     state.update(AppEvent::Host(crate::model::HostEvent::Log {
         origin: "files".into(),
+        call_id: None,
         level: crate::model::LogLevel("info".into()),
         text: "no part of the wire".into(),
     }));

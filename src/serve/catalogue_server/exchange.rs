@@ -1,0 +1,288 @@
+//! One request of a client that servers may ask something about, from its arrival to its answer.
+//!
+//! Owns: the request while it runs (`tools/call`, `prompts/get`, `resources/read`), and what its
+//! client is told and asked meanwhile. It runs in a task of its own, so that a client that is slow
+//! to read holds up nothing but itself; when the client goes away or cancels, so is the request.
+//! Never does: know what the request means.
+#![expect(
+    deprecated,
+    reason = "log lines belong to the older era, and to requests that ask for them"
+)]
+
+use std::sync::Arc;
+
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use rmcp::RoleServer;
+use rmcp::model::{
+    CallToolResult, ErrorData, GetPromptResult, InputRequests, InputRequiredResult, InputResponses,
+    ProgressNotificationParam, ProtocolVersion, ReadResourceResult,
+};
+use rmcp::service::RequestContext;
+use serde_json::Value;
+use tokio::task::JoinHandle;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::client_registry::{CallUpdate, CallWatch, ClientQuestion};
+use super::log_line::known_level;
+use super::parked_requests::{ParkedRequest, RequestKey};
+use super::{CatalogueServer, questions};
+use crate::host::request::ItemRequest;
+use crate::model::{ClientAbilities, JsonObject, QuestionReply, TraceContext};
+use crate::serve::background::lifetime::RunningCallGuard;
+
+/// The least grave level of the lines that clients of the older era hear who chose none.
+pub(super) const DEFAULT_LEVEL: &str = "info";
+
+/// A request as its client sent it.
+pub(super) struct ClientRequest {
+    /// What a retry has to repeat.
+    pub(super) key: RequestKey,
+    /// The state of the round before.
+    pub(super) state: Option<String>,
+    /// Answers to questions, by their names.
+    pub(super) answers: Option<InputResponses>,
+    /// The level of log lines that its client chose for its session.
+    pub(super) session_level: Option<&'static str>,
+    /// Whether a front end of this program made it, which is asked in its own way.
+    pub(super) is_of_front_end: bool,
+}
+
+/// What a request gave at last.
+pub(super) enum ServedResult {
+    Tool(CallToolResult),
+    Prompt(GetPromptResult),
+    Resource(ReadResourceResult),
+}
+
+/// The answer to a request.
+pub(super) enum ServedAnswer {
+    /// The request is done.
+    Result(ServedResult),
+    /// The client has to come back with answers.
+    InputRequired(InputRequiredResult),
+}
+
+/// A request that runs in the background. Dropped, it is cancelled.
+pub(super) struct RunningRequest {
+    outcome: JoinHandle<Result<ServedResult, ErrorData>>,
+    watch: CallWatch,
+    is_of_front_end: bool,
+    _running: Option<RunningCallGuard>,
+    _cancelled_when_dropped: DropGuard,
+}
+
+/// What happened to a running request.
+enum RequestStep {
+    Update(CallUpdate),
+    Question(ClientQuestion),
+    Ended(Result<ServedResult, ErrorData>),
+}
+
+impl CatalogueServer {
+    /// Answers a request: a new one by `work`, and the retry of one that waits by its outcome.
+    pub(super) async fn exchange<F>(
+        self: &Arc<Self>,
+        request: ClientRequest,
+        context: RequestContext<RoleServer>,
+        work: impl FnOnce(Arc<Self>, ItemRequest) -> F,
+    ) -> Result<ServedAnswer, ErrorData>
+    where
+        F: Future<Output = Result<ServedResult, ErrorData>> + Send + 'static,
+    {
+        let ClientRequest { key, state, answers, session_level, is_of_front_end } = request;
+        let mut given = answers.unwrap_or_default();
+        let wanted = log_level(&context, session_level);
+        let heard = wanted.or((!is_modern(&context)).then_some(DEFAULT_LEVEL));
+        let mut waiting = Vec::new();
+        let mut running = if let Some(state) = &state {
+            let Some(parked) = self.parked.take(state, &key) else {
+                let words = "this requestState belongs to no request of yours that waits";
+                return Err(ErrorData::invalid_params(words, None));
+            };
+            for (name, question) in parked.questions {
+                match given.remove(&name).filter(Value::is_object) {
+                    Some(answer) => answer_question(question, answer),
+                    None => waiting.push(question),
+                }
+            }
+            parked.running
+        } else {
+            let item = ItemRequest {
+                session: Some(key.session.clone()),
+                client: abilities(&context, wanted),
+                ..item_request(&context)
+            };
+            self.start(item, is_of_front_end, work)?
+        };
+        // Asked in this task: over HTTP that is what ties them to the stream of the request.
+        let mut asked = FuturesUnordered::new();
+        loop {
+            if !waiting.is_empty() {
+                return self.require_input(key, running, waiting);
+            }
+            let step = tokio::select! {
+                () = context.ct.cancelled() => {
+                    return Err(ErrorData::internal_error("the request was cancelled", None));
+                }
+                Some(()) = asked.next(), if !asked.is_empty() => continue,
+                step = running.next() => step,
+            };
+            match step {
+                RequestStep::Update(update) => tell(&context, update, heard).await,
+                RequestStep::Question(first) => {
+                    let capabilities = context.client_capabilities();
+                    for question in std::iter::once(first).chain(running.more_questions()) {
+                        let known = question.key.as_ref().and_then(|key| given.remove(key));
+                        if !questions::is_supported(&question.body, capabilities.as_ref()) {
+                            let _gone = question.reply.send(QuestionReply::Unattended);
+                        } else if let Some(answer) = known.filter(Value::is_object) {
+                            // A client may come back without a state, and a server may need none.
+                            answer_question(question, answer);
+                        } else if is_modern(&context) {
+                            waiting.push(question);
+                        } else {
+                            let peer = context.peer.clone();
+                            asked.push(questions::ask(peer, question, running.is_of_front_end));
+                        }
+                    }
+                }
+                RequestStep::Ended(ended) => return ended.map(ServedAnswer::Result),
+            }
+        }
+    }
+
+    /// Begins a request.
+    ///
+    /// # Errors
+    /// That the host is about to end.
+    fn start<F>(
+        self: &Arc<Self>,
+        item: ItemRequest,
+        is_of_front_end: bool,
+        work: impl FnOnce(Arc<Self>, ItemRequest) -> F,
+    ) -> Result<RunningRequest, ErrorData>
+    where
+        F: Future<Output = Result<ServedResult, ErrorData>> + Send + 'static,
+    {
+        let running = self.admit_call()?;
+        let (call, cancel) = (self.host.new_call_id(), CancellationToken::new());
+        let watch = self.clients.watch(&call);
+        let item = ItemRequest { id: Some(call), cancel: cancel.clone(), ..item };
+        let outcome = tokio::spawn(work(Arc::clone(self), item));
+        Ok(RunningRequest {
+            outcome,
+            watch,
+            is_of_front_end,
+            _running: running,
+            _cancelled_when_dropped: cancel.drop_guard(),
+        })
+    }
+
+    /// Ends the request with questions; its work goes on and waits.
+    fn require_input(
+        &self,
+        key: RequestKey,
+        running: RunningRequest,
+        waiting: Vec<ClientQuestion>,
+    ) -> Result<ServedAnswer, ErrorData> {
+        let mut asked = InputRequests::new();
+        let mut questions = Vec::new();
+        for (number, question) in waiting.into_iter().enumerate() {
+            let own = question.key.clone().filter(|key| !asked.contains_key(key));
+            let name = own.unwrap_or_else(|| format!("input-{}", number + 1));
+            let request = questions::input_request(&question.body)
+                .map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+            asked.insert(name.clone(), request);
+            questions.push((name, question));
+        }
+        let parked = ParkedRequest { key, running, questions, taken: None };
+        let Some(state) = self.parked.park(parked) else {
+            let words = "too many requests wait for answers of their clients; try again later";
+            return Err(ErrorData::internal_error(words, None));
+        };
+        Ok(ServedAnswer::InputRequired(InputRequiredResult::new(Some(asked), Some(state))))
+    }
+}
+
+impl RunningRequest {
+    async fn next(&mut self) -> RequestStep {
+        tokio::select! {
+            // What was said before the end is told before the end.
+            biased;
+            Some(update) = self.watch.updates.recv() => RequestStep::Update(update),
+            Some(question) = self.watch.questions.recv() => RequestStep::Question(question),
+            outcome = &mut self.outcome => RequestStep::Ended(outcome.unwrap_or_else(|failed| {
+                let words = format!("the request ended without a result: {failed}");
+                Err(ErrorData::internal_error(words, None))
+            })),
+        }
+    }
+
+    fn more_questions(&mut self) -> Vec<ClientQuestion> {
+        std::iter::from_fn(|| self.watch.questions.try_recv().ok()).collect()
+    }
+}
+
+fn answer_question(question: ClientQuestion, answer: Value) {
+    let reply = questions::read(&question.body, answer);
+    let _gone = question.reply.send(reply);
+}
+
+/// Tells the client of a request how far it is, or what was logged.
+async fn tell(context: &RequestContext<RoleServer>, update: CallUpdate, level: Option<&str>) {
+    match update {
+        CallUpdate::Progress { progress, total, message } => {
+            let Some(token) = context.meta.get_progress_token() else { return };
+            let mut update = ProgressNotificationParam::new(token, progress);
+            (update.total, update.message) = (total, message);
+            let _client_gone = context.peer.notify_progress(update).await;
+        }
+        CallUpdate::Log(line) => {
+            let wanted = level.is_some_and(|level| line.is_at_least(level));
+            if let Some(line) = wanted.then(|| line.notification()).flatten() {
+                let _client_gone = context.peer.notify_logging_message(line).await;
+            }
+        }
+    }
+}
+
+/// The least grave level of the log lines that a client wants to hear during a request: in the
+/// newer era what the request says, and none without; in the older one that of its session.
+fn log_level(
+    context: &RequestContext<RoleServer>,
+    session_level: Option<&'static str>,
+) -> Option<&'static str> {
+    if !is_modern(context) {
+        return session_level;
+    }
+    known_level(context.meta.log_level()?)
+}
+
+/// What a request says about its sender: the name of the client, which tools and servers may know,
+/// and the trace that it belongs to (W3C).
+fn item_request(context: &RequestContext<RoleServer>) -> ItemRequest {
+    let mut metadata = JsonObject::new();
+    if let Some(client) = context.client_info() {
+        metadata.insert("client".into(), Value::String(client.name));
+    }
+    let text = |key: &str| context.meta.get(key).and_then(Value::as_str);
+    let trace = text("traceparent").map(|parent| TraceContext::parse(parent, text("tracestate")));
+    ItemRequest { metadata, trace: trace.and_then(Result::ok), ..ItemRequest::default() }
+}
+
+/// What may be asked of the client behind a request.
+fn abilities(
+    context: &RequestContext<RoleServer>,
+    log_level: Option<&'static str>,
+) -> ClientAbilities {
+    let questions = questions::abilities(context.client_capabilities().as_ref());
+    ClientAbilities { log_level, questions: Some(questions) }
+}
+
+/// Whether the request belongs to the stateless era, in which a server cannot ask the client.
+pub(super) fn is_modern(context: &RequestContext<RoleServer>) -> bool {
+    context
+        .protocol_version()
+        .is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
+}

@@ -1,0 +1,41 @@
+//! Lines that servers and tools log, on their way to clients.
+#![expect(deprecated, reason = "log lines are part of the older era, and deprecated in the newer")]
+
+use rmcp::model::LoggingMessageNotificationParam;
+use serde_json::Value;
+
+use crate::model::LogLevel;
+use crate::model::event::LOG_LEVELS;
+
+/// A line, for the clients that want lines of its level.
+#[derive(Debug, Clone)]
+pub(super) struct ServedLogLine {
+    /// The server or tool that wrote it.
+    pub(super) origin: String,
+    /// How grave it is, in the words of its author.
+    pub(super) level: LogLevel,
+    /// What it says, as it was sent.
+    pub(super) text: String,
+}
+
+impl ServedLogLine {
+    /// Whether it is as grave as `level`. One whose level is unknown is no graver than any.
+    pub(super) fn is_at_least(&self, level: &str) -> bool {
+        let place = |level: &str| LOG_LEVELS.iter().position(|known| *known == level);
+        place(&self.level.0).zip(place(level)).is_some_and(|(own, wanted)| own >= wanted)
+    }
+
+    /// The line as it is sent; `None` when no level of the protocol is its own.
+    pub(super) fn notification(self) -> Option<LoggingMessageNotificationParam> {
+        let level = serde_json::from_value(Value::String(self.level.0)).ok()?;
+        let mut line = LoggingMessageNotificationParam::new(level, Value::String(self.text));
+        line.logger = Some(self.origin);
+        Some(line)
+    }
+}
+
+/// The name of a level, as [`LOG_LEVELS`] has it.
+pub(super) fn known_level(level: rmcp::model::LoggingLevel) -> Option<&'static str> {
+    let word = serde_json::to_value(level).ok()?;
+    LOG_LEVELS.into_iter().find(|known| word.as_str() == Some(known))
+}

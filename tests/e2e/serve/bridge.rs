@@ -1,0 +1,214 @@
+//! What servers say and ask during requests of clients, across the protocol's eras.
+
+use serde_json::{Value, json};
+
+use super::client::{Lines, Served, Wire, ask_stateless, outcome, stream_stateless};
+use crate::support::Sandbox;
+
+const ERAS: [&str; 2] = ["legacy", "modern"];
+
+/// A server of this era behind `toolhost serve`, and where its clients find it.
+struct Gateway {
+    served: Served,
+    socket: String,
+    http: String,
+    _room: Sandbox,
+}
+
+impl Gateway {
+    fn start(era: &str) -> Self {
+        let room = Sandbox::new();
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/conformance/server.py");
+        let entry = json!({ "command": "python3", "args": [script, era] });
+        let file = room.path("home/fixture.json").display().to_string();
+        std::fs::write(&file, json!({ "mcp_servers": { "fixture": entry } }).to_string()).unwrap();
+        let socket = room.path("run/s").display().to_string();
+        let words = ["--mcp", &file, "--unix", &socket, "--http", "127.0.0.1:0", "--bare-names"];
+        let mut served = Served::start(&room, &words);
+        assert_eq!(served.address(), socket);
+        let http = served.address();
+        Self { served, socket, http, _room: room }
+    }
+
+    fn client(&self, capabilities: Value) -> impl Wire {
+        let mut client = Lines::connect(&self.socket);
+        client.initialize(capabilities);
+        client
+    }
+
+    fn end(self) {
+        assert_eq!(self.served.end(), Some(143));
+    }
+}
+
+fn send(client: &mut impl Wire, id: u64, method: &str, params: &Value) {
+    client.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
+}
+
+/// The messages up to the response with this id, which is the last.
+fn until_response(client: &mut impl Wire, id: u64) -> Vec<Value> {
+    let mut said = Vec::new();
+    loop {
+        said.push(client.next().expect("the server hung up"));
+        if said.last().is_some_and(|m| m["id"] == id && m.get("method").is_none()) {
+            return said;
+        }
+    }
+}
+
+/// Waits for a question, and answers it.
+fn answer(client: &mut impl Wire, method: &str, result: &Value) -> Value {
+    let question =
+        std::iter::from_fn(|| client.next()).find(|message| message["method"] == method).unwrap();
+    client.send(&json!({ "jsonrpc": "2.0", "id": question["id"], "result": result }));
+    question
+}
+
+fn lines(said: &[Value]) -> Vec<&str> {
+    let logged = said.iter().filter(|message| message["method"] == "notifications/message");
+    logged.map(|line| line["params"]["data"].as_str().unwrap()).collect()
+}
+
+const LOGGED: [&str; 3] =
+    ["Tool execution started", "Tool processing data", "Tool execution completed"];
+
+#[test]
+fn log_lines_of_a_call_reach_its_client_alone_at_the_level_it_chose() {
+    for era in ERAS {
+        let gateway = Gateway::start(era);
+        let mut caller = gateway.client(json!({}));
+        let mut other = gateway.client(json!({}));
+        let call = json!({ "name": "test_tool_with_logging", "arguments": {} });
+        for (id, level, heard) in
+            [(1, "info", &LOGGED[..]), (3, "error", &[]), (5, "debug", &LOGGED)]
+        {
+            caller.ask(id, "logging/setLevel", json!({ "level": level }));
+            send(&mut caller, id + 1, "tools/call", &call);
+            let said = until_response(&mut caller, id + 1);
+            assert_eq!(lines(&said), heard, "{era} {level} {said:?}");
+        }
+        send(&mut other, 1, "ping", &json!({}));
+        assert_eq!(lines(&until_response(&mut other, 1)), [""; 0], "{era}");
+        // On the stream of the request, and only when it asks for lines.
+        for (level, heard) in [(None, &[][..]), (Some("info"), &LOGGED), (Some("alert"), &[])] {
+            let said =
+                stream_stateless(&gateway.http, "tools/call", call.clone(), &json!({}), level);
+            assert_eq!(lines(&said), heard, "{era} {level:?} {said:?}");
+            assert_eq!(outcome(said.last().unwrap())["content"][0]["text"], "logged");
+        }
+        drop((caller, other));
+        gateway.end();
+    }
+}
+
+#[test]
+fn what_a_server_asks_for_a_prompt_reaches_the_client_that_wants_it() {
+    for era in ERAS {
+        let gateway = Gateway::start(era);
+        let get = json!({ "name": "fixture-test_input_required_result_prompt" });
+        let accept = json!({ "action": "accept", "content": { "context": "a test" } });
+        let mut client = gateway.client(json!({ "elicitation": {} }));
+        send(&mut client, 1, "prompts/get", &get);
+        let question = answer(&mut client, "elicitation/create", &accept);
+        assert_eq!(question["params"]["message"], "What context?", "{era}");
+        let filled = client.response(1);
+        assert_eq!(filled["result"]["messages"][0]["content"]["text"], "with context", "{filled}");
+
+        let asked = ask_stateless(&gateway.http, "prompts/get", get.clone());
+        assert_eq!(asked["resultType"], "input_required", "{era} {asked}");
+        let (key, request) = asked["inputRequests"].as_object().unwrap().iter().next().unwrap();
+        assert_eq!(request["params"]["message"], "What context?", "{asked}");
+        let mut retry = get.clone();
+        retry["requestState"] = asked["requestState"].clone();
+        retry["inputResponses"] = json!({ key: accept });
+        // The state belongs to this prompt, and to no tool of the same name.
+        let stolen = ask_stateless(&gateway.http, "tools/call", retry.clone());
+        assert_eq!(stolen["code"], -32602, "{stolen}");
+        let filled = ask_stateless(&gateway.http, "prompts/get", retry);
+        assert_eq!(filled["messages"][0]["content"]["text"], "with context", "{era} {filled}");
+        drop(client);
+        gateway.end();
+    }
+}
+
+#[test]
+fn the_roots_of_a_client_answer_the_servers_of_its_own_calls() {
+    for era in ERAS {
+        let gateway = Gateway::start(era);
+        let call = json!({ "name": "test_input_required_result_list_roots", "arguments": {} });
+        let roots = json!({ "roots": [{ "uri": "file:///home/ada/work", "name": "work" }] });
+        let mut client = gateway.client(json!({ "roots": {} }));
+        send(&mut client, 1, "tools/call", &call);
+        answer(&mut client, "roots/list", &roots);
+        let told = client.response(1);
+        assert!(told.to_string().contains("file:///home/ada/work"), "{era} {told}");
+
+        // One that has none is not asked, and what another one has is none of its business.
+        let mut rootless = gateway.client(json!({}));
+        send(&mut rootless, 1, "tools/call", &call);
+        let said = until_response(&mut rootless, 1);
+        assert_eq!(said.len(), 1, "{said:?}");
+        assert!(!said[0].to_string().contains("ada"), "{era} {said:?}");
+
+        let asked = |params: Value| {
+            let said = stream_stateless(
+                &gateway.http,
+                "tools/call",
+                params,
+                &json!({ "roots": {} }),
+                None,
+            );
+            outcome(said.last().unwrap())
+        };
+        let first = asked(call.clone());
+        let (key, request) = first["inputRequests"].as_object().unwrap().iter().next().unwrap();
+        assert_eq!(request["method"], "roots/list", "{era} {first}");
+        let mut retry = call.clone();
+        retry["requestState"] = first["requestState"].clone();
+        retry["inputResponses"] = json!({ key: roots });
+        let told = asked(retry);
+        assert!(told.to_string().contains("file:///home/ada/work"), "{era} {told}");
+        drop((client, rootless));
+        gateway.end();
+    }
+}
+
+#[test]
+fn a_server_is_told_what_the_client_behind_a_call_can_answer() {
+    let gateway = Gateway::start("modern");
+    let ask = |name: &str, capabilities: Value| {
+        let call = json!({ "name": name, "arguments": {} });
+        let said = stream_stateless(&gateway.http, "tools/call", call, &capabilities, None);
+        outcome(said.last().unwrap())
+    };
+    let refused = ask("test_missing_capability", json!({ "elicitation": {} }));
+    assert_eq!(refused["code"], -32021, "{refused}");
+    assert_eq!(refused["data"]["requiredCapabilities"], json!({ "sampling": {} }), "{refused}");
+    let done = ask("test_missing_capability", json!({ "sampling": {} }));
+    assert_eq!(done["content"][0]["text"], "ok", "{done}");
+    let methods = |asked: &Value| -> Vec<String> {
+        let requests = asked["inputRequests"].as_object().unwrap().values();
+        requests.map(|request| request["method"].as_str().unwrap().to_owned()).collect()
+    };
+    let name = "test_input_required_result_capabilities";
+    assert_eq!(methods(&ask(name, json!({ "sampling": {} }))), ["sampling/createMessage"]);
+    assert_eq!(methods(&ask(name, json!({ "elicitation": {} }))), ["elicitation/create"]);
+    gateway.end();
+}
+
+#[test]
+fn answers_that_come_without_a_state_are_taken_for_the_questions_of_their_names() {
+    let gateway = Gateway::start("modern");
+    let call = |answer: Value| {
+        let name = "test_input_required_result_elicitation";
+        let answers = json!({ "user_name": answer, "unknown": { "action": "accept" } });
+        let call = json!({ "name": name, "arguments": {}, "inputResponses": answers });
+        ask_stateless(&gateway.http, "tools/call", call)
+    };
+    let done = call(json!({ "action": "accept", "content": { "name": "Ada" } }));
+    assert!(done["content"][0]["text"].as_str().unwrap().contains("Ada"), "{done}");
+    // What is no answer is asked for again.
+    let again = call(json!(12345));
+    assert!(again["code"] == -32602 || again["resultType"] == "input_required", "{again}");
+    gateway.end();
+}
