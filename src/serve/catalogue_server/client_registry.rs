@@ -192,7 +192,7 @@ impl ClientRegistry {
         let (reply, answer) = oneshot::channel();
         if link
             .questions
-            .send(ClientQuestion { key, body, whole: Box::new(whole), reply })
+            .send(ClientQuestion { key, body, whole: whole.map(Box::new), reply })
             .await
             .is_err()
         {

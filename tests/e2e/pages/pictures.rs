@@ -47,10 +47,12 @@ fn key(name: &str) -> &str {
 fn steady(picture: &str) -> String {
     let lines = Regex::new("[─━]{2,}").unwrap();
     let clock = Regex::new(r"\b\d\d:\d\d:\d\d(\.\d+)?\b").unwrap();
+    let rates = Regex::new(r"[0-9][0-9.,]*/s\b").unwrap();
     let bars = Regex::new("[▁▂▃▄▅▆▇█]+").unwrap();
     let picture: Vec<&str> = picture.trim_end().lines().map(str::trim_end).collect();
     let text = lasting(&picture.join("\n"));
     let text = clock.replace_all(&text, "CLOCK").into_owned();
+    let text = rates.replace_all(&text, "RATE").into_owned();
     let text = bars.replace_all(&text, "BAR").into_owned();
     lines.replace_all(&text, "─").into_owned()
 }
