@@ -83,7 +83,7 @@ async fn code_from_elsewhere_is_refused_with_the_places_it_may_come_from() {
 
 #[tokio::test]
 async fn a_confined_worker_compares_code_too() {
-    let yaml = TOOL.replace("function: run", "function: run, safety: sandboxed");
+    let yaml = TOOL.replace("function: run", "function: run, sandbox: { read: [.] }");
     let tried = harness(&yaml, false, |dir, _| plain(dir));
     if let Err(error) = call(&tried).await {
         skipped(&error);
