@@ -84,15 +84,21 @@ pub fn live_below(view: ViewId, room: SizeClass, area: Rect) -> Option<Rect> {
     Some(Rect { y: right.bottom() - LIVE_HEIGHT, height: LIVE_HEIGHT, ..right })
 }
 
-/// Where the panes of a view are, where there is room for more than one.
-pub fn panes(view: ViewId, room: SizeClass, area: Rect) -> Vec<(Pane, Rect)> {
+/// Where the panes of a view are, where there is room for more than one. A form of `form_rows` rows,
+/// its frame included, takes no more than those of the tools view, so that the result gets the rest.
+pub fn panes(
+    view: ViewId,
+    room: SizeClass,
+    area: Rect,
+    form_rows: Option<u16>,
+) -> Vec<(Pane, Rect)> {
     let all = view.panes();
     let live = live_below(view, room, area);
     let (area, _) = wire_below(view, room, area);
     match view {
         ViewId::Tools => {
             let (left, right) = columns(area, room);
-            let (above, below) = rows(right, if room == SizeClass::Full { 55 } else { 60 });
+            let (above, below) = detail_rows(right, room, form_rows);
             let height = below.height - live.map_or(0, |live| live.height);
             vec![(all[0], left), (all[1], above), (all[2], Rect { height, ..below })]
         }
@@ -108,6 +114,19 @@ pub fn panes(view: ViewId, room: SizeClass, area: Rect) -> Vec<(Pane, Rect)> {
         ViewId::Offerings | ViewId::Inbox => {
             let (left, right) = columns(area, room);
             vec![(all[0], left), (all[1], right)]
+        }
+    }
+}
+
+/// The detail of a tool, or its form, and the result below it.
+fn detail_rows(area: Rect, room: SizeClass, form_rows: Option<u16>) -> (Rect, Rect) {
+    let (above, below) = rows(area, if room == SizeClass::Full { 55 } else { 60 });
+    match form_rows.filter(|needed| *needed < above.height) {
+        None => (above, below),
+        Some(needed) => {
+            let [above, below] =
+                Layout::vertical([Constraint::Length(needed), Constraint::Fill(1)]).areas(area);
+            (above, below)
         }
     }
 }

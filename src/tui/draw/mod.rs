@@ -57,6 +57,7 @@ pub fn console(frame: &mut Frame<'_>, state: &AppState, theme: &Theme) {
     bars::status(frame, &styler, state, status);
     bars::keys(frame, &styler, state, keys);
     styler.frames = layout::has_frames(room);
+    measure_form(&styler, state);
     for (shown, place) in state.context.panes_shown() {
         pane(frame, &styler, state, shown, place);
     }
@@ -67,6 +68,16 @@ pub fn console(frame: &mut Frame<'_>, state: &AppState, theme: &Theme) {
         live_calls::draw(frame, &styler, state, place);
     }
     overlay::draw(frame, &Styler::new(theme), state, area);
+}
+
+/// Tells the layout how many rows the form of a tool needs, before places are given out.
+fn measure_form(styler: &Styler<'_>, state: &AppState) {
+    let detail = state.context.panes_shown().into_iter().find(|(pane, _)| *pane == Pane::Detail);
+    let form = state.tools.form.as_ref();
+    state.context.form_rows.set(form.zip(detail).map(|(form, (_, area))| {
+        let frame = area.height - state.context.inside(area).height;
+        form::rows_needed(styler, form, state.context.inside(area).width) + frame
+    }));
 }
 
 fn pane(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, pane: Pane, area: Rect) {

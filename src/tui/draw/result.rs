@@ -7,7 +7,7 @@ use ratatui::text::Line;
 use super::styler::Styler;
 use super::{pane, running_calls, scroll_text};
 use crate::tui::state::{
-    AppState, JsonTree, JsonTreeNode, Pane, ResultFormat, ResultViewer, json_role,
+    AppState, JsonTree, JsonTreeNode, Pane, ResultFormat, ResultViewer, json_role, schema_verdict,
 };
 use crate::tui::theme::StyleRole;
 use crate::util::units::show_duration;
@@ -35,7 +35,9 @@ pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState,
                 Some(error) if error.is_cancelled() => "cancelled",
                 Some(_) => "failed",
             };
-            format!("Result  {word} {}", show_duration(outcome.metadata.duration))
+            let verdict = schema_verdict(outcome).map(|said| format!("  {said}"));
+            let took = show_duration(outcome.metadata.duration);
+            format!("Result  {word} {took}{}", verdict.unwrap_or_default())
         }
         Some(Err(_)) => "Result  not called".to_owned(),
     };

@@ -1,5 +1,6 @@
 //! State shared by all views: screen size, focus, status message, and the calls made here.
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use ratatui::layout::Rect;
@@ -70,6 +71,8 @@ pub struct AppContext {
     pub keys: Keymap,
     /// Calls that were made here.
     pub calls: ConsoleCalls,
+    /// How many rows the form of the tools view needs, its frame included; known when it was drawn.
+    pub form_rows: Cell<Option<u16>>,
 }
 
 impl AppContext {
@@ -89,6 +92,7 @@ impl AppContext {
             appearance: Appearance::default(),
             keys: Keymap::default(),
             calls: ConsoleCalls::default(),
+            form_rows: Cell::new(None),
         }
     }
 
@@ -107,7 +111,7 @@ impl AppContext {
         if self.is_zoomed || room <= SizeClass::Compact {
             vec![(self.focus, middle)]
         } else {
-            layout::panes(self.view, room, middle)
+            layout::panes(self.view, room, middle, self.form_rows.get())
         }
     }
 

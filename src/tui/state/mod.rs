@@ -73,7 +73,9 @@ pub use offerings::{
 pub use palette::{PaletteCommand, PaletteEntry, PaletteWindow};
 pub use pin_window::PinWindow;
 pub use reading::Readiness;
-pub use result_viewer::{ResultFilter, ResultFormat, ResultSearch, ResultViewer, pieces};
+pub use result_viewer::{
+    ResultFilter, ResultFormat, ResultSearch, ResultViewer, pieces, schema_verdict,
+};
 pub use scroll_text::{ScrollPosition, ScrollText, StyledSpan, TextLayout, TextLimits, TextLine};
 pub use servers::{DriftLine, ServerActivity, ServerTab, ServerToolLists, ServersView};
 pub use stats::{StatsSort, StatsView};

@@ -28,6 +28,17 @@ pub(super) fn text_rows(form: &SchemaForm, node: &FormNode) -> usize {
     if node.field.secret { 1 } else { lines.clamp(1, TEXT_ROWS) }
 }
 
+/// The most rows that the choices of a field take below it.
+pub(super) fn choice_rows(node: &FormNode) -> usize {
+    let choices = match &node.field.kind {
+        FieldKind::Choice(choices) => choices.len(),
+        FieldKind::Boolean => 2,
+        FieldKind::Variants(titles) => titles.len(),
+        _ => 0,
+    };
+    choices.min(CHOICES)
+}
+
 /// How many rows are below the chosen field.
 pub(super) fn rows_below(form: &SchemaForm, node: &FormNode) -> usize {
     1 + usize::from(form.draft_problem().is_some()) + choices_seen(node).len()

@@ -16,7 +16,7 @@ use crate::host::form::{FieldInput, FieldKind, FormNode, RowPart};
 use crate::tui::state::{FormRow, LineInput, SchemaForm, TextArea, folds};
 use crate::tui::theme::StyleRole;
 use crate::util::text;
-use below::{below, draft, rows_below, text_rows};
+use below::{below, choice_rows, draft, rows_below, text_rows};
 
 /// The widest that the names of fields get.
 const NAMES: usize = 28;
@@ -43,9 +43,9 @@ pub(super) fn inside(
     area: Rect,
 ) {
     let foot = foot(styler, form);
-    let width = usize::from(area.width);
-    let needed: usize = foot.iter().map(|line| wrap(line, width).len()).sum();
-    let most = usize::from(area.height / 3).max(1);
+    let needed = foot_rows(&foot, area.width);
+    let left = usize::from(area.height).saturating_sub(body_rows(form));
+    let most = usize::from(area.height / 3).max(left).max(1);
     let height = u16::try_from(needed.min(most)).unwrap_or(1);
     let [above, below] =
         Layout::vertical([Constraint::Fill(1), Constraint::Length(height)]).areas(area);
@@ -54,6 +54,31 @@ pub(super) fn inside(
         None => fields(frame, styler, form, focused, above),
     }
     pane::paragraph(frame, styler, below, &foot);
+}
+
+/// How many rows a form needs at this width, without a frame. The same for each of its fields, so
+/// that nothing moves when another one is chosen.
+pub(super) fn rows_needed(styler: &Styler<'_>, form: &SchemaForm, width: u16) -> u16 {
+    let rows = body_rows(form) + foot_rows(&foot(styler, form), width);
+    u16::try_from(rows).unwrap_or(u16::MAX)
+}
+
+/// How many rows the fields need with what is said below the one that says most, or the JSON.
+fn body_rows(form: &SchemaForm) -> usize {
+    if let Some(json) = form.json() {
+        return json.lines().len();
+    }
+    let own = |row: &FormRow| 1 + row.problems.len();
+    let fields: usize = form.fields.iter().map(own).sum();
+    let nodes = || form.fields.iter().filter_map(|row| form.node_of(row));
+    let said = nodes().map(|node| 1 + choice_rows(node)).max().unwrap_or(0);
+    let written = form.fields.get(form.at).and_then(|row| form.node_of(row));
+    let text = written.map_or(0, |node| text_rows(form, node) - 1);
+    fields.max(1) + said + text + usize::from(form.draft_problem().is_some())
+}
+
+fn foot_rows(foot: &[Line<'static>], width: u16) -> usize {
+    foot.iter().map(|line| wrap(line, usize::from(width)).len()).sum()
 }
 
 /// A text of several lines that is being written.

@@ -83,6 +83,42 @@ fn json_in_60_by_16_says_where_it_is_wrong() {
     insta::assert_snapshot!(picture(&state, Theme::default()));
 }
 
+/// The row of the screen on which a pane begins.
+fn row_of(state: &AppState, title: &str) -> usize {
+    let seen = picture(state, ASCII);
+    seen.lines().position(|row| row.contains(title)).unwrap_or_else(|| panic!("{seen}"))
+}
+
+#[test]
+fn a_form_takes_the_rows_it_needs_and_the_result_gets_the_rest() {
+    let one = json!({ "type": "object", "required": ["timezone"],
+                      "properties": { "timezone": { "type": "string" } } });
+    let mut state = AppState::new((120, 40));
+    state.update(listed(vec![tool("clock", one)]));
+    press(&mut state, &[KeyPress::Enter]);
+    // The frame, the field and what it takes, what is sent, what is required, and the command.
+    assert_eq!(row_of(&state, " Result ") - row_of(&state, " Arguments "), 7);
+    assert!(picture(&state, ASCII).contains("cli   toolhost call clock"));
+
+    // Choosing another field moves nothing, whatever is said below it.
+    let mut state = filled(120, 40);
+    let begins = row_of(&state, " Result ");
+    for _ in 0..state.tools.form.as_ref().unwrap().fields.len() {
+        press(&mut state, &[KeyPress::Tab]);
+        assert_eq!(row_of(&state, " Result "), begins);
+    }
+
+    // A form of many fields leaves the result its share.
+    let fields = (0..60).map(|number| (format!("f{number}"), json!({ "type": "string" })));
+    let many = json!({ "type": "object", "properties": fields.collect::<serde_json::Map<_, _>>() });
+    for (width, height, most) in [(120, 40, 17), (80, 24, 14)] {
+        let mut state = AppState::new((width, height));
+        state.update(listed(vec![tool("many", many.clone())]));
+        press(&mut state, &[KeyPress::Enter]);
+        assert_eq!(row_of(&state, " Result "), most);
+    }
+}
+
 #[test]
 fn a_secret_is_nowhere_on_the_screen() {
     let mut state = filled(120, 40);

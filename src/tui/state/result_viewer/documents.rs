@@ -64,15 +64,19 @@ fn ended(page: &mut ScrollText, outcome: &CallOutcome) {
     if page.is_empty() {
         page.line(StyleRole::Dim, "empty result");
     }
-    if outcome.definition.output_schema.is_some() {
-        page.gap();
-        let broken = result.error.as_ref().is_some_and(|f| f.kind() == ErrorKind::Protocol);
-        let (meaning, said) = match (broken, &result.structured) {
-            (true, _) => (StyleRole::Error, "does not match its output schema"),
-            (false, Some(_)) if result.success => (StyleRole::Success, "matches its output schema"),
-            (false, _) => (StyleRole::Dim, "has no structured content to check"),
-        };
-        page.line(meaning, said);
+}
+
+/// What the check of a result against the output schema of its tool came to, in two words; `None`
+/// when there is no schema or no result.
+pub fn schema_verdict(outcome: &CallOutcome) -> Option<&'static str> {
+    outcome.definition.output_schema.as_ref()?;
+    let result = outcome.result.as_ref().ok()?;
+    match &result.error {
+        Some(error) if error.kind() == ErrorKind::Protocol => Some("schema mismatch"),
+        Some(_) => None,
+        None if !result.success => None,
+        None if result.structured.is_some() => Some("schema ok"),
+        None => Some("schema unchecked"),
     }
 }
 

@@ -18,6 +18,7 @@ use crate::tui::event::ConsoleCallId;
 use crate::tui::event::tools::{ResultExport, ToolsEffect};
 use crate::util::jq::JqError;
 
+pub use documents::schema_verdict;
 pub use filter::ResultFilter;
 pub use search::{ResultSearch, pieces};
 
