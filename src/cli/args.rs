@@ -133,7 +133,7 @@ pub fn short_help() -> StyledPage {
     let mut page = StyledPage::default();
     page.push(StyledLine::styled(SpanStyle::Heading, "toolhost: a terminal console for tools"));
     page.blank_line();
-    for (line, about) in [
+    let lines = [
         ("toolhost list [QUERY]", "the tools of the catalogue"),
         ("toolhost inspect NAME", "everything about a tool or a server"),
         ("toolhost call NAME [key=value ...]", "call a tool"),
@@ -150,9 +150,11 @@ pub fn short_help() -> StyledPage {
         ("toolhost doctor", "what keeps things from working here"),
         ("toolhost config check", "what is wrong with the configuration"),
         ("toolhost --help", "all commands and options"),
-    ] {
+    ];
+    let widest = lines.iter().map(|(line, _)| line.len()).max().unwrap_or_default();
+    for (line, about) in lines {
         let mut row = StyledLine::styled(SpanStyle::Name, line).indented(2);
-        row.pad_to(37);
+        row.pad_to(widest + 4);
         row.push(SpanStyle::Plain, about);
         page.push(row);
     }

@@ -87,8 +87,10 @@ pub fn print<T, J: Serialize>(
             remarks(context, &all.diagnostics);
             let count = plural(shown.names.len(), shown.item_name, shown.items_name);
             if shown.names.is_empty() {
-                let more = if !all.servers.is_empty() {
+                let more = if all.servers.iter().any(|server| server.error.is_none()) {
                     shown.empty_note
+                } else if !all.servers.is_empty() {
+                    "" // the error that follows says why
                 } else if context.global.profile.is_some() {
                     "; the profile shows no server"
                 } else {

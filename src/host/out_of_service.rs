@@ -7,6 +7,7 @@ use std::collections::HashSet;
 
 use super::ToolHost;
 use super::directory::ToolDirectory;
+use super::profiles::ProfileView;
 use super::request::ListScope;
 use crate::catalogue::build::Contribution;
 use crate::catalogue::naming;
@@ -18,7 +19,11 @@ impl ToolHost {
     /// as their state.
     #[doc(hidden)] // for the program's own commands
     pub fn servers_out_of_service(&self) -> Vec<ServerStatus> {
-        let view = self.profiles.default_view();
+        self.servers_out_of_service_in(&self.profiles.default_view())
+    }
+
+    /// The same, as far as a profile may show them.
+    pub(super) fn servers_out_of_service_in(&self, view: &ProfileView) -> Vec<ServerStatus> {
         let entries = self.directory.disabled.iter().filter(|entry| view.may_show_disabled(entry));
         let providers = self.directory.providers();
         let broken = entries.filter(|e| e.role == FileRole::Servers && e.refusal.is_none());

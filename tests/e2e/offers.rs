@@ -351,3 +351,21 @@ fn lists_fit_a_narrow_terminal() {
         }
     }
 }
+
+#[test]
+fn an_entry_that_cannot_be_used_is_missing_from_the_lists_with_its_reason() {
+    let lists = [["resources", "list"], ["prompts", "list"]];
+    let untrusted = Sandbox::new();
+    untrusted.file("mcp.yaml", "mcp_servers:\n  srv: { command: ./server }\n");
+    for words in lists {
+        let finished = untrusted.toolhost(words).check();
+        finished.exits(6).says(&["server 'srv': not trusted yet", "toolhost trust"]);
+        assert!(!finished.err().contains("no servers configured"), "{finished}");
+    }
+    let broken = House::new("none");
+    let good = std::fs::read_to_string(broken.room.path("work/mcp.yaml")).unwrap();
+    broken.room.file("mcp.yaml", &format!("{good}  half: {{ url: 'http://${{NOT_SET}}/' }}\n"));
+    for words in lists {
+        broken.run(words).check().exits(11).says(&["'half'", "NOT_SET", "mcp.yaml:"]);
+    }
+}

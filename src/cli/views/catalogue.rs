@@ -8,9 +8,9 @@ use crate::catalogue::{Catalogue, ServerListing};
 use crate::cli::json::pins::FindingsByTool;
 use crate::cli::output::plural;
 use crate::cli::output::table::{Table, TableColumn};
-use crate::cli::output::{SpanStyle, StyledLine, StyledPage, messages};
+use crate::cli::output::{SpanStyle, StyledLine, StyledPage, caret, messages};
 use crate::cli::views::configuration::out_of_service;
-use crate::model::{Diagnostic, Error, Speed, ToolDefinition, ToolSource, ToolStatus};
+use crate::model::{Diagnostic, Error, ErrorKind, Speed, ToolDefinition, ToolSource, ToolStatus};
 use crate::stats::Usage;
 use crate::stats::declared_speed::ExceededSpeed;
 
@@ -200,7 +200,10 @@ fn evidence(error: &Error, hinted: bool) -> Vec<String> {
     const LAST_WORDS: usize = 3;
     const FIRST_LINES: usize = 12;
     let most = if messages::has_leading_details(error) { FIRST_LINES } else { LAST_WORDS };
+    // A refusal has a place too, but is no mistake in it.
+    let place = error.location().filter(|_| error.kind() == ErrorKind::Config);
     std::iter::once(messages::headline(error))
+        .chain(place.map(|place| format!("  at {}", caret::location(place))))
         .chain(messages::details(error, most).iter().map(|line| format!("  {line}")))
         .chain(error.hint().filter(|_| hinted).map(|hint| format!("  hint: {hint}")))
         .collect()

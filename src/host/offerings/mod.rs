@@ -23,9 +23,9 @@ use super::{ToolHost, limits};
 use crate::catalogue::{ServerListing, naming};
 use crate::model::{
     Diagnostic, Error, ErrorKind, Freshness, OfferingListing, Prompt, Resource, ResourceTemplate,
-    Signal, ToolName, WithheldItem,
+    ServerStatus, Signal, ToolName, WithheldItem,
 };
-use crate::provider::OfferingSupport;
+use crate::provider::{ManagedServer, OfferingSupport};
 use crate::util::units::show_duration;
 
 use lookup::OfferingSearch;
@@ -183,8 +183,16 @@ impl ToolHost {
         let wanted = providers.iter().filter(|provider| {
             provider.server.as_ref().is_some_and(is_named) && view.may_show(provider)
         });
-        let offering = wanted.filter(|provider| provider.inner.as_offerings().is_some());
-        let leases: Vec<ProviderLease> = offering.filter_map(ProviderLease::of).collect();
+        let (offering, others): (Vec<_>, Vec<_>) =
+            wanted.partition(|provider| provider.inner.as_offerings().is_some());
+        let leases: Vec<ProviderLease> =
+            offering.into_iter().filter_map(ProviderLease::of).collect();
+        // Entries that are not trusted, or that something is wrong with: their part is missing too.
+        let others = others.iter().filter_map(|other| other.inner.as_server());
+        let mut unusable: Vec<ServerStatus> = others.map(ManagedServer::status).collect();
+        if servers.is_empty() {
+            unusable.extend(self.servers_out_of_service_in(view));
+        }
         self.directory.mark_start(leases.iter().map(|lease| &**lease));
         let ask = &ask;
         let all = join_all(leases.iter().map(|provider| async move {
@@ -213,6 +221,13 @@ impl ToolHost {
                 Err(error) => (Some(self.pipeline.masker.error(error.with_server(&name))), false),
             };
             offerings.servers.push(ServerListing { name, error, is_partial: partial });
+        }
+        for server in unusable {
+            if let Some(error) = server.state.error() {
+                let error = Some(self.pipeline.masker.error(error.clone()));
+                let listing = ServerListing { name: server.name, error, is_partial: false };
+                offerings.servers.push(listing);
+            }
         }
         for name in servers {
             let error = match providers.server(name) {
