@@ -27,6 +27,7 @@ mod persistence;
 mod pin_window;
 mod reading;
 mod result_viewer;
+mod save_call;
 mod scroll_text;
 mod servers;
 pub(super) mod stats;
@@ -74,6 +75,7 @@ pub use palette::{PaletteCommand, PaletteEntry, PaletteWindow};
 pub use pin_window::PinWindow;
 pub use reading::Readiness;
 pub use result_viewer::{ResultFilter, ResultFormat, ResultSearch, ResultViewer, pieces};
+pub use save_call::SaveCallWindow;
 pub use scroll_text::{ScrollPosition, ScrollText, StyledSpan, TextLayout, TextLimits, TextLine};
 pub use servers::{DriftLine, ServerActivity, ServerTab, ServerToolLists, ServersView};
 pub use stats::{StatsSort, StatsView};
@@ -177,6 +179,7 @@ impl AppState {
         }
         match self.context.overlay {
             Some(Overlay::Palette(_)) => return vec![KeyContext::Palette],
+            Some(Overlay::SaveCall(_)) => return vec![KeyContext::SaveCall],
             Some(Overlay::Running(_)) => {
                 return vec![KeyContext::Running, KeyContext::Overlay, KeyContext::Pane];
             }

@@ -29,6 +29,12 @@ pub(super) const FORM: KeyTable = KeyTable {
             "show what would be sent, without sending it",
         ),
         alias_binding(KeyPress::Alt('v'), Action::Validate),
+        footer_binding(
+            KeyPress::Ctrl('s'),
+            Action::SaveCall,
+            "save",
+            "save the call under a name, for 'toolhost run NAME'",
+        ),
         footer_binding(KeyPress::Delete, Action::Unset, "unset", "unset the field"),
         footer_binding(KeyPress::Ctrl('n'), Action::Null, "null", "send null for the field"),
         footer_binding(
