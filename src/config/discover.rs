@@ -11,6 +11,7 @@ use thiserror::Error;
 
 use super::environment::Environment;
 use super::read;
+use super::spec::LoadedFile;
 use crate::model::{Diagnostic, Layer};
 
 /// The tutorial files at the top of the repository, used when nothing else is found.
@@ -214,6 +215,29 @@ pub fn find(request: &LoadRequest, environment: &dyn Environment) -> DiscoveredF
         }
     }
     found
+}
+
+/// The root of the project that named files are for, links resolved: the nearest directory upwards
+/// that holds configuration, else the directory of the file; for a text without a file the same
+/// from the working directory. `None` for a user's own files and the embedded default.
+pub fn project_of_named(files: &[LoadedFile], environment: &dyn Environment) -> Option<PathBuf> {
+    let file = files.iter().find(|file| file.layer < Layer::Project)?;
+    let cwd = environment.cwd();
+    let path = cwd.join(&file.path);
+    let own = if path.is_file() { directory_of(&path) } else { None };
+    let (start, user) = (own.unwrap_or(&cwd), environment.config_dir());
+    let is_root = |dir: &&Path| {
+        user.as_deref() != Some(*dir)
+            && DiscoveredFiles::default().add_directory(dir, Layer::Project, *dir == start)
+    };
+    let root = start.ancestors().find(is_root).or(own)?;
+    Some(root.canonicalize().unwrap_or_else(|_| root.to_path_buf()))
+}
+
+/// The directory that a file speaks for: of an editor's file the one above the editor's.
+fn directory_of(path: &Path) -> Option<&Path> {
+    let editors = EDITOR_FILES.iter().find(|file| path.ends_with(file));
+    path.ancestors().nth(editors.map_or(1, |file| Path::new(file).components().count()))
 }
 
 /// Why the files of a `discover:` directory cannot be listed.

@@ -118,6 +118,7 @@ fn dependencies(context: &CommandContext, assembly: &Assembly) -> ConsoleDeps {
             .unwrap_or_else(|| context.environment.cwd())
             .to_string_lossy()
             .into_owned(),
+        project_root: configuration.project(),
         cwd: context.environment.cwd(),
         clock: Arc::new(SystemClock),
     }

@@ -96,6 +96,7 @@ fn target(report: &BenchReport, at: usize) -> TargetJson<'_> {
     TargetJson {
         tool: &of.tool,
         letter: letter(at).to_string(),
+        program: of.program.as_deref(),
         protocol: of.protocol.as_deref(),
         requests: of.requests,
         ok: of.ok,

@@ -59,6 +59,8 @@ pub struct ConsoleDeps {
     pub state: Option<PathBuf>,
     /// The directory of the project, to which the view, the filter and the last arguments belong.
     pub project: String,
+    /// The root of the project whose statistics and history are shown; `None` shows those of all.
+    pub project_root: Option<String>,
     /// The editor from `$VISUAL` or `$EDITOR`, for texts that are easier to write there.
     pub editor: ExternalEditor,
     /// The directory in which the console was opened.

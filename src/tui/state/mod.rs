@@ -81,7 +81,7 @@ pub use servers::{DriftLine, ServerActivity, ServerTab, ServerToolLists, Servers
 pub use stats::{StatsSort, StatsView};
 pub use text_area::TextArea;
 pub use tool_detail::{DetailTab, ToolDetail};
-pub use tool_list::{ToolListState, ToolRow, ToolSearch, ToolSort, UsageFigures};
+pub use tool_list::{ToolListState, ToolRow, ToolSearch, ToolSort, UsageByName, UsageFigures};
 pub use tools::ToolsView;
 pub use trace::TraceView;
 #[cfg(test)]
@@ -213,6 +213,8 @@ impl AppState {
                 let form = self.view_state(self.context.view).form(self.context.focus);
                 form.is_some_and(|form| !form.is_json() && !form.has_items())
             }
+            // Other forms fill in something else than the call of a tool.
+            (Action::SaveCall, _) => self.context.view != ViewId::Tools,
             (Action::Problems, _) => self.configuration_problems.is_empty(),
             (Action::ChangeFormat, Some(window)) => window.request.previous.is_none(),
             _ => false,
