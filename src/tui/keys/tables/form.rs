@@ -29,12 +29,6 @@ pub(super) const FORM: KeyTable = KeyTable {
             "show what would be sent, without sending it",
         ),
         alias_binding(KeyPress::Alt('v'), Action::Validate),
-        footer_binding(
-            KeyPress::Ctrl('s'),
-            Action::SaveCall,
-            "save",
-            "save the call under a name, for 'toolhost run NAME'",
-        ),
         footer_binding(KeyPress::Delete, Action::Unset, "unset", "unset the field"),
         footer_binding(KeyPress::Ctrl('n'), Action::Null, "null", "send null for the field"),
         footer_binding(
@@ -44,6 +38,12 @@ pub(super) const FORM: KeyTable = KeyTable {
             "switch between JSON and fields",
         ),
         footer_binding(KeyPress::Ctrl('e'), Action::Editor, "editor", "edit in $VISUAL or $EDITOR"),
+        footer_binding(
+            KeyPress::Ctrl('s'),
+            Action::SaveCall,
+            "save",
+            "save the call under a name, for 'toolhost run NAME'",
+        ),
         help_binding(KeyPress::Alt('+'), Action::Add, "add an item"),
         help_binding(KeyPress::Alt('-'), Action::Remove, "remove the item"),
         footer_binding(KeyPress::Esc, Action::Back, "back", "back to the list"),
