@@ -11,7 +11,6 @@ use thiserror::Error;
 
 use super::environment::Environment;
 use super::read;
-use super::spec::LoadedFile;
 use crate::model::{Diagnostic, Layer};
 
 /// The tutorial files at the top of the repository, used when nothing else is found.
@@ -217,13 +216,12 @@ pub fn find(request: &LoadRequest, environment: &dyn Environment) -> DiscoveredF
     found
 }
 
-/// The root of the project that named files are for, links resolved: the nearest directory upwards
-/// that holds configuration, else the directory of the file; for a text without a file the same
-/// from the working directory. `None` for a user's own files and the embedded default.
-pub fn project_of_named(files: &[LoadedFile], environment: &dyn Environment) -> Option<PathBuf> {
-    let file = files.iter().find(|file| file.layer < Layer::Project)?;
+/// The root of the project that a named file is for, links resolved: the nearest directory upwards
+/// that holds configuration, else the directory of the file. For a text without a file, as that of a
+/// server which only the command line names, it is looked for from the working directory upwards.
+pub fn project_of_named(file: &Path, environment: &dyn Environment) -> Option<PathBuf> {
     let cwd = environment.cwd();
-    let path = cwd.join(&file.path);
+    let path = cwd.join(file);
     let own = if path.is_file() { directory_of(&path) } else { None };
     let (start, user) = (own.unwrap_or(&cwd), environment.config_dir());
     let is_root = |dir: &&Path| {

@@ -68,7 +68,9 @@ pub fn load_beside(
     let mut configuration = loader.finish();
     configuration.project_root = match consent.root() {
         root if root.as_os_str().is_empty() => {
-            discover::project_of_named(&configuration.files, environment)
+            let mut files = configuration.files.iter();
+            let named = files.find(|file| file.layer < Layer::Project);
+            named.and_then(|file| discover::project_of_named(&file.path, environment))
         }
         root => Some(root.to_path_buf()),
     };

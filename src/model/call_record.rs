@@ -48,6 +48,7 @@ impl CallRecord {
 
     /// Which program was called, see [`EntryOrigin::program_id`](super::EntryOrigin::program_id);
     /// `None` when the tool was not found, and for tools without an entry of a file.
+    #[doc(hidden)] // for the program's own records
     pub fn program(&self) -> Option<String> {
         self.definition.as_ref()?.program()
     }
