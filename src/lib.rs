@@ -130,14 +130,14 @@ pub use host::sessions::SessionInfo;
 pub use host::usage_counter::UsageCounter;
 pub use host::{ClientScope, FileRegistration, RegistrationError, Removal, ToolHost};
 pub use model::{
-    Annotations, AuthorizationRequest, Browser, CallId, CallMetadata, CallRecord, CallerRecord,
-    Completion, CompletionQuery, CompletionReference, Diagnostic, Error, ErrorCause, ErrorKind,
-    ErrorPhase, EventSink, HostEvent, JsonObject, ListKind, ListOwner, LogLevel, LoginReport,
-    NestedCall, Origin, Prompt, PromptArgument, PromptMessages, Question, QuestionBody,
-    QuestionHandler, QuestionOutcome, QuestionReply, RecordedOutcome, Resource, ResourceContents,
-    ResourceTemplate, RetryAdvice, Routing, Safety, ServerState, ServerStatus, Severity, Signal,
-    SkippedServer, SourceLocation, Speed, ToolCall, ToolCaller, ToolContext, ToolDefinition,
-    ToolName, ToolResult, ToolScope, ToolSource, ToolStatus, TraceContext,
+    Annotations, AuthorizationRequest, Browser, CallId, CallMetadata, CallPlace, CallRecord,
+    CallerRecord, Completion, CompletionQuery, CompletionReference, Diagnostic, Error, ErrorCause,
+    ErrorKind, ErrorPhase, EventSink, HostEvent, JsonObject, ListKind, ListOwner, LogLevel,
+    LoginReport, NestedCall, Origin, Prompt, PromptArgument, PromptMessages, Question,
+    QuestionBody, QuestionHandler, QuestionOutcome, QuestionReply, RecordedOutcome, Resource,
+    ResourceContents, ResourceTemplate, RetryAdvice, Routing, Safety, ServerState, ServerStatus,
+    Severity, Signal, SkippedServer, SourceLocation, Speed, ToolCall, ToolCaller, ToolContext,
+    ToolDefinition, ToolName, ToolResult, ToolScope, ToolSource, ToolStatus, TraceContext,
 };
 pub use provider::{
     ComponentConfig, ComponentFactory, Preview, ToolListVersion, ToolListing, ToolProvider,

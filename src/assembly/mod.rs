@@ -39,7 +39,7 @@ use crate::host::approval::{Approver, NoApprover};
 use crate::host::builder::ToolHostBuilder;
 use crate::host::questions::QuestionQueue;
 use crate::host::recorder::Recorder;
-use crate::host::recorder_set::{AuditTarget, RecordStores, RecorderSet};
+use crate::host::recorder_set::{AuditTarget, RecordScope, RecordStores, RecorderSet};
 use crate::host::{ToolHost, unknown_profile};
 use crate::mcp::era_cache::EraCache;
 use crate::model::{Diagnostic, Error, EventSink, NoQuestionHandler, QuestionHandler, TrafficSink};
@@ -402,7 +402,13 @@ fn recorders(
     let past = place(history, history::log::FILE);
     let past = past.map(|at| HistoryLog::new(at, history.sync, keep));
     let stores = RecordStores { audit, spool, history: past };
-    RecorderSet::new(stores, Arc::new(SystemClock), events.clone())
+    let server_programs =
+        configuration.servers.iter().map(|spec| (spec.name.clone(), spec.origin.program_id()));
+    let scope = RecordScope {
+        project: configuration.project(),
+        server_programs: server_programs.collect(),
+    };
+    RecorderSet::new(stores, Arc::new(SystemClock), events.clone()).with_scope(scope)
 }
 
 /// Where the statistics are kept, whether they are switched on or not; `None` without a place to

@@ -95,6 +95,7 @@ impl AuditedCall {
     /// What a filter asks about it.
     pub fn facts(&self) -> CallFacts<'_> {
         CallFacts {
+            project: None,
             at: self.at,
             tool: &self.tool,
             failed: self.has_failed(),

@@ -38,6 +38,8 @@ pub enum ExportFormat {
     Hyperfine,
     /// A picture of the times and their spread.
     Svg,
+    /// A page for people that needs nothing else.
+    Html,
 }
 
 impl ExportFormat {
@@ -50,6 +52,7 @@ impl ExportFormat {
             "md" | "markdown" => Self::Markdown,
             "hgrm" => Self::Hgrm,
             "svg" => Self::Svg,
+            "html" => Self::Html,
             _ => return None,
         })
     }
@@ -76,6 +79,7 @@ impl BenchResult {
             }
             ExportFormat::Hyperfine => pretty(&export::hyperfine::hyperfine(report)) + "\n",
             ExportFormat::Svg => export::svg::svg(report, None),
+            ExportFormat::Html => export::html::html(report, &self.environment, &self.findings),
             ExportFormat::Hgrm => {
                 let first = report.targets.first();
                 first.map(|target| export::hgrm::hgrm(&target.response)).unwrap_or_default()

@@ -35,6 +35,7 @@ pub(crate) fn target(tool: &str, times: impl IntoIterator<Item = Duration>) -> T
     let ok = response.count();
     TargetReport {
         tool: tool.to_owned(),
+        program: None,
         protocol: None,
         cold: ColdStart::default(),
         warm_up: 0,

@@ -1,7 +1,7 @@
 //! Formatting plans and figures as text.
 
 use super::plan::{Arrivals, BenchPlan, LoadModel, OverflowPolicy, Sharing, StopRule, WarmUp};
-use super::report::BenchReport;
+use super::report::{BenchReport, RunStatus};
 use crate::util::units::{show_count, show_duration};
 
 /// Calls a second, with three digits that mean something.
@@ -108,6 +108,24 @@ pub fn sharing(report: &BenchReport) -> Option<String> {
             format!("in turns, {rounds} rounds in random order (seed {})", report.plan.seed)
         }
     })
+}
+
+/// Why a run ended before its plan was done; `None` when it was done.
+pub fn ending(report: &BenchReport) -> Option<String> {
+    match report.status {
+        RunStatus::Complete => None,
+        RunStatus::Stopped => {
+            Some("stopped early: the figures cover the calls made so far".to_owned())
+        }
+        RunStatus::Aborted if report.plan.stop_rules.is_empty() => {
+            Some("ended by a tool error".to_owned())
+        }
+        RunStatus::Aborted => {
+            let rules: Vec<String> =
+                report.plan.stop_rules.iter().map(|rule| stop_rule(*rule)).collect();
+            Some(format!("stopped early (after {})", rules.join(" or ")))
+        }
+    }
 }
 
 /// A reason to end early.

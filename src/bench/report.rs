@@ -50,6 +50,8 @@ pub enum RunStatus {
 pub struct TargetReport {
     /// The full name.
     pub tool: String,
+    /// The program behind the name; `None` for tools without an entry of a file.
+    pub program: Option<String>,
     /// The protocol revision, for tools of servers.
     pub protocol: Option<String>,
     /// What came before the first counted call.

@@ -95,6 +95,7 @@ fn target_report(worker: TargetWorker, meter: Meter, elapsed: Duration) -> Targe
     }
     TargetReport {
         tool: connector.tool(),
+        program: connector.program(),
         protocol,
         cold: ColdStart { connect, first_call: meter.first_call },
         warm_up: meter.warm_up,

@@ -29,6 +29,11 @@ pub(super) trait ToolConnector: Send + Sync {
     /// The full name of the tool.
     fn tool(&self) -> String;
 
+    /// The program behind the name.
+    fn program(&self) -> Option<String> {
+        None
+    }
+
     /// The protocol revision, for tools of servers.
     fn protocol(&self) -> Option<String> {
         None
@@ -69,6 +74,10 @@ pub(super) trait ToolConnector: Send + Sync {
 impl ToolConnector for LoadTarget {
     fn tool(&self) -> String {
         self.definition().name.full()
+    }
+
+    fn program(&self) -> Option<String> {
+        self.definition().program()
     }
 
     fn protocol(&self) -> Option<String> {

@@ -15,13 +15,13 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::output::streams::CommandError;
-use super::saved_calls::{SavedCall, SavedCalls};
 use super::{parse_errors, records, shell_quoting, views};
 use crate::assembly::{self, Assembly, AssemblyOptions, FrontEnd};
 use crate::catalogue::{Catalogue, query};
 use crate::config;
 use crate::config::editors::EDITORS;
 use crate::config::environment::{Environment, ProcessEnvironment};
+use crate::config::saved_calls::{SavedCall, SavedCalls};
 use crate::config::spec::{Configuration, ProfileSpec};
 use crate::history;
 use crate::host::offerings::Offerings;
@@ -138,7 +138,8 @@ fn past_calls() -> Option<CandidateNames> {
 
 /// Candidates for a saved call.
 pub fn saved_calls(current: &OsStr) -> Vec<CompletionCandidate> {
-    let saved = SavedCalls::open(&ProcessEnvironment).map(|saved| saved.calls).unwrap_or_default();
+    let saved = SavedCalls::open(ProcessEnvironment.config_dir().as_deref());
+    let saved = saved.map(|saved| saved.calls).unwrap_or_default();
     let about = |call: &SavedCall| text::safe_line(&call.command_words().join(" ")).into_owned();
     candidates(current, saved.iter().map(|(name, call)| (name.clone(), about(call))).collect())
 }

@@ -32,7 +32,6 @@ pub mod questionnaire;
 pub mod raw_arguments;
 pub mod records;
 pub mod save;
-pub mod saved_calls;
 pub mod server_target;
 pub mod shell_quoting;
 pub mod signals;

@@ -216,6 +216,28 @@ pub fn find(request: &LoadRequest, environment: &dyn Environment) -> DiscoveredF
     found
 }
 
+/// The root of the project that a named file is for, links resolved: the nearest directory upwards
+/// that holds configuration, else the directory of the file. For a text without a file, as that of a
+/// server which only the command line names, it is looked for from the working directory upwards.
+pub fn project_of_named(file: &Path, environment: &dyn Environment) -> Option<PathBuf> {
+    let cwd = environment.cwd();
+    let path = cwd.join(file);
+    let own = if path.is_file() { directory_of(&path) } else { None };
+    let (start, user) = (own.unwrap_or(&cwd), environment.config_dir());
+    let is_root = |dir: &&Path| {
+        user.as_deref() != Some(*dir)
+            && DiscoveredFiles::default().add_directory(dir, Layer::Project, *dir == start)
+    };
+    let root = start.ancestors().find(is_root).or(own)?;
+    Some(root.canonicalize().unwrap_or_else(|_| root.to_path_buf()))
+}
+
+/// The directory that a file speaks for: of an editor's file the one above the editor's.
+fn directory_of(path: &Path) -> Option<&Path> {
+    let editors = EDITOR_FILES.iter().find(|file| path.ends_with(file));
+    path.ancestors().nth(editors.map_or(1, |file| Path::new(file).components().count()))
+}
+
 /// Why the files of a `discover:` directory cannot be listed.
 #[derive(Debug, Error)]
 pub enum DiscoverError {

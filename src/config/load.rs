@@ -66,6 +66,14 @@ pub fn load_beside(
         loader.file(&file);
     }
     let mut configuration = loader.finish();
+    configuration.project_root = match consent.root() {
+        root if root.as_os_str().is_empty() => {
+            let mut files = configuration.files.iter();
+            let named = files.find(|file| file.layer < Layer::Project);
+            named.and_then(|file| discover::project_of_named(&file.path, environment))
+        }
+        root => Some(root.to_path_buf()),
+    };
     configuration.trusted_root = consent.trusted_root();
     configuration.trust_record = consent.record().cloned();
     configuration.trust_request = consent.request;

@@ -27,6 +27,7 @@ pub mod read;
 pub mod references;
 mod resolve;
 pub mod sandbox;
+pub mod saved_calls;
 pub mod schema;
 pub mod secrets;
 pub mod show;

@@ -50,6 +50,10 @@ pub struct Configuration {
     pub untrusted: Vec<UntrustedEntry>,
     /// The open trust question; untrusted files do not act before it is answered.
     pub trust_request: Option<TrustRequest>,
+    /// The root of the project that calls belong to, trusted or not, links resolved: of files named
+    /// by a flag or a variable it is the project they lie in, of a server that only the command line
+    /// names the project of the working directory. `None` where there is none.
+    pub project_root: Option<PathBuf>,
     /// The root of the project, when a person agreed to it.
     pub trusted_root: Option<PathBuf>,
     /// The stored answer under which the project acts; `None` when it acts without one, or not.
@@ -62,6 +66,13 @@ pub struct Configuration {
     pub expanded: ExpandedValues,
     /// The handles that the files define, for entries that a program registers later.
     pub credential_sections: Vec<CredentialSection>,
+}
+
+impl Configuration {
+    /// [`Configuration::project_root`] as records spell it.
+    pub fn project(&self) -> Option<String> {
+        Some(self.project_root.as_ref()?.to_string_lossy().into_owned())
+    }
 }
 
 /// The `credentials` of one file, unexpanded.

@@ -23,6 +23,11 @@ pub struct HistoryCallJson<'a> {
     tool: &'a str,
     /// The server, for MCP tools.
     server: Option<&'a str>,
+    /// The root directory of the project it was made for; null outside of every project.
+    project: Option<&'a str>,
+    /// Which program was behind the name, as 12 hexadecimal digits; null for tools without an
+    /// entry of a file.
+    program: Option<&'a str>,
     /// `internal` or `mcp`.
     source: Option<&'a str>,
     /// The session it belongs to.
@@ -65,6 +70,8 @@ impl<'a> From<&'a HistoryEntry> for HistoryCallJson<'a> {
             unix: entry.unix,
             tool: &entry.tool,
             server: entry.server.as_deref(),
+            project: entry.place.project.as_deref(),
+            program: entry.place.program.as_deref(),
             source: entry.source.as_deref(),
             session: entry.session.as_deref(),
             caller: entry.caller.as_ref(),

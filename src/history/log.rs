@@ -11,7 +11,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::read::StoredResult;
-use crate::model::{CallRecord, RecordedOutcome, ToolResult};
+use crate::model::{CallPlace, CallRecord, RecordedOutcome, ToolResult};
 use crate::util::append::{AppendError, RecordLocation};
 use crate::util::json_line::JsonLineWriter;
 use crate::util::segments::{SegmentRetention, SegmentedLog};
@@ -49,8 +49,8 @@ impl HistoryLog {
         self.file.path()
     }
 
-    /// Appends a call that ended at `now`, the time since the Unix epoch; `fingerprint` is that of
-    /// its definition, `result` what the tool returned.
+    /// Appends a call that ended at `now`, the time since the Unix epoch; `place` is its project and
+    /// program, `fingerprint` that of its definition, `result` what the tool returned.
     ///
     /// # Errors
     /// When the file is not safe to write to, or the system refuses.
@@ -58,6 +58,7 @@ impl HistoryLog {
         &self,
         now: Duration,
         call: &CallRecord,
+        place: &CallPlace,
         fingerprint: &str,
         outcome: &RecordedOutcome,
         result: Option<&ToolResult>,
@@ -68,6 +69,8 @@ impl HistoryLog {
         line.text("id", &call.id.0).value("unix", &began.as_secs_f64());
         line.text("tool", truncate(&call.tool))
             .text_if("server", call.server.as_deref().map(truncate));
+        line.text_if("project", place.project.as_deref().map(truncate))
+            .text_if("program", place.program.as_deref());
         line.text_if("source", call.source()).text("session", truncate(&call.caller.session));
         line.value("caller", &call.caller);
         line.text_if("parent", call.parent().map(truncate))
@@ -238,7 +241,8 @@ mod tests {
             SegmentRetention::default(),
         );
         let now = Duration::from_millis(1_700_000_000_503);
-        log.append(now, call, "sha256:00", outcome, result).unwrap();
+        let place = CallPlace { project: Some("/p".into()), program: Some("a1".into()) };
+        log.append(now, call, &place, "sha256:00", outcome, result).unwrap();
         std::fs::read_to_string(log.path()).unwrap()
     }
 
@@ -246,14 +250,14 @@ mod tests {
     fn a_call_is_one_line() {
         let arguments = json!({ "key": "a\nb", "n": 1.10 });
         let result = ToolResult::text("hi");
-        insta::assert_snapshot!(written(&own_call(&arguments), &ended(), Some(&result)), @r#"{"id":"id-1","unix":1700000000.5,"tool":"notes-read","source":"internal","session":"s","caller":{"cwd":"/work"},"fingerprint":"sha256:00","decision":"allowed","duration_us":3000,"attempts":1,"arguments":{"key":"a\nb","n":1.1},"result":{"success":true,"bytes":7,"kinds":["text"],"output":"hi"}}"#);
+        insta::assert_snapshot!(written(&own_call(&arguments), &ended(), Some(&result)), @r#"{"id":"id-1","unix":1700000000.5,"tool":"notes-read","project":"/p","program":"a1","source":"internal","session":"s","caller":{"cwd":"/work"},"fingerprint":"sha256:00","decision":"allowed","duration_us":3000,"attempts":1,"arguments":{"key":"a\nb","n":1.1},"result":{"success":true,"bytes":7,"kinds":["text"],"output":"hi"}}"#);
         let of_server = call(&arguments, &ToolName::of("s", "read"), ToolSource::Mcp);
         let failed = RecordedOutcome {
             failure: Some(ErrorKind::Timeout),
             message: Some("too late".into()),
             ..ended()
         };
-        insta::assert_snapshot!(written(&of_server, &failed, None), @r#"{"id":"id-1","unix":1700000000.5,"tool":"notes-read","server":"s","source":"mcp","session":"s","caller":{"cwd":"/work"},"fingerprint":"sha256:00","decision":"allowed","duration_us":3000,"attempts":1,"arguments":{"key":"a\nb","n":1.1},"fault":{"kind":"timeout","message":"too late"}}"#);
+        insta::assert_snapshot!(written(&of_server, &failed, None), @r#"{"id":"id-1","unix":1700000000.5,"tool":"notes-read","server":"s","project":"/p","program":"a1","source":"mcp","session":"s","caller":{"cwd":"/work"},"fingerprint":"sha256:00","decision":"allowed","duration_us":3000,"attempts":1,"arguments":{"key":"a\nb","n":1.1},"fault":{"kind":"timeout","message":"too late"}}"#);
     }
 
     #[test]

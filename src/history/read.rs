@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::model::{CallFacts, CallFilter, CallerRecord, JsonObject};
+use crate::model::{CallFacts, CallFilter, CallPlace, CallerRecord, JsonObject};
 use crate::util::append::AppendError;
 use crate::util::json;
 use crate::util::segments::RecordLine;
@@ -27,6 +27,9 @@ pub struct HistoryEntry {
     pub tool: String,
     /// The server, for MCP tools.
     pub server: Option<String>,
+    /// The project it was made for, and the program behind the name.
+    #[serde(flatten)]
+    pub place: CallPlace,
     /// `internal` for tools of a file, `mcp` for those of a server.
     pub source: Option<String>,
     /// The session the call was made in.
@@ -110,6 +113,7 @@ impl HistoryEntry {
             at: self.unix,
             tool: &self.tool,
             failed: self.error.is_some(),
+            project: self.place.project.as_deref(),
             session: self.session.as_deref(),
             decision: self.decision.as_deref().unwrap_or_default(),
         }
@@ -190,13 +194,14 @@ pub enum HistoryLookup {
     Ambiguous(Vec<String>),
 }
 
-/// The call whose identity is, or begins with, `id`; `last` is the newest.
+/// The call whose identity is, or begins with, `id`; `last` is the newest of a project, or of all.
 ///
 /// # Errors
 /// When the history cannot be read.
 pub fn find(
     lines: impl Iterator<Item = Result<RecordLine, AppendError>>,
     id: &str,
+    project: Option<&str>,
 ) -> Result<HistoryLookup, AppendError> {
     // An identity that holds what JSON escapes was not made by us.
     let head = format!("{{\"id\":\"{id}");
@@ -208,10 +213,12 @@ pub fn find(
             continue;
         }
         let Some(entry) = HistoryEntry::parse(&text) else { continue };
-        if id == "last" || entry.id == id {
+        let is_of_project = project.is_none() || entry.place.project.as_deref() == project;
+        if if id == "last" { is_of_project } else { entry.id == id } {
             return Ok(HistoryLookup::One(Box::new(entry)));
         }
         match &first {
+            _ if id == "last" => {}
             None => first = Some(entry),
             Some(first) if first.id == entry.id => {}
             Some(_) if more.len() < MAX_CANDIDATES => more.push(entry.id),
@@ -276,7 +283,7 @@ mod tests {
 
     #[test]
     fn a_unique_beginning_is_enough() {
-        let found = |id: &str| match find(lines(), id).unwrap() {
+        let found = |id: &str| match find(lines(), id, None).unwrap() {
             HistoryLookup::One(entry) => entry.id,
             HistoryLookup::NotFound => "nothing".to_owned(),
             HistoryLookup::Ambiguous(ids) => ids.join(" "),

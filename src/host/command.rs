@@ -12,16 +12,20 @@ use crate::util::text::is_invisible;
 /// The command that calls a tool with these arguments.
 pub fn call(tool: &str, arguments: &JsonObject) -> String {
     let mut line = format!("toolhost call {}", operand(tool));
-    if !arguments.keys().all(|key| is_plain_key(key)) {
+    for word in argument_words(arguments) {
         line.push(' ');
-        line.push_str(&quote(&json::compact(arguments)));
-        return line;
-    }
-    for (key, value) in arguments {
-        line.push(' ');
-        line.push_str(&quote(&word(key, value)));
+        line.push_str(&quote(&word));
     }
     line
+}
+
+/// The arguments as words of a command line, before a shell's quoting: `key=value` and `key:=json`,
+/// or one JSON object where a key cannot be written so.
+pub fn argument_words(arguments: &JsonObject) -> Vec<String> {
+    if !arguments.keys().all(|key| is_plain_key(key)) {
+        return vec![json::compact(arguments)];
+    }
+    arguments.iter().map(|(key, value)| word(key, value)).collect()
 }
 
 /// The command that makes a call of the past again; what was secret is asked for.

@@ -14,7 +14,9 @@ use super::recorder::{RecordError, Recorder};
 use crate::audit::AuditLog;
 use crate::catalogue::fingerprint;
 use crate::history::HistoryLog;
-use crate::model::{CallRecord, EventSink, HostEvent, RecordedOutcome, ToolDefinition, ToolResult};
+use crate::model::{
+    CallPlace, CallRecord, EventSink, HostEvent, RecordedOutcome, ToolDefinition, ToolResult,
+};
 use crate::stats::{Spool, SpoolRow};
 use crate::util::append::AppendError;
 use crate::util::clock::Clock;
@@ -63,12 +65,35 @@ pub struct RecorderSet {
     fingerprints: Mutex<HashMap<String, CachedFingerprint>>,
     clock: Arc<dyn Clock>,
     events: EventSink,
+    scope: RecordScope,
+}
+
+/// What all calls of one configuration have in common in their records.
+#[derive(Debug, Default)]
+pub struct RecordScope {
+    /// The root directory of the project; `None` outside of every project.
+    pub project: Option<String>,
+    /// The program behind each server by its name, for calls that fail before its tools are known.
+    pub server_programs: HashMap<String, String>,
 }
 
 impl RecorderSet {
     /// Writes to `stores`; what had to be repaired in one of their files is a warning in `events`.
     pub fn new(stores: RecordStores, clock: Arc<dyn Clock>, events: EventSink) -> Self {
-        Self { stores, fingerprints: Mutex::default(), clock, events }
+        let scope = RecordScope::default();
+        Self { stores, fingerprints: Mutex::default(), clock, events, scope }
+    }
+
+    /// The same for calls of a project.
+    #[must_use]
+    pub fn with_scope(self, scope: RecordScope) -> Self {
+        Self { scope, ..self }
+    }
+
+    fn place(&self, call: &CallRecord) -> CallPlace {
+        let of_server = || self.scope.server_programs.get(call.server.as_ref()?).cloned();
+        let program = call.program().or_else(of_server);
+        CallPlace { project: self.scope.project.clone(), program }
     }
 
     fn fingerprint(&self, tool: &ToolDefinition) -> String {
@@ -105,7 +130,7 @@ impl RecorderSet {
     ) -> Result<(), RecordError> {
         let spool = self.stores.spool.as_ref().filter(|_| call.is_counted(outcome));
         let Some(spool) = spool else { return Ok(()) };
-        let written = spool.append(&SpoolRow::new(now, call, outcome));
+        let written = spool.append(&SpoolRow::new(now, call, self.place(call), outcome));
         self.emit_warnings(spool.take_notes());
         written.map_err(|error| store_error("statistics", error))
     }
@@ -120,7 +145,14 @@ impl RecorderSet {
         let history = self.stores.history.as_ref().filter(|_| call.decision.is_some());
         let (Some(history), Some(tool)) = (history, &call.definition) else { return Ok(()) };
         let fingerprint = self.fingerprint(tool);
-        let written = history.append(self.clock.unix(), call, &fingerprint, outcome, result);
+        let written = history.append(
+            self.clock.unix(),
+            call,
+            &self.place(call),
+            &fingerprint,
+            outcome,
+            result,
+        );
         self.emit_warnings(history.take_notes());
         written.map_err(|error| store_error("history", error))
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use super::recorder::{RecordError, Recorder};
-use crate::model::{CallRecord, RecordedOutcome, ToolResult};
+use crate::model::{CallPlace, CallRecord, RecordedOutcome, ToolResult};
 use crate::stats::count::{CallCounts, ToolKey};
 
 /// A recorder that counts calls and keeps nothing else: no arguments, no results, no file.
@@ -50,7 +50,8 @@ impl Recorder for UsageCounter {
         _result: Option<&ToolResult>,
     ) -> Result<(), RecordError> {
         if call.is_counted(outcome) {
-            let tool = ToolKey { name: call.tool.clone(), server: call.server.clone() };
+            let place = CallPlace { program: call.program(), ..CallPlace::default() };
+            let tool = ToolKey { name: call.tool.clone(), server: call.server.clone(), place };
             let mut tools = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
             tools.entry(tool).or_default().add_call(outcome);
         }

@@ -23,6 +23,8 @@ pub struct CallFilter {
     pub tools: Option<Vec<String>>,
     /// Only calls that failed, or only calls that did not.
     pub failed: Option<bool>,
+    /// Only calls of the project with this root directory; `None` is all.
+    pub project: Option<String>,
     /// Only calls of this session.
     pub session: Option<String>,
     /// Only decisions that contain this text.
@@ -38,6 +40,8 @@ pub struct CallFacts<'a> {
     pub tool: &'a str,
     /// Whether it did not end well.
     pub failed: bool,
+    /// The root directory of the project it was made for, when the record says.
+    pub project: Option<&'a str>,
     /// The session it was made in, when the record says.
     pub session: Option<&'a str>,
     /// What was decided about it, in words.
@@ -51,6 +55,7 @@ impl CallFilter {
         self.since.is_none_or(|since| call.at >= since.as_secs_f64())
             && self.until.is_none_or(|until| call.at < until.as_secs_f64())
             && self.matches_tool(call.tool)
+            && self.matches_project(call.project)
             && self.failed.is_none_or(|failed| failed == call.failed)
             && session.is_none_or(|session| call.session == Some(session))
             && self.decision.as_ref().is_none_or(|words| call.decision.contains(words.as_str()))
@@ -60,6 +65,11 @@ impl CallFilter {
     pub fn matches_tool(&self, tool: &str) -> bool {
         let is_one = |patterns: &Vec<String>| patterns.iter().any(|p| pattern::matches(p, tool));
         self.tools.as_ref().is_none_or(is_one)
+    }
+
+    /// Whether calls of the project with this root directory are asked for.
+    pub fn matches_project(&self, project: Option<&str>) -> bool {
+        self.project.is_none() || self.project.as_deref() == project
     }
 
     /// Whether records from this time on, in seconds since the Unix epoch, are too old, and so are all
@@ -83,6 +93,7 @@ mod tests {
         at: 100_000.0,
         tool: "notes-read",
         failed: false,
+        project: Some("/p"),
         session: Some("s"),
         decision: "allowed",
     };
@@ -96,6 +107,7 @@ mod tests {
             until: at(100_001),
             tools: tools("notes-*"),
             failed: Some(false),
+            project: Some("/p".into()),
             session: Some("s".into()),
             decision: Some("allow".into()),
         };
@@ -105,6 +117,7 @@ mod tests {
             CallFilter { until: at(100_000), ..all.clone() },
             CallFilter { tools: tools("notes"), ..all.clone() },
             CallFilter { failed: Some(true), ..all.clone() },
+            CallFilter { project: Some("/q".into()), ..all.clone() },
             CallFilter { session: Some("t".into()), ..all.clone() },
             CallFilter { decision: Some("refused".into()), ..all.clone() },
         ] {

@@ -46,6 +46,13 @@ impl CallRecord {
         self.source.map(ToolSource::as_str)
     }
 
+    /// Which program was called, see [`EntryOrigin::program_id`](super::EntryOrigin::program_id);
+    /// `None` when the tool was not found, and for tools without an entry of a file.
+    #[doc(hidden)] // for the program's own records
+    pub fn program(&self) -> Option<String> {
+        self.definition.as_ref()?.program()
+    }
+
     /// The identity of the call this one is nested in, as the records spell it.
     pub fn parent(&self) -> Option<&str> {
         self.parent.as_ref().map(|id| id.0.as_str())
@@ -65,6 +72,20 @@ impl CallRecord {
                 _ => true,
             }
     }
+}
+
+/// What tells calls of one name apart: the project they were made for, and the program behind the
+/// name. Absent in records of earlier versions.
+#[derive(
+    Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+pub struct CallPlace {
+    /// The root directory of the project; absent for a call outside of every project.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// The program, as 12 hexadecimal digits; absent for tools without an entry of a file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
 }
 
 /// Whose call it is, as the records keep it. Of what the call carries only names are kept.

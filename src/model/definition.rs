@@ -287,6 +287,13 @@ pub struct ToolDefinition {
 }
 
 impl ToolDefinition {
+    /// Which program the tool is, see [`EntryOrigin::program_id`]; `None` for tools without an entry
+    /// of a file.
+    #[doc(hidden)] // for the program's own commands
+    pub fn program(&self) -> Option<String> {
+        self.entry.as_ref().map(|entry| entry.program_id())
+    }
+
     /// How fast it declares to be; `None` for a tool of a server whose entry in `provides_tools`
     /// says nothing, because servers declare no speed themselves.
     pub fn declared_speed(&self) -> Option<Speed> {

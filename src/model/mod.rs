@@ -28,7 +28,7 @@ pub mod traffic;
 pub use call::{NestedCall, ToolCall, ToolCaller, ToolContext};
 pub use call_filter::{CallFacts, CallFilter};
 pub use call_id::CallId;
-pub use call_record::{CallRecord, CallerRecord, QuestionRecord, RecordedOutcome};
+pub use call_record::{CallPlace, CallRecord, CallerRecord, QuestionRecord, RecordedOutcome};
 pub use client_abilities::{ClientAbilities, QuestionAbilities};
 pub use definition::{
     Annotations, Origin, PinState, Safety, Speed, ToolDefinition, ToolScope, ToolSource, ToolStatus,

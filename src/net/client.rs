@@ -15,6 +15,7 @@ use url::Url;
 
 use super::address::{is_link_local, is_loopback, is_public};
 use super::errors::{LinkLocal, NoSuchHost, NotPublic};
+use super::lookup;
 use crate::model::{Error, ErrorPhase};
 
 /// Idle connections are dropped before the 5 s after which common servers close theirs, so that
@@ -116,9 +117,9 @@ impl Resolve for SystemResolver {
     fn resolve(&self, name: Name) -> Resolving {
         let (link_local, public) = (self.allows_link_local, self.requires_public);
         Box::pin(async move {
-            let found = tokio::net::lookup_host((name.as_str(), 0)).await;
+            let found = lookup::addresses(name.as_str(), 0).await;
             let found = found.map_err(|error| NoSuchHost { reason: error.to_string() })?;
-            let allowed = allowed(found, link_local, public)?;
+            let allowed = allowed(found.into_iter(), link_local, public)?;
             Ok(Box::new(allowed.into_iter()) as Addrs)
         })
     }

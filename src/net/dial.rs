@@ -11,13 +11,13 @@ use std::time::Duration;
 
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::{TcpStream, UnixStream, lookup_host};
+use tokio::net::{TcpStream, UnixStream};
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use url::{Host, Url};
 
-use super::{errors, tls};
+use super::{errors, lookup, tls};
 use crate::model::Error;
 
 /// Makes connections to one place.
@@ -91,10 +91,9 @@ impl Dialer {
         let addresses: Vec<_> = match self.url.host() {
             Some(Host::Ipv4(ip)) => vec![(ip, port).into()],
             Some(Host::Ipv6(ip)) => vec![(ip, port).into()],
-            Some(Host::Domain(name)) => lookup_host((name, port))
+            Some(Host::Domain(name)) => lookup::addresses(name, port)
                 .await
-                .map_err(|error| errors::host_not_found(&error.to_string(), &self.url))?
-                .collect(),
+                .map_err(|error| errors::host_not_found(&error.to_string(), &self.url))?,
             None => Vec::new(),
         };
         let mut last = io::Error::from(io::ErrorKind::HostUnreachable);

@@ -10,6 +10,7 @@ pub mod dial;
 pub mod errors;
 pub mod excerpt;
 pub mod fetch;
+pub mod lookup;
 #[cfg(feature = "otel")]
 pub mod otlp;
 pub mod redirect;

@@ -106,6 +106,7 @@ fn dependencies(context: &CommandContext, assembly: &Assembly) -> ConsoleDeps {
         ),
         keeps_history: configuration.history.enabled,
         settings: context.environment.config_dir(),
+        saved_calls: context.environment.config_dir().filter(|_| context.global.ad_hoc.is_none()),
         state,
         editor: ExternalEditor {
             command: ["VISUAL", "EDITOR"].iter().find_map(|name| variable(name)),
@@ -117,6 +118,7 @@ fn dependencies(context: &CommandContext, assembly: &Assembly) -> ConsoleDeps {
             .unwrap_or_else(|| context.environment.cwd())
             .to_string_lossy()
             .into_owned(),
+        project_root: configuration.project(),
         cwd: context.environment.cwd(),
         clock: Arc::new(SystemClock),
     }

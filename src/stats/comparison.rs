@@ -138,7 +138,7 @@ impl PeriodComparison {
             is_complete: from <= beginning_before(until, later.now),
             changes,
             total: UsageChange {
-                tool: ToolKey { name: String::new(), server: None },
+                tool: ToolKey::default(),
                 now: total(later).unwrap_or_default(),
                 before: total(earlier).unwrap_or_default(),
             },
@@ -166,7 +166,7 @@ mod tests {
             let mut counts = CallCounts { ok: *ok, ..CallCounts::default() };
             counts.add_failures("tool", *failed);
             counts.durations.record_many(Duration::from_millis(*millis), *ok);
-            let tool = ToolKey { name: (*name).to_owned(), server: None };
+            let tool = ToolKey { name: (*name).to_owned(), ..ToolKey::default() };
             Usage { tool, counts, period: UsagePeriod { first: 1, last: 2 } }
         };
         Summary {

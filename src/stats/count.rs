@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::granularity::Granularity;
 use super::spool::SpoolRow;
-use crate::model::{ErrorKind, RecordedOutcome};
+use crate::model::{CallFilter, CallPlace, ErrorKind, RecordedOutcome, ToolDefinition};
 use crate::util::histogram::Durations;
 use crate::util::number::float;
 
@@ -21,13 +21,40 @@ const CANCELLED: &str = "interrupted";
 /// The latest second that is believed: the end of the year 9999.
 const LAST_SECOND: u64 = 253_402_300_799;
 
-/// A tool as it is counted: the same name at another server is another tool.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// A tool as it is counted: the same name at another server, in another project or of another
+/// program is another tool.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ToolKey {
     /// The tool by its full name.
     pub name: String,
     /// The server, for MCP tools.
     pub server: Option<String>,
+    /// The project and the program behind the name.
+    pub place: CallPlace,
+}
+
+impl ToolKey {
+    /// The key of the server that the tool belongs to: without the tool's name, and for internal
+    /// tools, each of which is a program of its own, without the program.
+    #[doc(hidden)] // for the program's own commands
+    #[must_use]
+    pub fn server_key(&self) -> Self {
+        let mut key = Self { name: String::new(), ..self.clone() };
+        key.place.program = key.place.program.filter(|_| self.server.is_some());
+        key
+    }
+
+    /// Whether what was counted is about this tool, and not about another program of its name.
+    #[doc(hidden)] // for the program's own commands
+    pub fn is_of(&self, tool: &ToolDefinition) -> bool {
+        self.name == tool.name.full() && self.place.program == tool.program()
+    }
+
+    /// Whether a filter asks for this tool.
+    #[doc(hidden)] // for the program's own commands
+    pub fn is_wanted(&self, filter: &CallFilter) -> bool {
+        filter.matches_tool(&self.name) && filter.matches_project(self.place.project.as_deref())
+    }
 }
 
 /// What was counted of some calls.
@@ -251,7 +278,7 @@ impl SpoolBatch {
             attempts: row.attempts,
             bytes: row.bytes,
         };
-        let tool = ToolKey { name: row.tool, server: row.server };
+        let tool = ToolKey { name: row.tool, server: row.server, place: row.place };
         let calls = self.tools.entry(tool).or_insert_with(|| ToolCalls {
             period: UsagePeriod::at(time),
             minutes: BTreeMap::new(),
@@ -324,6 +351,7 @@ mod tests {
             id: format!("id-{t}"),
             tool: "t".into(),
             server: None,
+            place: CallPlace::default(),
             outcome: kind.into(),
             duration_us: ms * 1_000,
             attempts,
@@ -343,7 +371,7 @@ mod tests {
         ] {
             batch.add(row);
         }
-        let tool = ToolKey { name: "t".into(), server: None };
+        let tool = ToolKey { name: "t".into(), ..ToolKey::default() };
         let calls = |level| -> Vec<(i64, u64)> {
             let start = i64::try_from(hour / 1_000).unwrap();
             batch.grains(&tool, level).map(|(at, counts)| (at - start, counts.calls())).collect()
@@ -364,7 +392,7 @@ mod tests {
         for row in [row(1_000, "ok", 5, 1), row(2_000, "interrupted", 900, 1)] {
             batch.add(row);
         }
-        let tool = ToolKey { name: "t".into(), server: None };
+        let tool = ToolKey { name: "t".into(), ..ToolKey::default() };
         let (_, counts) = batch.grains(&tool, Granularity::Day).next().unwrap();
         assert_eq!((counts.calls(), counts.failed(), counts.cancelled), (2, 0, 1));
         assert_eq!((counts.success_rate(), counts.failures_text()), (Some(1.0), String::new()));

@@ -35,6 +35,10 @@ pub struct ExportedToolJson<'a> {
     pub tool_name: &'a str,
     /// The server; null for internal tools.
     pub server: Option<&'a str>,
+    /// The root directory of the project; null outside of every project.
+    pub project: Option<&'a str>,
+    /// Which program was behind the name; null for tools without an entry of a file.
+    pub program: Option<&'a str>,
     /// The number of all its calls.
     pub total_calls: u64,
     /// How many of them succeeded.
@@ -85,6 +89,8 @@ fn tool(usage: &Usage) -> ExportedToolJson<'_> {
     ExportedToolJson {
         tool_name: &usage.tool.name,
         server: usage.tool.server.as_deref(),
+        project: usage.tool.place.project.as_deref(),
+        program: usage.tool.place.program.as_deref(),
         total_calls: counts.calls(),
         successes: counts.ok,
         failures: counts.failed(),
@@ -106,7 +112,7 @@ fn tool(usage: &Usage) -> ExportedToolJson<'_> {
 
 /// The same as a table, one row for each tool.
 pub fn csv(summary: &Summary) -> String {
-    const HEAD: [&str; 18] = [
+    const HEAD: [&str; 20] = [
         "tool_name",
         "server",
         "total_calls",
@@ -125,6 +131,8 @@ pub fn csv(summary: &Summary) -> String {
         "result_bytes",
         "first_used",
         "last_used",
+        "project",
+        "program",
     ];
     let head = HEAD.iter().map(|title| Cell::Text((*title).to_owned())).collect();
     let row = |usage: &Usage| {
@@ -151,6 +159,8 @@ pub fn csv(summary: &Summary) -> String {
             Cell::count(counts.bytes),
             Cell::Text(rfc3339(seconds(usage.period.first))),
             Cell::Text(rfc3339(seconds(usage.period.last))),
+            Cell::text(usage.tool.place.project.as_deref()),
+            Cell::text(usage.tool.place.program.as_deref()),
         ]
     };
     csv::table(std::iter::once(head).chain(summary.tools.iter().map(row)))
@@ -171,7 +181,7 @@ mod tests {
         for call in 1..=calls {
             counts.durations.record(Duration::from_millis(call));
         }
-        let tool = ToolKey { name: name.into(), server: None };
+        let tool = ToolKey { name: name.into(), ..ToolKey::default() };
         Usage { tool, counts, period: UsagePeriod { first: 1, last: 1 } }
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{CallRecord, RecordedOutcome};
+use crate::model::{CallPlace, CallRecord, RecordedOutcome};
 use crate::util::append::{AppendError, RecordLocation};
 use crate::util::segments::{SegmentRetention, SegmentedLog};
 
@@ -33,6 +33,9 @@ pub struct SpoolRow {
     /// The server, for MCP tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
+    /// Where and what was called, beyond the name.
+    #[serde(flatten)]
+    pub place: CallPlace,
     /// `ok`, or the word of the failure's kind (`tool`, `timeout`, …).
     #[serde(rename = "k")]
     pub outcome: String,
@@ -49,8 +52,14 @@ pub struct SpoolRow {
 
 impl SpoolRow {
     /// The row of a call that ended at `now`, the time since the Unix epoch.
-    pub fn new(now: Duration, call: &CallRecord, outcome: &RecordedOutcome) -> Self {
+    pub fn new(
+        now: Duration,
+        call: &CallRecord,
+        place: CallPlace,
+        outcome: &RecordedOutcome,
+    ) -> Self {
         Self {
+            place,
             ended_at_ms: u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
             id: call.id.0.clone(),
             tool: call.tool.clone(),
@@ -116,6 +125,7 @@ mod tests {
             id: "id-1".into(),
             tool: "notes-read".into(),
             server: None,
+            place: CallPlace { project: Some("/p".into()), program: Some("a1".into()) },
             outcome: "ok".into(),
             duration_us: 1_250,
             attempts: 1,
@@ -123,7 +133,7 @@ mod tests {
         };
         spool.append(&row).unwrap();
         let text = std::fs::read_to_string(root.path().join(FILE)).unwrap();
-        insta::assert_snapshot!(text.trim_end(), @r#"{"t":1700000000123,"id":"id-1","tool":"notes-read","k":"ok","us":1250,"n":1,"b":42}"#);
+        insta::assert_snapshot!(text.trim_end(), @r#"{"t":1700000000123,"id":"id-1","tool":"notes-read","project":"/p","program":"a1","k":"ok","us":1250,"n":1,"b":42}"#);
         assert_eq!(SpoolRow::parse(text.trim_end()), Some(row));
         assert_eq!(SpoolRow::parse("{\"t\":17"), None);
     }

@@ -64,20 +64,16 @@ pub enum UsageOrder {
 impl Summary {
     /// Everything together; `None` without a call.
     pub fn total(&self) -> Option<Usage> {
-        let name = || ToolKey { name: String::new(), server: None };
-        merge_usages(self.tools.iter(), name)
+        merge_usages(self.tools.iter(), ToolKey::default)
     }
 
-    /// The tools of each server together, by name; internal tools are under `None`.
+    /// The tools of each server together, by name; internal tools are one server without a name.
     pub fn servers(&self) -> Vec<Usage> {
-        let mut groups: BTreeMap<Option<&str>, Vec<&Usage>> = BTreeMap::new();
+        let mut groups: BTreeMap<ToolKey, Vec<&Usage>> = BTreeMap::new();
         for usage in &self.tools {
-            groups.entry(usage.tool.server.as_deref()).or_default().push(usage);
+            groups.entry(usage.tool.server_key()).or_default().push(usage);
         }
-        let group = |(server, tools): (Option<&str>, Vec<&Usage>)| {
-            let server = server.map(str::to_owned);
-            merge_usages(tools.into_iter(), || ToolKey { name: String::new(), server })
-        };
+        let group = |(key, tools): (ToolKey, Vec<&Usage>)| merge_usages(tools.into_iter(), || key);
         groups.into_iter().filter_map(group).collect()
     }
 
@@ -331,8 +327,7 @@ impl TimeSeriesTally {
 impl GrainSink for TimeSeriesTally {
     fn counts_for(&mut self, grain: Grain<'_>) -> Option<&mut CallCounts> {
         let at = self.series.slice_of(grain.start)?;
-        let name = if self.by_server { String::new() } else { grain.tool.name.clone() };
-        let key = ToolKey { name, server: grain.tool.server.clone() };
+        let key = if self.by_server { grain.tool.server_key() } else { grain.tool.clone() };
         Some(self.found.entry(key).or_default().entry(at).or_default())
     }
 }
@@ -345,7 +340,7 @@ pub(super) fn add_unfolded(
     sink: &mut impl GrainSink,
 ) {
     for (tool, used) in batch.tools() {
-        if !filter.matches_tool(&tool.name) {
+        if !tool.is_wanted(filter) {
             continue;
         }
         for range in ranges {
@@ -392,7 +387,11 @@ mod tests {
 
     fn usage(name: &str, server: Option<&str>, millis: &[u64], last: u64) -> Usage {
         Usage {
-            tool: ToolKey { name: name.into(), server: server.map(str::to_owned) },
+            tool: ToolKey {
+                name: name.into(),
+                server: server.map(str::to_owned),
+                ..ToolKey::default()
+            },
             counts: counts(millis),
             period: UsagePeriod { first: 1, last },
         }

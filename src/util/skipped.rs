@@ -16,3 +16,16 @@ pub fn left_out(why: &str) {
     let line = format!("\nLEFT OUT: {test}: {why} (TOOLHOST_REQUIRE_ALL=1 makes this a failure)\n");
     std::io::stderr().write_all(line.as_bytes()).ok();
 }
+
+/// Whether one of these programs is not installed; then the test is left out, aloud.
+pub fn lacks(programs: &[&str]) -> bool {
+    #[expect(clippy::disallowed_methods, reason = "where a test looks for its counterpart")]
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let is_there =
+        |name: &&&str| std::env::split_paths(&path).any(|place| place.join(name).is_file());
+    let missing = programs.iter().find(|name| !is_there(name));
+    if let Some(name) = missing {
+        left_out(&format!("{name} is not installed; install it to include this test"));
+    }
+    missing.is_some()
+}

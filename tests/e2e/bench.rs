@@ -98,15 +98,75 @@ fn every_call_is_made_and_reported() {
 #[test]
 fn the_text_names_the_load_and_its_bounds() {
     let house = House::new("none");
-    let finished = house.bench(&["-n", "20"]).check();
+    let finished = house.bench(&["-n", "20", "-v"]).check();
     let out = finished.exits(0).out();
     for words in ["srv-echo", "20 calls in", "closed load", "p50", "p99", "~", "warm-up"] {
         assert!(out.contains(words), "{words}\n{finished}");
     }
-    let finished = house.bench(&["--rate", "400", "-n", "20"]).check();
+    let finished = house.bench(&["--rate", "400", "-n", "20", "-v"]).check();
     let out = finished.exits(0).out();
     for words in ["open load: 400/s", "response", "service", "after the moment when it could be"] {
         assert!(out.contains(words), "{words}\n{finished}");
+    }
+}
+
+#[test]
+fn a_run_is_told_in_ten_lines_unless_more_is_asked_for() {
+    let house = House::new("none");
+    let words = ["-n", "50", "--fail-if", "error_rate>10%", "--save", "first.json"];
+    house.bench(&words).check().exits(0);
+    let compared = ["-n", "50", "--vs", "srv-add", "--vs-args", "{\"a\": 1, \"b\": 2}"];
+    let since = ["-n", "50", "--baseline", "first.json", "--fail-if", "p99>1h"];
+    for words in [&words[..4], &compared, &since] {
+        let finished = house.bench(words).check();
+        let out = finished.exits(0).out();
+        let columns = |line: &str| line.chars().count().div_ceil(100).max(1);
+        assert!(out.lines().map(columns).sum::<usize>() <= 10, "{finished}");
+        assert!(out.contains("50 calls") && out.contains("p95 "), "{finished}");
+        finished.says(&["more: -v, --html FILE"]);
+    }
+}
+
+#[test]
+fn a_page_of_a_run_is_shown_by_a_browser_without_network_or_scripts() {
+    const BROWSERS: [&str; 3] =
+        ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+    let Some(browser) = BROWSERS.iter().find(|path| std::path::Path::new(path).is_file()) else {
+        return crate::support::left_out("there is no Chromium to open a page with");
+    };
+    let house = House::new("none");
+    house.bench(&["-n", "200", "--save", "first.json"]).check().exits(0);
+    for more in [
+        &["--fail-if", "error_rate>10%"][..],
+        &["--vs", "srv-add", "--vs-args", "{\"a\": 1, \"b\": 2}"],
+        &["--baseline", "first.json"],
+    ] {
+        let words = [&["-n", "200", "--html", "run.html"], more].concat();
+        house.bench(&words).check().exits(0).says(&["saved run.html"]);
+        let page = format!("file://{}", house.room.path("work/run.html").display());
+        let profile = format!("--user-data-dir={}", house.room.path("run/profile").display());
+        let arguments = [
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-dev-shm-usage",
+            "--disable-background-networking",
+            "--no-first-run",
+            &profile,
+            "--dump-dom",
+            &page,
+        ];
+        let limit = std::time::Duration::from_mins(3);
+        let shown = house.room.program(browser, arguments).limit(limit).go();
+        assert_eq!(shown.code, Some(0), "{shown}");
+        let dom = shown.out();
+        for expected in ["<h1>Benchmark of srv-echo", "<svg ", "Latency by percentile", "</html>"] {
+            assert!(dom.contains(expected), "{expected}\n{shown}");
+        }
+        // The parser of a browser finds what the page holds: as many pictures, and no element that
+        // runs or fetches something.
+        assert_eq!(dom.matches("<svg ").count(), 3, "{shown}");
+        assert!(!dom.contains("<script") && !dom.contains("<link"), "{shown}");
     }
 }
 
@@ -163,7 +223,7 @@ fn without_a_success_the_commonest_failure_is_the_code() {
         let house = House::new(fault);
         let finished = house.bench(more).check();
         finished.exits(code);
-        assert!(finished.out().contains(" 0 calls/s"), "{fault}\n{finished}");
+        assert!(finished.out().contains("none succeeded"), "{fault}\n{finished}");
     }
 }
 
@@ -245,7 +305,10 @@ fn a_threshold_that_is_true_fails_the_run() {
     let words = ["-n", "20", "--warmup", "0", "--fail-if", "error_rate>10%", "--fail-if", "p50>1h"];
     let finished = house.bench(&words).check();
     finished.exits(8).says(&["error_rate", "FAIL"]);
-    assert!(finished.out().contains("Thresholds"), "{finished}");
+    assert!(finished.out().contains("threshold: error_rate"), "{finished}");
+    let words: Vec<&str> = words.iter().copied().chain(["-v"]).collect();
+    let whole = house.bench(&words).check();
+    assert!(whole.exits(8).out().contains("Thresholds"), "{whole}");
     let house = House::new("none");
     house.bench(&["-n", "20", "--fail-if", "error_rate>10%"]).check().exits(0);
 }
@@ -257,7 +320,10 @@ fn a_run_is_kept_and_compared_with() {
     first.exits(0).says(&["saved first.json"]);
     let words = ["-n", "30", "--baseline", "first.json", "--max-regression", "10000%"];
     let second = house.bench(&words).check();
-    assert!(second.exits(0).out().contains("Compared with first.json"), "{second}");
+    assert!(second.exits(0).out().contains("since first.json: "), "{second}");
+    let words: Vec<&str> = words.iter().copied().chain(["-v"]).collect();
+    let whole = house.bench(&words).check();
+    assert!(whole.exits(0).out().contains("Compared with first.json"), "{whole}");
     let report = house.report(&["-n", "30", "--baseline", "first.json"], 0);
     assert!(report["baseline"].is_object(), "{report}");
 }
@@ -274,6 +340,7 @@ fn two_tools_take_turns_and_are_compared() {
         assert_eq!(target["ok"], 40, "{report}");
     }
     assert_eq!(report["comparison"].as_array().map(Vec::len), Some(1), "{report}");
+    let words: Vec<&str> = words.iter().copied().chain(["-v"]).collect();
     let finished = house.bench(&words).check();
     let out = finished.exits(0).out();
     for said in ["A  srv-echo", "B  srv-add", "B compared with A", "B/A", "in turns, 20 rounds"] {

@@ -134,6 +134,9 @@ fn tool<'l>(listing: &'l Value, name: &str) -> &'l Value {
 
 #[test]
 fn public_methods_are_tools_with_schemas_from_their_hints() {
+    if crate::support::lacks(&["python3"]) {
+        return;
+    }
     let room = room(ENTRIES);
     let listing = run(&room, ["list", "--json"]).exits(0).json();
     let names: Vec<&str> =
@@ -170,6 +173,9 @@ fn public_methods_are_tools_with_schemas_from_their_hints() {
 
 #[test]
 fn methods_are_called_on_an_instance_that_got_its_configuration() {
+    if crate::support::lacks(&["python3"]) {
+        return;
+    }
     let room = room(ENTRIES);
     let found = run(&room, ["call", "store-search", "query=milk", "limit=2", "--json"]);
     let found = found.exits(0).json();
@@ -186,6 +192,9 @@ fn methods_are_called_on_an_instance_that_got_its_configuration() {
 
 #[test]
 fn an_instance_lives_as_long_as_its_worker() {
+    if crate::support::lacks(&["python3"]) {
+        return;
+    }
     let room = room(
         "tools:\n  - { name: store, module: shop, class: Store, config: { settings: { url: x } } }\n  - { name: twice, steps: [{ id: a, tool: store-search, args: { query: a } }, { id: b, tool: store-search, args: { query: b } }], result: '{b.output}' }\n",
     );
@@ -195,6 +204,9 @@ fn an_instance_lives_as_long_as_its_worker() {
 
 #[test]
 fn what_a_constructor_prints_is_a_log_and_no_answer() {
+    if crate::support::lacks(&["python3"]) {
+        return;
+    }
     let room = room("tools: [{ name: loud, module: shop.counting, class: Loud }]");
     let called = run(&room, ["call", "loud", "-v"]);
     assert_eq!(called.exits(0).out(), "right\n");
@@ -209,6 +221,9 @@ fn failure(entry: &str, code: i32) -> String {
 
 #[test]
 fn a_constructor_that_fails_is_shown_with_its_line_and_its_words() {
+    if crate::support::lacks(&["python3"]) {
+        return;
+    }
     let broken = failure("module: shop.counting, class: Broken", 4);
     for words in [
         "shop/counting.py:37: the constructor of 'shop.counting.Broken' failed: FileNotFoundError",
@@ -221,6 +236,9 @@ fn a_constructor_that_fails_is_shown_with_its_line_and_its_words() {
 
 #[test]
 fn a_constructor_that_does_not_return_is_given_up() {
+    if crate::support::lacks(&["python3"]) {
+        return;
+    }
     let stuck = failure("module: shop.counting, class: Stuck, start_timeout: 300ms", 7);
     for words in [
         "the constructor of 'shop.counting.Stuck' did not return within 0.3 s",
@@ -234,6 +252,9 @@ fn a_constructor_that_does_not_return_is_given_up() {
 
 #[test]
 fn a_class_that_cannot_be_meant_is_refused_with_its_place() {
+    if crate::support::lacks(&["python3"]) {
+        return;
+    }
     for (entry, words) in [
         ("module: shop.counting, class: Operation", "is abstract: it leaves run"),
         ("module: shop.counting, class: Operation", "such as Adder of shop.counting"),
@@ -256,6 +277,9 @@ fn a_class_that_cannot_be_meant_is_refused_with_its_place() {
 
 #[test]
 fn a_project_names_its_classes_before_they_are_loaded() {
+    if crate::support::lacks(&["python3"]) {
+        return;
+    }
     let room = room(ENTRIES);
     let refused = room.toolhost(["call", "store-double", "n=1"]).check();
     refused.exits(6).says(&["the class shop.Store"]);

@@ -90,6 +90,9 @@ fn tool(listing: &Value, name: &str) -> Value {
 
 #[test]
 fn definitions_of_a_module_are_listed_as_they_say() {
+    if crate::support::lacks(&["python3"]) {
+        return;
+    }
     let room = Sandbox::new();
     room.file("myapp/tools.py", TOOLS);
     let listing = module(&room, &["list", "--json"]).exits(0).json();
@@ -106,6 +109,9 @@ fn definitions_of_a_module_are_listed_as_they_say() {
 
 #[test]
 fn a_result_keeps_its_own_metadata_apart() {
+    if crate::support::lacks(&["python3"]) {
+        return;
+    }
     let room = Sandbox::new();
     room.file("myapp/tools.py", TOOLS);
     let good = module(&room, &["call", "my_custom_tool", "query=a", "--json"]).exits(0).json();
@@ -128,6 +134,9 @@ fn a_result_keeps_its_own_metadata_apart() {
 
 #[test]
 fn any_object_of_that_shape_and_a_schema_beside_a_handler_are_enough() {
+    if crate::support::lacks(&["python3"]) {
+        return;
+    }
     let room = Sandbox::new();
     room.file("ducks.py", DUCKS).file(
         "tools.yaml",
@@ -152,6 +161,9 @@ fn any_object_of_that_shape_and_a_schema_beside_a_handler_are_enough() {
 
 #[test]
 fn what_is_wrong_with_a_definition_is_said_and_the_others_work() {
+    if crate::support::lacks(&["python3"]) {
+        return;
+    }
     let room = Sandbox::new();
     room.file(
         "myapp/tools.py",

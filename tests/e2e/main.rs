@@ -59,6 +59,7 @@ mod pipelines;
 mod private_files;
 mod processes;
 mod profiles;
+mod projects;
 mod promises;
 mod python;
 mod questions;

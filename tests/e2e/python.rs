@@ -55,6 +55,9 @@ fn of(finished: &Finished) -> Value {
 
 #[test]
 fn the_entry_of_a_handler_runs_unchanged() {
+    if crate::support::lacks(&["python3"]) {
+        return;
+    }
     let room = Sandbox::new();
     room.file("tools.yaml", QUERY).file("myapp/tools/database.py", HANDLER);
     let call = |sql| {
@@ -71,6 +74,9 @@ fn the_entry_of_a_handler_runs_unchanged() {
 
 #[test]
 fn a_module_that_is_there_wins_over_the_builtin_and_inspect_says_which_ran() {
+    if crate::support::lacks(&["python3"]) {
+        return;
+    }
     let room = Sandbox::new();
     room.file("tools.yaml", CALCULATOR);
     let run = |words: [&'static str; 2]| {
@@ -95,6 +101,9 @@ fn a_module_that_is_there_wins_over_the_builtin_and_inspect_says_which_ran() {
 
 #[test]
 fn the_typed_functions_of_a_module_are_tools() {
+    if crate::support::lacks(&["python3"]) {
+        return;
+    }
     let room = Sandbox::new();
     room.file("tools.yaml", "tools: [{ name: other, module: builtin.echo }]").file(
         "texts.py",
@@ -127,6 +136,9 @@ fn the_typed_functions_of_a_module_are_tools() {
 
 #[test]
 fn a_function_that_hangs_is_ended_with_its_worker() {
+    if crate::support::lacks(&["python3"]) {
+        return;
+    }
     let room = Sandbox::new();
     room.file(
         "tools.yaml",
@@ -141,6 +153,9 @@ fn a_function_that_hangs_is_ended_with_its_worker() {
 
 #[test]
 fn trust_ends_when_the_code_changes() {
+    if crate::support::lacks(&["python3"]) {
+        return;
+    }
     let room = Sandbox::new();
     room.file("tools.yaml", QUERY).file("myapp/tools/database.py", HANDLER);
     let call = || room.toolhost(["call", "my_database_query", "sql=select 1"]).check();
@@ -158,6 +173,9 @@ fn trust_ends_when_the_code_changes() {
 
 #[test]
 fn the_examples_run() {
+    if crate::support::lacks(&["python3"]) {
+        return;
+    }
     let room = Sandbox::new();
     let run = |words: &[&'static str]| {
         let words = ["--tools", EXAMPLES].into_iter().chain(words.iter().copied());
@@ -188,6 +206,9 @@ fn the_examples_run() {
 
 #[test]
 fn a_function_that_tells_its_own_schema_contacts_no_server() {
+    if crate::support::lacks(&["python3"]) {
+        return;
+    }
     let room = Sandbox::new();
     room.file("tools.yaml", "tools: [{ name: shout, module: texts, function: shout }]")
         .file("texts.py", "def shout(text: str):\n    return text.upper()\n")
@@ -248,6 +269,9 @@ def fill() -> int:
 
 #[test]
 fn a_sandboxed_function_reaches_neither_secrets_nor_the_network() {
+    if crate::support::lacks(&["python3"]) {
+        return;
+    }
     if !can_confine() {
         return;
     }
@@ -291,6 +315,9 @@ fn a_sandboxed_function_reaches_neither_secrets_nor_the_network() {
 
 #[test]
 fn a_sandboxed_function_runs_in_a_virtual_environment() {
+    if crate::support::lacks(&["python3"]) {
+        return;
+    }
     if !can_confine() {
         return;
     }
@@ -312,6 +339,9 @@ fn a_sandboxed_function_runs_in_a_virtual_environment() {
 
 #[test]
 fn a_root_that_holds_the_home_is_not_given_away() {
+    if crate::support::lacks(&["python3"]) {
+        return;
+    }
     if !can_confine() {
         return;
     }

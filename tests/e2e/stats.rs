@@ -36,6 +36,11 @@ fn spooled(room: &Sandbox) -> usize {
     std::fs::read_to_string(spool(room)).map_or(0, |text| text.lines().count())
 }
 
+/// The root of the room's project as records spell it, in JSON.
+fn project(room: &Sandbox) -> Value {
+    Value::from(room.path("work").canonicalize().unwrap().to_str().unwrap())
+}
+
 /// Calls that were counted: what a fresh reader says.
 #[track_caller]
 fn counted(room: &Sandbox) -> u64 {
@@ -96,7 +101,7 @@ fn a_person_is_asked_before_anything_is_forgotten() {
     room.toolhost(CALL).check().exits(0);
     for (answer, code, left) in [("n\r", 6, 1), ("y\r", 0, 0)] {
         let mut pty = Pty::toolhost(&room, &["stats", "calculator", "--reset"]);
-        pty.expect("'calculator' will be forgotten").expect("[y/N]").type_keys(answer);
+        pty.expect("'calculator' in the project").expect("[y/N]").type_keys(answer);
         let (status, screen) = pty.finish();
         assert_eq!(status, Some(code), "{screen}");
         assert_eq!(counted(&room), left);
@@ -319,9 +324,10 @@ fn statistics_are_exported_for_programs_and_spreadsheets() {
     room.toolhost(["call", "calculator", "expression=1/0"]).check().exits(3);
     let mut text = std::fs::read_to_string(spool(&room)).unwrap();
     let now = serde_json::from_str::<Value>(text.lines().next().unwrap()).unwrap()["t"].clone();
+    let project = project(&room);
     let line = |tool: &str| {
         format!(
-            "{{\"t\":{now},\"id\":\"{tool}\",\"tool\":\"{tool}\",\"k\":\"ok\",\"us\":5,\"n\":1,\"b\":0}}\n"
+            "{{\"t\":{now},\"id\":\"{tool}\",\"tool\":\"{tool}\",\"project\":{project},\"k\":\"ok\",\"us\":5,\"n\":1,\"b\":0}}\n"
         )
     };
     text.push_str(&line("=HYPERLINK(1)"));
@@ -351,9 +357,12 @@ fn old_calls_are_let_go_day_by_day() {
     room.file("tools.yaml", TOOLS);
     std::fs::write(room.path("config/toolhost/tools.yaml"), "stats: { retention: 7d }\n").unwrap();
     room.toolhost(CALL).check().exits(0);
-    let old = "{\"t\":1700000000000,\"id\":\"old\",\"tool\":\"old\",\"k\":\"ok\",\"us\":5,\"n\":1,\"b\":0}\n";
+    let project = project(&room);
+    let old = format!(
+        "{{\"t\":1700000000000,\"id\":\"old\",\"tool\":\"old\",\"project\":{project},\"k\":\"ok\",\"us\":5,\"n\":1,\"b\":0}}\n"
+    );
     let mut text = std::fs::read_to_string(spool(&room)).unwrap();
-    text.push_str(old);
+    text.push_str(&old);
     std::fs::write(spool(&room), text).unwrap();
     // The first run only remembers the time: a clock that is wrong for once costs nothing.
     assert_eq!(counted(&room), 2);
@@ -366,12 +375,14 @@ fn a_period_is_compared_with_the_one_before_it() {
     let room = room();
     std::fs::create_dir_all(room.path("state/toolhost")).unwrap();
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-    let mut lines = String::new();
+    let (project, mut lines) = (project(&room), String::new());
+    let program =
+        room.toolhost(["inspect", "calculator", "--json"]).check().json()["program"].clone();
     let mut call = |id: usize, minutes_ago: u64, tool: &str, kind: &str, ms: u64| {
         let t = now.saturating_sub(Duration::from_secs(minutes_ago * 60)).as_millis();
         let us = ms * 1_000;
         let line = format!(
-            "{{\"t\":{t},\"id\":\"{id}\",\"tool\":\"{tool}\",\"k\":\"{kind}\",\"us\":{us},\"n\":1,\"b\":0}}\n"
+            "{{\"t\":{t},\"id\":\"{id}\",\"tool\":\"{tool}\",\"project\":{project},\"program\":{program},\"k\":\"{kind}\",\"us\":{us},\"n\":1,\"b\":0}}\n"
         );
         lines.push_str(&line);
     };

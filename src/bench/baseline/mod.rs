@@ -57,6 +57,8 @@ pub struct SavedRun {
 pub struct SavedTarget {
     /// The full name.
     pub tool: String,
+    /// The program behind the name; files of earlier versions do not say.
+    pub program: Option<String>,
     /// Calls that were made.
     pub requests: u64,
     /// Of those: the tool answered.
@@ -264,6 +266,7 @@ fn saved_target(value: &Value) -> Result<SavedTarget, SavedTargetError> {
     });
     Ok(SavedTarget {
         tool: tool(),
+        program: value.get("program").and_then(Value::as_str).map(str::to_owned),
         requests: count("requests")?,
         ok: count("ok")?,
         bytes_in: count("bytes_in")?,
@@ -296,6 +299,12 @@ pub fn compare_with_baseline(
                 .push(format!("'{}' is not in {}: it is not compared", target.tool, saved.file));
             continue;
         };
+        if let (Some(before), Some(now)) = (&was.program, &target.program)
+            && before != now
+        {
+            let name = &target.tool;
+            warnings.push(format!("'{name}' was another program then (@{before}, now @{now})"));
+        }
         if same.is_none() {
             warnings.push(format!("'{}' is compared with '{}'", target.tool, was.tool));
         }

@@ -4,6 +4,7 @@
 
 pub mod csv;
 pub mod hgrm;
+pub mod html;
 pub mod hyperfine;
 pub mod locust;
 pub mod markdown;

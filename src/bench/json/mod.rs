@@ -96,6 +96,7 @@ fn target(report: &BenchReport, at: usize) -> TargetJson<'_> {
     TargetJson {
         tool: &of.tool,
         letter: letter(at).to_string(),
+        program: of.program.as_deref(),
         protocol: of.protocol.as_deref(),
         requests: of.requests,
         ok: of.ok,
@@ -322,7 +323,7 @@ fn arrivals(of: &Arrivals) -> ArrivalsJson {
     }
 }
 
-fn timestamp(unix: Duration) -> Option<String> {
+pub(super) fn timestamp(unix: Duration) -> Option<String> {
     let millis = i64::try_from(unix.as_millis()).unwrap_or(i64::MAX);
     jiff::Timestamp::from_millisecond(millis).ok().map(|time| time.to_string())
 }

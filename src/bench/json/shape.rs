@@ -59,6 +59,9 @@ pub struct TargetJson<'a> {
     pub tool: &'a str,
     /// What thresholds call it: A is the first one.
     pub letter: String,
+    /// Which program was behind the name, as 12 hexadecimal digits; null for tools without an
+    /// entry of a file.
+    pub program: Option<&'a str>,
     /// The protocol revision, for tools of MCP servers.
     pub protocol: Option<&'a str>,
     /// Calls that were made and count; those to warm up are apart.

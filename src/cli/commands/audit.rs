@@ -64,7 +64,7 @@ impl AuditArgs {
             failed: self.failed.then_some(true),
             session: self.session.clone(),
             decision: self.decision.clone(),
-            until: None,
+            ..CallFilter::default()
         }
     }
 }

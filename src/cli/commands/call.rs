@@ -22,8 +22,8 @@ use crate::cli::output::table::{Table, TableColumn};
 use crate::cli::output::{CommandError, Format, Output, SpanStyle, StyledLine, StyledPage};
 use crate::cli::raw_arguments::{self, RawArguments};
 use crate::cli::save;
-use crate::cli::saved_calls::{SavedCall, SavedCalls};
 use crate::cli::views;
+use crate::config::saved_calls::{SavedCall, SavedCalls};
 use crate::host::request::{CallOutcome, CallRequest};
 use crate::model::{Error, ErrorKind, ToolResult};
 use crate::util::json;
@@ -189,9 +189,10 @@ fn save_as(name: &str, args: &CallArgs, context: &CommandContext) -> CommandResu
         retries: args.retries,
         query: args.query.clone(),
     };
-    SavedCalls::open(&*context.environment)?.save(name, call)?;
+    let mut calls = SavedCalls::open(context.environment.config_dir().as_deref())?;
+    let place = calls.save(name, call)?.map_or("", |_before| "in the place of an earlier one ");
     let saved = StyledLine::styled(SpanStyle::Success, "saved ")
-        .then(SpanStyle::Dim, format!("as '{name}': toolhost run {name}"));
+        .then(SpanStyle::Dim, format!("{place}as '{name}': toolhost run {name}"));
     context.output.note(&saved);
     Ok(())
 }

@@ -56,7 +56,7 @@ pub async fn run(args: &InspectArgs, context: &CommandContext) -> CommandResult 
     let decision = host.decision(&tool);
     let known = host.catalogue(&ListScope::Declared).await.tools;
     let found = scan::scan(&tool, &ToolNameIndex::of(known.iter().map(Arc::as_ref).chain([&tool])));
-    let used = usages(Some(vec![tool.name.full()]), context, &assembly).pop();
+    let used = usages([&tool], context, &assembly).pop();
     let slower = used.as_ref().and_then(|used| ExceededSpeed::of(&tool, used));
     match format {
         Json | Yaml => {

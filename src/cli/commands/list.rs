@@ -165,7 +165,7 @@ pub async fn run(args: &ListArgs, context: &CommandContext) -> CommandResult {
             };
             broken.retain(|s| reach.includes_server(&s.name) && !is_off(&s.name));
             let listed = ListedServers { catalogue: &catalogue, untrusted, broken: &broken };
-            let usages = usages(None, context, &assembly);
+            let usages = usages(tools.iter().copied(), context, &assembly);
             let value = ListJson::new(&tools, flagged.as_ref(), &usages, &listed, found);
             context.output.value(format, &value)?;
         }
@@ -179,7 +179,7 @@ pub async fn run(args: &ListArgs, context: &CommandContext) -> CommandResult {
         Text | Table | Format::Raw | Format::Csv | Format::Markdown => {
             let none = FindingsByTool::new();
             let flagged = flagged.as_ref().unwrap_or(&none);
-            let usages = usages(None, context, &assembly);
+            let usages = usages(tools.iter().copied(), context, &assembly);
             context.output.page(&views::catalogue::page(
                 &tools,
                 flagged,

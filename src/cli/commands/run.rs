@@ -13,8 +13,8 @@ use crate::cli::formats;
 use crate::cli::json::saved_calls::SavedCallsJson;
 use crate::cli::output::table::{Table, TableColumn};
 use crate::cli::output::{Format, SpanStyle, StyledLine, StyledPage};
-use crate::cli::saved_calls::SavedCalls;
 use crate::config::consent::shell_quoted;
+use crate::config::saved_calls::SavedCalls;
 use crate::model::Error;
 
 /// Make a call that was saved with 'call --save-as NAME'.
@@ -56,7 +56,7 @@ pub struct RunArgs {
 /// A name that no call has, and whatever the call runs into.
 pub async fn run(args: &RunArgs, context: &CommandContext) -> CommandResult {
     let format = context.format(formats::SAVED)?;
-    let mut saved = SavedCalls::open(&*context.environment)?;
+    let mut saved = SavedCalls::open(context.environment.config_dir().as_deref())?;
     let Some(name) = &args.name else { return list(&saved, context, format) };
     if args.remove {
         saved.remove(name)?;

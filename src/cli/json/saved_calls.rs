@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::cli::saved_calls::SavedCall;
+use crate::config::saved_calls::SavedCall;
 
 /// The saved calls, by name.
 #[derive(Debug, Serialize, JsonSchema)]

@@ -102,6 +102,11 @@ pub struct UsageJson<'a> {
     name: &'a str,
     /// The server, for MCP tools.
     server: Option<&'a str>,
+    /// The root directory of the project the calls were made for; null outside of every project.
+    project: Option<&'a str>,
+    /// Which program was behind the name, as 12 hexadecimal digits; null for tools without an
+    /// entry of a file.
+    program: Option<&'a str>,
     #[serde(flatten)]
     counts: CountsJson,
     #[serde(flatten)]
@@ -113,6 +118,8 @@ impl<'a> From<&'a Usage> for UsageJson<'a> {
         Self {
             name: &usage.tool.name,
             server: usage.tool.server.as_deref(),
+            project: usage.tool.place.project.as_deref(),
+            program: usage.tool.place.program.as_deref(),
             counts: (&usage.counts).into(),
             period: usage.into(),
         }

@@ -64,6 +64,9 @@ pub struct ToolJson<'a> {
     pub version: Option<&'a str>,
     /// The hash of its definition, as pins hold it.
     pub fingerprint: String,
+    /// Which program it is, as statistics and history tell programs of one name apart; null for
+    /// tools without an entry of a file.
+    pub program: Option<String>,
 }
 
 impl<'a> From<&'a ToolDefinition> for ToolJson<'a> {
@@ -90,6 +93,7 @@ impl<'a> From<&'a ToolDefinition> for ToolJson<'a> {
             scope: tool.scope.as_str(),
             version: tool.version.as_deref(),
             fingerprint: fingerprint::fingerprint(tool),
+            program: tool.program(),
         }
     }
 }

@@ -471,6 +471,7 @@ mod tests {
               "scope": "global",
               "version": null,
               "fingerprint": "sha256:a7258cb8a3080f867a65246581b72943480f5d0364e77d16b79d79f1944b816d",
+              "program": null,
               "slower_than_declared": null
             }
           ],

@@ -128,6 +128,7 @@ pub(super) mod tests {
     use super::*;
     use crate::cli::output::LineRenderer;
     use crate::history::read::{StoredError, StoredResult};
+    use crate::model::CallPlace;
 
     fn entry(id: &str, error: bool) -> HistoryEntry {
         HistoryEntry {
@@ -135,6 +136,7 @@ pub(super) mod tests {
             unix: 1_795_304_776.5,
             tool: "notes-read".to_owned(),
             server: None,
+            place: CallPlace::default(),
             source: Some("internal".to_owned()),
             session: Some("s".to_owned()),
             caller: None,

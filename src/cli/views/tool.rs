@@ -104,6 +104,9 @@ fn facts(
     }
     // Never broken into lines, so that it can be copied.
     page.field("fingerprint", SpanStyle::Dim, fingerprint, None);
+    if let Some(program) = tool.program() {
+        page.field("program", SpanStyle::Dim, &format!("@{program}"), None);
+    }
 }
 
 fn status(page: &mut StyledPage, tool: &ToolDefinition, width: Option<usize>) {

@@ -167,13 +167,13 @@ impl Statistics {
         })
     }
 
-    /// Forgets what was counted so far, of tools with these full names or of all; gives the number
-    /// of calls.
+    /// Forgets what was counted so far of the tools that `filter` names, at any time; gives the
+    /// number of calls.
     ///
     /// # Errors
     /// When not everything could be folded before, or the store cannot be written: then nothing is
     /// forgotten.
-    pub fn reset(&mut self, tools: Option<&[String]>, now: Duration) -> Result<u64, Error> {
+    pub fn reset(&mut self, filter: &CallFilter, now: Duration) -> Result<u64, Error> {
         self.refresh(now)?;
         let written = match &self.store {
             // There never was a call.
@@ -189,7 +189,7 @@ impl Statistics {
             return Err(Error::unreachable(format!("nothing was forgotten: {why}")));
         }
         self.with_recovery(now, |this| {
-            this.store.as_ref().map_or(Ok(0), |store| store.reset(tools))
+            this.store.as_ref().map_or(Ok(0), |store| store.reset(filter))
         })
     }
 

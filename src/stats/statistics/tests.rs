@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use rusqlite::Connection;
 
 use super::*;
+use crate::model::CallPlace;
 use crate::stats::spool::{Spool, SpoolRow};
 use crate::stats::summary::{UsageOrder, sort};
 use crate::util::segments::SegmentRetention;
@@ -59,6 +60,7 @@ impl Room {
                 id: format!("id-{}", self.next.get()),
                 tool: tool.to_owned(),
                 server: None,
+                place: CallPlace::default(),
                 outcome: kind.to_owned(),
                 duration_us: millis * 1_000,
                 attempts: 1,
@@ -236,6 +238,7 @@ fn calls_dated_in_the_future_are_in_no_window_and_told() {
         id: "ahead".to_owned(),
         tool: "a".to_owned(),
         server: None,
+        place: CallPlace::default(),
         outcome: "ok".to_owned(),
         duration_us: 1,
         attempts: 1,
@@ -258,12 +261,13 @@ fn one_tool_or_everything_is_forgotten() {
         room.call("b", call, "tool", 5);
     }
     let mut statistics = room.statistics();
-    assert_eq!(statistics.reset(Some(&["b".to_owned()]), now()).unwrap(), 10);
+    let only_b = CallFilter { tools: Some(vec!["b".to_owned()]), ..CallFilter::default() };
+    assert_eq!(statistics.reset(&only_b, now()).unwrap(), 10);
     let (summary, _) = room.read();
     assert_eq!(summary.tools.iter().map(|u| u.tool.name.as_str()).collect::<Vec<_>>(), ["a"]);
     room.call("b", 0, "ok", 5);
     assert_eq!(calls(&room.read().0), 11);
-    assert_eq!(statistics.reset(None, now()).unwrap(), 11);
+    assert_eq!(statistics.reset(&CallFilter::default(), now()).unwrap(), 11);
     assert_eq!(calls(&room.read().0), 0);
     assert_eq!(statistics.tools(now()).unwrap(), []);
     // What comes later is counted.
@@ -288,7 +292,13 @@ fn a_locked_store_is_read_and_the_rest_comes_from_the_spool() {
     assert_eq!(read(&mut statistics), (2, 1));
     let notes = statistics.take_notes();
     assert!(notes.len() == 1 && notes[0].contains("locked by another process"), "{notes:?}");
-    assert!(statistics.reset(None, now()).unwrap_err().message().contains("nothing was forgotten"));
+    assert!(
+        statistics
+            .reset(&CallFilter::default(), now())
+            .unwrap_err()
+            .message()
+            .contains("nothing was forgotten")
+    );
     locker.execute_batch("ROLLBACK").unwrap();
     room.call("a", 3, "ok", 5);
     assert!(statistics.refresh(now()).unwrap());
@@ -375,7 +385,7 @@ fn a_newer_store_is_only_read() {
     assert_eq!((calls(&summary), summary.unfolded), (2, 1));
     assert!(notes.len() == 1 && notes[0].contains("newer toolhost (layout 99)"), "{notes:?}");
     assert_eq!(std::fs::read(room.store()).unwrap(), before);
-    let error = room.statistics().reset(None, now()).unwrap_err();
+    let error = room.statistics().reset(&CallFilter::default(), now()).unwrap_err();
     assert!(error.message().contains("newer toolhost"), "{error}");
 }
 
@@ -584,4 +594,29 @@ fn a_period_is_compared_with_the_one_before_it() {
     assert_eq!(a.quantile(0.5).relative_text(), "+100%");
     let all = statistics.summary(&CallFilter::default(), now()).unwrap();
     assert!(statistics.compare(&CallFilter::default(), &all, false).unwrap().is_none());
+}
+
+#[test]
+fn a_store_of_an_earlier_version_keeps_its_counts() {
+    let room = Room::new();
+    room.call("a", 60, "ok", 5);
+    room.read();
+    let store = Connection::open(room.location().store.path).unwrap();
+    // What the version before had.
+    store
+        .execute_batch(
+            "CREATE TABLE old (id INTEGER PRIMARY KEY, name TEXT NOT NULL, server TEXT NOT NULL,
+                 first INTEGER NOT NULL, last INTEGER NOT NULL, UNIQUE (name, server)) STRICT;
+             INSERT INTO old SELECT id, name, server, first, last FROM tool;
+             DROP TABLE tool;
+             ALTER TABLE old RENAME TO tool;
+             PRAGMA user_version = 1;",
+        )
+        .unwrap();
+    drop(store);
+    room.call("a", 30, "ok", 5);
+    let (summary, notes) = room.read();
+    assert_eq!(notes, [""; 0]);
+    assert_eq!(summary.total().unwrap().counts.calls(), 2);
+    assert_eq!(summary.tools.len(), 1);
 }

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
-use super::{StatsStore, StoreError};
+use super::{StatsStore, StoreError, query};
+use crate::model::CallFilter;
 use crate::stats::count::{CallCounts, SpoolBatch};
 use crate::stats::granularity::{Granularity, RetentionBounds};
 use crate::stats::spool_reader::{SpoolFile, SpoolPosition, SpoolPositions};
@@ -71,44 +72,26 @@ impl StatsStore {
         Ok(lines.and_then(|lines| u64::try_from(lines).ok()).unwrap_or(0))
     }
 
-    /// Forgets what was counted, of these tools or of all; what was folded stays folded. Gives the
-    /// number of calls.
-    pub(in crate::stats) fn reset(&self, tools: Option<&[String]>) -> Result<u64, StoreError> {
+    /// Forgets what was counted of the tools that `filter` names; what was folded stays folded.
+    /// Gives the number of calls.
+    pub(in crate::stats) fn reset(&self, filter: &CallFilter) -> Result<u64, StoreError> {
         let transaction = Transaction::new_unchecked(&self.db, TransactionBehavior::Immediate)?;
         let mut calls = 0;
-        let mut counted = |sql: &str, name: Option<&str>| -> rusqlite::Result<()> {
-            let mut query = transaction.prepare_cached(sql)?;
-            let mut rows = match name {
-                Some(name) => query.query([name])?,
-                None => query.query([])?,
-            };
-            while let Some(row) = rows.next()? {
-                let failed: String = row.get(1)?;
-                calls += unsigned(row.get(0)?) + failures(&failed).values().sum::<u64>();
+        let all = query::tool_rows(&transaction)?;
+        let is_everything = all.iter().all(|row| row.tool.is_wanted(filter));
+        for row in all.iter().filter(|row| row.tool.is_wanted(filter)) {
+            let mut counted = transaction
+                .prepare_cached("SELECT ok, failed FROM grain WHERE level = 2 AND tool = ?1")?;
+            let mut grains = counted.query([row.id])?;
+            while let Some(grain) = grains.next()? {
+                let failed: String = grain.get(1)?;
+                calls += unsigned(grain.get(0)?) + failures(&failed).values().sum::<u64>();
             }
-            Ok(())
-        };
-        match tools {
-            None => {
-                counted("SELECT ok, failed FROM grain WHERE level = 2", None)?;
-                transaction.execute_batch(
-                    "DELETE FROM grain; DELETE FROM tool; DELETE FROM fact WHERE name = 'damaged lines'",
-                )?;
-            }
-            Some(tools) => {
-                for tool in tools {
-                    counted(
-                        "SELECT ok, failed FROM grain JOIN tool ON tool.id = grain.tool
-                         WHERE level = 2 AND name = ?1",
-                        Some(tool),
-                    )?;
-                    transaction.execute(
-                        "DELETE FROM grain WHERE tool IN (SELECT id FROM tool WHERE name = ?1)",
-                        [tool],
-                    )?;
-                    transaction.execute("DELETE FROM tool WHERE name = ?1", [tool])?;
-                }
-            }
+            transaction.execute("DELETE FROM grain WHERE tool = ?1", [row.id])?;
+            transaction.execute("DELETE FROM tool WHERE id = ?1", [row.id])?;
+        }
+        if is_everything {
+            transaction.execute("DELETE FROM fact WHERE name = 'damaged lines'", [])?;
         }
         transaction.commit()?;
         // What is free is given back when that costs nothing; if not, the next call uses it.
@@ -120,8 +103,9 @@ impl StatsStore {
 /// Adds a batch to what is there.
 fn write(db: &Connection, batch: &SpoolBatch, kept: RetentionBounds) -> rusqlite::Result<()> {
     let mut tool_id = db.prepare_cached(
-        "INSERT INTO tool (name, server, first, last) VALUES (?1, ?2, ?3, ?4)
-         ON CONFLICT DO UPDATE SET first = min(first, ?3), last = max(last, ?4) RETURNING id",
+        "INSERT INTO tool (name, server, project, program, first, last)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+         ON CONFLICT DO UPDATE SET first = min(first, ?5), last = max(last, ?6) RETURNING id",
     )?;
     let mut there = db.prepare_cached(
         "SELECT ok, failed, attempts, recovered, bytes, durations FROM grain
@@ -133,10 +117,12 @@ fn write(db: &Connection, batch: &SpoolBatch, kept: RetentionBounds) -> rusqlite
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
     )?;
     for (tool, used) in batch.tools() {
-        let server = tool.server.as_deref().unwrap_or_default();
-        let times = (signed(used.first), signed(used.last));
-        let id: i64 =
-            tool_id.query_row(params![tool.name, server, times.0, times.1], |row| row.get(0))?;
+        let (place, times) = (&tool.place, (signed(used.first), signed(used.last)));
+        let word = |part: &Option<String>| part.clone().unwrap_or_default();
+        let (server, project, program) =
+            (word(&tool.server), word(&place.project), word(&place.program));
+        let key = params![tool.name, server, project, program, times.0, times.1];
+        let id: i64 = tool_id.query_row(key, |row| row.get(0))?;
         for level in Granularity::ALL {
             let wanted =
                 batch.grains(tool, level).filter(|(start, _)| *start >= kept.complete_from(level));

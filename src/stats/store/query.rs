@@ -1,10 +1,12 @@
 //! Queries of the statistics store.
 
-use rusqlite::params;
+use std::collections::HashMap;
+
+use rusqlite::{Connection, params};
 
 use super::fold::{add, unsigned};
 use super::{StatsStore, StoreError};
-use crate::model::CallFilter;
+use crate::model::{CallFilter, CallPlace};
 use crate::stats::count::{CallCounts, ToolKey, UsagePeriod};
 use crate::stats::granularity::GrainRange;
 
@@ -28,10 +30,10 @@ pub(in crate::stats) struct Grain<'a> {
 impl StatsStore {
     /// The names of all tools that were ever counted and not let go, with their servers.
     pub(in crate::stats) fn tools(&self) -> Result<Vec<ToolKey>, StoreError> {
-        let mut query =
-            self.db.prepare_cached("SELECT name, server FROM tool ORDER BY name, server")?;
-        let rows = query.query_map([], |row| Ok(tool(row.get(0)?, row.get(1)?)))?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        let mut tools: Vec<ToolKey> =
+            tool_rows(&self.db)?.into_iter().map(|row| row.tool).collect();
+        tools.sort_unstable();
+        Ok(tools)
     }
 
     /// Adds up the grains of these ranges, of some tools or of all. Gives the number of grains
@@ -43,17 +45,9 @@ impl StatsStore {
         sink: &mut impl GrainSink,
     ) -> Result<u64, StoreError> {
         let mut damaged = 0;
-        let mut tools = self.db.prepare_cached("SELECT id, name, server, first, last FROM tool")?;
-        let mut known = std::collections::HashMap::new();
-        let mut rows = tools.query([])?;
-        while let Some(row) = rows.next()? {
-            let found = tool(row.get(1)?, row.get(2)?);
-            if filter.matches_tool(&found.name) {
-                let used =
-                    UsagePeriod { first: unsigned(row.get(3)?), last: unsigned(row.get(4)?) };
-                known.insert(row.get::<_, i64>(0)?, (found, used));
-            }
-        }
+        let wanted = tool_rows(&self.db)?.into_iter().filter(|row| row.tool.is_wanted(filter));
+        let known: HashMap<i64, (ToolKey, UsagePeriod)> =
+            wanted.map(|row| (row.id, (row.tool, row.used))).collect();
         let mut grains = self.db.prepare_cached(
             "SELECT tool, start, ok, failed, attempts, recovered, bytes, durations FROM grain
              WHERE level = ?1 AND start >= ?2 AND start < ?3",
@@ -81,6 +75,28 @@ impl StatsStore {
     }
 }
 
-fn tool(name: String, server: String) -> ToolKey {
-    ToolKey { name, server: Some(server).filter(|server| !server.is_empty()) }
+/// A row of the table of tools.
+pub(super) struct ToolTableRow {
+    /// The number that grains name it by.
+    pub(super) id: i64,
+    /// The tool that was counted.
+    pub(super) tool: ToolKey,
+    /// When it was used.
+    pub(super) used: UsagePeriod,
+}
+
+/// All rows of the table of tools.
+pub(super) fn tool_rows(db: &Connection) -> rusqlite::Result<Vec<ToolTableRow>> {
+    let mut query =
+        db.prepare_cached("SELECT id, name, server, project, program, first, last FROM tool")?;
+    let rows = query.query_map([], |row| {
+        let word = |at| row.get(at).map(|text: String| Some(text).filter(|text| !text.is_empty()));
+        let place = CallPlace { project: word(3)?, program: word(4)? };
+        Ok(ToolTableRow {
+            id: row.get(0)?,
+            tool: ToolKey { name: row.get(1)?, server: word(2)?, place },
+            used: UsagePeriod { first: unsigned(row.get(5)?), last: unsigned(row.get(6)?) },
+        })
+    })?;
+    rows.collect()
 }

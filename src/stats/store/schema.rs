@@ -2,7 +2,7 @@
 
 use crate::util::database::DatabaseSchema;
 
-/// Tools, what was counted of them in each grain of time, and how far the spool was read. The mark
+/// Tools (the name, the server, the project, the program), what was counted of them in each grain of time, and how far the spool was read. The mark
 /// is `THsc`. Times are seconds since the Unix epoch, in `tool` milliseconds; `failed` is a JSON
 /// object from kinds to counts, `durations` what `Durations::encode` writes.
 pub(super) const SCHEMA: DatabaseSchema = DatabaseSchema {
@@ -35,5 +35,19 @@ pub(super) const SCHEMA: DatabaseSchema = DatabaseSchema {
         recent TEXT NOT NULL
     ) STRICT;
     CREATE TABLE fact (name TEXT PRIMARY KEY NOT NULL, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+", "
+    CREATE TABLE tool_in_place (
+        id INTEGER PRIMARY KEY,
+        name TEXT NOT NULL,
+        server TEXT NOT NULL,
+        project TEXT NOT NULL,
+        program TEXT NOT NULL,
+        first INTEGER NOT NULL,
+        last INTEGER NOT NULL,
+        UNIQUE (name, server, project, program)
+    ) STRICT;
+    INSERT INTO tool_in_place SELECT id, name, server, '', '', first, last FROM tool;
+    DROP TABLE tool;
+    ALTER TABLE tool_in_place RENAME TO tool;
 "],
 };

@@ -54,6 +54,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState,
                 windows::pin(frame, styler, state, window, area);
             }
         }
+        Some(Overlay::SaveCall(window)) => windows::save_call(frame, styler, window, area),
         None => {}
     }
 }

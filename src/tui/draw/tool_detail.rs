@@ -35,7 +35,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState,
     }
     let inner = pane::open(frame, styler, area, &row.name, focused);
     let mut lines = about(styler, &row.tool);
-    let usage = state.stats.usage_of(&row.name);
+    let usage = state.stats.usage_of(&row.tool);
     lines.extend(usage.map(|(usage, window)| stats::line_of(styler, usage, window)));
     if let Some(slower) = state.stats.exceeded_speed_of(&row.tool) {
         let (speed, limit) = (slower.speed.as_str(), slower.speed.default_timeout());

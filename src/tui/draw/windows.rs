@@ -8,7 +8,7 @@ use super::styler::Styler;
 use super::{pane, scroll_text};
 use crate::catalogue::pins::PinReportState;
 use crate::tui::layout;
-use crate::tui::state::{AppState, PinWindow, Readiness};
+use crate::tui::state::{AppState, PinWindow, Readiness, SaveCallWindow};
 use crate::tui::theme::StyleRole;
 
 /// The columns of such a window, where there is room.
@@ -55,4 +55,24 @@ pub(super) fn pin(
         }
     };
     frame.render_widget(styler.line(role, text), line);
+}
+
+/// The name of a saved call and the command that will make it again.
+pub(super) fn save_call(
+    frame: &mut Frame<'_>,
+    styler: &Styler<'_>,
+    window: &SaveCallWindow,
+    area: Rect,
+) {
+    let place = layout::window(area, 64, 5);
+    frame.render_widget(Clear, place);
+    let title = format!("Save call  {}", window.tool);
+    let inner = pane::open(frame, styler, place, &title, true);
+    let above = pane::input_row(frame, styler, inner, "name  ", &window.name);
+    let name = Some(window.name.text().trim()).filter(|name| !name.is_empty()).unwrap_or("NAME");
+    let (role, text) = match &window.error {
+        Some(error) => (StyleRole::Error, error.clone()),
+        None => (StyleRole::Dim, format!("run it again: toolhost run {name}")),
+    };
+    frame.render_widget(styler.line(role, text), above);
 }

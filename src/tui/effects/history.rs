@@ -100,6 +100,7 @@ fn newest(
             SessionFilter::Current => deps.host.session().to_owned(),
             SessionFilter::Id(id) => id.clone(),
         }),
+        project: deps.project_root.clone(),
         ..CallFilter::default()
     };
     let found = read::select(lines(deps)?, &filter, limit, call_summary)
@@ -126,7 +127,7 @@ fn call_summary(entry: HistoryEntry) -> PastCall {
 }
 
 fn entry(deps: &ConsoleDeps, id: &str) -> Result<HistoryEntry, Error> {
-    match read::find(lines(deps)?, id).map_err(Error::unreadable_records)? {
+    match read::find(lines(deps)?, id, None).map_err(Error::unreadable_records)? {
         HistoryLookup::One(entry) if entry.id == id => Ok(*entry),
         _ => Err(Error::usage("this call is no longer in the history")),
     }

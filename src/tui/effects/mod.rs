@@ -52,10 +52,15 @@ pub struct ConsoleDeps {
     pub keeps_history: bool,
     /// The directory of the user's own settings; `None` without one.
     pub settings: Option<PathBuf>,
+    /// The directory of saved calls; `None` where there is none, and for a server that only the
+    /// command line names.
+    pub saved_calls: Option<PathBuf>,
     /// The directory of what is remembered between runs; `None` without one.
     pub state: Option<PathBuf>,
     /// The directory of the project, to which the view, the filter and the last arguments belong.
     pub project: String,
+    /// The root of the project whose statistics and history are shown; `None` shows those of all.
+    pub project_root: Option<String>,
     /// The editor from `$VISUAL` or `$EDITOR`, for texts that are easier to write there.
     pub editor: ExternalEditor,
     /// The directory in which the console was opened.
@@ -169,7 +174,10 @@ impl EffectRunner {
             AppEffect::Stats(effect) => self.spawn(self.stats.perform(effect)),
             AppEffect::Tools(effect) => {
                 let cwd = self.deps.cwd.clone();
-                self.spawn(async move { tools::perform(effect, &host, &cwd).await });
+                let saved = self.deps.saved_calls.clone();
+                self.spawn(
+                    async move { tools::perform(effect, &host, &cwd, saved.as_deref()).await },
+                );
             }
             AppEffect::Pins(effect) => {
                 let environment = Arc::clone(&self.host_factory.environment);

@@ -31,6 +31,8 @@ pub(super) struct StatsReader {
 struct OpenStatistics {
     statistics: Statistics,
     opened: Duration,
+    /// The root of the project whose calls are shown; `None` shows those of all.
+    project: Option<String>,
     /// When a person began to count anew, and what had been counted then.
     baseline: Option<Summary>,
 }
@@ -44,6 +46,7 @@ impl StatsReader {
             Arc::new(Mutex::new(OpenStatistics {
                 statistics,
                 opened: clock.unix(),
+                project: deps.project_root.clone(),
                 baseline: None,
             }))
         });
@@ -89,9 +92,13 @@ async fn query(
 }
 
 impl OpenStatistics {
+    fn filter(&self, since: Option<Duration>) -> CallFilter {
+        CallFilter { since, project: self.project.clone(), ..CallFilter::default() }
+    }
+
     fn reset(&mut self, now: Duration) -> Result<(), Error> {
         self.statistics.refresh(now)?;
-        let query = CallFilter { since: Some(now), ..CallFilter::default() };
+        let query = self.filter(Some(now));
         self.baseline = Some(self.statistics.summary(&query, now)?);
         Ok(())
     }
@@ -104,7 +111,7 @@ impl OpenStatistics {
             (StatsWindow::SinceReset, _, Some(before)) => Some(before.now),
             _ => None,
         };
-        let filter = CallFilter { since, ..CallFilter::default() };
+        let filter = self.filter(since);
         let summary = self.statistics.summary(&filter, now)?;
         let comparison = match look.window.length() {
             Some(_) => self.statistics.compare(&filter, &summary, look.by_server)?,
@@ -114,11 +121,8 @@ impl OpenStatistics {
             (StatsWindow::SinceReset, Some(before)) => summary.since(before),
             _ => summary,
         };
-        let query = CallFilter {
-            since: since.map(|since| since.min(now.saturating_sub(MIN_TIMELINE_SPAN))),
-            tools: Some(look.timelines_of.clone()),
-            ..CallFilter::default()
-        };
+        let since = since.map(|since| since.min(now.saturating_sub(MIN_TIMELINE_SPAN)));
+        let query = CallFilter { tools: Some(look.timelines_of.clone()), ..self.filter(since) };
         let timelines = self.statistics.time_series_by(&query, now, SLICES, look.by_server)?;
         Ok(StatsSnapshot {
             window: look.window,

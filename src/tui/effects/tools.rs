@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use super::files;
+use crate::config::saved_calls::{SavedCall, SavedCalls};
 use crate::host::ToolHost;
+use crate::host::command;
 use crate::host::content::{self, ContentPayload};
 use crate::host::request::{CallArguments, CallRequest};
 use crate::model::{Error, ToolResult};
@@ -11,7 +13,12 @@ use crate::tui::event::AppEvent;
 use crate::tui::event::tools::{ResultExport, ToolsEffect, ToolsEvent};
 use crate::util::{jq, json, output_paths};
 
-pub(super) async fn perform(effect: ToolsEffect, host: &ToolHost, cwd: &Path) -> AppEvent {
+pub(super) async fn perform(
+    effect: ToolsEffect,
+    host: &ToolHost,
+    cwd: &Path,
+    saved_calls: Option<&Path>,
+) -> AppEvent {
     match effect {
         ToolsEffect::DryRun { tool, arguments } => {
             let request = CallRequest::new(tool.clone(), CallArguments::Object(arguments));
@@ -29,6 +36,20 @@ pub(super) async fn perform(effect: ToolsEffect, host: &ToolHost, cwd: &Path) ->
             };
             tokio::task::spawn_blocking(work).await.unwrap_or_else(lost)
         }
+        ToolsEffect::SaveCall { name, tool, arguments } => {
+            let call = SavedCall {
+                words: command::argument_words(&arguments),
+                tool,
+                ..SavedCall::default()
+            };
+            match save_call(&name, call, saved_calls) {
+                Ok(text) => AppEvent::StatusText { text, is_bad: false },
+                Err(error) => {
+                    let hint = error.hint().map(|hint| format!(" ({hint})")).unwrap_or_default();
+                    AppEvent::StatusText { text: format!("{error}{hint}"), is_bad: true }
+                }
+            }
+        }
         ToolsEffect::Save { stem, what } => match payloads(*what) {
             Ok(payloads) if payloads.is_empty() => AppEvent::StatusText {
                 text: "nothing to save in this result".to_owned(),
@@ -38,6 +59,17 @@ pub(super) async fn perform(effect: ToolsEffect, host: &ToolHost, cwd: &Path) ->
             Err(error) => AppEvent::StatusText { text: error.message().to_owned(), is_bad: true },
         },
     }
+}
+
+/// Keeps a call in the file of the user's configuration directory; what to say about it.
+fn save_call(name: &str, call: SavedCall, directory: Option<&Path>) -> Result<String, Error> {
+    if directory.is_none() {
+        return Err(Error::usage("calls are saved for servers and tools of files only")
+            .with_hint("toolhost add NAME -- COMMAND writes the server into one"));
+    }
+    let before = SavedCalls::open(directory)?.save(name, call)?;
+    let place = before.map_or("", |_before| " in the place of an earlier one");
+    Ok(format!("saved{place}: toolhost run {name}"))
 }
 
 fn payloads(what: ResultExport) -> Result<Vec<ContentPayload>, Error> {

@@ -25,6 +25,15 @@ pub enum ToolsEffect {
         /// The result.
         value: Arc<Value>,
     },
+    /// Keep a call under a name, for `toolhost run NAME`.
+    SaveCall {
+        /// The name that a person typed.
+        name: String,
+        /// The full name of the tool, with the component in front.
+        tool: String,
+        /// The arguments, secrets included.
+        arguments: JsonObject,
+    },
     /// Write a result to files that were not there before.
     Save {
         /// The beginning of the file names, made safe.

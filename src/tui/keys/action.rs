@@ -81,6 +81,8 @@ pub enum Action {
     CopyCommand,
     /// Write what is shown to a file.
     Export,
+    /// Keep the call under a name.
+    SaveCall,
     /// Show the content in the next format, such as text, tree or raw.
     ChangeFormat,
     /// Show the tool from another side: detail, schema, as it was told.
@@ -210,6 +212,7 @@ impl Action {
             Self::Copy => "copy",
             Self::CopyCommand => "copy-command",
             Self::Export => "export",
+            Self::SaveCall => "save-call",
             Self::ChangeFormat => "turn",
             Self::Detail => "detail",
             Self::Running => "running",

@@ -66,6 +66,8 @@ pub enum KeyContext {
     Trust,
     /// In the list of everything that can be done.
     Palette,
+    /// While the name of a saved call is typed.
+    SaveCall,
     /// In the list of calls that run.
     Running,
     /// While the problems of the configuration are on the screen.

@@ -48,6 +48,7 @@ impl KeyContext {
             Self::Running => "running",
             Self::Problems => "problems",
             Self::PinReview => "pin",
+            Self::SaveCall => "save-call",
             Self::Overlay => "overlay",
         }
     }

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use ratatui::layout::Rect;
 
-use super::{ConsoleCalls, ListCursor, PaletteWindow, Pane, ScrollPosition, ViewId};
+use super::{
+    ConsoleCalls, ListCursor, PaletteWindow, Pane, SaveCallWindow, ScrollPosition, ViewId,
+};
 use crate::tui::event::AppEffect;
 use crate::tui::keys::Keymap;
 use crate::tui::layout::{self, SizeClass};
@@ -33,6 +35,8 @@ pub enum Overlay {
     Problems,
     /// A tool compared with its pin, and the question whether to pin it as it is.
     Pin,
+    /// The name under which a call is saved.
+    SaveCall(Box<SaveCallWindow>),
 }
 
 /// A message on the status line.

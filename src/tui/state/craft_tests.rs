@@ -9,6 +9,7 @@ use super::tests::{listed, press, sample, tool};
 use super::*;
 use crate::host::request::CallOutcome;
 use crate::model::{CallId, CallMetadata, Error, HostEvent, LogLevel, ToolResult};
+use crate::stats::count::ToolKey;
 use crate::tui::event::persistence::PersistenceEvent;
 use crate::tui::event::tools::{ResultExport, ToolsEffect};
 use crate::tui::event::{AppEvent, ConsoleCallId, UserInput};
@@ -324,8 +325,8 @@ fn a_page_of_the_help_is_as_high_as_its_window() {
     let after = picture(&state);
     // The last row inside the frame is the first one of the next page.
     let row = |picture: &str, at: usize| picture.lines().nth(at).unwrap().to_owned();
-    assert!(row(&before, 36).contains("show statistics"), "{before}");
-    assert!(row(&after, 3).contains("show statistics"), "{after}");
+    assert!(row(&before, 36).contains("show the trace"), "{before}");
+    assert!(row(&after, 3).contains("show the trace"), "{after}");
 }
 
 #[test]
@@ -333,7 +334,18 @@ fn tools_are_sorted_by_what_was_counted_and_the_figure_is_shown() {
     let mut state = sample();
     let slow = UsageFigures { p95: Some(Duration::from_millis(310)), failed: 1 };
     let fast = UsageFigures { p95: Some(Duration::from_millis(2)), failed: 7 };
-    let usage = [("web-search".to_owned(), slow), ("clock".to_owned(), fast)];
+    let other = UsageFigures { p95: Some(Duration::from_hours(1)), failed: 100 };
+    let of = |name: &str, figures| {
+        let key = ToolKey { name: name.to_owned(), ..ToolKey::default() };
+        (key, figures)
+    };
+    // What another program of this name did is not this tool's.
+    let mut elsewhere = of("clock", other);
+    elsewhere.0.place.program = Some("0123456789ab".to_owned());
+    let usage = [
+        ("web-search".to_owned(), vec![of("web-search", slow)]),
+        ("clock".to_owned(), vec![elsewhere, of("clock", fast)]),
+    ];
     state.tools.catalogue.set_usage(usage.into());
     let names = |state: &AppState| -> Vec<String> {
         state.tools.catalogue.found().map(|row| row.name.clone()).take(2).collect()

@@ -27,6 +27,7 @@ mod persistence;
 mod pin_window;
 mod reading;
 mod result_viewer;
+mod save_call;
 mod scroll_text;
 mod servers;
 pub(super) mod stats;
@@ -76,12 +77,13 @@ pub use reading::Readiness;
 pub use result_viewer::{
     ResultFilter, ResultFormat, ResultSearch, ResultViewer, pieces, schema_verdict,
 };
+pub use save_call::SaveCallWindow;
 pub use scroll_text::{ScrollPosition, ScrollText, StyledSpan, TextLayout, TextLimits, TextLine};
 pub use servers::{DriftLine, ServerActivity, ServerTab, ServerToolLists, ServersView};
 pub use stats::{StatsSort, StatsView};
 pub use text_area::TextArea;
 pub use tool_detail::{DetailTab, ToolDetail};
-pub use tool_list::{ToolListState, ToolRow, ToolSearch, ToolSort, UsageFigures};
+pub use tool_list::{ToolListState, ToolRow, ToolSearch, ToolSort, UsageByName, UsageFigures};
 pub use tools::ToolsView;
 pub use trace::TraceView;
 #[cfg(test)]
@@ -179,6 +181,7 @@ impl AppState {
         }
         match self.context.overlay {
             Some(Overlay::Palette(_)) => return vec![KeyContext::Palette],
+            Some(Overlay::SaveCall(_)) => return vec![KeyContext::SaveCall],
             Some(Overlay::Running(_)) => {
                 return vec![KeyContext::Running, KeyContext::Overlay, KeyContext::Pane];
             }
@@ -212,6 +215,8 @@ impl AppState {
                 let form = self.view_state(self.context.view).form(self.context.focus);
                 form.is_some_and(|form| !form.is_json() && !form.has_items())
             }
+            // Other forms fill in something else than the call of a tool.
+            (Action::SaveCall, _) => self.context.view != ViewId::Tools,
             (Action::Problems, _) => self.configuration_problems.is_empty(),
             (Action::ChangeFormat, Some(window)) => window.request.previous.is_none(),
             _ => false,

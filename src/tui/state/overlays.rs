@@ -65,6 +65,7 @@ impl AppState {
                 self.context.overlay = None;
                 Some(command.map(|command| self.command(command)).unwrap_or_default())
             }
+            (Some(Overlay::SaveCall(_)), Action::Open) => Some(self.context.save_named_call()),
             (Some(Overlay::Running(list)), Action::Stop) => {
                 let at = list.chosen();
                 let call = self.context.calls.running().nth(at);

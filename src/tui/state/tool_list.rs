@@ -14,6 +14,7 @@ use super::filter::{FilterSyntax, is_yes};
 use super::{LineInput, ListCursor};
 use crate::catalogue::Catalogue;
 use crate::model::{ToolDefinition, ToolSource, ToolStatus};
+use crate::stats::count::ToolKey;
 
 /// In which order tools stand while nothing is searched for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -37,6 +38,9 @@ pub struct UsageFigures {
     /// How many calls failed.
     pub failed: u64,
 }
+
+/// The use of tools by their full names; a name that was several programs has one for each.
+pub type UsageByName = HashMap<String, Vec<(ToolKey, UsageFigures)>>;
 
 impl ToolSort {
     const ALL: [Self; 4] = [Self::Source, Self::Name, Self::P95, Self::Errors];
@@ -73,8 +77,8 @@ pub struct ToolListState {
     local: Vec<Arc<ToolRow>>,
     /// The tools servers listed, by the name of the server.
     servers: BTreeMap<String, Vec<Arc<ToolRow>>>,
-    /// The use of each, by its full name.
-    usage: HashMap<String, UsageFigures>,
+    /// The use of each, by its full name; programs of one name are told apart.
+    usage: UsageByName,
     /// All of them in order.
     rows: Vec<Arc<ToolRow>>,
     /// The rows that the query finds, the best first.
@@ -106,7 +110,7 @@ impl ToolListState {
     }
 
     /// Takes in how the tools are used; an order by that is made anew.
-    pub fn set_usage(&mut self, usage: HashMap<String, UsageFigures>) {
+    pub fn set_usage(&mut self, usage: UsageByName) {
         self.usage = usage;
         if matches!(self.sort, ToolSort::P95 | ToolSort::Errors) {
             self.arrange();
@@ -115,7 +119,8 @@ impl ToolListState {
 
     /// How a tool is used, when it was called at all.
     pub fn usage_of(&self, row: &ToolRow) -> Option<UsageFigures> {
-        self.usage.get(&row.name).copied()
+        let mut programs = self.usage.get(&row.name)?.iter();
+        programs.find(|(key, _)| key.is_of(&row.tool)).map(|(_, figures)| *figures)
     }
 
     /// Forgets what servers listed, when the host is replaced.
@@ -194,7 +199,7 @@ impl ToolListState {
         let local = self.local.iter().filter(silent);
         let mut rows: Vec<Arc<ToolRow>> =
             local.chain(self.servers.values().flatten()).cloned().collect();
-        let figures = |row: &Arc<ToolRow>| self.usage.get(&row.name).copied().unwrap_or_default();
+        let figures = |row: &Arc<ToolRow>| self.usage_of(row).unwrap_or_default();
         match self.sort {
             ToolSort::Source => {}
             ToolSort::Name => rows.sort_by(|a, b| a.name.cmp(&b.name)),

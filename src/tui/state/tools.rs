@@ -4,7 +4,8 @@ use std::cell::Cell;
 
 use super::result_viewer::ResultFormat;
 use super::{
-    AppContext, LineInput, Pane, ResultViewer, SchemaForm, ToolDetail, ToolListState, View,
+    AppContext, LineInput, Overlay, Pane, ResultViewer, SaveCallWindow, SchemaForm, ToolDetail,
+    ToolListState, View,
 };
 use crate::model::{JsonObject, Origin, ToolStatus};
 use crate::tui::event::pins::PinsEffect;
@@ -79,6 +80,7 @@ impl View for ToolsView {
                 context.show_status(format!("showing {}", self.detail.tab.title()));
             }
             Action::Export => return Some(self.save_result(context)),
+            Action::SaveCall => self.name_call(context),
             Action::Validate if self.form.is_some() => return Some(self.dry_run(context)),
             Action::PreviousChoice | Action::NextChoice if context.focus == Pane::Result => {
                 let by = if action == Action::PreviousChoice { 1 } else { -1 };
@@ -328,6 +330,25 @@ impl ToolsView {
         let id: String = id.chars().rev().collect();
         let stem = format!("{}-{id}", name.trim_start_matches('.'));
         vec![AppEffect::Tools(ToolsEffect::Save { stem, what: Box::new(what) })]
+    }
+
+    /// Asks for a name for the call in the form, or for the newest of the chosen tool.
+    fn name_call(&self, context: &mut AppContext) {
+        let call = match &self.form {
+            Some(form) => Some((form.tool.as_str(), form.arguments())),
+            None => self.subject().and_then(|tool| {
+                let call = self.viewer.call(tool, &context.calls);
+                let shown = call.map(|call| &call.arguments);
+                Some((tool, shown.or_else(|| context.calls.arguments_of(tool))?.clone()))
+            }),
+        };
+        match call {
+            Some((tool, arguments)) => {
+                let window = Box::new(SaveCallWindow::of(tool, arguments));
+                context.overlay = Some(Overlay::SaveCall(window));
+            }
+            None => context.show_error("no call to save yet: Enter fills one in"),
+        }
     }
 
     fn benchmark_selected(&self) -> Vec<AppEffect> {

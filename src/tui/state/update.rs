@@ -215,6 +215,7 @@ impl AppState {
         if self.context.overlay.is_some() {
             return match &mut self.context.overlay {
                 Some(Overlay::Palette(palette)) => Some(&mut palette.line),
+                Some(Overlay::SaveCall(window)) => Some(&mut window.name),
                 _ => None,
             };
         }
@@ -253,9 +254,16 @@ impl AppState {
     }
 
     fn text_changed(&mut self) -> Vec<AppEffect> {
-        if let Some(Overlay::Palette(palette)) = &mut self.context.overlay {
-            palette.refilter();
-            return Vec::new();
+        match &mut self.context.overlay {
+            Some(Overlay::Palette(palette)) => {
+                palette.refilter();
+                return Vec::new();
+            }
+            Some(Overlay::SaveCall(window)) => {
+                window.error = None;
+                return Vec::new();
+            }
+            _ => {}
         }
         let (view, context) = self.active_view();
         view.on_text_changed(context)

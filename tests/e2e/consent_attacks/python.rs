@@ -48,6 +48,9 @@ const PLAIN: &str = "import json\ndef f():\n    return json.dumps(1)\n";
 
 #[test]
 fn a_changed_sibling_module_is_asked_about_again() {
+    if crate::support::lacks(&["python3"]) {
+        return;
+    }
     let others = [("helper.py", "VALUE = 1\n")];
     let room = project("", IMPORTS, &others);
     room.file("helper.py", &(planted(&room) + "VALUE = 2\n"));
@@ -62,6 +65,9 @@ fn a_changed_sibling_module_is_asked_about_again() {
 
 #[test]
 fn a_new_package_that_takes_the_place_of_a_module_is_asked_about() {
+    if crate::support::lacks(&["python3"]) {
+        return;
+    }
     let room = project("", IMPORTS, &[("helper.py", "VALUE = 1\n")]);
     room.file("helper/__init__.py", &(planted(&room) + "VALUE = 2\n"));
     asks_again(&room, "the package before the module");
@@ -69,6 +75,9 @@ fn a_new_package_that_takes_the_place_of_a_module_is_asked_about() {
 
 #[test]
 fn a_changed_function_module_is_asked_about_again() {
+    if crate::support::lacks(&["python3"]) {
+        return;
+    }
     let room = project("", PLAIN, &[]);
     room.file("mod.py", &(planted(&room) + PLAIN));
     asks_again(&room, "the changed module");
@@ -77,6 +86,9 @@ fn a_changed_function_module_is_asked_about_again() {
 /// A shared object is imported before a `.py` of the same name.
 #[test]
 fn a_shared_object_beside_a_module_is_asked_about() {
+    if crate::support::lacks(&["python3"]) {
+        return;
+    }
     let room = project("", IMPORTS, &[("helper.py", "VALUE = 1\n")]);
     let suffix = of_python(
         &room,
@@ -92,6 +104,9 @@ fn a_shared_object_beside_a_module_is_asked_about() {
 
 #[test]
 fn compiled_python_that_does_not_belong_to_its_source_does_not_run() {
+    if crate::support::lacks(&["python3"]) {
+        return;
+    }
     let room = project("", IMPORTS, &[("helper.py", "VALUE = 1\n")]);
     // An unchecked cache is taken without a look at the source.
     let evil = room.path("run/evil.py");
@@ -107,6 +122,9 @@ fn compiled_python_that_does_not_belong_to_its_source_does_not_run() {
 
 #[test]
 fn a_module_named_like_one_of_the_standard_library_does_not_run() {
+    if crate::support::lacks(&["python3"]) {
+        return;
+    }
     for name in ["json", "re", "typing", "inspect"] {
         let room = project("", PLAIN, &[]);
         room.file(&format!("{name}.py"), &planted(&room));
@@ -128,6 +146,9 @@ fn environment(room: &Sandbox) {
 /// run before any module.
 #[test]
 fn a_virtual_environment_of_the_project_is_part_of_what_was_shown() {
+    if crate::support::lacks(&["python3"]) {
+        return;
+    }
     let print = "import sys; print('python%d.%d' % sys.version_info[:2], end='')";
     let site =
         format!(".venv/lib/{}/site-packages", of_python(&Sandbox::ordinary(), &["-c", print]));

@@ -3,6 +3,7 @@
 
 mod bench;
 mod craft;
+mod first_minutes;
 mod form;
 mod history;
 mod hostile;

@@ -12,5 +12,5 @@ pub use finished::{Finished, forbidden};
 pub use fixture::{Fixture, Place, example, log_events};
 pub use pty::Pty;
 pub use sandbox::{Run, Sandbox};
-pub use skipped::left_out;
+pub use skipped::{lacks, left_out};
 pub use witness::{Listener, Recorder, disguises, files_below, script};

@@ -80,7 +80,7 @@ impl Canvas {
 }
 
 /// Text that a reader of XML takes as text.
-pub(super) fn escaped(text: &str) -> String {
+pub(in crate::bench::export) fn escaped(text: &str) -> String {
     let mut out = String::new();
     for c in safe_line(text).chars() {
         match c {

@@ -3,7 +3,8 @@
 //! Owns: what is drawn where. Targets differ by colour and by shape, so that they can be told apart
 //! without colours. The picture needs nothing from elsewhere and stays below 100 KiB.
 
-mod canvas;
+pub(super) mod canvas;
+mod curves;
 mod scale;
 
 use std::time::Duration;
@@ -17,6 +18,7 @@ use crate::util::number::{float, float_len};
 use crate::util::text;
 use crate::util::units::show_duration;
 use canvas::{Canvas, escaped};
+pub use curves::{percentiles, rate};
 use scale::AxisScale;
 
 /// The most targets that are drawn; more lines could not be told apart.

@@ -17,8 +17,9 @@ use crate::cli::formats;
 
 /// Benchmark a tool: call it many times and report how fast it answers.
 ///
-/// A run ends after -n calls or --duration, by default after 1,000 calls or 10 s. A tool that needs
-/// approval, or says that it is not read-only, needs --allow-writes.
+/// A run ends after -n calls or --duration, by default after 1,000 calls or 10 s, and is told in
+/// about ten lines; -v shows everything. A tool that needs approval, or says that it is not
+/// read-only, needs --allow-writes.
 #[derive(Debug, Default, Args)]
 #[command(after_help = EXAMPLES)]
 #[command(arg = formats::option(formats::MEASUREMENTS))]
@@ -124,6 +125,11 @@ pub struct BenchArgs {
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath,
           help_heading = JUDGING)]
     pub plot: Option<PathBuf>,
+    /// Write the report to this file as a page: what came of it, pictures and tables; it needs no
+    /// network and no script
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath,
+          help_heading = JUDGING)]
+    pub html: Option<PathBuf>,
     /// Write the report for other programs: FILE.csv, FILE.md, FILE.hgrm, or hyperfine=FILE;
     /// repeatable
     #[arg(long, value_name = "[FORMAT=]FILE", value_hint = clap::ValueHint::FilePath,
@@ -132,7 +138,7 @@ pub struct BenchArgs {
     /// Write the plan as a locustfile, for a tool of an HTTP server, and make no calls
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath,
           help_heading = JUDGING,
-          conflicts_with_all = ["save", "baseline", "plot", "export", "fail_if"])]
+          conflicts_with_all = ["save", "baseline", "plot", "html", "export", "fail_if"])]
     pub export_locust: Option<PathBuf>,
     /// A server that is in no file.
     #[command(flatten)]

@@ -61,8 +61,12 @@ impl FromStr for ExportSpec {
 /// # Errors
 /// A usage error that names the option and the reason; or both options that name one file.
 pub(super) fn check(args: &BenchArgs, cwd: &Path) -> Result<(), Error> {
-    let single =
-        [("--save", &args.save), ("--plot", &args.plot), ("--export-locust", &args.export_locust)];
+    let single = [
+        ("--save", &args.save),
+        ("--plot", &args.plot),
+        ("--html", &args.html),
+        ("--export-locust", &args.export_locust),
+    ];
     let single = single.into_iter().filter_map(|(option, path)| Some((option, path.as_ref()?)));
     let exports = args.export.iter().map(|export| ("--export", &export.path));
     let all: Vec<(&str, PathBuf)> =
@@ -94,7 +98,11 @@ pub(super) fn write(
     context: &CommandContext,
     account: &BenchResult,
 ) -> Result<(), Error> {
-    let own = [(ExportFormat::Json, &args.save), (ExportFormat::Svg, &args.plot)];
+    let own = [
+        (ExportFormat::Json, &args.save),
+        (ExportFormat::Svg, &args.plot),
+        (ExportFormat::Html, &args.html),
+    ];
     let own = own.into_iter().filter_map(|(form, path)| Some((form, path.as_ref()?)));
     let exports = args.export.iter().map(|export| (export.form, &export.path));
     let mut outcome = Ok(());

@@ -22,7 +22,7 @@ use crate::bench::targets::{identities, prepare, servers};
 use crate::bench::{baseline, bench_runner, json, threshold};
 use crate::cli::context::{CommandContext, CommandResult, StartScope};
 use crate::cli::formats;
-use crate::cli::output::{Format, SpanStyle, StyledPage};
+use crate::cli::output::{Format, SpanStyle, StyledLine, StyledPage};
 use crate::cli::views;
 use crate::model::Error;
 use crate::util::clock::SystemClock;
@@ -71,7 +71,17 @@ pub async fn run(args: &BenchArgs, context: &CommandContext) -> CommandResult {
         Markdown => print(&account.render(ExportFormat::Markdown), context)?,
         _ => {
             let width = context.output.width();
-            context.output.page(&views::bench::page(report, environment, findings, width))?;
+            let is_whole = context.output.verbosity() > 0;
+            let page = if is_whole {
+                views::bench::page(report, environment, findings, width)
+            } else {
+                views::bench::brief(report, findings, width)
+            };
+            context.output.page(&page)?;
+            if !is_whole && args.html.is_none() {
+                let words = "more: -v, --html FILE";
+                context.output.note(&StyledLine::styled(SpanStyle::Dim, words));
+            }
         }
     }
     written?;

@@ -52,6 +52,10 @@ pub struct HistoryListArgs {
     /// Only calls that failed
     #[arg(long)]
     pub failed: bool,
+    /// Calls of all projects; without this only those of the project that this directory belongs to
+    /// are shown, and all where there is none
+    #[arg(long)]
+    pub all_projects: bool,
     /// Only calls of this session
     #[arg(long, value_name = "ID")]
     pub session: Option<String>,
@@ -69,7 +73,7 @@ pub enum HistoryAction {
     /// Show one call: its arguments and its result.
     #[command(arg = formats::option(formats::REPORT))]
     Show {
-        /// The call: its identity, a beginning that only it has, or 'last'
+        /// The call: its identity, a beginning that only it has, or 'last' of this project
         #[arg(add = ArgValueCompleter::new(complete::calls))]
         id: String,
     },
@@ -110,6 +114,7 @@ fn list(args: &HistoryListArgs, context: &CommandContext) -> CommandResult {
         tools: args.tool.clone().map(|tool| vec![tool]),
         failed: args.failed.then_some(true),
         session: args.session.clone(),
+        project: context.load().project().filter(|_| !args.all_projects),
         ..CallFilter::default()
     };
     let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
@@ -133,7 +138,9 @@ fn list(args: &HistoryListArgs, context: &CommandContext) -> CommandResult {
             output.page(&views::history::page(&found.entries, output.width()))?;
             if found.entries.is_empty() {
                 let path = location.path.display();
-                output.note(&StyledLine::styled(SpanStyle::Dim, format!("no such call in {path}")));
+                let place = filter.project.map(|root| format!(" of {root}")).unwrap_or_default();
+                let words = format!("no such call{place} in {path}");
+                output.note(&StyledLine::styled(SpanStyle::Dim, words));
             }
             Ok(())
         }
@@ -200,11 +207,16 @@ fn lines(location: &RecordLocation) -> Result<ReverseLines, Error> {
 /// The call that a person means.
 fn find_entry(id: &str, context: &CommandContext) -> Result<HistoryEntry, Error> {
     let location = location(context)?;
-    match read::find(lines(&location)?, id).map_err(Error::unreadable_records)? {
+    let project = context.load().project();
+    match read::find(lines(&location)?, id, project.as_deref())
+        .map_err(Error::unreadable_records)?
+    {
         HistoryLookup::One(entry) => Ok(*entry),
-        HistoryLookup::NotFound if id == "last" => {
-            Err(Error::usage("there is no call in the history yet"))
-        }
+        HistoryLookup::NotFound if id == "last" => Err(match project {
+            Some(root) => Error::usage(format!("there is no call of {root} in the history"))
+                .with_hint("'toolhost history --all-projects' lists the calls of all projects"),
+            None => Error::usage("there is no call in the history yet"),
+        }),
         HistoryLookup::NotFound => {
             Err(Error::usage(format!("there is no call '{id}' in the history"))
                 .with_hint("'toolhost history' lists the newest calls"))

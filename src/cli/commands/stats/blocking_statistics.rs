@@ -16,15 +16,17 @@ use crate::util::clock::{Clock as _, SystemClock};
 /// Statistics that are being read.
 pub(super) struct BlockingStatistics {
     statistics: Option<Statistics>,
+    /// The root of the project whose calls are meant; `None` for those of all.
+    project: Option<String>,
     output: Arc<Output>,
 }
 
 impl BlockingStatistics {
-    /// Those of this configuration.
+    /// Those of this configuration: of its project, or of all.
     ///
     /// # Errors
     /// Without a place to keep them.
-    pub(super) fn open(context: &CommandContext) -> Result<Self, Error> {
+    pub(super) fn open(context: &CommandContext, all_projects: bool) -> Result<Self, Error> {
         let configuration = context.load();
         let spec = &configuration.stats;
         if !spec.enabled {
@@ -36,7 +38,16 @@ impl BlockingStatistics {
                 .with_hint("stats: { path: FILE } in tools.yaml names a place")
         })?;
         let statistics = Statistics::new(place, spec.retention, ReadBudget::FULL);
-        Ok(Self { statistics: Some(statistics), output: Arc::clone(&context.output) })
+        Ok(Self {
+            statistics: Some(statistics),
+            project: configuration.project().filter(|_| !all_projects),
+            output: Arc::clone(&context.output),
+        })
+    }
+
+    /// The root of the project whose calls are meant; `None` for those of all.
+    pub(super) fn project(&self) -> Option<&str> {
+        self.project.as_deref()
     }
 
     /// Does something with them, on a thread that may wait.

@@ -46,6 +46,10 @@ pub struct StatsArgs {
     #[arg(long, value_name = "PERIOD", value_enum, requires = "since",
           conflicts_with_all = ["watch", "export", "reset"])]
     pub compare: Option<ComparedPeriod>,
+    /// Of all projects; without this only calls of the project that this directory belongs to are
+    /// shown, and all where there is none
+    #[arg(long)]
+    pub all_projects: bool,
     /// Sort by name, most calls, most errors, slowest, or used last
     #[arg(long, value_name = "COLUMN", value_enum, default_value_t)]
     pub sort: StatsSortColumn,
@@ -123,9 +127,10 @@ impl StatsArgs {
     }
 
     /// What is asked now; a window that begins some time ago moves on.
-    fn filter(&self, scope: &StatsScope, now: Duration) -> CallFilter {
+    fn filter(&self, scope: &StatsScope, project: Option<&str>, now: Duration) -> CallFilter {
         let since = self.since.map(|since| since.time(now));
-        CallFilter { since, tools: scope.tools(), ..CallFilter::default() }
+        let project = project.map(str::to_owned);
+        CallFilter { since, project, tools: scope.tools(), ..CallFilter::default() }
     }
 }
 
@@ -149,7 +154,7 @@ pub async fn run(args: &StatsArgs, context: &CommandContext) -> CommandResult {
 }
 
 async fn perform(args: &StatsArgs, context: &CommandContext, format: Format) -> CommandResult {
-    let mut reading = BlockingStatistics::open(context)?;
+    let mut reading = BlockingStatistics::open(context, args.all_projects)?;
     reading.refresh().await?;
     let scope = stats_scope::resolve(args.name.as_deref(), &mut reading, context).await?;
     if args.reset {
@@ -158,7 +163,7 @@ async fn perform(args: &StatsArgs, context: &CommandContext, format: Format) -> 
     if args.watch {
         return watch::run(args, reading, &scope, context, format).await;
     }
-    let filter = args.filter(&scope, SystemClock.unix());
+    let filter = args.filter(&scope, reading.project(), SystemClock.unix());
     let (mut summary, slices) = reading.summary(filter.clone(), scope.is_single_tool()).await?;
     sort(&mut summary.tools, args.sort.order());
     let comparison = match args.compare {
@@ -199,7 +204,7 @@ async fn perform(args: &StatsArgs, context: &CommandContext, format: Format) -> 
             } else {
                 output.page(&page(args, &summary, &scope, &slices, output.width()))?;
             }
-            remark(args, &summary, &scope, context);
+            remark(args, &summary, &scope, reading.project().is_some(), context);
             Ok(())
         }
     }
@@ -227,7 +232,13 @@ fn page(
 }
 
 /// What has to be said beside it.
-fn remark(args: &StatsArgs, summary: &Summary, scope: &StatsScope, context: &CommandContext) {
+fn remark(
+    args: &StatsArgs,
+    summary: &Summary,
+    scope: &StatsScope,
+    is_of_project: bool,
+    context: &CommandContext,
+) {
     let output = &context.output;
     for line in views::stats::remarks(summary, &summary.tools) {
         output.note(&line);
@@ -238,6 +249,7 @@ fn remark(args: &StatsArgs, summary: &Summary, scope: &StatsScope, context: &Com
             (_, Some(name)) => format!("no calls of '{name}'"),
         };
         let when = if args.since.is_some() { "in this window" } else { "recorded yet" };
-        output.note(&StyledLine::styled(SpanStyle::Dim, format!("{what} {when}")));
+        let place = if is_of_project { " in this project (--all-projects: in any)" } else { "" };
+        output.note(&StyledLine::styled(SpanStyle::Dim, format!("{what} {when}{place}")));
     }
 }

@@ -6,6 +6,7 @@ use super::stats_scope::StatsScope;
 use crate::cli::context::{CommandContext, CommandResult};
 use crate::cli::output::{StyledLine, StyledPage};
 use crate::cli::prompt;
+use crate::stats::Statistics;
 use crate::util::clock::{Clock as _, SystemClock};
 
 /// Forgets what was counted, once a person agreed.
@@ -15,7 +16,8 @@ pub(super) async fn run(
     scope: &StatsScope,
     context: &CommandContext,
 ) -> CommandResult {
-    let tools = scope.tools();
+    let filter = args.filter(scope, reading.project(), SystemClock.unix());
+    let place = reading.project().map(|root| format!(" in the project {root}"));
     if !args.yes {
         let what = match (&args.name, scope) {
             (Some(name), StatsScope::Server(_)) => format!("of all tools of '{name}'"),
@@ -23,14 +25,14 @@ pub(super) async fn run(
             _ => "of all tools".to_owned(),
         };
         let page = StyledPage::from(StyledLine::plain(format!(
-            "What was counted {what} will be forgotten."
+            "What was counted {what}{} will be forgotten.",
+            place.unwrap_or_default()
         )));
         let words = ("nothing was forgotten", "--yes forgets without asking");
         prompt::require_confirmation(context.output.clone(), page, "Forget it?", words).await?;
     }
-    let forget =
-        reading.with(move |statistics| statistics.reset(tools.as_deref(), SystemClock.unix()));
-    let calls = forget.await?;
+    let forget = move |statistics: &mut Statistics| statistics.reset(&filter, SystemClock.unix());
+    let calls = reading.with(forget).await?;
     reading.print_notes();
     let count = if calls == 1 { "1 call".to_owned() } else { format!("{calls} calls") };
     context.output.note(&StyledLine::plain(format!("{count} forgotten")));

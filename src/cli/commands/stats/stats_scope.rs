@@ -4,7 +4,7 @@ use super::blocking_statistics::BlockingStatistics;
 use crate::catalogue::naming::{self, NameResolution};
 use crate::cli::context::CommandContext;
 use crate::host::request::ListScope;
-use crate::model::{Error, ToolName};
+use crate::model::{CallFilter, Error, ToolName};
 use crate::stats::count::ToolKey;
 use crate::util::clock::{Clock as _, SystemClock};
 
@@ -43,7 +43,10 @@ pub(super) async fn resolve(
     context: &CommandContext,
 ) -> Result<StatsScope, Error> {
     let Some(name) = name else { return Ok(StatsScope::All) };
-    let called = reading.with(|statistics| statistics.tools(SystemClock.unix())).await?;
+    let mut called = reading.with(|statistics| statistics.tools(SystemClock.unix())).await?;
+    let filter =
+        CallFilter { project: reading.project().map(str::to_owned), ..CallFilter::default() };
+    called.retain(|tool| tool.is_wanted(&filter));
     if let Some(meant) = find_called(name, &called)? {
         return Ok(meant);
     }
@@ -114,6 +117,7 @@ mod tests {
         let tool = |name: &str, server: Option<&str>| ToolKey {
             name: name.into(),
             server: server.map(str::to_owned),
+            ..ToolKey::default()
         };
         let called = [
             tool("calculator", None),

@@ -40,7 +40,7 @@ pub(super) async fn run(
         let pictures = output.is_terminal() && format != Format::Json;
         if changed || (pictures && rested >= IDLE_POLLS) {
             rested = 0;
-            let filter = args.filter(scope, SystemClock.unix());
+            let filter = args.filter(scope, reading.project(), SystemClock.unix());
             let (mut summary, slices) =
                 reading.summary(filter, scope.is_single_tool() && pictures).await?;
             sort(&mut summary.tools, args.sort.order());

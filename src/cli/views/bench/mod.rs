@@ -3,14 +3,14 @@
 mod comparison;
 mod latency_table;
 pub(in crate::cli) mod live;
-mod machine;
-mod run;
 mod shape;
 mod target;
 
 use crate::bench::environment::BenchEnvironment;
 use crate::bench::findings::BenchFindings;
 use crate::bench::report::BenchReport;
+use crate::bench::summary::{LineTone, summarize};
+use crate::bench::{machine_facts, run_facts};
 use crate::cli::output::{SpanStyle, StyledPage};
 
 /// The report: what became of the calls of each tool, how they compare, what limits them, and what
@@ -43,10 +43,33 @@ pub fn page(
         page.append(section);
     }
     page.heading("Run");
-    for (key, label, value) in run::facts(report).into_iter().chain(machine::facts(environment)) {
-        page.field(key, label, &value, width);
+    let facts = run_facts::facts(report).into_iter().chain(machine_facts::facts(environment));
+    for (key, tone, value) in facts {
+        page.field(key, style(tone), &value, width);
     }
     page
+}
+
+/// The report in about ten lines, the verdict first.
+pub fn brief(report: &BenchReport, findings: &BenchFindings, width: Option<usize>) -> StyledPage {
+    let mut page = StyledPage::default();
+    if let [target] = report.targets.as_slice() {
+        page.heading(&target.tool);
+    }
+    for line in summarize(report, findings) {
+        page.paragraph(style(line.tone), 2, &line.text, width);
+    }
+    page
+}
+
+fn style(tone: LineTone) -> SpanStyle {
+    match tone {
+        LineTone::Plain => SpanStyle::Plain,
+        LineTone::Dim => SpanStyle::Dim,
+        LineTone::Good => SpanStyle::Success,
+        LineTone::Warning => SpanStyle::Warning,
+        LineTone::Bad => SpanStyle::Error,
+    }
 }
 
 fn sentences(title: &str, label: SpanStyle, all: &[String], width: Option<usize>) -> StyledPage {

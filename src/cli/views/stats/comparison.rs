@@ -1,6 +1,6 @@
 //! Statistics of a period beside those of the period before it.
 
-use super::StatsRows;
+use super::{StatsRows, name_cell, shared_names};
 use crate::cli::output::table::{Table, TableColumn};
 use crate::cli::output::{SpanStyle, StyledLine, StyledPage};
 use crate::cli::records::local_time;
@@ -25,12 +25,9 @@ pub fn table(comparison: &PeriodComparison, rows: StatsRows, width: Option<usize
         number("P95").droppable(2),
         number("CHANGE").droppable(2),
     ]);
+    let shared = shared_names(comparison.changes.iter().map(|change| &change.tool));
     for change in &comparison.changes {
-        let name = match rows {
-            StatsRows::Tools => change.tool.name.as_str(),
-            StatsRows::Servers => change.tool.server.as_deref().unwrap_or("(internal)"),
-        };
-        table.row(row(StyledLine::styled(SpanStyle::Name, name), change));
+        table.row(row(name_cell(&change.tool, rows, &shared), change));
     }
     if comparison.changes.len() > 1 {
         table.row(row(StyledLine::styled(SpanStyle::Dim, "(total)"), &comparison.total));

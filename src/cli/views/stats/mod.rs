@@ -4,13 +4,14 @@ pub mod chart;
 pub mod comparison;
 pub mod detail;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::cli::json::stats::seconds;
 use crate::cli::output::table::{Table, TableColumn};
 use crate::cli::output::{SpanStyle, StyledLine, StyledPage};
 use crate::cli::records::local_time;
-use crate::stats::count::CallCounts;
+use crate::stats::count::{CallCounts, ToolKey};
 use crate::stats::declared_speed::ExceededSpeed;
 use crate::stats::{Summary, Usage};
 use crate::util::histogram::Durations;
@@ -35,8 +36,12 @@ pub fn table(usages: &[Usage], rows: StatsRows, width: Option<usize>) -> StyledP
         StatsRows::Servers => TableColumn::new("SERVER").shrinks_to(10),
     };
     let number = |title: &str| TableColumn::new(title).right();
+    let shared = shared_names(usages.iter().map(|usage| &usage.tool));
+    let projects: BTreeSet<&Option<String>> =
+        usages.iter().map(|usage| &usage.tool.place.project).collect();
     let mut table = Table::new([
         first,
+        TableColumn::new("PROJECT").shrinks_to(10),
         TableColumn::new("SERVER").shrinks_to(8).droppable(8),
         number("CALLS"),
         number("OK%"),
@@ -51,16 +56,19 @@ pub fn table(usages: &[Usage], rows: StatsRows, width: Option<usize>) -> StyledP
     ]);
     for usage in usages {
         let (counts, durations) = (&usage.counts, &usage.counts.durations);
-        let (name, server) = match rows {
-            StatsRows::Tools => (usage.tool.name.as_str(), usage.tool.server.as_deref()),
-            StatsRows::Servers => (usage.tool.server.as_deref().unwrap_or("(internal)"), None),
+        let server = match rows {
+            StatsRows::Tools => usage.tool.server.as_deref(),
+            StatsRows::Servers => None,
         };
         let errors = match counts.failed() {
             0 => StyledLine::styled(SpanStyle::Dim, "0"),
             failed => StyledLine::styled(SpanStyle::Error, failed.to_string()),
         };
+        // One project is not worth a column; an empty column is left out.
+        let project = usage.tool.place.project.as_deref().filter(|_| projects.len() > 1);
         table.row([
-            StyledLine::styled(SpanStyle::Name, name),
+            name_cell(&usage.tool, rows, &shared),
+            StyledLine::plain(project.unwrap_or_default()),
             StyledLine::plain(server.unwrap_or_default()),
             StyledLine::plain(counts.calls().to_string()),
             share(counts),
@@ -77,9 +85,37 @@ pub fn table(usages: &[Usage], rows: StatsRows, width: Option<usize>) -> StyledP
     table.layout(width)
 }
 
+/// The tools whose name another program of the same project has too.
+fn shared_names<'u>(tools: impl Iterator<Item = &'u ToolKey>) -> BTreeSet<&'u ToolKey> {
+    let mut programs: BTreeMap<_, BTreeSet<&ToolKey>> = BTreeMap::new();
+    for tool in tools {
+        let name = (&tool.name, &tool.server, &tool.place.project);
+        programs.entry(name).or_default().insert(tool);
+    }
+    programs.into_values().filter(|keys| keys.len() > 1).flatten().collect()
+}
+
+/// What stands in the first column: the name, and the program where several have it.
+fn name_cell(tool: &ToolKey, rows: StatsRows, shared: &BTreeSet<&ToolKey>) -> StyledLine {
+    let name = match rows {
+        StatsRows::Tools => tool.name.as_str(),
+        StatsRows::Servers => tool.server.as_deref().unwrap_or("(internal)"),
+    };
+    let mut cell = StyledLine::styled(SpanStyle::Name, name);
+    if let (true, Some(program)) = (shared.contains(tool), &tool.place.program) {
+        cell.push(SpanStyle::Dim, format!(" @{program}"));
+    }
+    cell
+}
+
 /// The notes below a table.
 pub fn remarks(summary: &Summary, usages: &[Usage]) -> Vec<StyledLine> {
     let mut lines = Vec::new();
+    if !shared_names(usages.iter().map(|usage| &usage.tool)).is_empty() {
+        let words =
+            "@ tells programs of one name apart; 'toolhost inspect NAME' says which it is now";
+        lines.push(StyledLine::styled(SpanStyle::Dim, words));
+    }
     let few = |usage: &Usage| {
         let durations = &usage.counts.durations;
         durations.count() > 0 && !durations.is_reliable_at(0.99)
@@ -191,7 +227,7 @@ fn time(value: Option<Duration>) -> String {
 pub(in crate::cli) mod tests {
     use super::*;
     use crate::cli::output::LineRenderer;
-    use crate::stats::count::{ToolKey, UsagePeriod};
+    use crate::stats::count::UsagePeriod;
 
     const LAST: u64 = 1_795_304_776_500;
 
@@ -205,7 +241,8 @@ pub(in crate::cli) mod tests {
         for call in 1..=calls {
             counts.durations.record(Duration::from_micros(call * 1_000));
         }
-        let tool = ToolKey { name: name.into(), server: server.map(str::to_owned) };
+        let server = server.map(str::to_owned);
+        let tool = ToolKey { name: name.into(), server, ..ToolKey::default() };
         Usage { tool, counts, period: UsagePeriod { first: LAST - 500, last: LAST } }
     }
 

@@ -41,6 +41,9 @@ async fn table(text: &str) -> String {
 
 #[tokio::test]
 async fn type_hints_become_schemas() {
+    if crate::util::skipped::lacks(&["python3"]) {
+        return;
+    }
     let text = r##"
 import datetime, enum, uuid
 from dataclasses import dataclass, field
@@ -175,6 +178,9 @@ async def pair(input: dict, context: dict): ...
 
 #[tokio::test]
 async fn annotated_types_carry_text_and_bounds() {
+    if crate::util::skipped::lacks(&["python3"]) {
+        return;
+    }
     let text = r#"
 import sys
 if sys.version_info >= (3, 9):
@@ -201,6 +207,9 @@ def f(a: Annotated[int, "the first"], b: Annotated[str, {"minLength": 2}], c: An
 
 #[tokio::test]
 async fn docstrings_of_three_styles_are_read() {
+    if crate::util::skipped::lacks(&["python3"]) {
+        return;
+    }
     let text = r#"
 def google(a: int, b: str = "x", *, c: bool = False):
     """Do one thing.
@@ -279,6 +288,9 @@ def odd(a: int):
 
 #[tokio::test]
 async fn arguments_become_what_the_hints_name() {
+    if crate::util::skipped::lacks(&["python3"]) {
+        return;
+    }
     let text = r#"
 import datetime, enum, uuid
 from dataclasses import dataclass

@@ -183,6 +183,9 @@ fn cancellable(harness: &KindHarness) -> (ToolContext, CancellationToken) {
 
 #[tokio::test]
 async fn both_calling_conventions_get_what_they_ask_for() {
+    if crate::util::skipped::lacks(&["python3"]) {
+        return;
+    }
     let harness = harness(&["pair", "later", "keywords"]);
     let mut context = harness.context();
     context.environment.insert("REGION".into(), "eu".into());
@@ -211,6 +214,9 @@ async fn both_calling_conventions_get_what_they_ask_for() {
 
 #[tokio::test]
 async fn a_worker_stays_and_keeps_its_state() {
+    if crate::util::skipped::lacks(&["python3"]) {
+        return;
+    }
     let harness = harness(&["count"]);
     for expected in 1..=3 {
         assert_eq!(harness.call("count", json!({})).await.unwrap().output, json!(expected));
@@ -219,6 +225,9 @@ async fn a_worker_stays_and_keeps_its_state() {
 
 #[tokio::test]
 async fn nothing_that_prints_reaches_the_protocol() {
+    if crate::util::skipped::lacks(&["python3"]) {
+        return;
+    }
     let harness = harness(&["noise"]);
     let result = harness.call("noise", json!({})).await.unwrap();
     assert_eq!(result.output, json!(["", [""]]));
@@ -229,6 +238,9 @@ async fn nothing_that_prints_reaches_the_protocol() {
 
 #[tokio::test]
 async fn a_function_may_say_no() {
+    if crate::util::skipped::lacks(&["python3"]) {
+        return;
+    }
     let harness = harness(&["refuse", "fail", "deep", "leave", "interrupt", "count"]);
     let refused = harness.call("refuse", json!({})).await.unwrap();
     assert_eq!((refused.success, refused.output), (false, json!("no such table")));
@@ -275,6 +287,9 @@ async fn a_function_may_say_no() {
 
 #[tokio::test]
 async fn a_worker_that_dies_is_replaced_and_says_why() {
+    if crate::util::skipped::lacks(&["python3"]) {
+        return;
+    }
     let harness = harness(&["die", "segfault", "killed", "count"]);
     let error = harness.call("die", json!({})).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unreachable);
@@ -295,6 +310,9 @@ async fn a_worker_that_dies_is_replaced_and_says_why() {
 
 #[tokio::test]
 async fn a_death_takes_the_calls_in_flight_with_it() {
+    if crate::util::skipped::lacks(&["python3"]) {
+        return;
+    }
     let harness = harness(&["wait_at_gate", "die"]);
     let waiting = harness.call("wait_at_gate", json!({}));
     let dying = async {
@@ -307,6 +325,9 @@ async fn a_death_takes_the_calls_in_flight_with_it() {
 
 #[tokio::test]
 async fn no_call_waits_for_another() {
+    if crate::util::skipped::lacks(&["python3"]) {
+        return;
+    }
     let harness = harness(&["wait_at_gate", "wait_async", "open_gate", "count"]);
     let slow = harness.call("wait_at_gate", json!({}));
     let (context, cancel) = cancellable(&harness);
@@ -329,6 +350,9 @@ async fn no_call_waits_for_another() {
 
 #[tokio::test]
 async fn a_function_in_python_code_stops_and_the_worker_stays() {
+    if crate::util::skipped::lacks(&["python3"]) {
+        return;
+    }
     let harness = harness(&["spin", "count"]);
     assert_eq!(harness.call("count", json!({})).await.unwrap().output, json!(1));
     let (context, cancel) = cancellable(&harness);
@@ -344,6 +368,9 @@ async fn a_function_in_python_code_stops_and_the_worker_stays() {
 
 #[tokio::test]
 async fn a_function_that_cannot_be_stopped_takes_the_worker_with_it() {
+    if crate::util::skipped::lacks(&["python3"]) {
+        return;
+    }
     let harness = harness(&["stubborn", "count", "wait_at_gate"]);
     assert_eq!(harness.call("count", json!({})).await.unwrap().output, json!(1));
     let (context, cancel) = cancellable(&harness);
@@ -365,6 +392,9 @@ async fn a_function_that_cannot_be_stopped_takes_the_worker_with_it() {
 
 #[tokio::test]
 async fn values_have_a_sensible_form() {
+    if crate::util::skipped::lacks(&["python3"]) {
+        return;
+    }
     let harness = harness(&["values", "not_a_number", "circle", "nested", "broken_text", "huge"]);
     let result = harness.call("values", json!({})).await.unwrap();
     insta::assert_snapshot!(result.output, @r#"{"point":{"x":1,"where":"/tmp"},"set":[1,2,3],"bytes":"abc","raw":"/w==","time":"2026-01-02T03:04:05","decimal":"1.10","enum":"red","odd":"odd one","1":[0,1,2],"big":1000000000000000000000000000000,"span":90.0}"#);
@@ -393,6 +423,9 @@ async fn values_have_a_sensible_form() {
 
 #[tokio::test]
 async fn a_session_has_a_state_of_its_own() {
+    if crate::util::skipped::lacks(&["python3"]) {
+        return;
+    }
     let own = entry("count", ", scope: session");
     let yaml = format!("tools:\n{own}{}", entry("open_gate", ""));
     let harness = with(&yaml, &[("odd.py", ODD)]);
@@ -406,6 +439,9 @@ async fn a_session_has_a_state_of_its_own() {
 
 #[tokio::test]
 async fn what_cannot_be_imported_says_what_is_missing() {
+    if crate::util::skipped::lacks(&["python3"]) {
+        return;
+    }
     let function = |name: &str, module: &str, function: &str| {
         format!(
             "  - {{ name: {name}, kind: python, module: {module}, function: {function}, parameters: {{ type: object }} }}\n"
@@ -457,6 +493,9 @@ async fn what_cannot_be_imported_says_what_is_missing() {
 
 #[tokio::test]
 async fn functions_of_installed_modules_are_tools_too() {
+    if crate::util::skipped::lacks(&["python3"]) {
+        return;
+    }
     let yaml = "tools:\n  - { name: dumps, module: json, function: dumps }\n  - { name: factorial, module: math, function: factorial, parameters: { type: object } }\n";
     let harness = with(yaml, &[]);
     let dumped = harness.call("dumps", json!({ "obj": [1], "indent": 1 })).await.unwrap();
@@ -468,6 +507,9 @@ async fn functions_of_installed_modules_are_tools_too() {
 
 #[tokio::test]
 async fn a_schema_comes_from_the_function_and_is_remembered() {
+    if crate::util::skipped::lacks(&["python3"]) {
+        return;
+    }
     let yaml = "tools:\n  - { name: greet, module: hello, function: greet }\n";
     let text = "def greet(name: str, times: int = 1):\n    \"\"\"Greet a person.\"\"\"\n    return name * times\n";
     let harness = with(yaml, &[("hello.py", text)]);
@@ -494,6 +536,9 @@ async fn a_schema_comes_from_the_function_and_is_remembered() {
 
 #[tokio::test]
 async fn what_is_remembered_is_listed_without_an_interpreter() {
+    if crate::util::skipped::lacks(&["python3"]) {
+        return;
+    }
     let dir = tempfile::tempdir().unwrap();
     let cache = dir.path().to_path_buf();
     // The module has to stay where it is between two runs, so the root is outside of the harness.
@@ -519,6 +564,9 @@ async fn what_is_remembered_is_listed_without_an_interpreter() {
 
 #[tokio::test]
 async fn all_typed_functions_of_a_module_are_tools() {
+    if crate::util::skipped::lacks(&["python3"]) {
+        return;
+    }
     let yaml = "tools:\n  - { name: texts, kind: python, module: texts, functions: typed, category: text }\n";
     let text = "from os.path import join\ndef up(text: str) -> str:\n    \"\"\"Shout.\"\"\"\n    return text.upper()\ndef untyped(x): pass\ndef _own(x: int): pass\nclass C: pass\n";
     let harness = with(yaml, &[("texts.py", text)]);
@@ -570,6 +618,9 @@ fn everything_wrong_with_an_entry_is_said() {
 
 #[test]
 fn an_interpreter_that_is_not_there_makes_the_tool_unavailable() {
+    if crate::util::skipped::lacks(&["python3"]) {
+        return;
+    }
     let yaml = "tools:
   - { name: a, kind: python, module: m, function: f, python: ./none/python }
   - { name: b, kind: python, module: m, function: f, python: no-such-python }

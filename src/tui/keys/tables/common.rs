@@ -55,6 +55,15 @@ pub(super) const PALETTE: KeyTable = KeyTable {
     ],
 };
 
+pub(super) const SAVE_CALL: KeyTable = KeyTable {
+    context: KeyContext::SaveCall,
+    title: "Saving a call",
+    bindings: &[
+        footer_binding(KeyPress::Enter, Action::Open, "save", "save the call under this name"),
+        footer_binding(KeyPress::Esc, Action::Back, "cancel", "go back without saving"),
+    ],
+};
+
 pub(super) const RUNNING: KeyTable = KeyTable {
     context: KeyContext::Running,
     title: "Running calls",

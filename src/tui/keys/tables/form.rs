@@ -38,6 +38,12 @@ pub(super) const FORM: KeyTable = KeyTable {
             "switch between JSON and fields",
         ),
         footer_binding(KeyPress::Ctrl('e'), Action::Editor, "editor", "edit in $VISUAL or $EDITOR"),
+        footer_binding(
+            KeyPress::Ctrl('s'),
+            Action::SaveCall,
+            "save",
+            "save the call under a name, for 'toolhost run NAME'",
+        ),
         help_binding(KeyPress::Alt('+'), Action::Add, "add an item"),
         help_binding(KeyPress::Alt('-'), Action::Remove, "remove the item"),
         footer_binding(KeyPress::Esc, Action::Back, "back", "back to the list"),

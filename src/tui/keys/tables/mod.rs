@@ -81,6 +81,7 @@ pub const KEY_TABLES: &[KeyTable] = &[
     common::TEXT,
     common::PICKER,
     common::PALETTE,
+    common::SAVE_CALL,
     common::RUNNING,
     common::PROBLEMS,
     common::PIN_REVIEW,

@@ -46,6 +46,12 @@ pub(super) const TOOLS: KeyTable = KeyTable {
             "save",
             "save the shown result to a file",
         ),
+        footer_binding(
+            KeyPress::Char('S'),
+            Action::SaveCall,
+            "save call",
+            "save the call under a name, for 'toolhost run NAME'",
+        ),
         footer_binding(KeyPress::Char('s'), Action::Sort, "sort", "change the sort order"),
         help_binding(KeyPress::Char('p'), Action::Pin, "compare with the pin, and pin it as it is"),
         help_binding(KeyPress::Char('T'), Action::ShowTrace, "show the trace of its newest call"),

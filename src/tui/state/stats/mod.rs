@@ -1,9 +1,11 @@
 //! The statistics view, live.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::time::Duration;
 
-use super::{AppContext, LineInput, ListCursor, Pane, ScrollPosition, UsageFigures, View};
+use super::{
+    AppContext, LineInput, ListCursor, Pane, ScrollPosition, UsageByName, UsageFigures, View,
+};
 use crate::bench::distribution::{Distribution, linear, logarithmic};
 use crate::model::{Error, ToolDefinition};
 use crate::stats::count::ToolKey;
@@ -271,27 +273,32 @@ impl StatsView {
         self.rows().get(self.list.chosen())
     }
 
-    /// The counts of a tool with their window.
-    pub fn usage_of(&self, tool: &str) -> Option<(&Usage, StatsWindow)> {
+    /// The counts of a tool with their window, while it was the program it is now.
+    pub fn usage_of(&self, tool: &ToolDefinition) -> Option<(&Usage, StatsWindow)> {
         let seen = self.snapshot.as_ref()?;
-        let usage = seen.summary.tools.iter().find(|usage| usage.tool.name == tool)?;
+        let usage = seen.summary.tools.iter().find(|usage| usage.tool.is_of(tool))?;
         Some((usage, seen.window))
     }
 
     /// The figures of all tools that lists show: the 95th percentile of successful calls, and how
     /// many calls failed.
-    pub fn usage_figures(&self) -> HashMap<String, UsageFigures> {
+    pub fn usage_figures(&self) -> UsageByName {
         let tools = self.snapshot.iter().flat_map(|seen| &seen.summary.tools);
         let figures = |usage: &Usage| UsageFigures {
             p95: usage.counts.durations.quantile(0.95),
             failed: usage.counts.failed(),
         };
-        tools.map(|usage| (usage.tool.name.clone(), figures(usage))).collect()
+        let mut by_name = UsageByName::new();
+        for usage in tools {
+            let programs = by_name.entry(usage.tool.name.clone()).or_default();
+            programs.push((usage.tool.clone(), figures(usage)));
+        }
+        by_name
     }
 
     /// Whether a tool was slower in the window than it declares to be, and by how much.
     pub fn exceeded_speed_of(&self, tool: &ToolDefinition) -> Option<ExceededSpeed> {
-        let (usage, _) = self.usage_of(&tool.name.full())?;
+        let (usage, _) = self.usage_of(tool)?;
         ExceededSpeed::of(tool, usage)
     }
 

@@ -15,7 +15,8 @@ fn usage(name: &str, server: Option<&str>, micros: u64, calls: u64) -> Usage {
     for call in 1..=calls {
         counts.durations.record(Duration::from_micros(micros + call * micros / 50));
     }
-    let tool = ToolKey { name: name.into(), server: server.map(str::to_owned) };
+    let server = server.map(str::to_owned);
+    let tool = ToolKey { name: name.into(), server, ..ToolKey::default() };
     Usage { tool, counts, period: UsagePeriod { first: (NOW - 3_000) * 1_000, last: NOW * 1_000 } }
 }
 

@@ -214,6 +214,9 @@ fn doubts(executor: &dyn LoadExecutor, words: &str) -> bool {
 
 #[tokio::test]
 async fn every_call_is_answered_once_and_counted() {
+    if crate::util::skipped::lacks(&["python3"]) {
+        return;
+    }
     let provider = provider("def call(id, a, n): text(id, a['message'])");
     let mut executor = executor(&provider, &job(10)).await;
     let mut load = ScriptedLoad::new(1_000, 10);
@@ -232,6 +235,9 @@ async fn every_call_is_answered_once_and_counted() {
 
 #[tokio::test]
 async fn answers_are_recognised_however_they_are_written() {
+    if crate::util::skipped::lacks(&["python3"]) {
+        return;
+    }
     let provider = provider(
         r#"
 def call(id, a, n):
@@ -272,6 +278,9 @@ def call(id, a, n):
 
 #[tokio::test]
 async fn everything_else_goes_its_usual_way_meanwhile() {
+    if crate::util::skipped::lacks(&["python3"]) {
+        return;
+    }
     let provider = provider(
         r#"
 pongs, last = 0, None
@@ -321,6 +330,9 @@ def told(message):
 
 #[tokio::test]
 async fn a_death_ends_what_is_in_flight_and_a_new_run_works_again() {
+    if crate::util::skipped::lacks(&["python3"]) {
+        return;
+    }
     let provider = provider(
         r#"
 def call(id, a, n):
@@ -350,6 +362,9 @@ def call(id, a, n):
 
 #[tokio::test]
 async fn a_call_without_an_answer_is_given_up_and_the_server_told() {
+    if crate::util::skipped::lacks(&["python3"]) {
+        return;
+    }
     let provider = provider(
         r#"
 def call(id, a, n):
@@ -380,6 +395,9 @@ def told(message):
 
 #[tokio::test]
 async fn a_server_that_stops_reading_blocks_no_other_call_and_no_line_is_torn() {
+    if crate::util::skipped::lacks(&["python3"]) {
+        return;
+    }
     let dir = tempfile::tempdir().unwrap();
     let go = dir.path().join("go");
     let provider = provider(&format!(
@@ -410,6 +428,9 @@ def call(id, a, n):
 
 #[tokio::test]
 async fn what_cannot_be_read_on_ends_the_run() {
+    if crate::util::skipped::lacks(&["python3"]) {
+        return;
+    }
     for (answer, kind, words) in [
         ("sys.stdout.write('x' * (17 << 20))", ErrorKind::Protocol, "16 MiB"),
         ("raw('{\"jsonrpc\":\"2.0\",\"id\":1000000000,')", ErrorKind::Protocol, "spans lines"),
@@ -428,6 +449,9 @@ async fn what_cannot_be_read_on_ends_the_run() {
 
 #[tokio::test]
 async fn a_run_that_is_over_or_given_up_waits_for_no_call() {
+    if crate::util::skipped::lacks(&["python3"]) {
+        return;
+    }
     let provider = provider(
         r#"
 def call(id, a, n):
@@ -459,6 +483,9 @@ def call(id, a, n):
 
 #[tokio::test]
 async fn a_tool_that_runs_as_a_task_is_left_to_ordinary_calls() {
+    if crate::util::skipped::lacks(&["python3"]) {
+        return;
+    }
     let provider = provider(
         r#"
 TOOL = {"execution": {"taskSupport": "required"}}
@@ -473,6 +500,9 @@ def call(id, a, n): text(id, "ok")
 
 #[tokio::test]
 async fn roots_are_kept_to() {
+    if crate::util::skipped::lacks(&["python3"]) {
+        return;
+    }
     let mut spec = spec("def call(id, a, n): text(id, 'ok')");
     spec.roots = vec!["file:///srv/inside".to_owned()];
     let provider = provider_of(spec, TrafficSink::disabled());
@@ -493,6 +523,9 @@ async fn roots_are_kept_to() {
 
 #[tokio::test]
 async fn a_trace_shows_every_message() {
+    if crate::util::skipped::lacks(&["python3"]) {
+        return;
+    }
     let seen = Arc::new(Mutex::new(Vec::new()));
     let sink = {
         let seen = Arc::clone(&seen);

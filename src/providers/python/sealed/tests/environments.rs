@@ -51,12 +51,18 @@ def run():
 
 #[tokio::test]
 async fn an_environment_works_with_its_code_bound() {
+    if crate::util::skipped::lacks(&["python3"]) {
+        return;
+    }
     let harness = harness(TOOL, true, |dir, _| environment(dir));
     assert_eq!(call(&harness).await.unwrap(), json!(["installed", "copied", "editable"]));
 }
 
 #[tokio::test]
 async fn what_was_put_into_an_environment_does_not_run() {
+    if crate::util::skipped::lacks(&["python3"]) {
+        return;
+    }
     let in_packages = |name: &'static str| move |dir: &Path| write(&packages(dir), name, CANARY);
     let pth = |dir: &Path| {
         write(&packages(dir), "new.pth", "import os; open(os.environ['CANARY'], 'w')\n");
@@ -88,6 +94,9 @@ async fn what_was_put_into_an_environment_does_not_run() {
 
 #[tokio::test]
 async fn packages_are_what_their_trusted_record_says() {
+    if crate::util::skipped::lacks(&["python3"]) {
+        return;
+    }
     let file = |dir: &Path| write(&packages(dir), "installed/__init__.py", CANARY);
     attack("a changed file", "/installed/__init__.py' changed", environment, file).await;
     let both = |dir: &Path| install(dir, "installed", CANARY);
@@ -127,6 +136,9 @@ fn wrapper(path: &Path, first: &str) {
 
 #[tokio::test]
 async fn another_interpreter_is_not_started() {
+    if crate::util::skipped::lacks(&["python3"]) {
+        return;
+    }
     let program = |dir: &Path| wrapper(&dir.join(".venv/bin/python"), MARK);
     let plain = |dir: &Path| {
         environment(dir);
@@ -148,6 +160,9 @@ async fn another_interpreter_is_not_started() {
 
 #[tokio::test]
 async fn an_environment_that_appears_later_is_not_used() {
+    if crate::util::skipped::lacks(&["python3"]) {
+        return;
+    }
     let harness = harness(TOOL, true, |dir, _| write(dir, "main.py", "def run():\n    return 1\n"));
     let dir = harness.dir.path();
     std::fs::create_dir_all(dir.join(".venv/bin")).unwrap();
@@ -161,6 +176,9 @@ async fn an_environment_that_appears_later_is_not_used() {
 
 #[tokio::test]
 async fn an_interpreter_that_is_named_by_its_path_is_compared() {
+    if crate::util::skipped::lacks(&["python3"]) {
+        return;
+    }
     let yaml = TOOL.replace("module: main", "module: main, python: ./py");
     let harness = harness(&yaml, true, |dir, _| {
         write(dir, "main.py", "def run():\n    return 1\n");

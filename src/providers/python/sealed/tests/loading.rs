@@ -19,6 +19,9 @@ fn package(dir: &Path) {
 
 #[tokio::test]
 async fn code_that_changed_after_it_was_trusted_does_not_run() {
+    if crate::util::skipped::lacks(&["python3"]) {
+        return;
+    }
     let canary = |name: &'static str| move |dir: &Path| write(dir, name, CANARY);
     attack("a sibling", "/helper.py' changed", plain, canary("helper.py")).await;
     attack("the module itself", "/main.py' changed", plain, canary("main.py")).await;
@@ -34,6 +37,9 @@ async fn code_that_changed_after_it_was_trusted_does_not_run() {
 
 #[tokio::test]
 async fn code_that_was_added_does_not_run() {
+    if crate::util::skipped::lacks(&["python3"]) {
+        return;
+    }
     let beside = |dir: &Path| extension(&dir.join("helper.so"), "helper");
     attack("an extension beside the source", "/helper.so' is not part", plain, beside).await;
     let package = |dir: &Path| write(dir, "helper/__init__.py", CANARY);
@@ -50,6 +56,9 @@ async fn code_that_was_added_does_not_run() {
 
 #[tokio::test]
 async fn nothing_is_imported_from_an_archive() {
+    if crate::util::skipped::lacks(&["python3"]) {
+        return;
+    }
     let main = "import sys
 sys.path.insert(0, 'code.zip/deep')
 def run():
@@ -67,6 +76,9 @@ def run():
 
 #[tokio::test]
 async fn code_from_elsewhere_is_refused_with_the_places_it_may_come_from() {
+    if crate::util::skipped::lacks(&["python3"]) {
+        return;
+    }
     let elsewhere = tempfile::tempdir().unwrap();
     write(elsewhere.path(), "extra.py", CANARY);
     let main = format!(
@@ -102,6 +114,9 @@ fn skipped(error: &Error) {
 
 #[tokio::test]
 async fn a_changed_extension_is_not_loaded() {
+    if crate::util::skipped::lacks(&["python3"]) {
+        return;
+    }
     let harmless = |dir: &Path| {
         write(dir, "main.py", "def run():\n    import fast\n    return fast.value\n");
         write(dir, "fast.so", "not a library yet");
@@ -129,6 +144,9 @@ py_compile.compile('forged.src', cfile=target, doraise=True,
 
 #[tokio::test]
 async fn forged_bytecode_does_not_run_in_place_of_its_source() {
+    if crate::util::skipped::lacks(&["python3"]) {
+        return;
+    }
     let by_path = "import importlib.util as u
 def run():
     spec = u.spec_from_file_location('helper', 'helper.py')
@@ -161,6 +179,9 @@ def run():
 
 #[tokio::test]
 async fn a_refusal_cannot_be_caught() {
+    if crate::util::skipped::lacks(&["python3"]) {
+        return;
+    }
     for caught in ["ImportError", "Exception", "BaseException"] {
         let main = format!(
             "def run():\n    try:\n        import helper\n    except {caught}:\n        pass\n    return 'went on'\n"
@@ -181,6 +202,9 @@ async fn a_refusal_cannot_be_caught() {
 
 #[tokio::test]
 async fn code_is_compared_long_after_the_worker_started() {
+    if crate::util::skipped::lacks(&["python3"]) {
+        return;
+    }
     let late = "import importlib\ndef run():\n    import os\n    n = len(os.listdir('.'))\n    name = 'second' if os.path.exists('go') else 'first'\n    return importlib.import_module(name).value\n";
     let harness = harness(TOOL, true, |dir, _| {
         write(dir, "main.py", late);
@@ -261,6 +285,9 @@ fn interpreters() -> Vec<PathBuf> {
 
 #[tokio::test]
 async fn unchanged_code_works_as_without_a_manifest() {
+    if crate::util::skipped::lacks(&["python3"]) {
+        return;
+    }
     let expected = json!([
         "part",
         "deep dyn",
@@ -299,6 +326,9 @@ async fn unchanged_code_works_as_without_a_manifest() {
 
 #[tokio::test]
 async fn the_path_that_an_entry_sets_is_bound_and_one_of_the_user_is_free() {
+    if crate::util::skipped::lacks(&["python3"]) {
+        return;
+    }
     let set = TOOL.replace("CANARY: ./ran", "CANARY: ./ran, PYTHONPATH: ./lib, PYTHONHOME: ./lib");
     let library = |dir: &Path| {
         write(dir, "main.py", "def run():\n    import extra\n    return extra.value\n");

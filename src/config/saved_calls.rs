@@ -1,4 +1,4 @@
-//! Calls that were kept under a name: `call --save-as NAME`, `run NAME`.
+//! Calls that were kept under a name: `call --save-as NAME`, the console, `run NAME`.
 //!
 //! Owns: their file in the configuration directory, readable by its owner only. Never does: call a
 //! tool; what is kept are the words of the command line.
@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::environment::Environment;
 use crate::model::{Error, check_name, unreadable_file};
 use crate::util::atomic_file::{self, FileMode};
 use crate::util::spelling::nearest;
@@ -21,7 +20,7 @@ const FILE: &str = "saved-calls.json";
 const MAX_BYTES: u64 = 4 << 20;
 
 /// A call under a name.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SavedCall {
     /// The tool, as it was typed.
     pub tool: String,
@@ -92,9 +91,8 @@ impl SavedCalls {
     ///
     /// # Errors
     /// When there is no configuration directory, or the file cannot be read or understood.
-    pub fn open(environment: &dyn Environment) -> Result<Self, Error> {
-        let directory = environment.config_dir();
-        let directory = directory
+    pub fn open(config_dir: Option<&Path>) -> Result<Self, Error> {
+        let directory = config_dir
             .ok_or_else(|| Error::config("there is no configuration directory for saved calls"))?;
         Self::read(&directory.join(FILE))
     }
@@ -130,15 +128,13 @@ impl SavedCalls {
         })
     }
 
-    /// Keeps a call under a name, in the place of one that has it.
+    /// Keeps a call under a name; gives the one that had it.
     ///
     /// # Errors
     /// A name that cannot be used, and a file that cannot be written.
-    pub fn save(&mut self, name: &str, call: SavedCall) -> Result<(), Error> {
-        check_name(name).map_err(|error| Error::usage(format!("--save-as: {error}")))?;
-        self.change(|calls| {
-            calls.insert(name.to_owned(), call);
-        })
+    pub fn save(&mut self, name: &str, call: SavedCall) -> Result<Option<SavedCall>, Error> {
+        check_name(name).map_err(|error| Error::usage(format!("cannot save the call: {error}")))?;
+        self.change(|calls| calls.insert(name.to_owned(), call))
     }
 
     /// Forgets a call.
@@ -147,16 +143,14 @@ impl SavedCalls {
     /// A name that no call has, and a file that cannot be written.
     pub fn remove(&mut self, name: &str) -> Result<(), Error> {
         self.get(name)?;
-        self.change(|calls| {
-            calls.remove(name);
-        })
+        self.change(|calls| calls.remove(name)).map(drop)
     }
 
     /// Changes what is in the file now, while no other process does.
-    fn change(
+    fn change<T>(
         &mut self,
-        change: impl FnOnce(&mut BTreeMap<String, SavedCall>),
-    ) -> Result<(), Error> {
+        change: impl FnOnce(&mut BTreeMap<String, SavedCall>) -> T,
+    ) -> Result<T, Error> {
         let failed = |why: std::io::Error| {
             Error::internal(format!("cannot write {}: {why}", self.path.display()))
         };
@@ -165,12 +159,12 @@ impl SavedCalls {
         }
         let _turn = atomic_file::lock(&self.path).map_err(failed)?;
         let mut now = Self::read(&self.path)?;
-        change(&mut now.calls);
+        let changed = change(&mut now.calls);
         let text = serde_json::to_vec_pretty(&now.calls)
             .map_err(|error| Error::internal(error.to_string()))?;
         atomic_file::replace(&self.path, &text, FileMode::Private).map_err(failed)?;
         *self = now;
-        Ok(())
+        Ok(changed)
     }
 }
 
@@ -195,7 +189,7 @@ mod tests {
         calls.save("one", call("x")).unwrap();
         // Another process has read the file before that.
         SavedCalls { path: path.clone(), calls: BTreeMap::new() }.save("two", call("y")).unwrap();
-        calls.save("one", call("z")).unwrap();
+        assert_eq!(calls.save("one", call("z")).unwrap().unwrap().tool, "x");
         assert_eq!(SavedCalls::read(&path).unwrap().calls.len(), 2);
         assert_eq!(calls.get("one").unwrap().tool, "z");
         assert!(calls.get("on").unwrap_err().hint().unwrap().contains("'one'"));

@@ -1,12 +1,13 @@
 //! The environment of a run as text.
 
-use crate::bench::environment::BenchEnvironment;
-use crate::cli::output::SpanStyle;
+use super::environment::BenchEnvironment;
+use super::summary::LineTone;
 
-type Fact = (&'static str, SpanStyle, String);
+/// A word, how the rest is meant, and the rest.
+type Fact = (&'static str, LineTone, String);
 
 /// The machine, the program and the servers.
-pub(super) fn facts(environment: &BenchEnvironment) -> Vec<Fact> {
+pub fn facts(environment: &BenchEnvironment) -> Vec<Fact> {
     let mut machine = vec![environment.os.clone()];
     machine.extend(environment.kernel.clone());
     machine.push(environment.architecture.clone());
@@ -15,14 +16,14 @@ pub(super) fn facts(environment: &BenchEnvironment) -> Vec<Fact> {
         machine.push(format!("{cpus} cpu{cpu}"));
     }
     let mut facts = vec![
-        ("machine", SpanStyle::Dim, machine.join(", ")),
-        ("toolhost", SpanStyle::Dim, environment.toolhost.clone()),
+        ("machine", LineTone::Dim, machine.join(", ")),
+        ("toolhost", LineTone::Dim, environment.toolhost.clone()),
     ];
     if let Some([load, ..]) = environment.load_before {
         let after = environment
             .load_after
             .map_or_else(String::new, |[after, ..]| format!(", {after:.1} after"));
-        facts.push(("load average", SpanStyle::Dim, format!("{load:.1} before{after}")));
+        facts.push(("load average", LineTone::Dim, format!("{load:.1} before{after}")));
     }
     for server in &environment.servers {
         let words: Vec<&str> =
@@ -32,7 +33,7 @@ pub(super) fn facts(environment: &BenchEnvironment) -> Vec<Fact> {
             let comma = if said.is_empty() { "" } else { ", " };
             said = format!("{said}{comma}protocol {protocol}");
         }
-        let fact = ("server", SpanStyle::Dim, said);
+        let fact = ("server", LineTone::Dim, said);
         if !fact.2.is_empty() && !facts.contains(&fact) {
             facts.push(fact);
         }

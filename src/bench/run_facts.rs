@@ -1,25 +1,26 @@
 //! The load of a run, its bounds, its end and how well it was kept, as text.
 
-use crate::bench::formatting;
-use crate::bench::plan::{DEFAULT_DURATION, DEFAULT_REQUESTS, LoadModel, RunLimits, Sharing};
-use crate::bench::report::{BenchReport, RunStatus};
-use crate::cli::output::SpanStyle;
+use super::formatting;
+use super::plan::{DEFAULT_DURATION, DEFAULT_REQUESTS, LoadModel, RunLimits, Sharing};
+use super::report::BenchReport;
+use super::summary::LineTone;
 use crate::util::number::float;
 use crate::util::units::show_duration;
 
-type Fact = (&'static str, SpanStyle, String);
+/// A word, how the rest is meant, and the rest.
+type Fact = (&'static str, LineTone, String);
 
 /// What there is to say about the run as a whole.
-pub(super) fn facts(report: &BenchReport) -> Vec<Fact> {
+pub fn facts(report: &BenchReport) -> Vec<Fact> {
     let plan = &report.plan;
-    let mut facts = vec![("load", SpanStyle::Plain, formatting::model(&plan.model))];
+    let mut facts = vec![("load", LineTone::Plain, formatting::model(&plan.model))];
     if let Some(sharing) = formatting::sharing(report) {
-        facts.push(("sharing", SpanStyle::Plain, sharing));
+        facts.push(("sharing", LineTone::Plain, sharing));
     }
     facts.push(bound(report));
-    facts.push(("warm-up", SpanStyle::Plain, formatting::warm_up(report)));
-    if let Some(ending) = ending(report) {
-        facts.push(ending);
+    facts.push(("warm-up", LineTone::Plain, formatting::warm_up(report)));
+    if let Some(ending) = formatting::ending(report) {
+        facts.push(("ended", LineTone::Warning, ending));
     }
     facts.extend(generator(report));
     facts
@@ -37,23 +38,7 @@ fn bound(report: &BenchReport) -> Fact {
     } else {
         bounds
     };
-    ("bounded by", SpanStyle::Plain, text)
-}
-
-fn ending(report: &BenchReport) -> Option<Fact> {
-    let text = match report.status {
-        RunStatus::Complete => return None,
-        RunStatus::Stopped => "stopped early: the figures cover the calls made so far".to_owned(),
-        RunStatus::Aborted if report.plan.stop_rules.is_empty() => {
-            "ended by a tool error".to_owned()
-        }
-        RunStatus::Aborted => {
-            let rules: Vec<String> =
-                report.plan.stop_rules.iter().map(|rule| formatting::stop_rule(*rule)).collect();
-            format!("stopped early (after {})", rules.join(" or "))
-        }
-    };
-    Some(("ended", SpanStyle::Warning, text))
+    ("bounded by", LineTone::Plain, text)
 }
 
 /// Whether the load was made as it was meant, which is what an open load is believed for.
@@ -79,7 +64,7 @@ fn generator(report: &BenchReport) -> Vec<Fact> {
         made = format!("{made}; {} had to wait", report.generator.queued);
     }
     let lag = &report.generator.lag;
-    let mut facts = vec![("made", SpanStyle::Plain, made)];
+    let mut facts = vec![("made", LineTone::Plain, made)];
     if let (Some(median), Some(high)) = (lag.quantile(0.5), lag.quantile(0.99)) {
         let text = format!(
             "p50 {}, p99 {} after the moment when it could be; {} of {} more than 1 ms late",
@@ -88,7 +73,7 @@ fn generator(report: &BenchReport) -> Vec<Fact> {
             report.generator.late,
             lag.count()
         );
-        facts.push(("sent", SpanStyle::Plain, text));
+        facts.push(("sent", LineTone::Plain, text));
     }
     facts
 }
