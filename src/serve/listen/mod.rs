@@ -20,6 +20,7 @@ mod connections;
 mod http_clients;
 mod identity;
 mod line_stream;
+mod mcp_service;
 mod text_transport;
 
 use std::time::Duration;

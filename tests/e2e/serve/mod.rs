@@ -2,6 +2,7 @@
 
 mod bridge;
 pub mod client;
+mod isolation;
 mod oauth;
 mod tokens;
 
