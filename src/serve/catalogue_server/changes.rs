@@ -17,6 +17,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::client_registry::CatalogueChange;
 use super::log_line::ServedLogLine;
 use crate::host::ToolHost;
+use crate::host::offerings::ServerChange;
 use crate::host::request::LookupScope;
 use crate::model::{ListKind, SubscriptionFilter};
 
@@ -58,10 +59,11 @@ impl ChangeFeed {
             let cancel = CancellationToken::new();
             let (host, wanted, stop) = (Arc::clone(host), [uri.to_owned()], cancel.clone());
             tokio::spawn(async move {
-                drain(|updates| async move {
-                    let scope = LookupScope::default();
-                    // Who cannot be watched tells nothing; the client reads when it wants to know.
-                    let _unwatched = host.watch_resources(&wanted, &scope, &updates, &stop).await;
+                let scope = LookupScope::default();
+                // Who cannot be watched tells nothing; the client reads when it wants to know.
+                let (host, wanted, scope) = (&host, &wanted, &scope);
+                watch_anew(host, &stop, |updates, stop| async move {
+                    let _unwatched = host.watch_resources(wanted, scope, &updates, &stop).await;
                 })
                 .await;
             });
@@ -92,22 +94,41 @@ fn lock(
 
 /// Subscribes to the lists of all servers. What they tell arrives as events of the host.
 pub(super) async fn watch_servers(host: &ToolHost, stop: &CancellationToken) {
-    let everything = SubscriptionFilter { lists: ListKind::ALL.to_vec(), uris: Vec::new() };
-    let wanted: Vec<_> =
-        host.servers().into_iter().map(|server| (server.name, everything.clone())).collect();
-    drain(|updates| async move {
-        let _all_failed = host.watch_servers(wanted, &updates, stop).await;
+    let everything = || SubscriptionFilter { lists: ListKind::ALL.to_vec(), uris: Vec::new() };
+    let everything = &everything;
+    watch_anew(host, stop, |updates, stop| async move {
+        let servers = host.servers().into_iter();
+        let wanted = servers.map(|server| (server.name, everything())).collect();
+        let _all_failed = host.watch_servers(wanted, &updates, &stop).await;
     })
     .await;
 }
 
-/// Runs a watch whose own account of changes is not needed: events tell them too.
-async fn drain<F: Future<Output = ()>>(
-    watch: impl FnOnce(mpsc::Sender<crate::host::offerings::ServerChange>) -> F,
+/// Runs a watch until `stop` fires, and begins it anew whenever servers come, go or are replaced. Its
+/// own account of changes is not needed: events tell them too.
+async fn watch_anew<F: Future<Output = ()>>(
+    host: &ToolHost,
+    stop: &CancellationToken,
+    watch: impl Fn(mpsc::Sender<ServerChange>, CancellationToken) -> F,
 ) {
-    let (updates, mut seen) = mpsc::channel(WATCH_QUEUE);
-    let draining = async { while seen.recv().await.is_some() {} };
-    tokio::join!(watch(updates), draining);
+    let mut server_changes = host.server_changes();
+    while !stop.is_cancelled() {
+        server_changes.borrow_and_update();
+        let ((updates, mut seen), round) = (mpsc::channel(WATCH_QUEUE), stop.child_token());
+        let watching = async {
+            let draining = async { while seen.recv().await.is_some() {} };
+            tokio::join!(watch(updates, round.clone()), draining);
+        };
+        let ending = async {
+            tokio::select! {
+                () = stop.cancelled() => {}
+                // The host lives as long as this.
+                _changed = server_changes.changed() => {}
+            }
+            round.cancel();
+        };
+        tokio::join!(watching, ending);
+    }
 }
 
 /// What a client of the older era subscribed to.

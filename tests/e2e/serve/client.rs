@@ -63,6 +63,23 @@ impl Served {
         Lines { input: BufReader::new(input), output: self.child.stdin.take().unwrap() }
     }
 
+    /// The next line of its standard error with these words.
+    pub fn says(&mut self, words: &str) -> String {
+        loop {
+            let mut line = String::new();
+            let read = self.stderr.read_line(&mut line).unwrap();
+            assert_ne!(read, 0, "it ended without saying '{words}'");
+            if line.contains(words) {
+                return line;
+            }
+        }
+    }
+
+    /// Sends SIGHUP, which asks it to read its files.
+    pub fn hang_up(&self) {
+        kill_process(Pid::from_child(&self.child), Signal::HUP).unwrap();
+    }
+
     /// Tells it to end and gives its exit code.
     pub fn end(mut self) -> Option<i32> {
         drop(self.child.stdin.take());

@@ -4,6 +4,7 @@ mod bridge;
 pub mod client;
 mod isolation;
 mod oauth;
+mod reload;
 mod tokens;
 
 use serde_json::{Value, json};
