@@ -2,14 +2,13 @@
 //!
 //! Owns: which resources are watched for clients, that a resource several of them watch is asked for
 //! once, and turning a change into the notification of each era. Never does: keep a list.
-#![expect(deprecated, reason = "clients of the older era take log lines")]
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rmcp::RoleServer;
-use rmcp::model::ResourceUpdatedNotificationParam;
-use rmcp::service::{Peer, ServiceError, SubscriptionContext, SubscriptionSendError};
+use rmcp::model::{Notification, ResourceUpdatedNotificationParam, ServerNotification};
+use rmcp::service::{Peer, SubscriptionContext, SubscriptionSendError};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, mpsc};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -139,54 +138,89 @@ pub(super) trait Interests: Send + Sync {
     fn has_line(&self, line: &ServedLogLine) -> bool;
 }
 
+/// The changes that clients of the older era may want to know.
+pub struct ClientChanges(broadcast::Receiver<CatalogueChange>);
+
+/// One of them; without one too much was missed to say what changed.
+pub struct ClientChange(Option<CatalogueChange>);
+
+impl ClientChanges {
+    pub(super) fn new(changes: broadcast::Receiver<CatalogueChange>) -> Self {
+        Self(changes)
+    }
+
+    /// The next change; `None` when there is no more.
+    pub async fn next(&mut self) -> Option<ClientChange> {
+        match self.0.recv().await {
+            Ok(change) => Some(ClientChange(Some(change))),
+            Err(RecvError::Lagged(_)) => Some(ClientChange(None)),
+            Err(RecvError::Closed) => None,
+        }
+    }
+}
+
+impl ClientChange {
+    /// Whether a client wants to know.
+    pub(super) fn concerns(&self, client: &dyn Interests) -> bool {
+        match &self.0 {
+            Some(CatalogueChange::List(_)) | None => true,
+            Some(CatalogueChange::Resource(uri)) => client.has_resource(uri),
+            Some(CatalogueChange::Log(line)) => client.has_line(line),
+        }
+    }
+
+    /// What it is told.
+    pub fn notifications(&self) -> Vec<ServerNotification> {
+        match &self.0 {
+            Some(CatalogueChange::List(list)) => vec![list_changed(*list)],
+            // Every list has to be asked for again.
+            None => ListKind::ALL.into_iter().map(list_changed).collect(),
+            Some(CatalogueChange::Resource(uri)) => {
+                let updated = ResourceUpdatedNotificationParam::new(uri.as_str());
+                vec![ServerNotification::ResourceUpdatedNotification(Notification::new(updated))]
+            }
+            Some(CatalogueChange::Log(line)) => {
+                let line = line.clone().notification().into_iter();
+                line.map(Notification::new)
+                    .map(ServerNotification::LoggingMessageNotification)
+                    .collect()
+            }
+        }
+    }
+}
+
+fn list_changed(list: ListKind) -> ServerNotification {
+    match list {
+        ListKind::Tools => ServerNotification::ToolListChangedNotification(Default::default()),
+        ListKind::Prompts => ServerNotification::PromptListChangedNotification(Default::default()),
+        ListKind::Resources => {
+            ServerNotification::ResourceListChangedNotification(Default::default())
+        }
+    }
+}
+
 /// Tells a client of the older era what changes, until it is gone.
 pub(super) async fn tell_legacy_client(
     peer: Peer<RoleServer>,
-    mut changes: broadcast::Receiver<CatalogueChange>,
+    mut changes: ClientChanges,
     interests: Arc<dyn Interests>,
     gone: CancellationToken,
 ) {
     loop {
         let change = tokio::select! {
             () = gone.cancelled() => return,
-            change = changes.recv() => change,
+            change = changes.next() => change,
         };
-        let told = match change {
-            Ok(change) => notify(&peer, change, &*interests).await,
-            Err(RecvError::Lagged(_)) => notify_lists(&peer).await,
-            Err(RecvError::Closed) => return,
-        };
-        if told.is_err() {
-            return;
+        let Some(change) = change else { return };
+        if !change.concerns(&*interests) {
+            continue;
+        }
+        for notification in change.notifications() {
+            if peer.send_notification(notification).await.is_err() {
+                return;
+            }
         }
     }
-}
-
-async fn notify(
-    peer: &Peer<RoleServer>,
-    change: CatalogueChange,
-    interests: &dyn Interests,
-) -> Result<(), ServiceError> {
-    match change {
-        CatalogueChange::List(ListKind::Tools) => peer.notify_tool_list_changed().await,
-        CatalogueChange::List(ListKind::Prompts) => peer.notify_prompt_list_changed().await,
-        CatalogueChange::List(ListKind::Resources) => peer.notify_resource_list_changed().await,
-        CatalogueChange::Resource(uri) if interests.has_resource(&uri) => {
-            peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri)).await
-        }
-        CatalogueChange::Log(line) if interests.has_line(&line) => match line.notification() {
-            Some(line) => peer.notify_logging_message(line).await,
-            None => Ok(()),
-        },
-        CatalogueChange::Resource(_) | CatalogueChange::Log(_) => Ok(()),
-    }
-}
-
-/// Too much was missed to say what: every list has to be asked for again.
-async fn notify_lists(peer: &Peer<RoleServer>) -> Result<(), ServiceError> {
-    peer.notify_tool_list_changed().await?;
-    peer.notify_prompt_list_changed().await?;
-    peer.notify_resource_list_changed().await
 }
 
 /// Answers a subscription of the newer era until it ends.

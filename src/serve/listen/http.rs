@@ -25,7 +25,7 @@ use super::access::{AccessError, AccessRules};
 use super::authentication::Authenticator;
 use super::http_clients::HttpClients;
 use super::identity::Requester;
-use super::mcp_service::{McpService, SessionLimitError};
+use super::mcp_service::McpService;
 use crate::serve::catalogue_server::CatalogueServer;
 
 /// How many connections may be open at once.
@@ -176,9 +176,7 @@ impl HttpListener {
         match tokio::time::timeout(BODY_TIMEOUT, body).await {
             Ok(Ok(body)) => match mcp.answer(head, body.to_bytes()).await {
                 Ok(answer) => answer,
-                Err(error @ SessionLimitError) => {
-                    text(StatusCode::SERVICE_UNAVAILABLE, &error.to_string())
-                }
+                Err(error) => text(StatusCode::SERVICE_UNAVAILABLE, &error.to_string()),
             },
             Ok(Err(error)) if error.is::<LengthLimitError>() => too_large(),
             Ok(Err(_)) => text(StatusCode::BAD_REQUEST, "the body ended early"),

@@ -1,18 +1,11 @@
 //! Files that change while clients are connected.
 
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::net::TcpStream;
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
 use super::client::{
-    Served, TOKEN, Wire, ask_stateless, outcome_in, post, post_head, post_stateless,
+    HttpSession, Served, TOKEN, Wire, ask_stateless, heard, outcome_in, post_stateless,
 };
 use crate::support::Sandbox;
-
-/// How long a stream may be silent before the test fails.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A server that writes its process down when it is started.
 fn demo(room: &Sandbox, name: &str) -> String {
@@ -51,41 +44,6 @@ fn start(room: &Sandbox, words: &[&str]) -> Served {
     Served::start(room, &[&FILES, words].concat())
 }
 
-/// A session of the older era over HTTP, and its stream of events.
-fn event_stream(address: &str, token: &str) -> BufReader<TcpStream> {
-    let token = format!("Authorization: Bearer {token}\r\n");
-    let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {},
-                         "clientInfo": { "name": "events", "version": "1" } });
-    let hello = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params });
-    let (status, head) = post_head(address, &token, &hello.to_string());
-    assert_eq!(status, 200, "{head}");
-    let mut lines = head.lines().filter_map(|line| line.split_once(": "));
-    let session = lines.find(|(name, _)| name.eq_ignore_ascii_case("mcp-session-id")).unwrap().1;
-    let headers = format!("{token}Mcp-Session-Id: {session}\r\n");
-    let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
-    assert_eq!(post(address, "/mcp", &headers, &ready.to_string()).0, 202);
-    let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    write!(
-        stream,
-        "GET /mcp HTTP/1.1\r\nHost: {address}\r\nAccept: text/event-stream\r\n{headers}\r\n"
-    )
-    .unwrap();
-    let mut stream = BufReader::new(stream);
-    let mut line = String::new();
-    stream.read_line(&mut line).unwrap();
-    assert!(line.contains("200"), "{line}");
-    stream
-}
-
-fn heard(stream: &mut BufReader<TcpStream>, method: &str) {
-    let mut line = String::new();
-    while !line.contains(method) {
-        line.clear();
-        assert_ne!(stream.read_line(&mut line).unwrap(), 0, "the stream ended before {method}");
-    }
-}
-
 #[test]
 fn a_changed_file_reaches_every_client_and_what_is_the_same_stays_connected() {
     let room = Sandbox::new();
@@ -97,7 +55,7 @@ fn a_changed_file_reaches_every_client_and_what_is_the_same_stays_connected() {
     client.initialize(json!({}));
     let before = offered(&mut client, 1);
     assert!(before.contains("kept-echo") && before.contains("gone-echo"), "{before}");
-    let mut events = event_stream(&http, TOKEN);
+    let mut events = HttpSession::open(&http, TOKEN).events();
     // A call of the server that goes, as it goes.
     let call = json!({ "name": "gone-slow", "arguments": { "seconds": 1 },
                        "_meta": { "progressToken": "p" } });
@@ -267,7 +225,7 @@ fn rules_and_profiles_hold_for_connected_clients_as_they_are_now() {
         outcome_in(&post_stateless(&http, &token, "tools/list", json!({})).1)["tools"].to_string()
     };
     assert!(seen().contains("\"two\""), "{}", seen());
-    let mut events = event_stream(&http, &token);
+    let mut events = HttpSession::open(&http, &token).events();
     room.file("tools.yaml", &tools("one", "{ match: two, action: deny }"));
     served.hang_up();
     heard(&mut events, CHANGED);
