@@ -25,6 +25,8 @@ TYPESCRIPT_PACKAGES = [
     "@modelcontextprotocol/node@2.1.2",
     "zod@4.6.7",
 ]
+# With a node of its own: it needs a newer one than the machine may have.
+INSPECTOR_PACKAGES = ["node@22", "@modelcontextprotocol/inspector@2.12.0"]
 PYTHON_PACKAGES = [
     "mcp-server-time==2026.10.19",
     "mcp-server-git==2026.10.19",
@@ -45,6 +47,7 @@ def install_all(cache: Path, toolbox: bool) -> None:
     parts: list[tuple[str, list[str], Callable[[Path, list[str]], None]]] = [
         ("node", NODE_PACKAGES, by_npm),
         ("typescript", TYPESCRIPT_PACKAGES, by_npm),
+        ("inspector", INSPECTOR_PACKAGES, by_npm),
         ("python", PYTHON_PACKAGES, by_pip),
         ("python-old", OLD_PYTHON_PACKAGES, by_pip),
         ("rust", RUST_PACKAGES, by_cargo),

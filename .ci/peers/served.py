@@ -81,6 +81,43 @@ def run(suite: Suite) -> None:
         expect("demo-add" in seen["tools"], seen)
         expect(seen["sum"] == {"sum": 5} and seen["failed"] is True, seen)
 
+    def inspect(*target: str) -> None:
+        """MCP Inspector's command line: one process and one connection for each request."""
+        programs = suite.peers.cache / "inspector/node_modules/.bin"
+        words = [str(programs / "node"), str(programs / "mcp-inspector"), "--cli", *target]
+
+        def ask_for(method: str, *more: str, code: int = 0) -> dict:
+            done = subprocess.run(
+                [*words, "--method", method, *more],
+                env=environment, capture_output=True, text=True, timeout=COMMAND_LIMIT, check=False,
+            )  # fmt: skip
+            expect(done.returncode == code, f"{method} ends with {done.returncode}: {done.stderr[-800:]}")
+            return json.loads(done.stdout)
+
+        tools = [tool["name"] for tool in ask_for("tools/list")["tools"]]
+        expect("demo-add" in tools, tools)
+        added = ask_for("tools/call", "--tool-name", "demo-add", "--tool-arg", "a=2", "b=3")
+        expect(added["structuredContent"] == {"sum": 5}, added)
+        # 5 is its code for a tool that says no.
+        failed = ask_for("tools/call", "--tool-name", "demo-fail", "--tool-arg", "message=no", code=5)
+        expect(failed["isError"] is True, failed)
+        resources = [resource["uri"] for resource in ask_for("resources/list")["resources"]]
+        expect("demo://readme" in resources, resources)
+        read = ask_for("resources/read", "--uri", "demo://readme")
+        expect(read["contents"][0]["text"].startswith("# The demo server"), read)
+        prompts = [prompt["name"] for prompt in ask_for("prompts/list")["prompts"]]
+        expect("demo-greet" in prompts, prompts)
+        greeting = ask_for("prompts/get", "--prompt-name", "demo-greet", "--prompt-args", "name=Ada")
+        expect("Ada" in json.dumps(greeting["messages"]), greeting)
+
+    def inspect_over_http() -> None:
+        header = ("--header", f"Authorization: Bearer {TOKEN}")
+        with listening("--http") as url:
+            inspect("--transport", "http", "--server-url", url, *header)
+
+    served_words = [binary, "--mcp", str(config), "serve"]
+    suite.check("serve: MCP Inspector over stdio", partial(inspect, *served_words), lacking=lacking)
+    suite.check("serve: MCP Inspector over HTTP", inspect_over_http, lacking=lacking)
     for name, client in clients.items():
         suite.check(f"serve: {name} over stdio", partial(ask, client), lacking=lacking)
         suite.check(f"serve: {name} over HTTP", partial(over_http, client), lacking=lacking)

@@ -4,6 +4,7 @@
 //! which everything ends. Never does: ask, print, or start anything by itself.
 
 mod caller;
+mod contents;
 #[cfg(test)]
 mod embedded;
 pub mod host_identity;
@@ -14,6 +15,7 @@ pub mod pin_update;
 pub mod pins;
 pub mod recording;
 mod registration;
+pub mod reload;
 mod secrets;
 mod server_aliases;
 mod start_scope;
@@ -31,8 +33,7 @@ use crate::config::discover::LoadRequest;
 use crate::config::environment::Environment;
 use crate::config::expanded::ExpandedValues;
 use crate::config::spec::{
-    Configuration, DisabledEntry, FileRole, KindDescriptor, ProfileSpec, RecordSpec, ServerSpec,
-    ToolSpec, UntrustedEntry,
+    Configuration, DisabledEntry, KindDescriptor, ProfileSpec, RecordSpec, UntrustedEntry,
 };
 use crate::history::{self, HistoryLog};
 use crate::host::approval::{Approver, NoApprover};
@@ -44,7 +45,7 @@ use crate::host::{ToolHost, unknown_profile};
 use crate::mcp::era_cache::EraCache;
 use crate::model::{Diagnostic, Error, EventSink, NoQuestionHandler, QuestionHandler, TrafficSink};
 use crate::provider::{ProviderDeps, ProviderKind, ToolProvider};
-use crate::providers::mcp::{McpProvider, McpSetup};
+use crate::providers::mcp::McpSetup;
 use crate::providers::{builtin, command, files, http, mailbox, pipeline, python, storage};
 use crate::stats::{self, Spool};
 use crate::util::append::RecordLocation;
@@ -53,6 +54,7 @@ use crate::util::orphans;
 use crate::util::private_file;
 use crate::util::segments::SegmentRetention;
 
+use contents::ProviderSources;
 pub use registration::host_builder;
 pub use start_scope::{StartScope, keep, untrusted_entries};
 
@@ -106,6 +108,7 @@ pub struct Assembly {
     pub configuration: Configuration,
     /// Takes values that must not be shown out of whatever is written.
     pub masker: Masker,
+    sources: ProviderSources,
 }
 
 /// The registry of kinds of internal tools.
@@ -238,18 +241,14 @@ pub fn build(
         events: events.clone(),
         insecure: options.insecure,
     };
-    let internal = internal_providers(&mut configuration, &deps);
-    secrets::mask_problems(&mut configuration, &masker);
     let setup = mcp_setup(options, environment, &front_end, &masker);
-    let setup = McpSetup { expanded: configuration.expanded.clone(), ..setup };
+    let sources = ProviderSources::new(deps, setup).build(&mut configuration, &[], &masker);
     let recorder: Arc<dyn Recorder> =
         Arc::new(recorders(&configuration, environment.as_ref(), &events));
     #[cfg(feature = "otel")]
     let recorder = telemetry::exporting(recorder, environment.as_ref(), &events);
     let builder = caller::apply(ToolHostBuilder::default(), environment.as_ref(), &events)
-        .providers(internal)
-        .providers(servers(&configuration, &setup))
-        .providers(untrusted(&configuration))
+        .providers(sources.providers(&configuration))
         .policy(configuration.policy.clone())
         .approver(front_end.approver)
         .questions(questions)
@@ -264,8 +263,9 @@ pub fn build(
         .cwd(environment.cwd())
         .events(events);
     let credentials = configuration.credential_sections.clone();
-    let host = registration::with_factories(builder, &deps, setup, &masker, credentials).build();
-    Ok(Assembly { host, configuration, masker })
+    let (deps, setup) = (sources.deps(), sources.setup().clone());
+    let host = registration::with_factories(builder, deps, setup, &masker, credentials).build();
+    Ok(Assembly { host, configuration, masker, sources })
 }
 
 /// Ends everything: the providers, and then whatever their children left behind.
@@ -273,42 +273,6 @@ pub async fn close(host: &ToolHost) {
     host.close().await;
     // The end of the process reports what cannot be killed.
     let _left = orphans::kill_all().await;
-}
-
-/// One provider for each kind that has entries. What a kind refuses is added to the diagnostics.
-fn internal_providers(
-    configuration: &mut Configuration,
-    deps: &ProviderDeps,
-) -> Vec<Arc<dyn ToolProvider>> {
-    let mut providers = Vec::new();
-    for kind in kinds() {
-        let specs: Vec<&ToolSpec> =
-            configuration.tools.iter().filter(|t| t.kind == kind.words.key).collect();
-        if specs.is_empty() {
-            continue;
-        }
-        let built = (kind.build)(&specs, deps);
-        for diagnostic in built.diagnostics.iter().filter(|diagnostic| diagnostic.is_error()) {
-            let Some(name) = diagnostic.entry.clone() else { continue };
-            // An entry may have several diagnostics; the first stands for all where it is listed.
-            let known = |entry: &DisabledEntry| entry.role == FileRole::Tools && entry.name == name;
-            if !configuration.disabled.iter().any(known) {
-                let mut own = configuration.tools.iter().map(|spec| &spec.definition);
-                let definition = own.find(|definition| definition.name.full() == name);
-                let definitions = definition.cloned().into_iter().collect();
-                configuration.disabled.push(DisabledEntry {
-                    name,
-                    role: FileRole::Tools,
-                    diagnostic: diagnostic.clone(),
-                    definitions,
-                    refusal: None,
-                });
-            }
-        }
-        configuration.diagnostics.extend(built.diagnostics);
-        providers.extend(built.providers);
-    }
-    providers
 }
 
 /// What all servers of a host share.
@@ -331,13 +295,6 @@ fn mcp_setup(
         insecure: options.insecure,
         log_level: options.log_level,
     }
-}
-
-fn servers(configuration: &Configuration, setup: &McpSetup) -> Vec<Arc<dyn ToolProvider>> {
-    let provider = |spec: &ServerSpec| {
-        Arc::new(McpProvider::new(spec.clone(), setup.clone())) as Arc<dyn ToolProvider>
-    };
-    configuration.servers.iter().map(provider).collect()
 }
 
 /// Entries that cannot be used: broken ones, and components of an untrusted project, whose tools

@@ -11,7 +11,8 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::{Map, Value, json};
 
 use super::FrontEnd;
-use super::{AssemblyOptions, internal_providers, mcp_setup, server_aliases, servers};
+use super::contents::ProviderSources;
+use super::{AssemblyOptions, mcp_setup, server_aliases};
 use crate::config::discover::LoadRequest;
 use crate::config::environment::{Environment, FixedEnvironment};
 use crate::config::node::SourceText;
@@ -289,8 +290,8 @@ fn assert_handled(servers_file: bool, extension: &str, text: &str) {
         let options = AssemblyOptions { files, ..AssemblyOptions::default() };
         let masker = crate::audit::Masker::default();
         let setup = mcp_setup(&options, &environment, &FrontEnd::headless(), &masker);
-        let mut providers = internal_providers(&mut configuration, &deps);
-        providers.extend(servers(&configuration, &setup));
+        let sources = ProviderSources::new(deps, setup).build(&mut configuration, &[], &masker);
+        let providers = sources.providers(&configuration);
         for provider in providers {
             for tool in provider.declared() {
                 assert!(!tool.name.full().is_empty());

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::ad_hoc::AdHocServer;
@@ -53,6 +54,19 @@ pub struct CommandContext {
     answers: OnceLock<Arc<AnswerRules>>,
     /// The host that was built last, so that it can be closed however the command ends.
     host: Mutex<Option<Arc<ToolHost>>>,
+    /// Told of SIGHUP, once a command takes that for more than the end of its terminal.
+    hangup: OnceLock<HangupListener>,
+}
+
+/// Who is told of SIGHUP.
+struct HangupListener {
+    asked: Arc<Notify>,
+    had_terminal: bool,
+}
+
+/// Whether this process has a terminal that is still there.
+fn has_terminal() -> bool {
+    std::fs::File::open("/dev/tty").is_ok()
 }
 
 impl CommandContext {
@@ -75,6 +89,25 @@ impl CommandContext {
             trace_outputs: watchers,
             answers,
             host,
+            hangup: OnceLock::new(),
+        }
+    }
+
+    /// Takes SIGHUP for a request from now on, as servers do, and tells of it. When the terminal of
+    /// the run goes away it ends the run as ever.
+    pub fn take_hangup(&self) -> Arc<Notify> {
+        let listener = || HangupListener { asked: Arc::default(), had_terminal: has_terminal() };
+        Arc::clone(&self.hangup.get_or_init(listener).asked)
+    }
+
+    /// Hands SIGHUP to the command, if it takes it; otherwise it ends the run.
+    pub fn hand_on_hangup(&self) -> bool {
+        match self.hangup.get() {
+            Some(listener) if !listener.had_terminal || has_terminal() => {
+                listener.asked.notify_one();
+                true
+            }
+            _ => false,
         }
     }
 
@@ -238,6 +271,21 @@ impl CommandContext {
         self.require_readable(&loaded.configuration)?;
         self.require_flawless(&loaded.configuration)?;
         Ok(self.identity(&loaded, key))
+    }
+
+    /// Reads the configuration of a host that runs already. Nothing that is shown is masked by it.
+    ///
+    /// # Errors
+    /// What is wrong with the configuration as a whole, and with `--strict` any problem in it.
+    pub async fn read_again(&self) -> Result<LoadedConfiguration, Error> {
+        let (options, environment) = (self.options(), Arc::clone(&self.environment));
+        // A project of many files takes a while, in which calls go on.
+        let reading = tokio::task::spawn_blocking(move || assembly::read(&options, &*environment));
+        let failed = |why| Error::internal(format!("reading the configuration failed: {why}"));
+        let loaded = reading.await.map_err(failed)??;
+        self.require_readable(&loaded.configuration)?;
+        self.require_flawless(&loaded.configuration)?;
+        Ok(loaded)
     }
 
     /// Reads the configuration; a person is asked about the project when `starts` needs an entry of

@@ -11,6 +11,7 @@ pub mod background_host;
 pub mod call_context;
 pub mod commands;
 pub mod complete;
+pub mod config_watch;
 pub mod context;
 pub mod entry_checks;
 pub mod formats;

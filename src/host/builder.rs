@@ -8,7 +8,7 @@ use super::ToolHost;
 use super::approval::Approver;
 use super::directory::{DirectoryParts, ToolDirectory};
 use super::pipeline::CallPipeline;
-use super::profiles::Profiles;
+use super::profiles::{KnownProfiles, Profiles};
 use super::questions::QuestionQueue;
 use super::recorder::Recorder;
 use super::session_manager::SessionManager;
@@ -18,6 +18,7 @@ use crate::config::spec::{DisabledEntry, PolicyRule, ProfileSpec};
 use crate::model::{EventSink, JsonObject, TraceContext};
 use crate::provider::{ComponentFactory, FileFactory, ToolProvider};
 use crate::util::clock::Clock;
+use crate::util::current::Current;
 use crate::util::ids::Ids;
 
 /// Collects the parts of a [`ToolHost`]. Every part has a default: no providers, no rules, no
@@ -25,7 +26,7 @@ use crate::util::ids::Ids;
 #[derive(Default)]
 pub struct ToolHostBuilder {
     directory: DirectoryParts,
-    profiles: Profiles,
+    profiles: KnownProfiles,
     pipeline: CallPipeline,
     sessions: SessionManager,
     session: Option<String>,
@@ -49,7 +50,7 @@ impl ToolHostBuilder {
     /// The rules about calls; the first that matches counts.
     #[must_use]
     pub fn policy(mut self, rules: Vec<PolicyRule>) -> Self {
-        self.pipeline.policy = rules;
+        self.pipeline.policy = Current::new(rules);
         self
     }
 
@@ -125,8 +126,7 @@ impl ToolHostBuilder {
     /// The profiles that requests may name, beside those named before.
     #[must_use]
     pub fn profiles(mut self, named: impl IntoIterator<Item = (String, ProfileSpec)>) -> Self {
-        let named = named.into_iter().map(|(name, profile)| (name, Arc::new(profile)));
-        self.profiles.named.extend(named);
+        self.profiles.add(named);
         self
     }
 
@@ -227,7 +227,7 @@ impl ToolHostBuilder {
         let directory = ToolDirectory::new(directory, Arc::clone(&sessions.live));
         Arc::new_cyclic(|weak_self| ToolHost {
             directory: Arc::new(directory),
-            profiles,
+            profiles: Profiles::new(profiles),
             pipeline: Arc::new(pipeline),
             sessions: Arc::new(sessions),
             client: None,

@@ -6,14 +6,14 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::join_all;
+use tokio::sync::watch;
 
 use super::balancer::Balancer;
 use super::circuit::Circuits;
 use super::listings::{ListedTool, RegisteredProvider};
-use super::pinning::CurrentPins;
 use super::profiles::ProfileView;
 use super::provider_table::{ProviderLease, ProviderTable};
 use super::registry::ToolRegistry;
@@ -26,22 +26,25 @@ use crate::catalogue::{Catalogue, ServerListing, naming};
 use crate::config::spec::DisabledEntry;
 use crate::model::{Error, ErrorKind, ToolDefinition};
 use crate::provider::{ComponentFactory, FileFactory, ToolProvider};
+use crate::util::current::Current;
 
 /// All providers of a host and what is known of them.
 pub(super) struct ToolDirectory {
     /// The providers as they are now. Readers take a copy.
-    table: RwLock<Arc<ProviderTable>>,
+    table: Current<ProviderTable>,
     /// Held while names are compared and taken, so that of two who want one name one gets it.
     roster: Mutex<Roster>,
     pub(super) registry: Arc<ToolRegistry>,
-    pub(super) pins: Arc<CurrentPins>,
+    pub(super) pins: Arc<Current<Pins>>,
     /// Entries out of service, so that asking for one says why.
-    pub(super) disabled: Vec<DisabledEntry>,
+    pub(super) disabled: Current<[DisabledEntry]>,
     pub(super) balance: Balancer,
     pub(super) circuits: Circuits,
     /// Counts the catalogues that were built and the changes of registered tools and providers.
     version: AtomicU64,
     registrations: AtomicU64,
+    /// Counts the servers that were registered, removed or replaced.
+    server_changes: watch::Sender<u64>,
     /// Counts the requests that may start something.
     starts: AtomicU64,
 }
@@ -60,14 +63,14 @@ pub(super) struct DirectoryParts {
 impl ToolDirectory {
     /// Contacts no server. `sessions` is where the registry keeps the instances of session tools.
     pub(super) fn new(parts: DirectoryParts, sessions: Arc<Sessions>) -> Self {
-        let pins = Arc::new(CurrentPins::new(parts.pins));
+        let pins = Arc::new(Current::new(parts.pins));
         let registry = Arc::new(ToolRegistry::new(sessions));
         // What a program registers itself needs no pin.
         let own = Arc::new(RegisteredProvider::new(Arc::clone(&registry) as _, Arc::default()));
-        let registered = |provider| Arc::new(RegisteredProvider::new(provider, Arc::clone(&pins)));
+        let registered = |provider| RegisteredProvider::of_files(provider, &pins);
         let providers = parts.providers.into_iter().map(registered).chain([own]).collect();
         Self {
-            table: RwLock::new(Arc::new(ProviderTable(providers))),
+            table: Current::new(ProviderTable(providers)),
             roster: Mutex::new(Roster::new(
                 parts.factories,
                 parts.client_factory,
@@ -75,23 +78,24 @@ impl ToolDirectory {
             )),
             registry,
             pins,
-            disabled: parts.disabled,
+            disabled: Current::new(parts.disabled),
             balance: Balancer::default(),
             circuits: Circuits::default(),
             version: AtomicU64::new(0),
             registrations: AtomicU64::new(0),
+            server_changes: watch::Sender::new(0),
             starts: AtomicU64::new(0),
         }
     }
 
     /// The providers as they are now.
     pub(super) fn providers(&self) -> Arc<ProviderTable> {
-        Arc::clone(&self.table.read().unwrap_or_else(PoisonError::into_inner))
+        self.table.get()
     }
 
     /// Puts other providers in the place of those there were. To be called with the roster locked.
     pub(super) fn replace_providers(&self, table: ProviderTable) {
-        *self.table.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(table);
+        self.table.replace(table);
     }
 
     /// The names that are taken and those that were, for as long as the guard is held.
@@ -108,6 +112,16 @@ impl ToolDirectory {
     /// How often what is registered changed.
     pub(super) fn registration_version(&self) -> u64 {
         self.registrations.load(Ordering::Relaxed)
+    }
+
+    /// Counts a server that was registered, removed or replaced.
+    pub(super) fn count_server_change(&self) {
+        self.server_changes.send_modify(|count| *count += 1);
+    }
+
+    /// Tells of every server that is registered, removed or replaced.
+    pub(super) fn server_changes(&self) -> watch::Receiver<u64> {
+        self.server_changes.subscribe()
     }
 
     /// The provider of the server with this name, kept from being closed.
@@ -166,7 +180,7 @@ impl ToolDirectory {
         catalogue.tools.retain(|tool| view.shows(tool));
         if let ListScope::Servers(names) = scope {
             let missing = names.iter().filter_map(|name| {
-                let error = match (table.server(name), self.disabled_server(name)) {
+                let error = match (table.server(name), self.disabled_server(name).as_ref()) {
                     (Some(server), _) if !view.may_show(server) => view.refusal(name),
                     (Some(_), _) => return None,
                     (None, Some(entry)) => entry.error(),

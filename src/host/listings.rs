@@ -11,16 +11,17 @@ use std::time::Duration;
 use tokio::sync::OnceCell;
 
 use super::limits;
-use super::pinning::CurrentPins;
 use super::provider_usage::ProviderUsage;
 use super::validate::{SchemaChecker, complexity};
 use crate::catalogue::build::Contribution;
 use crate::catalogue::drift;
 use crate::catalogue::naming;
+use crate::catalogue::pins::Pins;
 use crate::model::{
     Diagnostic, Error, ErrorPhase, Origin, ToolDefinition, ToolStatus, WithheldItem,
 };
 use crate::provider::{ManagedServer, ToolListVersion, ToolProvider};
+use crate::util::current::Current;
 use crate::util::units::show_duration;
 
 /// One tool of a list, with its schemas compiled at first use.
@@ -114,7 +115,10 @@ pub(super) struct RegisteredProvider {
     /// The share of calls that the server gets of a tool that several offer.
     pub(super) weight: Option<f64>,
     pub(super) usage: Arc<ProviderUsage>,
-    pins: Arc<CurrentPins>,
+    /// Whether the host was built with it, or got it with what replaced that; otherwise the program
+    /// registered it.
+    pub(super) is_of_files: bool,
+    pins: Arc<Current<Pins>>,
     declared: Mutex<Option<Arc<ToolListSnapshot>>>,
     cached: Mutex<Option<Arc<ToolListSnapshot>>>,
     /// Held while listing, so that callers at the same time ask only once.
@@ -124,7 +128,7 @@ pub(super) struct RegisteredProvider {
 }
 
 impl RegisteredProvider {
-    pub(super) fn new(provider: Arc<dyn ToolProvider>, pins: Arc<CurrentPins>) -> Self {
+    pub(super) fn new(provider: Arc<dyn ToolProvider>, pins: Arc<Current<Pins>>) -> Self {
         let component = provider.component().map(str::to_owned);
         let server = provider.as_server().and_then(|_| component.clone());
         Self {
@@ -134,12 +138,21 @@ impl RegisteredProvider {
             component_type: None,
             server,
             usage: Arc::default(),
+            is_of_files: false,
             pins,
             declared: Mutex::default(),
             cached: Mutex::default(),
             listing_lock: tokio::sync::Mutex::default(),
             first_start: AtomicU64::new(0),
         }
+    }
+
+    /// One of what the host was built with, whose tools are compared with `pins`.
+    pub(super) fn of_files(
+        provider: Arc<dyn ToolProvider>,
+        pins: &Arc<Current<Pins>>,
+    ) -> Arc<Self> {
+        Arc::new(Self { is_of_files: true, ..Self::new(provider, Arc::clone(pins)) })
     }
 
     /// Notes that the request with this number may start what the provider runs or contacts.

@@ -89,8 +89,8 @@ use request::{ListRequest, ListScope, LookupScope};
 use router::Search;
 use session_manager::SessionManager;
 
-pub use profiles::{ClientScope, hidden_by_profile, unknown_profile};
-pub use registration::{FileRegistration, RegistrationError, Removal};
+pub use profiles::{ClientScope, ScopeProfile, hidden_by_profile, unknown_profile};
+pub use registration::{FileRegistration, HostContents, RegistrationError, Removal};
 
 /// The single gateway to all tools: the public face of its three parts.
 pub struct ToolHost {
@@ -154,6 +154,15 @@ impl ToolHost {
     pub async fn list(&self, request: &ListRequest) -> Result<Catalogue, Error> {
         let view = self.view(request.profile.as_deref())?;
         Ok(self.catalogue_in(&request.scope, &view).await)
+    }
+
+    /// Expects that requests may name this profile.
+    ///
+    /// # Errors
+    /// A usage error for a profile that the host does not know.
+    #[doc(hidden)] // for the program's own commands
+    pub fn require_profile(&self, name: &str) -> Result<(), Error> {
+        self.view(Some(name)).map(drop)
     }
 
     /// What a request sees that names this profile, or none.

@@ -46,8 +46,8 @@ impl ToolDirectory {
         if let Some((_, error)) = answers.failures.iter().find(declares) {
             return error.clone();
         }
-        let disabled = self
-            .disabled
+        let out_of_service = self.disabled.get();
+        let disabled = out_of_service
             .iter()
             .find(|entry| is_in_scope(servers, Some(&entry.name)) && entry.declares(name));
         if let Some(entry) = disabled {

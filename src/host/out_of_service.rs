@@ -24,7 +24,8 @@ impl ToolHost {
 
     /// The same, as far as a profile may show them.
     pub(super) fn servers_out_of_service_in(&self, view: &ProfileView) -> Vec<ServerStatus> {
-        let entries = self.directory.disabled.iter().filter(|entry| view.may_show_disabled(entry));
+        let disabled = self.directory.disabled.get();
+        let entries = disabled.iter().filter(|entry| view.may_show_disabled(entry));
         let providers = self.directory.providers();
         let broken = entries.filter(|e| e.role == FileRole::Servers && e.refusal.is_none());
         // A server of that name may be registered since.
@@ -46,12 +47,13 @@ impl ToolDirectory {
         servers: &[Contribution],
     ) -> (Vec<Contribution>, Vec<Contribution>) {
         let (mut own, mut of_servers) = (Vec::new(), Vec::new());
-        if self.disabled.is_empty() {
+        let disabled = self.disabled.get();
+        if disabled.is_empty() {
             return (own, of_servers);
         }
         let listed = local.iter().chain(servers).flat_map(|part| &part.tools);
         let mut taken: HashSet<String> = listed.map(|tool| tool.name.full()).collect();
-        for entry in &self.disabled {
+        for entry in &*disabled {
             let is_listed = entry.role == FileRole::Tools || scope.includes_server(&entry.name);
             let mut tools = entry.unavailable_tools();
             tools.retain(|tool| is_listed && taken.insert(tool.name.full()));
@@ -65,13 +67,15 @@ impl ToolDirectory {
     }
 
     /// The server's entry out of service that is called `name`.
-    pub(super) fn disabled_server(&self, name: &str) -> Option<&DisabledEntry> {
-        self.disabled.iter().find(|e| e.role == FileRole::Servers && e.name == name)
+    pub(super) fn disabled_server(&self, name: &str) -> Option<DisabledEntry> {
+        let disabled = self.disabled.get();
+        disabled.iter().find(|e| e.role == FileRole::Servers && e.name == name).cloned()
     }
 
     /// The entry a person means is in a file, but something is wrong with it.
     pub(super) fn disabled_entry_error(&self, name: &str) -> Option<Error> {
-        let entry = self.disabled.iter().find(|entry| {
+        let disabled = self.disabled.get();
+        let entry = disabled.iter().find(|entry| {
             entry.name == name
                 || ((entry.role == FileRole::Servers || entry.refusal.is_some())
                     && naming::after_component(name, &entry.name).is_some())
@@ -81,16 +85,16 @@ impl ToolDirectory {
 
     /// The same for an unknown name that may be one of the tools of an entry.
     pub(super) fn disabled_component_error(&self, name: &str) -> Option<Error> {
-        let entry = self
-            .disabled
-            .iter()
-            .find(|entry| naming::after_component(name, &entry.name).is_some())?;
+        let disabled = self.disabled.get();
+        let mut entries = disabled.iter();
+        let entry = entries.find(|entry| naming::after_component(name, &entry.name).is_some())?;
         Some(entry.error())
     }
 
     /// What the file says of a tool whose entry is out of service, with the reason.
     pub(super) fn disabled_definition(&self, name: &str) -> Option<ToolDefinition> {
-        let tools = self.disabled.iter().flat_map(DisabledEntry::unavailable_tools);
+        let disabled = self.disabled.get();
+        let tools = disabled.iter().flat_map(DisabledEntry::unavailable_tools);
         let tool = tools.into_iter().find(|tool| tool.name.full() == name)?;
         Some(ToolDefinition::clone(&tool))
     }

@@ -4,31 +4,13 @@
 //! and what is written down of a tool when it is pinned: without the secrets the host knows. Never
 //! does: read or write a file.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use super::ToolHost;
 use crate::catalogue::Catalogue;
 use crate::catalogue::pins::content::PinnedText;
 use crate::catalogue::pins::{Pin, PinFileContent, PinReport, Pins};
 use crate::model::{Error, ToolDefinition};
-
-/// The pins that hold at the moment, shared by all providers of a host.
-#[derive(Default)]
-pub(super) struct CurrentPins(RwLock<Arc<Pins>>);
-
-impl CurrentPins {
-    pub(super) fn new(pins: Pins) -> Self {
-        Self(RwLock::new(Arc::new(pins)))
-    }
-
-    pub(super) fn get(&self) -> Arc<Pins> {
-        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    fn replace(&self, pins: Pins) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(pins);
-    }
-}
 
 impl ToolHost {
     /// The pins that calls and listings are compared with.

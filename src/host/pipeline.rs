@@ -18,6 +18,7 @@ use crate::config::spec::PolicyRule;
 use crate::model::{CallId, JsonObject, Routing, ToolDefinition};
 use crate::provider::Preview;
 use crate::util::clock::{Clock, SystemClock};
+use crate::util::current::Current;
 use crate::util::ids::{Ids, RandomIds};
 use crate::util::json::map_json;
 
@@ -25,7 +26,7 @@ use crate::util::json::map_json;
 /// hints of a tool allow.
 pub(super) struct CallPipeline {
     /// The rules about calls, in order: the first that matches decides.
-    pub(super) policy: Vec<PolicyRule>,
+    pub(super) policy: Current<[PolicyRule]>,
     pub(super) approver: Arc<dyn Approver>,
     pub(super) permits: CallPermits,
     pub(super) questions: Arc<QuestionQueue>,
@@ -42,7 +43,7 @@ pub(super) struct CallPipeline {
 impl Default for CallPipeline {
     fn default() -> Self {
         Self {
-            policy: Vec::new(),
+            policy: Current::new([]),
             approver: Arc::new(NoApprover),
             permits: CallPermits::default(),
             questions: Arc::default(),
@@ -59,7 +60,7 @@ impl Default for CallPipeline {
 impl CallPipeline {
     /// Whether a call of this tool may run, has to be approved, or is refused.
     pub(super) fn decision(&self, tool: &ToolDefinition) -> Decision {
-        match policy::decide(&self.policy, tool) {
+        match policy::decide(&self.policy.get(), tool) {
             Decision::Allow(_) if self.asks_about_all => {
                 Decision::Ask("every call is asked about (--ask-all)".into())
             }

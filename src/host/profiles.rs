@@ -10,6 +10,7 @@ use super::listings::RegisteredProvider;
 use crate::catalogue::query;
 use crate::config::spec::{DisabledEntry, FileRole, ProfileSpec};
 use crate::model::{Error, Origin, ToolDefinition, ToolName, ToolSource};
+use crate::util::current::Current;
 use crate::util::spelling;
 
 /// What one client of a host may see and call.
@@ -18,20 +19,49 @@ pub struct ClientScope {
     /// The client's name, as the records keep it.
     pub client: String,
     /// The client sees what any of these shows, each of which shows what all of its profiles show.
-    pub views: Vec<Vec<Arc<ProfileSpec>>>,
+    pub views: Vec<Vec<ScopeProfile>>,
+}
+
+/// One of the profiles that bound what a client sees.
+#[derive(Debug, Clone)]
+pub enum ScopeProfile {
+    /// The host's profile of this name, as it is when the client asks; while the host has none of
+    /// that name it shows nothing.
+    Named(String),
+    /// One that belongs to the client alone.
+    Own(Arc<ProfileSpec>),
 }
 
 /// Views of which a client sees what any shows.
-type ScopeViews = Arc<[Vec<Arc<ProfileSpec>>]>;
+type ScopeViews = Vec<Vec<Arc<ProfileSpec>>>;
 
-/// The profiles of a host.
-#[derive(Default, Clone)]
-pub(super) struct Profiles {
-    pub(super) named: BTreeMap<String, Arc<ProfileSpec>>,
+/// The profiles that a configuration has.
+#[derive(Default)]
+pub(super) struct KnownProfiles {
+    named: BTreeMap<String, Arc<ProfileSpec>>,
     /// What requests see that name no profile; everything when there is none.
     pub(super) default: Option<Arc<ProfileSpec>>,
+}
+
+impl KnownProfiles {
+    /// Those of a host of which only the default is known.
+    pub(super) fn of_default(profile: Option<ProfileSpec>) -> Self {
+        Self { default: profile.map(Arc::new), ..Self::default() }
+    }
+
+    /// Adds profiles that requests may name.
+    pub(super) fn add(&mut self, named: impl IntoIterator<Item = (String, ProfileSpec)>) {
+        self.named.extend(named.into_iter().map(|(name, profile)| (name, Arc::new(profile))));
+    }
+}
+
+/// The profiles of a host, or of what one client is given of it.
+#[derive(Clone)]
+pub(super) struct Profiles {
+    /// Those of the host, shared by all its clients.
+    known: Arc<Current<KnownProfiles>>,
     /// What a request sees whatever profile it names; everything when there is none.
-    scope: Option<ScopeViews>,
+    scope: Option<Arc<[Vec<ScopeProfile>]>>,
 }
 
 /// What one request may see and call: everything, or what its profile shows.
@@ -43,26 +73,49 @@ pub(super) struct ProfileView {
 }
 
 impl Profiles {
+    /// Those of a host.
+    pub(super) fn new(known: KnownProfiles) -> Self {
+        Self { known: Arc::new(Current::new(known)), scope: None }
+    }
+
+    /// Puts others in the place of those of the host, for all its clients.
+    pub(super) fn replace(&self, known: KnownProfiles) {
+        self.known.replace(known);
+    }
+
     /// What a request sees that names this profile, or none.
     ///
     /// # Errors
     /// A usage error for a name that no profile has.
     pub(super) fn view(&self, name: Option<&str>) -> Result<ProfileView, Error> {
         let Some(name) = name else { return Ok(self.default_view()) };
-        let Some(profile) = self.named.get(name) else {
-            return Err(unknown_profile(name, self.named.keys().map(String::as_str)));
+        let known = self.known.get();
+        let Some(profile) = known.named.get(name) else {
+            return Err(unknown_profile(name, known.named.keys().map(String::as_str)));
         };
         let (name, profile) = (Some(name.to_owned()), Some(Arc::clone(profile)));
-        Ok(ProfileView { name, profile, scope: self.scope.clone() })
+        Ok(ProfileView { name, profile, scope: self.scope_views(&known) })
     }
 
     /// What requests see that name no profile.
     pub(super) fn default_view(&self) -> ProfileView {
-        ProfileView { name: None, profile: self.default.clone(), scope: self.scope.clone() }
+        let known = self.known.get();
+        let (profile, scope) = (known.default.clone(), self.scope_views(&known));
+        ProfileView { name: None, profile, scope }
+    }
+
+    /// What the scope shows at the moment: a view with a profile that is not there shows nothing.
+    fn scope_views(&self, known: &KnownProfiles) -> Option<ScopeViews> {
+        let profile = |profile: &ScopeProfile| match profile {
+            ScopeProfile::Named(name) => known.named.get(name).cloned(),
+            ScopeProfile::Own(profile) => Some(Arc::clone(profile)),
+        };
+        let views = self.scope.as_ref()?.iter();
+        Some(views.filter_map(|view| view.iter().map(profile).collect()).collect())
     }
 
     /// The same profiles for a client that sees nothing beside `views`.
-    pub(super) fn within(&self, views: Vec<Vec<Arc<ProfileSpec>>>) -> Self {
+    pub(super) fn within(&self, views: Vec<Vec<ScopeProfile>>) -> Self {
         Self { scope: Some(views.into()), ..self.clone() }
     }
 }

@@ -166,6 +166,8 @@ trait Cancellable {
     fn request_cancel(&self) -> Option<Duration>;
     /// Says that it is to end at once.
     fn abort(&self);
+    /// Hands it a SIGHUP that is not to end it; whether it took it.
+    fn hand_on_hangup(&self) -> bool;
 }
 
 impl Cancellable for CommandContext {
@@ -177,6 +179,10 @@ impl Cancellable for CommandContext {
     fn abort(&self) {
         self.abort.cancel();
     }
+
+    fn hand_on_hangup(&self) -> bool {
+        self.hand_on_hangup()
+    }
 }
 
 /// Waits for `work`. A signal tells it to end and gives it a moment; a second one, or the end of
@@ -186,9 +192,14 @@ async fn run_until_signal(
     signals: &mut impl NextSignal,
     ending: &impl Cancellable,
 ) -> (CommandResult, Option<SignalStop>) {
-    let by = tokio::select! {
-        outcome = &mut work => return (outcome, None),
-        signal = signals.next() => signal,
+    let by = loop {
+        tokio::select! {
+            outcome = &mut work => return (outcome, None),
+            signal = signals.next() => match signal {
+                Signal::Hangup if ending.hand_on_hangup() => {}
+                signal => break signal,
+            },
+        }
     };
     let asked = ending.request_cancel();
     let grace = asked.map_or(CANCEL_GRACE_PERIOD, |asked| asked.min(MAX_GRACE_PERIOD));
@@ -307,6 +318,7 @@ mod tests {
         cancel: CancellationToken,
         abort: CancellationToken,
         grace: Option<Duration>,
+        takes_hangup: bool,
     }
 
     impl Cancellable for FakeCancellable {
@@ -317,6 +329,10 @@ mod tests {
 
         fn abort(&self) {
             self.abort.cancel();
+        }
+
+        fn hand_on_hangup(&self) -> bool {
+            self.takes_hangup
         }
     }
 
@@ -354,6 +370,16 @@ mod tests {
             Err(Error::tool("stopped in an orderly way").into())
         });
         assert!(matches!(outcome, Err(CommandError::Failed(_))), "the work was not waited for");
+        assert_eq!(stopped, Some(SignalStop { by: Signal::Terminate, is_immediate: false }));
+    }
+
+    #[test]
+    fn work_that_takes_a_hangup_goes_on_and_is_ended_by_another_signal() {
+        let told = FakeCancellable { takes_hangup: true, ..FakeCancellable::default() };
+        let (_, stopped) = heeded_with(&[Signal::Hangup, Signal::Terminate], &told, async |told| {
+            told.cancel.cancelled().await;
+            Ok(())
+        });
         assert_eq!(stopped, Some(SignalStop { by: Signal::Terminate, is_immediate: false }));
     }
 

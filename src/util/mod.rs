@@ -9,6 +9,7 @@ pub mod base64;
 pub mod clock;
 pub mod confine;
 pub mod csv;
+pub mod current;
 pub mod database;
 pub mod diff;
 pub mod histogram;

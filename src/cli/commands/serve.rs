@@ -1,6 +1,5 @@
 //! `toolhost serve`.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,10 +12,10 @@ use tokio_util::sync::CancellationToken;
 use super::serve_token::{self, ServeTokenArgs};
 use crate::assembly::{Assembly, FrontEnd};
 use crate::cli::ad_hoc::ServerCommandArgs;
+use crate::cli::config_watch::ConfigWatch;
 use crate::cli::context::{CommandContext, CommandResult};
 use crate::cli::output::{Output, StyledLine};
-use crate::config::spec::ProfileSpec;
-use crate::host::unknown_profile;
+use crate::host::ToolHost;
 use crate::model::Error;
 use crate::serve::catalogue_server::{CatalogueServer, ClientRegistry, ServeSettings};
 use crate::serve::listen::access::AccessRules;
@@ -43,6 +42,10 @@ const MAX_TOKEN: u64 = 64 << 10;
 /// client of either protocol era. Several transports may be served at once. Clients over HTTP and
 /// WebSocket have to send a token: the one in the environment, or one that is made for this run,
 /// which may use everything, or one that `serve token issue` gave to a client.
+///
+/// A change of the files is followed while clients are connected, and SIGHUP has them read at once:
+/// clients are told that the lists changed, entries that are the same keep their connections. Files
+/// with new errors, and a project that is not trusted as it is now, change nothing.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct ServeArgs {
@@ -120,14 +123,16 @@ pub async fn run(args: &ServeArgs, context: &CommandContext) -> CommandResult {
     let clients = ClientRegistry::new();
     let assembly = context.assemble_for(front_end(&clients, context)?)?;
     note_untrusted(&assembly, &context.output);
+    // From here on SIGHUP asks for a reload, and does not end the run.
+    let following = ConfigWatch::begin(context, &assembly);
     let stop = context.cancel.clone();
     let settings =
         ServeSettings { uses_bare_names: args.bare_names, assume_yes: args.yes, background: None };
     let server =
         CatalogueServer::new(Arc::clone(&assembly.host), clients, settings, context.abort.clone());
     let is_alone = args.http.is_none() && args.ws.is_none() && args.unix.is_none();
-    let profiles = assembly.configuration.profiles.clone();
-    let (_token_file, listeners) = open_listeners(args, context, profiles, &server, &stop).await?;
+    let host = &assembly.host;
+    let (_token_file, listeners) = open_listeners(args, context, host, &server, &stop).await?;
     let mut open: Vec<RunningListener<'_>> = listeners;
     if uses_stdio {
         let (server, stop) = (&server, stop.clone());
@@ -149,6 +154,7 @@ pub async fn run(args: &ServeArgs, context: &CommandContext) -> CommandResult {
     let served = tokio::select! {
         served = serving => served,
         () = watching => Vec::new(),
+        () = following.follow() => Vec::new(),
     };
     served.into_iter().collect::<Result<Vec<()>, Error>>()?;
     Ok(())
@@ -158,7 +164,7 @@ pub async fn run(args: &ServeArgs, context: &CommandContext) -> CommandResult {
 async fn open_listeners<'a>(
     args: &ServeArgs,
     context: &CommandContext,
-    profiles: BTreeMap<String, ProfileSpec>,
+    host: &Arc<ToolHost>,
     server: &'a Arc<CatalogueServer>,
     stop: &'a CancellationToken,
 ) -> Result<(Option<TokenFile>, Vec<RunningListener<'a>>), Error> {
@@ -181,11 +187,11 @@ async fn open_listeners<'a>(
     let resource = match (&args.oauth_issuer, &http) {
         (Some(issuer), Some((listener, text))) => {
             let address = format!("http://{}/mcp", shown_address(listener, text));
-            Some(protected_resource(args, issuer, &address, &profiles)?)
+            Some(protected_resource(args, issuer, &address, host)?)
         }
         _ => None,
     };
-    let (authenticator, token_file) = authenticator(args, context, profiles, resource)?;
+    let (authenticator, token_file) = authenticator(args, context, host, resource)?;
     if let Some((listener, text)) = http {
         note(format!("listening on http://{}/mcp", shown_address(&listener, text)));
         let http = HttpListener::new(server, Arc::clone(&rules), Arc::clone(&authenticator));
@@ -217,12 +223,14 @@ fn shown_address(listener: &tokio::net::TcpListener, asked: &str) -> String {
 fn authenticator(
     args: &ServeArgs,
     context: &CommandContext,
-    profiles: BTreeMap<String, ProfileSpec>,
+    host: &Arc<ToolHost>,
     resource: Option<ProtectedResource>,
 ) -> Result<(Arc<Authenticator>, Option<TokenFile>), Error> {
     let state = context.environment.state_dir();
+    let host = Arc::clone(host);
+    let has_profile = Box::new(move |name: &str| host.require_profile(name).is_ok());
     let issued =
-        state.as_deref().map(|state| IssuedTokens::new(TokenStore::in_state(state), profiles));
+        state.as_deref().map(|state| IssuedTokens::new(TokenStore::in_state(state), has_profile));
     let token = owner_token(args, context)?;
     // Clients of an authorization server need no token that is made here.
     if token.is_some() || (resource.is_some() && args.ws.is_none()) {
@@ -241,7 +249,7 @@ fn protected_resource(
     args: &ServeArgs,
     issuer: &str,
     address: &str,
-    profiles: &BTreeMap<String, ProfileSpec>,
+    host: &ToolHost,
 ) -> Result<ProtectedResource, Error> {
     let url = address.parse().map_err(|error| Error::usage(format!("{address}: {error}")))?;
     let scopes = args.oauth_scope.iter().map(|text| {
@@ -253,11 +261,8 @@ fn protected_resource(
         if name.is_empty() || !name.chars().all(is_in_header) {
             return Err(Error::usage(format!("'{name}' is no scope")));
         }
-        let find = |name| {
-            let unknown = || unknown_profile(name, profiles.keys().map(String::as_str));
-            profiles.get(name).cloned().map(Arc::new).ok_or_else(unknown)
-        };
-        Ok(AcceptedScope { name: name.to_owned(), profile: profile.map(find).transpose()? })
+        profile.map_or(Ok(()), |profile| host.require_profile(profile))?;
+        Ok(AcceptedScope { name: name.to_owned(), profile: profile.map(str::to_owned) })
     });
     let scopes = scopes.collect::<Result<_, Error>>()?;
     ProtectedResource::new(issuer, url, args.oauth_audience.clone(), scopes)

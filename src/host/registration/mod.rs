@@ -8,8 +8,11 @@ mod components;
 mod error;
 mod files;
 mod providers;
+mod replacement;
 
 use std::sync::Arc;
+
+use tokio::sync::watch;
 
 use super::ToolHost;
 use super::caller;
@@ -25,6 +28,7 @@ use crate::model::{
 pub use error::RegistrationError;
 pub use files::FileRegistration;
 pub use providers::Removal;
+pub use replacement::HostContents;
 
 impl ToolHost {
     /// Adds a tool that runs `handler`. It is listed, found and called from now on like any other,
@@ -101,6 +105,12 @@ impl ToolHost {
     #[doc(hidden)] // for the program's own commands
     pub fn registration_version(&self) -> u64 {
         self.directory.registration_version()
+    }
+
+    /// Tells of every server that is registered, removed or replaced.
+    #[doc(hidden)] // for the program's own commands
+    pub fn server_changes(&self) -> watch::Receiver<u64> {
+        self.directory.server_changes()
     }
 
     fn add(

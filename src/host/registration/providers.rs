@@ -6,9 +6,12 @@
 
 use std::sync::Arc;
 
+use tokio::task::JoinHandle;
+
 use super::{RegistrationError, tool_names};
 use crate::host::listings::RegisteredProvider;
 use crate::host::provider_table::ProviderTable;
+use crate::host::roster::Roster;
 use crate::host::{ToolHost, limits};
 use crate::model::{HostEvent, ListKind, ListOwner, ToolName, check_name};
 use crate::provider::ToolProvider;
@@ -160,9 +163,15 @@ impl ToolHost {
         sort: ProviderSort,
     ) -> Result<Removal, RegistrationError> {
         let provider = self.take_provider(name, sort)?;
+        // A provider that panics while it is closed is gone as well.
+        Ok(Removal { cancelled: self.close_removed(provider).await.unwrap_or_default() })
+    }
+
+    /// Closes a provider that no new call finds, as soon as nobody uses it; how many uses had to be
+    /// cancelled. It is closed even when the result is not waited for.
+    pub(super) fn close_removed(&self, provider: Arc<RegisteredProvider>) -> JoinHandle<usize> {
         let host = self.weak_self.clone();
-        // Of its own, so that the provider is closed whatever becomes of who asked for it.
-        let closing = tokio::spawn(async move {
+        tokio::spawn(async move {
             let cancelled = drain(&provider).await;
             // Each provider bounds its shutdown; the bound here is for one that does not.
             let close = provider.inner.close();
@@ -172,9 +181,7 @@ impl ToolHost {
                 roster.leaving.retain(|leaving| !Arc::ptr_eq(leaving, &provider));
             }
             cancelled
-        });
-        // A provider that panics while it is closed is gone as well.
-        Ok(Removal { cancelled: closing.await.unwrap_or_default() })
+        })
     }
 
     /// Takes a provider out of the table, so that no new call finds it.
@@ -193,23 +200,35 @@ impl ToolHost {
         };
         let others = table.iter().filter(|other| !Arc::ptr_eq(other, provider));
         self.directory.replace_providers(ProviderTable(others.cloned().collect()));
+        self.mark_removed(&mut roster, provider);
+        drop(roster);
+        self.notify_provider_changed(provider.server.clone());
+        Ok(Arc::clone(provider))
+    }
+
+    /// Lets no new use of a provider begin that is no longer in the table.
+    pub(super) fn mark_removed(&self, roster: &mut Roster, provider: &Arc<RegisteredProvider>) {
         provider.usage.remove();
         roster.remember_provider(provider);
         roster.leaving.push(Arc::clone(provider));
-        drop(roster);
         if let Some(server) = &provider.server {
             self.directory.circuits.forget(server);
         }
-        self.notify_provider_changed(provider.server.clone());
-        Ok(Arc::clone(provider))
     }
 
     /// Tells everybody who listens: of a server, also that its other lists are others now.
     fn notify_provider_changed(&self, server: Option<String>) {
         self.notify_list_changed();
-        let Some(server) = server else { return };
+        if let Some(server) = server {
+            self.notify_offerings_changed(&server);
+        }
+    }
+
+    /// Tells everybody who listens that what a server offers beside tools is something else now.
+    pub(super) fn notify_offerings_changed(&self, server: &str) {
+        self.directory.count_server_change();
         for list in [ListKind::Prompts, ListKind::Resources] {
-            let owner = ListOwner::Server(server.clone());
+            let owner = ListOwner::Server(server.to_owned());
             self.sessions.events.emit(HostEvent::ListChanged { owner, list });
         }
     }

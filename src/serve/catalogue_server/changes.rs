@@ -2,14 +2,13 @@
 //!
 //! Owns: which resources are watched for clients, that a resource several of them watch is asked for
 //! once, and turning a change into the notification of each era. Never does: keep a list.
-#![expect(deprecated, reason = "clients of the older era take log lines")]
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rmcp::RoleServer;
-use rmcp::model::ResourceUpdatedNotificationParam;
-use rmcp::service::{Peer, ServiceError, SubscriptionContext, SubscriptionSendError};
+use rmcp::model::{Notification, ResourceUpdatedNotificationParam, ServerNotification};
+use rmcp::service::{Peer, SubscriptionContext, SubscriptionSendError};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, mpsc};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -17,6 +16,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::client_registry::CatalogueChange;
 use super::log_line::ServedLogLine;
 use crate::host::ToolHost;
+use crate::host::offerings::ServerChange;
 use crate::host::request::LookupScope;
 use crate::model::{ListKind, SubscriptionFilter};
 
@@ -58,10 +58,11 @@ impl ChangeFeed {
             let cancel = CancellationToken::new();
             let (host, wanted, stop) = (Arc::clone(host), [uri.to_owned()], cancel.clone());
             tokio::spawn(async move {
-                drain(|updates| async move {
-                    let scope = LookupScope::default();
-                    // Who cannot be watched tells nothing; the client reads when it wants to know.
-                    let _unwatched = host.watch_resources(&wanted, &scope, &updates, &stop).await;
+                let scope = LookupScope::default();
+                // Who cannot be watched tells nothing; the client reads when it wants to know.
+                let (host, wanted, scope) = (&host, &wanted, &scope);
+                watch_anew(host, &stop, |updates, stop| async move {
+                    let _unwatched = host.watch_resources(wanted, scope, &updates, &stop).await;
                 })
                 .await;
             });
@@ -92,22 +93,41 @@ fn lock(
 
 /// Subscribes to the lists of all servers. What they tell arrives as events of the host.
 pub(super) async fn watch_servers(host: &ToolHost, stop: &CancellationToken) {
-    let everything = SubscriptionFilter { lists: ListKind::ALL.to_vec(), uris: Vec::new() };
-    let wanted: Vec<_> =
-        host.servers().into_iter().map(|server| (server.name, everything.clone())).collect();
-    drain(|updates| async move {
-        let _all_failed = host.watch_servers(wanted, &updates, stop).await;
+    let everything = || SubscriptionFilter { lists: ListKind::ALL.to_vec(), uris: Vec::new() };
+    let everything = &everything;
+    watch_anew(host, stop, |updates, stop| async move {
+        let servers = host.servers().into_iter();
+        let wanted = servers.map(|server| (server.name, everything())).collect();
+        let _all_failed = host.watch_servers(wanted, &updates, &stop).await;
     })
     .await;
 }
 
-/// Runs a watch whose own account of changes is not needed: events tell them too.
-async fn drain<F: Future<Output = ()>>(
-    watch: impl FnOnce(mpsc::Sender<crate::host::offerings::ServerChange>) -> F,
+/// Runs a watch until `stop` fires, and begins it anew whenever servers come, go or are replaced. Its
+/// own account of changes is not needed: events tell them too.
+async fn watch_anew<F: Future<Output = ()>>(
+    host: &ToolHost,
+    stop: &CancellationToken,
+    watch: impl Fn(mpsc::Sender<ServerChange>, CancellationToken) -> F,
 ) {
-    let (updates, mut seen) = mpsc::channel(WATCH_QUEUE);
-    let draining = async { while seen.recv().await.is_some() {} };
-    tokio::join!(watch(updates), draining);
+    let mut server_changes = host.server_changes();
+    while !stop.is_cancelled() {
+        server_changes.borrow_and_update();
+        let ((updates, mut seen), round) = (mpsc::channel(WATCH_QUEUE), stop.child_token());
+        let watching = async {
+            let draining = async { while seen.recv().await.is_some() {} };
+            tokio::join!(watch(updates, round.clone()), draining);
+        };
+        let ending = async {
+            tokio::select! {
+                () = stop.cancelled() => {}
+                // The host lives as long as this.
+                _changed = server_changes.changed() => {}
+            }
+            round.cancel();
+        };
+        tokio::join!(watching, ending);
+    }
 }
 
 /// What a client of the older era subscribed to.
@@ -118,54 +138,89 @@ pub(super) trait Interests: Send + Sync {
     fn has_line(&self, line: &ServedLogLine) -> bool;
 }
 
+/// The changes that clients of the older era may want to know.
+pub struct ClientChanges(broadcast::Receiver<CatalogueChange>);
+
+/// One of them; without one too much was missed to say what changed.
+pub struct ClientChange(Option<CatalogueChange>);
+
+impl ClientChanges {
+    pub(super) fn new(changes: broadcast::Receiver<CatalogueChange>) -> Self {
+        Self(changes)
+    }
+
+    /// The next change; `None` when there is no more.
+    pub async fn next(&mut self) -> Option<ClientChange> {
+        match self.0.recv().await {
+            Ok(change) => Some(ClientChange(Some(change))),
+            Err(RecvError::Lagged(_)) => Some(ClientChange(None)),
+            Err(RecvError::Closed) => None,
+        }
+    }
+}
+
+impl ClientChange {
+    /// Whether a client wants to know.
+    pub(super) fn concerns(&self, client: &dyn Interests) -> bool {
+        match &self.0 {
+            Some(CatalogueChange::List(_)) | None => true,
+            Some(CatalogueChange::Resource(uri)) => client.has_resource(uri),
+            Some(CatalogueChange::Log(line)) => client.has_line(line),
+        }
+    }
+
+    /// What it is told.
+    pub fn notifications(&self) -> Vec<ServerNotification> {
+        match &self.0 {
+            Some(CatalogueChange::List(list)) => vec![list_changed(*list)],
+            // Every list has to be asked for again.
+            None => ListKind::ALL.into_iter().map(list_changed).collect(),
+            Some(CatalogueChange::Resource(uri)) => {
+                let updated = ResourceUpdatedNotificationParam::new(uri.as_str());
+                vec![ServerNotification::ResourceUpdatedNotification(Notification::new(updated))]
+            }
+            Some(CatalogueChange::Log(line)) => {
+                let line = line.clone().notification().into_iter();
+                line.map(Notification::new)
+                    .map(ServerNotification::LoggingMessageNotification)
+                    .collect()
+            }
+        }
+    }
+}
+
+fn list_changed(list: ListKind) -> ServerNotification {
+    match list {
+        ListKind::Tools => ServerNotification::ToolListChangedNotification(Default::default()),
+        ListKind::Prompts => ServerNotification::PromptListChangedNotification(Default::default()),
+        ListKind::Resources => {
+            ServerNotification::ResourceListChangedNotification(Default::default())
+        }
+    }
+}
+
 /// Tells a client of the older era what changes, until it is gone.
 pub(super) async fn tell_legacy_client(
     peer: Peer<RoleServer>,
-    mut changes: broadcast::Receiver<CatalogueChange>,
+    mut changes: ClientChanges,
     interests: Arc<dyn Interests>,
     gone: CancellationToken,
 ) {
     loop {
         let change = tokio::select! {
             () = gone.cancelled() => return,
-            change = changes.recv() => change,
+            change = changes.next() => change,
         };
-        let told = match change {
-            Ok(change) => notify(&peer, change, &*interests).await,
-            Err(RecvError::Lagged(_)) => notify_lists(&peer).await,
-            Err(RecvError::Closed) => return,
-        };
-        if told.is_err() {
-            return;
+        let Some(change) = change else { return };
+        if !change.concerns(&*interests) {
+            continue;
+        }
+        for notification in change.notifications() {
+            if peer.send_notification(notification).await.is_err() {
+                return;
+            }
         }
     }
-}
-
-async fn notify(
-    peer: &Peer<RoleServer>,
-    change: CatalogueChange,
-    interests: &dyn Interests,
-) -> Result<(), ServiceError> {
-    match change {
-        CatalogueChange::List(ListKind::Tools) => peer.notify_tool_list_changed().await,
-        CatalogueChange::List(ListKind::Prompts) => peer.notify_prompt_list_changed().await,
-        CatalogueChange::List(ListKind::Resources) => peer.notify_resource_list_changed().await,
-        CatalogueChange::Resource(uri) if interests.has_resource(&uri) => {
-            peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri)).await
-        }
-        CatalogueChange::Log(line) if interests.has_line(&line) => match line.notification() {
-            Some(line) => peer.notify_logging_message(line).await,
-            None => Ok(()),
-        },
-        CatalogueChange::Resource(_) | CatalogueChange::Log(_) => Ok(()),
-    }
-}
-
-/// Too much was missed to say what: every list has to be asked for again.
-async fn notify_lists(peer: &Peer<RoleServer>) -> Result<(), ServiceError> {
-    peer.notify_tool_list_changed().await?;
-    peer.notify_prompt_list_changed().await?;
-    peer.notify_resource_list_changed().await
 }
 
 /// Answers a subscription of the newer era until it ends.

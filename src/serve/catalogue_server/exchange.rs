@@ -4,10 +4,6 @@
 //! client is told and asked meanwhile. It runs in a task of its own, so that a client that is slow
 //! to read holds up nothing but itself; when the client goes away or cancels, so is the request.
 //! Never does: know what the request means.
-#![expect(
-    deprecated,
-    reason = "log lines belong to the older era, and to requests that ask for them"
-)]
 
 use std::sync::Arc;
 
@@ -16,9 +12,10 @@ use futures_util::stream::FuturesUnordered;
 use rmcp::RoleServer;
 use rmcp::model::{
     CallToolResult, ErrorData, GetPromptResult, InputRequests, InputRequiredResult, InputResponses,
-    ProgressNotificationParam, ProtocolVersion, ReadResourceResult,
+    Notification, ProgressNotificationParam, ProtocolVersion, ReadResourceResult,
+    ServerNotification,
 };
-use rmcp::service::RequestContext;
+use rmcp::service::{OriginatingRequestId, RequestContext};
 use serde_json::Value;
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -231,20 +228,25 @@ fn answer_question(question: ClientQuestion, answer: Value) {
 
 /// Tells the client of a request how far it is, or what was logged.
 async fn tell(context: &RequestContext<RoleServer>, update: CallUpdate, level: Option<&str>) {
-    match update {
+    // Over HTTP that is what ties them to the stream of the request.
+    let notification = match update {
         CallUpdate::Progress { progress, total, message } => {
             let Some(token) = context.meta.get_progress_token() else { return };
             let mut update = ProgressNotificationParam::new(token, progress);
             (update.total, update.message) = (total, message);
-            let _client_gone = context.peer.notify_progress(update).await;
+            let mut update = Notification::new(update);
+            update.extensions.insert(OriginatingRequestId(context.id.clone()));
+            ServerNotification::ProgressNotification(update)
         }
         CallUpdate::Log(line) => {
             let wanted = level.is_some_and(|level| line.is_at_least(level));
-            if let Some(line) = wanted.then(|| line.notification()).flatten() {
-                let _client_gone = context.peer.notify_logging_message(line).await;
-            }
+            let Some(line) = wanted.then(|| line.notification()).flatten() else { return };
+            let mut line = Notification::new(line);
+            line.extensions.insert(OriginatingRequestId(context.id.clone()));
+            ServerNotification::LoggingMessageNotification(line)
         }
-    }
+    };
+    let _client_gone = context.peer.send_notification(notification).await;
 }
 
 /// The least grave level of the log lines that a client wants to hear during a request: in the

@@ -1,15 +1,13 @@
 //! One connected client, as the SDK hands its requests over.
 //!
-//! Owns: the state of a connection (the level of log lines, the resources that are watched) and the
-//! declared capabilities. Never does: the work of a request, which stands in the modules beside it.
+//! Owns: the calls of a connection, how many there may be, and the declared capabilities. Never does: the work of a request, which stands in the modules beside it.
 #![expect(deprecated, reason = "the older era has subscriptions and levels of its own")]
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest,
-    CustomResult, ErrorData, GetPromptRequestParams, GetPromptResponse, Implementation,
+    CustomResult, ErrorData, Extensions, GetPromptRequestParams, GetPromptResponse, Implementation,
     InputResponses, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
     ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
     ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscribeRequestParams,
@@ -22,8 +20,9 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use super::changes::{self, Interests, ResourceWatch};
-use super::exchange::{ClientRequest, DEFAULT_LEVEL, ServedAnswer, ServedResult};
-use super::log_line::{ServedLogLine, known_level};
+use super::client_state::ClientState;
+use super::exchange::{ClientRequest, ServedAnswer, ServedResult};
+use super::log_line::known_level;
 use super::parked_requests::RequestKey;
 use super::{CatalogueServer, ServedIdentity, questions};
 use crate::host::request::ItemRequest;
@@ -45,25 +44,17 @@ pub struct ServedClient {
     _gone_when_dropped: DropGuard,
 }
 
-/// What a client of the older era said about what it wants to hear.
-struct ClientState {
-    takes_logs: bool,
-    /// The least grave level of the lines that it wants, once it has chosen one.
-    level: Mutex<Option<&'static str>>,
-    watched: Mutex<HashMap<String, ResourceWatch>>,
-}
-
 impl ServedClient {
     pub(super) fn new(server: Arc<CatalogueServer>, identity: ServedIdentity) -> Self {
         let gone = server.stop.child_token();
-        let state = ClientState {
-            takes_logs: identity.is_alone,
-            level: Mutex::default(),
-            watched: Mutex::default(),
-        };
-        let guard = gone.clone().drop_guard();
-        let (state, calls) = (Arc::new(state), TaskTracker::new());
+        let state = Arc::new(ClientState::new(identity.is_alone));
+        let (guard, calls) = (gone.clone().drop_guard(), TaskTracker::new());
         Self { server, identity, state, calls, gone, _gone_when_dropped: guard }
+    }
+
+    /// What the client wants to hear: over HTTP its session knows that, which outlives this.
+    fn state<'a>(&'a self, extensions: &'a Extensions) -> &'a Arc<ClientState> {
+        extensions.get().unwrap_or(&self.state)
     }
 
     /// The session that a request belongs to: over HTTP that of its header, which the older era has.
@@ -84,7 +75,7 @@ impl ServedClient {
     ) -> ClientRequest {
         let (session, arguments) = (self.session(context), arguments.unwrap_or_default());
         let key = RequestKey { session, method, name, arguments };
-        let session_level = self.state.level();
+        let session_level = self.state(&context.extensions).level();
         ClientRequest { key, state, answers, session_level, is_of_front_end: false }
     }
 
@@ -121,22 +112,6 @@ impl ServedClient {
     /// for.
     pub fn gone(&self) -> CancellationToken {
         self.gone.clone()
-    }
-}
-
-impl Interests for ClientState {
-    fn has_resource(&self, uri: &str) -> bool {
-        self.watched.lock().unwrap_or_else(PoisonError::into_inner).contains_key(uri)
-    }
-
-    fn has_line(&self, line: &ServedLogLine) -> bool {
-        self.takes_logs && line.is_at_least(self.level().unwrap_or(DEFAULT_LEVEL))
-    }
-}
-
-impl ClientState {
-    fn level(&self) -> Option<&'static str> {
-        *self.level.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -206,7 +181,11 @@ impl ServerHandler for ServedClient {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        let changes = self.server.changes.subscribe();
+        // A session over HTTP tells its client itself.
+        if context.extensions.get::<Arc<ClientState>>().is_some() {
+            return;
+        }
+        let changes = self.server.changes();
         let interests = Arc::clone(&self.state) as Arc<dyn Interests>;
         let telling =
             changes::tell_legacy_client(context.peer, changes, interests, self.gone.clone());
@@ -216,10 +195,9 @@ impl ServerHandler for ServedClient {
     async fn set_level(
         &self,
         request: SetLevelRequestParams,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let mut level = self.state.level.lock().unwrap_or_else(PoisonError::into_inner);
-        *level = known_level(request.level);
+        self.state(&context.extensions).set_level(known_level(request.level));
         Ok(())
     }
 
@@ -284,13 +262,13 @@ impl ServerHandler for ServedClient {
     async fn subscribe(
         &self,
         request: SubscribeRequestParams,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         if !self.server.host.has_resource(&request.uri).await {
             let words = format!("no server lists the resource '{}'", request.uri);
             return Err(ErrorData::resource_not_found(words, None));
         }
-        let mut watched = self.state.watched.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut watched = self.state(&context.extensions).watched();
         if watched.len() >= MAX_WATCHED {
             let words = format!("one client may watch {MAX_WATCHED} resources");
             return Err(ErrorData::invalid_params(words, None));
@@ -305,10 +283,9 @@ impl ServerHandler for ServedClient {
     async fn unsubscribe(
         &self,
         request: UnsubscribeRequestParams,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let mut watched = self.state.watched.lock().unwrap_or_else(PoisonError::into_inner);
-        drop(watched.remove(&request.uri));
+        drop(self.state(&context.extensions).watched().remove(&request.uri));
         Ok(())
     }
 

@@ -8,6 +8,7 @@
 mod call;
 mod changes;
 mod client_registry;
+mod client_state;
 mod exchange;
 mod front_ends;
 mod handler;
@@ -25,7 +26,9 @@ use tokio_util::sync::CancellationToken;
 use crate::host::{ClientScope, ToolHost};
 use crate::serve::background::lifetime::HostLifetime;
 use changes::ChangeFeed;
+pub use changes::ClientChanges;
 pub use client_registry::ClientRegistry;
+pub use client_state::ClientState;
 pub use handler::ServedClient;
 use parked_requests::ParkedRequests;
 use tool_list::ToolList;
@@ -100,6 +103,11 @@ impl CatalogueServer {
     /// Ends all connections of this server and the calls of its clients.
     pub fn disconnect(&self) {
         self.stop.cancel();
+    }
+
+    /// What changes from now on that clients may want to know.
+    pub fn changes(&self) -> ClientChanges {
+        ClientChanges::new(self.changes.subscribe())
     }
 
     /// Watches the servers behind the catalogue until the server ends, so that what changes there is

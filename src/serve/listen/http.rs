@@ -11,7 +11,7 @@ use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -23,8 +23,9 @@ use tokio_util::task::TaskTracker;
 use super::MAX_MESSAGE;
 use super::access::{AccessError, AccessRules};
 use super::authentication::Authenticator;
-use super::http_clients::{HttpClients, McpService, mcp_service};
+use super::http_clients::HttpClients;
 use super::identity::Requester;
+use super::mcp_service::McpService;
 use crate::serve::catalogue_server::CatalogueServer;
 
 /// How many connections may be open at once.
@@ -59,7 +60,7 @@ impl HttpListener {
         authenticator: Arc<Authenticator>,
     ) -> Self {
         let (end, server) = (CancellationToken::new(), Arc::clone(server));
-        let mcp = mcp_service(&server, "http".to_owned(), end.clone());
+        let mcp = McpService::new(&server, "http".to_owned(), end.clone());
         Self { server, mcp, rules, authenticator, clients: HttpClients::default(), end }
     }
 
@@ -163,13 +164,21 @@ impl HttpListener {
             Ok(mcp) => mcp,
             Err(error) => return self.refusal(error, &head),
         };
+        let too_large = || {
+            let words = format!("a message may be {MAX_MESSAGE} bytes long");
+            text(StatusCode::PAYLOAD_TOO_LARGE, &words)
+        };
+        // A message that is too large by its own account is not waited for.
+        if usize::try_from(body.size_hint().lower()).map_or(true, |size| size > MAX_MESSAGE) {
+            return too_large();
+        }
         let body = Limited::new(body, MAX_MESSAGE).collect();
         match tokio::time::timeout(BODY_TIMEOUT, body).await {
-            Ok(Ok(body)) => mcp.handle(Request::from_parts(head, Full::new(body.to_bytes()))).await,
-            Ok(Err(error)) if error.is::<LengthLimitError>() => {
-                let words = format!("a message may be {MAX_MESSAGE} bytes long");
-                text(StatusCode::PAYLOAD_TOO_LARGE, &words)
-            }
+            Ok(Ok(body)) => match mcp.answer(head, body.to_bytes()).await {
+                Ok(answer) => answer,
+                Err(error) => text(StatusCode::SERVICE_UNAVAILABLE, &error.to_string()),
+            },
+            Ok(Err(error)) if error.is::<LengthLimitError>() => too_large(),
             Ok(Err(_)) => text(StatusCode::BAD_REQUEST, "the body ended early"),
             Err(_) => text(StatusCode::REQUEST_TIMEOUT, "the body took too long"),
         }

@@ -8,20 +8,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
-use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio_util::sync::CancellationToken;
 
-use super::MAX_MESSAGE;
 use super::authentication::Authenticator;
 use super::identity::AuthenticatedClient;
-use crate::serve::catalogue_server::{CatalogueServer, ServedClient, ServedIdentity};
+use super::mcp_service::McpService;
+use crate::serve::catalogue_server::CatalogueServer;
 
 /// How many of them may be known at once.
 const MAX_CLIENTS: usize = 4_096;
-
-/// What answers the requests of one client, or of all that have the owner's token.
-pub(super) type McpService = StreamableHttpService<ServedClient, LocalSessionManager>;
 
 /// The clients that sent a request and whose token is still valid.
 #[derive(Default)]
@@ -52,7 +47,7 @@ impl HttpClients {
             return None;
         }
         let (server, end) = (server.for_client(identity.scope.clone()), end.child_token());
-        let service = mcp_service(&server, format!("http:{}", identity.key), end.clone());
+        let service = McpService::new(&server, format!("http:{}", identity.key), end.clone());
         let expires = Arc::new(AtomicU64::new(identity.expires.as_secs()));
         let client = HttpClient { service: service.clone(), expires: Arc::clone(&expires) };
         clients.insert(identity.key.clone(), client);
@@ -70,25 +65,4 @@ impl HttpClients {
         });
         Some(service)
     }
-}
-
-/// A service for `server` whose clients that name no session of their own call in `session`. It
-/// ends when `end` fires.
-pub(super) fn mcp_service(
-    server: &Arc<CatalogueServer>,
-    session: String,
-    end: CancellationToken,
-) -> McpService {
-    // The rules of the listener are stricter than the SDK's, and come before.
-    let config = StreamableHttpServerConfig::default()
-        .disable_allowed_hosts()
-        .disable_allowed_origins()
-        .with_max_request_body_bytes(MAX_MESSAGE)
-        .with_cancellation_token(end);
-    let server = Arc::clone(server);
-    let connect = move || {
-        let identity = ServedIdentity { session: session.clone(), is_alone: false };
-        Ok(server.connect(identity))
-    };
-    StreamableHttpService::new(connect, Arc::default(), config)
 }

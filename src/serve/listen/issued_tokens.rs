@@ -3,19 +3,22 @@
 //! Owns: looking a token up, and noticing at the next look that the file was changed, by whichever
 //! process. Without a readable file no issued token is valid. Never does: change the file.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::os::unix::fs::MetadataExt as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::token_store::{IssuedToken, TokenDigest, TokenStore};
 use crate::config::spec::ProfileSpec;
-use crate::host::ClientScope;
+use crate::host::{ClientScope, ScopeProfile};
+
+/// Says whether the server has the profile of this name at the moment.
+pub type ProfileCheck = Box<dyn Fn(&str) -> bool + Send + Sync>;
 
 /// The tokens of a store, and the profiles that they may name.
 pub struct IssuedTokens {
     store: TokenStore,
-    profiles: BTreeMap<String, Arc<ProfileSpec>>,
+    has_profile: ProfileCheck,
     known: Mutex<KnownTokens>,
 }
 
@@ -30,10 +33,9 @@ struct KnownTokens {
 type FileVersion = (u64, u64, u64, i64, i64);
 
 impl IssuedTokens {
-    /// The tokens of `store`; `profiles` are those that this server knows.
-    pub fn new(store: TokenStore, profiles: BTreeMap<String, ProfileSpec>) -> Self {
-        let profiles = profiles.into_iter().map(|(name, p)| (name, Arc::new(p))).collect();
-        Self { store, profiles, known: Mutex::default() }
+    /// The tokens of `store`; `has_profile` knows the profiles of this server.
+    pub fn new(store: TokenStore, has_profile: ProfileCheck) -> Self {
+        Self { store, has_profile, known: Mutex::default() }
     }
 
     /// The token with this digest, when it is valid now.
@@ -51,11 +53,14 @@ impl IssuedTokens {
     pub(super) fn scope(&self, token: &IssuedToken) -> Option<ClientScope> {
         let mut view = Vec::new();
         if let Some(profile) = &token.profile {
-            view.push(Arc::clone(self.profiles.get(profile)?));
+            if !(self.has_profile)(profile) {
+                return None;
+            }
+            view.push(ScopeProfile::Named(profile.clone()));
         }
         if !token.tools.is_empty() {
             let patterns = ProfileSpec { include: token.tools.clone(), ..ProfileSpec::default() };
-            view.push(Arc::new(patterns));
+            view.push(ScopeProfile::Own(Arc::new(patterns)));
         }
         Some(ClientScope { client: token.client.clone(), views: vec![view] })
     }
@@ -92,7 +97,7 @@ mod tests {
     fn a_change_of_the_file_is_seen_at_the_next_look() {
         let dir = tempfile::tempdir().unwrap();
         let store = TokenStore::in_state(dir.path());
-        let tokens = IssuedTokens::new(store.clone(), BTreeMap::new());
+        let tokens = IssuedTokens::new(store.clone(), Box::new(|_| false));
         let grant = TokenGrant {
             client: "ci".into(),
             profile: None,
@@ -113,8 +118,7 @@ mod tests {
     fn a_profile_that_this_server_does_not_know_allows_nothing() {
         let dir = tempfile::tempdir().unwrap();
         let store = TokenStore::in_state(dir.path());
-        let known = BTreeMap::from([("p".to_owned(), ProfileSpec::default())]);
-        let tokens = IssuedTokens::new(store.clone(), known);
+        let tokens = IssuedTokens::new(store.clone(), Box::new(|name| name == "p"));
         for (profile, views) in [(None, Some(0)), (Some("p"), Some(1)), (Some("q"), None)] {
             let grant = TokenGrant {
                 client: "ci".into(),

@@ -16,10 +16,13 @@ pub mod token_store;
 pub mod unix;
 pub mod web_socket;
 
+mod backlog;
 mod connections;
 mod http_clients;
+mod http_sessions;
 mod identity;
 mod line_stream;
+mod mcp_service;
 mod text_transport;
 
 use std::time::Duration;

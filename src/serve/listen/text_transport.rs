@@ -5,13 +5,21 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rmcp::RoleServer;
+use rmcp::model::JsonRpcMessage;
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+
+use super::backlog::{Backlog, MAX_UNANSWERED};
+
+/// How long the last words to a client may take.
+const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// Where a client's texts come from.
 pub(super) trait TextSource: Send {
@@ -42,6 +50,7 @@ pub(super) enum TextError {
 pub(super) struct TextTransport<R, W> {
     source: R,
     sink: Arc<Mutex<W>>,
+    backlog: Arc<Backlog>,
     /// Fires when the client is gone, although its calls may still run.
     gone: CancellationToken,
 }
@@ -49,14 +58,22 @@ pub(super) struct TextTransport<R, W> {
 impl<R, W: TextSink> TextTransport<R, W> {
     /// A connection that fires `gone` when the client leaves.
     pub(super) fn new(source: R, sink: W, gone: CancellationToken) -> Self {
-        Self { source, sink: Arc::new(Mutex::new(sink)), gone }
+        Self { source, sink: Arc::new(Mutex::new(sink)), backlog: Arc::default(), gone }
     }
 }
 
-/// Answers a text that is no message.
-async fn refuse<W: TextSink>(sink: &Mutex<W>, id: Value, code: i32, words: &str) {
-    let error = json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": words } });
-    let _client_gone = sink.lock().await.send(error.to_string()).await;
+impl<R, W: TextSink + 'static> TextTransport<R, W> {
+    /// Answers a text that is not handed on. In a task of its own: whoever waits for the next message
+    /// may stop waiting, and half an answer would spoil what follows.
+    fn refuse(&self, id: Value, code: i32, words: &str) -> JoinHandle<()> {
+        let error =
+            json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": words } });
+        let (sink, unsent) = (Arc::clone(&self.sink), self.backlog.add_answer(None));
+        tokio::spawn(async move {
+            let _client_gone = sink.lock().await.send(error.to_string()).await;
+            drop(unsent);
+        })
+    }
 }
 
 impl<R, W> Transport<RoleServer> for TextTransport<R, W>
@@ -70,38 +87,51 @@ where
         &mut self,
         message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        let sink = Arc::clone(&self.sink);
-        async move { sink.lock().await.send(serde_json::to_string(&message)?).await }
+        let (sink, unsent) = (Arc::clone(&self.sink), self.backlog.add(&message));
+        async move {
+            let sent = sink.lock().await.send(serde_json::to_string(&message)?).await;
+            drop(unsent);
+            sent
+        }
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         loop {
+            self.backlog.room().await;
             let text = match self.source.next().await {
                 Some(Ok(text)) => text,
                 Some(Err(error)) => {
-                    refuse(&self.sink, Value::Null, -32700, &error.to_string()).await;
+                    // The last that it is told; it may have stopped to read.
+                    let told = self.refuse(Value::Null, -32700, &error.to_string());
+                    let _slow_client = tokio::time::timeout(LAST_WORDS, told).await;
                     break;
                 }
                 None => break,
             };
-            match serde_json::from_str(&text) {
-                Ok(message) => return Some(message),
-                Err(reason) => match serde_json::from_str::<Value>(&text) {
-                    Ok(value) => {
-                        let id = value.get("id").cloned().unwrap_or_default();
-                        let words = format!("this is no JSON-RPC message: {reason}");
-                        refuse(&self.sink, id, -32600, &words).await;
+            let message: RxJsonRpcMessage<RoleServer> = match serde_json::from_str(&text) {
+                Ok(message) => message,
+                Err(reason) => {
+                    match serde_json::from_str::<Value>(&text) {
+                        Ok(value) => {
+                            let id = value.get("id").cloned().unwrap_or_default();
+                            let words = format!("this is no JSON-RPC message: {reason}");
+                            self.refuse(id, -32600, &words);
+                        }
+                        Err(reason) => {
+                            let words = format!("this is no JSON: {reason}");
+                            self.refuse(Value::Null, -32700, &words);
+                        }
                     }
-                    Err(reason) => {
-                        refuse(
-                            &self.sink,
-                            Value::Null,
-                            -32700,
-                            &format!("this is no JSON: {reason}"),
-                        )
-                        .await;
-                    }
-                },
+                    continue;
+                }
+            };
+            if self.backlog.admit(&message) {
+                return Some(message);
+            }
+            if let JsonRpcMessage::Request(request) = message {
+                let id = serde_json::to_value(&request.id).unwrap_or_default();
+                let words = format!("{MAX_UNANSWERED} requests wait for answers already");
+                self.refuse(id, -32603, &words);
             }
         }
         self.gone.cancel();

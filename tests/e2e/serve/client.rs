@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::support::Sandbox;
 
 /// How long an answer may take before the test fails.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_mins(1);
 /// The token that the tests' servers take.
 pub const TOKEN: &str = "sesame";
 
@@ -61,6 +61,30 @@ impl Served {
     pub fn streams(&mut self) -> Lines<ChildStdout, ChildStdin> {
         let input = self.child.stdout.take().unwrap();
         Lines { input: BufReader::new(input), output: self.child.stdin.take().unwrap() }
+    }
+
+    /// The next line of its standard error with these words.
+    pub fn says(&mut self, words: &str) -> String {
+        loop {
+            let mut line = String::new();
+            let read = self.stderr.read_line(&mut line).unwrap();
+            assert_ne!(read, 0, "it ended without saying '{words}'");
+            if line.contains(words) {
+                return line;
+            }
+        }
+    }
+
+    /// The most memory that it held so far, in bytes.
+    pub fn peak_memory(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        line.trim().trim_end_matches("kB").trim().parse::<u64>().unwrap() << 10
+    }
+
+    /// Sends SIGHUP, which asks it to read its files.
+    pub fn hang_up(&self) {
+        kill_process(Pid::from_child(&self.child), Signal::HUP).unwrap();
     }
 
     /// Tells it to end and gives its exit code.
@@ -144,9 +168,18 @@ pub struct Lines<R, W> {
 impl Lines<UnixStream, UnixStream> {
     /// Connects to a Unix socket.
     pub fn connect(path: &str) -> Self {
-        let output = UnixStream::connect(path).unwrap();
+        Self::of(UnixStream::connect(path).unwrap())
+    }
+
+    /// The client at this end of a connection.
+    pub fn of(output: UnixStream) -> Self {
         output.set_read_timeout(Some(PATIENCE)).unwrap();
         Self { input: BufReader::new(output.try_clone().unwrap()), output }
+    }
+
+    /// Sends one message if the server takes it before the connection's own limit of time.
+    pub fn try_send_text(&mut self, text: &str) -> std::io::Result<()> {
+        self.output.write_all(format!("{text}\n").as_bytes())
     }
 }
 
@@ -188,6 +221,14 @@ impl Frames {
             head.push(byte[0]);
         }
         (status(&String::from_utf8(head).unwrap()), Self(stream))
+    }
+
+    /// Sends the head of a text frame of this length, and nothing of the text.
+    pub fn send_head(&mut self, length: u64) {
+        let mut head = vec![0x81, 0x80 | 0x7f];
+        head.extend(length.to_be_bytes());
+        head.extend([0; 4]);
+        self.0.write_all(&head).unwrap();
     }
 }
 
@@ -260,6 +301,82 @@ pub fn exchange(address: &str, method: &str, path: &str, headers: &str, body: &s
     let mut answer = String::new();
     let _reset = stream.read_to_string(&mut answer);
     answer
+}
+
+/// A session of the older era over HTTP.
+pub struct HttpSession {
+    address: String,
+    /// The headers of its requests.
+    pub headers: String,
+}
+
+impl HttpSession {
+    /// Opens one with this token.
+    pub fn open(address: &str, token: &str) -> Self {
+        let token = format!("Authorization: Bearer {token}\r\n");
+        let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {},
+                             "clientInfo": { "name": "session", "version": "1" } });
+        let hello = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params });
+        let (status, head) = post_head(address, &token, &hello.to_string());
+        assert_eq!(status, 200, "{head}");
+        let mut lines = head.lines().filter_map(|line| line.split_once(": "));
+        let id = lines.find(|(name, _)| name.eq_ignore_ascii_case("mcp-session-id")).unwrap().1;
+        let headers = format!("{token}Mcp-Session-Id: {id}\r\n");
+        let session = Self { address: address.to_owned(), headers };
+        session.tell("notifications/initialized", json!({}));
+        session
+    }
+
+    /// Sends a notification.
+    pub fn tell(&self, method: &str, params: Value) {
+        let note = json!({ "jsonrpc": "2.0", "method": method, "params": params });
+        assert_eq!(post(&self.address, "/mcp", &self.headers, &note.to_string()).0, 202);
+    }
+
+    /// Sends a request; the status, and all messages on its stream.
+    pub fn ask(&self, id: u64, method: &str, params: Value) -> (u16, Vec<Value>) {
+        let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+        let (status, body) = post(&self.address, "/mcp", &self.headers, &request.to_string());
+        (status, messages_in(&body))
+    }
+
+    /// The stream that belongs to no request, of which the status was read.
+    pub fn events(&self) -> BufReader<TcpStream> {
+        self.events_after(None)
+    }
+
+    /// The stream of this event, after it.
+    pub fn events_after(&self, event: Option<&str>) -> BufReader<TcpStream> {
+        let last = event.map(|event| format!("Last-Event-ID: {event}\r\n")).unwrap_or_default();
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        write!(
+            stream,
+            "GET /mcp HTTP/1.1\r\nHost: {}\r\nAccept: text/event-stream\r\n{}{last}\r\n",
+            self.address, self.headers
+        )
+        .unwrap();
+        let mut stream = BufReader::new(stream);
+        let mut line = String::new();
+        stream.read_line(&mut line).unwrap();
+        assert!(line.contains("200"), "{line}");
+        stream
+    }
+
+    /// Ends it.
+    pub fn end(self) {
+        assert_eq!(status(&exchange(&self.address, "DELETE", "/mcp", &self.headers, "")), 202);
+    }
+}
+
+/// Reads a stream until a line has these words.
+pub fn heard(stream: &mut BufReader<TcpStream>, words: &str) -> String {
+    let mut line = String::new();
+    while !line.contains(words) {
+        line.clear();
+        assert_ne!(stream.read_line(&mut line).unwrap(), 0, "the stream ended before '{words}'");
+    }
+    line
 }
 
 /// A request of revision 2026-07-28 with the token, and its result or error.

@@ -2,7 +2,9 @@
 
 mod bridge;
 pub mod client;
+mod isolation;
 mod oauth;
+mod reload;
 mod tokens;
 
 use serde_json::{Value, json};

@@ -11,7 +11,6 @@ mod token;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -22,8 +21,7 @@ use url::Url;
 
 use super::access::AccessError;
 use super::identity::AuthenticatedClient;
-use crate::config::spec::ProfileSpec;
-use crate::host::ClientScope;
+use crate::host::{ClientScope, ScopeProfile};
 use crate::model::Error;
 use crate::util::text::truncate;
 use issuer::TokenIssuer;
@@ -42,7 +40,7 @@ pub struct AcceptedScope {
     /// The scope as tokens name it.
     pub name: String,
     /// The profile that a client with this scope sees; `None` shows everything.
-    pub profile: Option<Arc<ProfileSpec>>,
+    pub profile: Option<String>,
 }
 
 /// A server whose tokens come from an authorization server.
@@ -106,8 +104,10 @@ impl ProtectedResource {
         if granted.is_empty() && !self.scopes.is_empty() {
             return Err(AccessError::Scope);
         }
-        let mut views: Vec<Vec<Arc<ProfileSpec>>> =
-            granted.iter().map(|scope| scope.profile.iter().cloned().collect()).collect();
+        let profiles = |scope: &&AcceptedScope| {
+            scope.profile.iter().cloned().map(ScopeProfile::Named).collect()
+        };
+        let mut views: Vec<Vec<ScopeProfile>> = granted.iter().map(profiles).collect();
         if views.is_empty() {
             views.push(Vec::new());
         }

@@ -1,0 +1,125 @@
+//! From the entries of a configuration to the providers of a host.
+//!
+//! Owns: one group of providers for each server and for each kind of internal tools, and building them
+//! again from another reading of the files without those that are the same. Never does: decide which
+//! are the same.
+
+use std::sync::Arc;
+
+use super::{kinds, secrets, untrusted};
+use crate::audit::Masker;
+use crate::config::spec::{Configuration, DisabledEntry, FileRole, ToolSpec};
+use crate::model::Diagnostic;
+use crate::provider::{ProviderDeps, ToolProvider};
+use crate::providers::mcp::{McpProvider, McpSetup};
+
+/// What the providers of a host were built from, and with.
+#[derive(Clone)]
+pub struct ProviderSources {
+    deps: ProviderDeps,
+    setup: McpSetup,
+    pub(super) groups: Vec<ProviderGroup>,
+}
+
+/// Whose providers a group has.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum ProviderOwner {
+    /// All entries of one kind of internal tools, by its type key.
+    Kind(&'static str),
+    /// One MCP server.
+    Server(String),
+}
+
+/// The providers of one owner, and what was wrong with its entries.
+#[derive(Clone)]
+pub(super) struct ProviderGroup {
+    pub(super) owner: ProviderOwner,
+    providers: Vec<Arc<dyn ToolProvider>>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl ProviderSources {
+    /// Nothing is built yet.
+    pub(super) fn new(deps: ProviderDeps, setup: McpSetup) -> Self {
+        Self { deps, setup, groups: Vec::new() }
+    }
+
+    /// Builds the providers of all entries, but takes those of `kept` as they are. What a kind refuses
+    /// is added to the diagnostics. Starts nothing.
+    pub(super) fn build(
+        &self,
+        configuration: &mut Configuration,
+        kept: &[ProviderGroup],
+        masker: &Masker,
+    ) -> Self {
+        let deps = ProviderDeps {
+            expanded: configuration.expanded.clone(),
+            scopes: configuration.scopes.clone(),
+            ..self.deps.clone()
+        };
+        let setup = McpSetup { expanded: configuration.expanded.clone(), ..self.setup.clone() };
+        let known =
+            |owner: &ProviderOwner| kept.iter().find(|group| group.owner == *owner).cloned();
+        let mut groups = Vec::new();
+        for kind in kinds() {
+            let of_kind = configuration.tools.iter().filter(|t| t.kind == kind.words.key);
+            let specs: Vec<&ToolSpec> = of_kind.collect();
+            if specs.is_empty() {
+                continue;
+            }
+            let owner = ProviderOwner::Kind(kind.words.key);
+            let group = known(&owner).unwrap_or_else(|| {
+                let built = (kind.build)(&specs, &deps);
+                let (providers, diagnostics) = (built.providers, built.diagnostics);
+                ProviderGroup { owner, providers, diagnostics }
+            });
+            note_refused(configuration, &group.diagnostics);
+            groups.push(group);
+        }
+        secrets::mask_problems(configuration, masker);
+        for spec in &configuration.servers {
+            let owner = ProviderOwner::Server(spec.name.clone());
+            groups.push(known(&owner).unwrap_or_else(|| {
+                let provider = Arc::new(McpProvider::new(spec.clone(), setup.clone())) as _;
+                ProviderGroup { owner, providers: vec![provider], diagnostics: Vec::new() }
+            }));
+        }
+        Self { deps, setup, groups }
+    }
+
+    /// All providers in the order of the catalogue.
+    pub(super) fn providers(&self, configuration: &Configuration) -> Vec<Arc<dyn ToolProvider>> {
+        let built = self.groups.iter().flat_map(|group| group.providers.iter().cloned());
+        built.chain(untrusted(configuration)).collect()
+    }
+
+    pub(super) fn setup(&self) -> &McpSetup {
+        &self.setup
+    }
+
+    pub(super) fn deps(&self) -> &ProviderDeps {
+        &self.deps
+    }
+}
+
+/// Takes the entries out of service that their kind refused.
+fn note_refused(configuration: &mut Configuration, diagnostics: &[Diagnostic]) {
+    for diagnostic in diagnostics.iter().filter(|diagnostic| diagnostic.is_error()) {
+        let Some(name) = diagnostic.entry.clone() else { continue };
+        // An entry may have several diagnostics; the first stands for all where it is listed.
+        let known = |entry: &DisabledEntry| entry.role == FileRole::Tools && entry.name == name;
+        if !configuration.disabled.iter().any(known) {
+            let mut own = configuration.tools.iter().map(|spec| &spec.definition);
+            let definition = own.find(|definition| definition.name.full() == name);
+            let definitions = definition.cloned().into_iter().collect();
+            configuration.disabled.push(DisabledEntry {
+                name,
+                role: FileRole::Tools,
+                diagnostic: diagnostic.clone(),
+                definitions,
+                refusal: None,
+            });
+        }
+    }
+    configuration.diagnostics.extend_from_slice(diagnostics);
+}

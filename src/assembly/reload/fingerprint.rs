@@ -1,0 +1,186 @@
+//! Telling whether an entry says the same as when it was read before.
+//!
+//! Owns: a digest of all that decides what an entry does, values of references and secrets included,
+//! but not its position in its file. Never does: keep a value.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use secrecy::{ExposeSecret as _, SecretString};
+use sha2::{Digest as _, Sha256};
+
+use super::{ProviderOwner, ReloadReport};
+use crate::assembly::pins::PinFile;
+use crate::config::environment::Environment;
+use crate::config::node::ConfigNode;
+use crate::config::spec::{
+    AuthSpec, ClientProofSpec, Configuration, Endpoint, ServerSpec, ToolSpec,
+};
+use crate::model::{Origin, SourceLocation, ToolDefinition};
+
+/// Equal for entries that do the same.
+pub(super) type Fingerprint = [u8; 32];
+
+/// A digest of several parts, none of which can be taken for two.
+#[derive(Default)]
+struct Fingerprinter(Sha256);
+
+impl Fingerprinter {
+    fn text(&mut self, text: &str) {
+        self.0.update((text.len() as u64).to_be_bytes());
+        self.0.update(text.as_bytes());
+    }
+
+    fn debug(&mut self, value: &impl Debug) {
+        self.text(&format!("{value:?}"));
+    }
+
+    fn node(&mut self, node: &ConfigNode) {
+        self.text(&node.to_json().to_string());
+    }
+
+    fn finish(self) -> Fingerprint {
+        self.0.finalize().into()
+    }
+}
+
+/// The entries of one reading of the files.
+#[derive(Default)]
+pub(super) struct EntryFingerprints {
+    servers: BTreeMap<String, Fingerprint>,
+    /// By the type key of their kind, in file order.
+    tools: BTreeMap<&'static str, Vec<(String, Fingerprint)>>,
+}
+
+impl EntryFingerprints {
+    pub(super) fn of(configuration: &Configuration) -> Self {
+        let mut all = Self::default();
+        for spec in &configuration.servers {
+            all.servers.insert(spec.name.clone(), of_server(spec));
+        }
+        for spec in &configuration.tools {
+            let entry = (spec.definition.name.full(), of_tool(spec, configuration));
+            all.tools.entry(spec.kind).or_default().push(entry);
+        }
+        all
+    }
+
+    /// Whether all entries of an owner are what they were.
+    pub(super) fn is_same_for(&self, owner: &ProviderOwner, before: &Self) -> bool {
+        match owner {
+            ProviderOwner::Kind(kind) => self.tools.get(kind) == before.tools.get(kind),
+            ProviderOwner::Server(name) => self.servers.get(name) == before.servers.get(name),
+        }
+    }
+
+    /// What is different from `before`.
+    pub(super) fn compare(&self, before: &Self) -> ReloadReport {
+        let (now, before) = (self.by_name(), before.by_name());
+        let mut report = ReloadReport::default();
+        for (name, fingerprint) in &now {
+            match before.get(name) {
+                None => report.added.push((*name).to_owned()),
+                Some(known) if known != fingerprint => report.changed.push((*name).to_owned()),
+                Some(_) => {}
+            }
+        }
+        let gone = before.keys().filter(|name| !now.contains_key(*name));
+        report.removed = gone.map(|name| (*name).to_owned()).collect();
+        report
+    }
+
+    /// Servers and internal tools may have one name.
+    fn by_name(&self) -> BTreeMap<&str, Vec<&Fingerprint>> {
+        let tools = self.tools.values().flatten().map(|(name, found)| (name, found));
+        let mut all: BTreeMap<&str, Vec<&Fingerprint>> = BTreeMap::new();
+        for (name, fingerprint) in self.servers.iter().chain(tools) {
+            all.entry(name).or_default().push(fingerprint);
+        }
+        all
+    }
+}
+
+/// Of the rules about what is offered, beside the entries.
+pub(super) fn of_rules(
+    configuration: &Configuration,
+    environment: &dyn Environment,
+) -> Fingerprint {
+    let mut all = Fingerprinter::default();
+    for rule in &configuration.policy {
+        all.debug(&(&rule.pattern, &rule.action, &rule.project));
+    }
+    all.debug(&configuration.profiles);
+    for entry in &configuration.disabled {
+        all.debug(&(&entry.name, entry.role, &entry.diagnostic.message));
+    }
+    for entry in &configuration.untrusted {
+        all.debug(&(&entry.name, entry.role, entry.has_changed));
+    }
+    if let Some(file) = PinFile::own(environment) {
+        all.debug(&file.read().ok());
+    }
+    all.finish()
+}
+
+/// Of the settings that a host takes when it is built.
+pub(super) fn of_records(configuration: &Configuration) -> Fingerprint {
+    let mut all = Fingerprinter::default();
+    all.debug(&(&configuration.audit, &configuration.history, &configuration.stats));
+    all.finish()
+}
+
+fn of_server(spec: &ServerSpec) -> Fingerprint {
+    let mut all = Fingerprinter::default();
+    let mut spec = spec.clone();
+    spec.location = nowhere();
+    spec.provides_tools.iter_mut().for_each(forget_position);
+    all.debug(&spec);
+    for secret in secrets(&spec.endpoint) {
+        all.text(secret.expose_secret());
+    }
+    all.finish()
+}
+
+/// The values that a server's entry does not print.
+fn secrets(endpoint: &Endpoint) -> Vec<&SecretString> {
+    match endpoint {
+        Endpoint::Stdio { env, .. } => env.values().collect(),
+        Endpoint::Http { headers, auth, .. } => {
+            let auth = match &**auth {
+                AuthSpec::Unset | AuthSpec::None => None,
+                AuthSpec::Bearer { token, .. } => Some(token),
+                AuthSpec::OAuth { client_secret, .. } => client_secret.as_ref(),
+                AuthSpec::ClientCredentials { proof, .. } => Some(match proof {
+                    ClientProofSpec::Secret(secret) => secret,
+                    ClientProofSpec::Key { pem, .. } => pem,
+                }),
+            };
+            headers.iter().map(|(_, value)| value).chain(auth).collect()
+        }
+    }
+}
+
+fn of_tool(spec: &ToolSpec, configuration: &Configuration) -> Fingerprint {
+    let ToolSpec { definition, kind, entry, unexpanded, base_dir, defaults, scopes, seal, .. } =
+        spec;
+    let mut all = Fingerprinter::default();
+    let mut definition = definition.clone();
+    forget_position(&mut definition);
+    all.debug(&(definition, kind, base_dir, scopes, seal, spec.grant.is_some()));
+    all.debug(&configuration.scopes);
+    all.node(entry);
+    all.node(unexpanded);
+    defaults.iter().for_each(|defaults| all.node(defaults));
+    all.finish()
+}
+
+fn forget_position(tool: &mut ToolDefinition) {
+    if let Origin::File(place) = &mut tool.origin {
+        *place = SourceLocation { file: Arc::clone(&place.file), ..nowhere() };
+    }
+}
+
+fn nowhere() -> SourceLocation {
+    SourceLocation { file: Arc::default(), line: 0, column: 0, text: Arc::from("") }
+}

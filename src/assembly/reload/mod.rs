@@ -1,0 +1,168 @@
+//! Giving a host that serves what its files say now.
+//!
+//! Owns: which reading of the files may take the place of the one before it, what of it is the same,
+//! and what changed. Never does: look whether the files changed, or print.
+
+mod fingerprint;
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::contents::{ProviderOwner, ProviderSources};
+use super::{Assembly, LoadedConfiguration, disabled_entries, pins, secrets};
+use crate::audit::Masker;
+use crate::config::environment::Environment;
+use crate::config::spec::Configuration;
+use crate::host::{HostContents, ToolHost};
+use crate::model::{Diagnostic, Error};
+use fingerprint::{EntryFingerprints, Fingerprint};
+
+/// Replaces what a host offers by what its files say, as often as they change.
+pub struct HostReloader {
+    host: Arc<ToolHost>,
+    environment: Arc<dyn Environment>,
+    masker: Masker,
+    current: Mutex<CurrentContents>,
+}
+
+/// The reading of the files that the host was made of.
+struct CurrentContents {
+    sources: ProviderSources,
+    entries: EntryFingerprints,
+    rules: Fingerprint,
+    records: Fingerprint,
+    /// Errors in the files that were there when they were read.
+    errors: BTreeSet<String>,
+    is_project_trusted: bool,
+}
+
+/// What a reading of the files changed, by the names of entries.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ReloadReport {
+    /// Entries that were not there before.
+    pub added: Vec<String>,
+    /// Entries that say something else than before; their servers are started again when needed.
+    pub changed: Vec<String>,
+    /// Entries that are no longer there.
+    pub removed: Vec<String>,
+    /// Whether rules, profiles, pins or entries out of service changed.
+    pub has_new_rules: bool,
+    /// Whether settings of the audit log, history or statistics changed, which hold from the next
+    /// start.
+    pub needs_restart: bool,
+}
+
+impl ReloadReport {
+    /// Whether the host offers exactly what it offered before.
+    pub fn is_empty(&self) -> bool {
+        let no_entry = self.added.is_empty() && self.changed.is_empty() && self.removed.is_empty();
+        no_entry && !self.has_new_rules
+    }
+}
+
+/// Why a reading of the files did not take the place of the one before it, which goes on.
+#[derive(Debug, thiserror::Error)]
+pub enum ReloadError {
+    /// The files have errors that they did not have before.
+    #[error("the configuration has errors that it did not have before")]
+    Invalid(Vec<Diagnostic>),
+    /// The project's files are no longer what a person trusted.
+    #[error("the project in {} changed and is not trusted as it is now", .0.display())]
+    Untrusted(PathBuf),
+    /// Pins that cannot be used, or a host that is closed.
+    #[error(transparent)]
+    Failed(#[from] Error),
+}
+
+impl HostReloader {
+    /// Reloads the host of an assembly that `environment` was read for.
+    pub fn new(assembly: &Assembly, environment: Arc<dyn Environment>) -> Self {
+        let Assembly { host, configuration, masker, sources } = assembly;
+        let current = CurrentContents {
+            sources: sources.clone(),
+            entries: EntryFingerprints::of(configuration),
+            rules: fingerprint::of_rules(configuration, environment.as_ref()),
+            records: fingerprint::of_records(configuration),
+            errors: errors(configuration).map(identity).collect(),
+            is_project_trusted: configuration.trusted_root.is_some(),
+        };
+        Self {
+            host: Arc::clone(host),
+            environment,
+            masker: masker.clone(),
+            current: Mutex::new(current),
+        }
+    }
+
+    /// Offers what `loaded` says from now on. What is the same as before keeps its connections.
+    ///
+    /// # Errors
+    /// Files with new errors, a project that changed since a person trusted it, and pins that cannot
+    /// be used. The host then offers what it offered before.
+    pub fn reload(&self, loaded: LoadedConfiguration) -> Result<ReloadReport, ReloadError> {
+        let LoadedConfiguration { mut configuration, profile, .. } = loaded;
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        // From here on everything that may be shown passes the masker of the first reading.
+        secrets::teach(&self.masker, &configuration, self.environment.as_ref());
+        if current.is_project_trusted
+            && let Some(request) = &configuration.trust_request
+            && request.previous.is_some()
+        {
+            return Err(ReloadError::Untrusted(request.root.clone()));
+        }
+        let entries = EntryFingerprints::of(&configuration);
+        let kept: Vec<_> = current
+            .sources
+            .groups
+            .iter()
+            .filter(|group| entries.is_same_for(&group.owner, &current.entries))
+            .cloned()
+            .collect();
+        let sources = current.sources.build(&mut configuration, &kept, &self.masker);
+        let new_errors: Vec<Diagnostic> = errors(&configuration)
+            .filter(|diagnostic| !current.errors.contains(&identity(diagnostic)))
+            .cloned()
+            .collect();
+        if !new_errors.is_empty() {
+            return Err(ReloadError::Invalid(new_errors));
+        }
+        let rules = fingerprint::of_rules(&configuration, self.environment.as_ref());
+        let records = fingerprint::of_records(&configuration);
+        let mut report = entries.compare(&current.entries);
+        report.has_new_rules = rules != current.rules;
+        report.needs_restart = records != current.records;
+        if !report.is_empty() {
+            let pins = pins::load(&configuration, self.environment.as_ref(), &self.masker)
+                .map_err(|error| self.masker.error(error))?;
+            let contents = HostContents {
+                providers: sources.providers(&configuration),
+                disabled: disabled_entries(&configuration),
+                pins,
+                profile,
+                policy: std::mem::take(&mut configuration.policy),
+                profiles: std::mem::take(&mut configuration.profiles),
+            };
+            self.host.replace_contents(contents).map_err(Error::from)?;
+        }
+        *current = CurrentContents {
+            sources,
+            entries,
+            rules,
+            records,
+            errors: errors(&configuration).map(identity).collect(),
+            is_project_trusted: configuration.trusted_root.is_some(),
+        };
+        Ok(report)
+    }
+}
+
+fn errors(configuration: &Configuration) -> impl Iterator<Item = &Diagnostic> {
+    configuration.diagnostics.iter().filter(|diagnostic| diagnostic.is_error())
+}
+
+/// What makes two errors the same one, wherever their lines are.
+fn identity(diagnostic: &Diagnostic) -> String {
+    let file = diagnostic.location.as_ref().map(|place| place.file.display().to_string());
+    format!("{file:?} {:?} {}", diagnostic.entry, diagnostic.message)
+}

@@ -1,0 +1,114 @@
+//! Putting other contents in the place of what a host was built with, while calls run.
+//!
+//! Owns: that what is the same in both stays as it is, with its connections, that what is gone ends
+//! when its calls have, and the order in which the rules and the tools are exchanged. Never does: read
+//! a file, or decide whether two entries are the same.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::RegistrationError;
+use crate::catalogue::pins::Pins;
+use crate::config::spec::{DisabledEntry, PolicyRule, ProfileSpec};
+use crate::host::ToolHost;
+use crate::host::listings::RegisteredProvider;
+use crate::host::profiles::KnownProfiles;
+use crate::host::provider_table::ProviderTable;
+use crate::provider::ToolProvider;
+
+/// What a host offers and by which rules, without what a program registered itself.
+#[doc(hidden)] // for the program's own commands
+pub struct HostContents {
+    /// The providers in the order of the catalogue. One that the host has already is kept.
+    pub providers: Vec<Arc<dyn ToolProvider>>,
+    /// The rules about calls; the first that matches counts.
+    pub policy: Vec<PolicyRule>,
+    /// Entries out of service.
+    pub disabled: Vec<DisabledEntry>,
+    /// What the tools were when a person accepted them.
+    pub pins: Pins,
+    /// What requests see that name no profile; `None` is everything.
+    pub profile: Option<ProfileSpec>,
+    /// The profiles that requests may name.
+    pub profiles: BTreeMap<String, ProfileSpec>,
+}
+
+impl ToolHost {
+    /// Offers `contents` from now on, in place of what the host was built with or was given here
+    /// before. Calls that run go on; those of a provider that is not among the new ones are cancelled
+    /// after [`REMOVAL_GRACE_PERIOD`](crate::host::limits::REMOVAL_GRACE_PERIOD), and then it is
+    /// closed. Everybody who listens is told that the lists changed. Starts and contacts nothing.
+    ///
+    /// # Errors
+    /// A host that is closed, and the name of something that the program registered itself. Nothing
+    /// changed then.
+    #[doc(hidden)] // for the program's own commands
+    pub fn replace_contents(&self, contents: HostContents) -> Result<(), RegistrationError> {
+        let HostContents { providers, policy, disabled, pins, profile, profiles } = contents;
+        let mut roster = self.directory.roster();
+        if roster.is_closed {
+            return Err(RegistrationError::HostClosed);
+        }
+        let old = self.directory.providers();
+        let known = |wanted: &Arc<dyn ToolProvider>| {
+            let is_same = |known: &&Arc<RegisteredProvider>| Arc::ptr_eq(&known.inner, wanted);
+            old.iter().filter(|known| known.is_of_files).find(is_same).cloned()
+        };
+        let mut table: Vec<Arc<RegisteredProvider>> = providers
+            .into_iter()
+            .map(|wanted| {
+                let pins = &self.directory.pins;
+                known(&wanted).unwrap_or_else(|| RegisteredProvider::of_files(wanted, pins))
+            })
+            .collect();
+        let is_kept = |known: &RegisteredProvider| {
+            table.iter().any(|kept| std::ptr::eq(Arc::as_ptr(kept), known))
+        };
+        let (of_files, own): (Vec<_>, Vec<_>) = old.iter().cloned().partition(|p| p.is_of_files);
+        let removed: Vec<_> = of_files.into_iter().filter(|known| !is_kept(known)).collect();
+        let is_new = |provider: &&Arc<RegisteredProvider>| provider.is_of_files;
+        let changed: BTreeSet<String> = table
+            .iter()
+            .filter(|provider| !old.iter().any(|known| Arc::ptr_eq(known, provider)))
+            .filter(is_new)
+            .chain(&removed)
+            .filter_map(|provider| provider.server.clone())
+            .collect();
+        let components: BTreeSet<String> =
+            table.iter().flat_map(|provider| provider.components()).collect();
+        for registered in &own {
+            let taken = registered.components().into_iter().chain(registered.source.clone());
+            if let Some(name) = taken.into_iter().find(|name| components.contains(name)) {
+                let owner = registered.describe();
+                return Err(RegistrationError::NameTaken { name, owner });
+            }
+        }
+        table.extend(own);
+        // The rules come first: no tool is offered under those of another configuration.
+        let mut visible = KnownProfiles::of_default(profile);
+        visible.add(profiles);
+        self.profiles.replace(visible);
+        self.pipeline.policy.replace(policy);
+        self.directory.pins.replace(pins);
+        self.directory.disabled.replace(disabled);
+        for provider in &table {
+            provider.forget_lists();
+        }
+        for provider in &removed {
+            self.mark_removed(&mut roster, provider);
+        }
+        roster.forget_removed(|name| {
+            let declares = |provider: &Arc<RegisteredProvider>| provider.known_tool(name).is_some();
+            components.contains(name) || table.iter().any(declares)
+        });
+        self.directory.replace_providers(ProviderTable(table));
+        drop(roster);
+        for provider in removed {
+            // Not waited for: its calls may go on for a while.
+            drop(self.close_removed(provider));
+        }
+        self.notify_list_changed();
+        changed.iter().for_each(|server| self.notify_offerings_changed(server));
+        Ok(())
+    }
+}

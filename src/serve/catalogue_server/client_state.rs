@@ -1,0 +1,52 @@
+//! What a client of the older era said about what it wants to hear.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::changes::{ClientChange, Interests, ResourceWatch};
+use super::exchange::DEFAULT_LEVEL;
+use super::log_line::ServedLogLine;
+
+/// What a client of the older era wants to hear. A session over HTTP keeps it while nothing runs for it.
+pub struct ClientState {
+    takes_logs: bool,
+    /// The least grave level of the lines that it wants, once it has chosen one.
+    level: Mutex<Option<&'static str>>,
+    watched: Mutex<HashMap<String, ResourceWatch>>,
+}
+
+impl ClientState {
+    /// A client that chose nothing. `takes_logs`: every line a server logs is for it, beside those of
+    /// its own requests.
+    pub fn new(takes_logs: bool) -> Self {
+        Self { takes_logs, level: Mutex::default(), watched: Mutex::default() }
+    }
+
+    /// Whether the client is to be told of a change.
+    pub fn wants(&self, change: &ClientChange) -> bool {
+        change.concerns(self)
+    }
+
+    pub(super) fn level(&self) -> Option<&'static str> {
+        *self.level.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn set_level(&self, level: Option<&'static str>) {
+        *self.level.lock().unwrap_or_else(PoisonError::into_inner) = level;
+    }
+
+    /// The resources that it watches, by address.
+    pub(super) fn watched(&self) -> MutexGuard<'_, HashMap<String, ResourceWatch>> {
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Interests for ClientState {
+    fn has_resource(&self, uri: &str) -> bool {
+        self.watched().contains_key(uri)
+    }
+
+    fn has_line(&self, line: &ServedLogLine) -> bool {
+        self.takes_logs && line.is_at_least(self.level().unwrap_or(DEFAULT_LEVEL))
+    }
+}

@@ -1,0 +1,262 @@
+//! The sessions of clients of the older era over HTTP.
+//!
+//! Owns: which sessions there are and how many there may be, what of a change reaches the streams of
+//! idle clients, and that a session which has nothing to do costs only what it remembers: its service
+//! is ended, and begun anew by the SDK when the client asks for something again. Never does: look into
+//! a request.
+
+mod event_stream;
+mod session;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures_util::{Stream, stream};
+use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::transport::streamable_http_server::session::{
+    RestoreOutcome, ServerSseMessage, SessionId, SessionManager, SessionState, SessionStore,
+    SessionStoreError,
+};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::serve::catalogue_server::{CatalogueServer, ClientChanges};
+use session::{HttpSession, SessionTransport};
+
+/// How many sessions the holders of one token may have.
+pub(super) const MAX_SESSIONS: usize = 16_384;
+/// How many of them may have a service at once, before those that wait for nothing lose theirs.
+const MAX_RUNNING: usize = 1_024;
+/// How long a session keeps its service for a request that is on its way, even then.
+const MIN_SERVICE_IDLE: Duration = Duration::from_millis(100);
+/// How long the service of a session waits for the next request.
+const SERVICE_IDLE: Duration = Duration::from_secs(2);
+/// How often it is looked which sessions are idle.
+const SWEEP: Duration = Duration::from_secs(1);
+
+/// Why a session cannot be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum SessionError {
+    /// There are too many, or too many of them are in use.
+    #[error("too many sessions are open; end one, or try again later")]
+    TooMany,
+    /// It ended, or never was.
+    #[error("the session ended")]
+    Ended,
+    /// The client names an event that it was not sent, or that is no longer kept.
+    #[error("there is no such event to go on from")]
+    UnknownEvent,
+}
+
+/// The sessions of all clients with one token.
+pub(super) struct HttpSessions {
+    sessions: Mutex<HashMap<SessionId, Arc<HttpSession>>>,
+    limits: SessionLimits,
+    /// How many services run.
+    running: Arc<AtomicUsize>,
+}
+
+/// How many sessions there may be.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SessionLimits {
+    /// All of them.
+    pub(super) known: usize,
+    /// Those that are in use.
+    pub(super) running: usize,
+}
+
+impl Default for SessionLimits {
+    fn default() -> Self {
+        Self { known: MAX_SESSIONS, running: MAX_RUNNING }
+    }
+}
+
+impl HttpSessions {
+    /// No sessions yet. What changes behind `server` is told to them until `end` fires.
+    pub(super) fn new(server: &CatalogueServer, end: CancellationToken) -> Arc<Self> {
+        let sessions = Arc::new(Self::with_limits(SessionLimits::default()));
+        tokio::spawn(tend(Arc::downgrade(&sessions), server.changes(), end));
+        sessions
+    }
+
+    fn with_limits(limits: SessionLimits) -> Self {
+        Self { sessions: Mutex::default(), limits, running: Arc::default() }
+    }
+
+    /// Whether another session may be opened. Those that wait for nothing make room.
+    pub(super) fn has_room(&self) -> bool {
+        let sessions = self.sessions();
+        if sessions.len() >= self.limits.known {
+            return false;
+        }
+        if self.running.load(Ordering::Relaxed) < self.limits.running {
+            return true;
+        }
+        let park = |session: &Arc<HttpSession>| session.park_if_idle(MIN_SERVICE_IDLE);
+        // Services end in their own time, so this bounds them only about.
+        sessions.values().filter(|session| park(session)).count() > 0
+    }
+
+    fn sessions(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<HttpSession>>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn session(&self, id: &SessionId) -> Result<Arc<HttpSession>, SessionError> {
+        self.sessions().get(id).cloned().ok_or(SessionError::Ended)
+    }
+
+    /// Ends the services of idle sessions, and forgets sessions of clients that seem to be gone.
+    fn sweep(&self) {
+        let mut sessions = self.sessions();
+        sessions.retain(|_, session| {
+            let is_kept = !session.is_abandoned();
+            if is_kept {
+                session.park_if_idle(SERVICE_IDLE);
+            } else {
+                session.end();
+            }
+            is_kept
+        });
+    }
+}
+
+/// Tells the clients of changes, and sweeps, until the sessions are gone or `end` fires.
+async fn tend(sessions: Weak<HttpSessions>, mut changes: ClientChanges, end: CancellationToken) {
+    let mut ticks = tokio::time::interval(SWEEP);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        let change = tokio::select! {
+            () = end.cancelled() => return,
+            _ = ticks.tick() => None,
+            change = changes.next() => match change {
+                Some(change) => Some(change),
+                None => return,
+            },
+        };
+        let Some(sessions) = sessions.upgrade() else { return };
+        let Some(change) = change else {
+            sessions.sweep();
+            continue;
+        };
+        let all: Vec<Arc<HttpSession>> = sessions.sessions().values().cloned().collect();
+        let messages: Vec<_> = change
+            .notifications()
+            .into_iter()
+            .map(|notification| Arc::new(ServerJsonRpcMessage::notification(notification)))
+            .collect();
+        for session in all.iter().filter(|session| session.client.wants(&change)) {
+            messages.iter().for_each(|message| session.notify(message));
+        }
+    }
+}
+
+impl SessionManager for HttpSessions {
+    type Error = SessionError;
+    type Transport = SessionTransport;
+
+    async fn create_session(&self) -> Result<(SessionId, SessionTransport), SessionError> {
+        if !self.has_room() {
+            return Err(SessionError::TooMany);
+        }
+        let id: SessionId = Uuid::new_v4().to_string().into();
+        let session = HttpSession::new();
+        let transport = session.start_service(&self.running);
+        self.sessions().insert(Arc::clone(&id), session);
+        Ok((id, transport))
+    }
+
+    async fn initialize_session(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<ServerJsonRpcMessage, SessionError> {
+        self.session(id)?.initialize(message).await
+    }
+
+    async fn has_session(&self, id: &SessionId) -> Result<bool, SessionError> {
+        Ok(self.session(id).is_ok_and(|session| session.touch()))
+    }
+
+    async fn close_session(&self, id: &SessionId) -> Result<(), SessionError> {
+        // The service is gone. What is left is what a new one begins with, if there is that.
+        if self.session(id).is_ok_and(|session| !session.close_service()) {
+            self.sessions().remove(id);
+        }
+        Ok(())
+    }
+
+    async fn create_stream(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionError> {
+        self.session(id)?.request(message).await.map(events)
+    }
+
+    async fn accept_message(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<(), SessionError> {
+        self.session(id)?.accept(message).await
+    }
+
+    async fn create_standalone_stream(
+        &self,
+        id: &SessionId,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionError> {
+        Ok(events(self.session(id)?.listen()))
+    }
+
+    async fn resume(
+        &self,
+        id: &SessionId,
+        last_event_id: String,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionError> {
+        self.session(id)?.resume(&last_event_id).map(events)
+    }
+
+    async fn restore_session(
+        &self,
+        id: SessionId,
+    ) -> Result<RestoreOutcome<SessionTransport>, SessionError> {
+        if !self.has_room() {
+            return Err(SessionError::TooMany);
+        }
+        Ok(RestoreOutcome::Restored(self.session(&id)?.start_service(&self.running)))
+    }
+}
+
+/// What a session remembers while nothing runs for it.
+#[async_trait]
+impl SessionStore for HttpSessions {
+    async fn load(&self, id: &str) -> Result<Option<SessionState>, SessionStoreError> {
+        let session = self.sessions().get(id).cloned();
+        Ok(session.and_then(|session| session.hello()).map(SessionState::new))
+    }
+
+    async fn store(&self, id: &str, state: &SessionState) -> Result<(), SessionStoreError> {
+        if let Some(session) = self.sessions().get(id) {
+            session.remember(state.initialize_params.clone());
+        }
+        Ok(())
+    }
+
+    async fn delete(&self, id: &str) -> Result<(), SessionStoreError> {
+        if let Some(session) = self.sessions().remove(id) {
+            session.end();
+        }
+        Ok(())
+    }
+}
+
+/// What a client reads of a stream.
+fn events(
+    mut reader: mpsc::Receiver<ServerSseMessage>,
+) -> impl Stream<Item = ServerSseMessage> + Send + Sync + 'static {
+    stream::poll_fn(move |context| reader.poll_recv(context))
+}

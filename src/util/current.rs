@@ -1,0 +1,24 @@
+//! A value that is replaced as a whole while others read it.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// The value that holds at the moment. Readers keep the one they got, however often it is replaced.
+#[derive(Debug, Default)]
+pub struct Current<T: ?Sized>(RwLock<Arc<T>>);
+
+impl<T: ?Sized> Current<T> {
+    /// Begins with this value.
+    pub fn new(value: impl Into<Arc<T>>) -> Self {
+        Self(RwLock::new(value.into()))
+    }
+
+    /// The value of this moment.
+    pub fn get(&self) -> Arc<T> {
+        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Puts another value in its place.
+    pub fn replace(&self, value: impl Into<Arc<T>>) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = value.into();
+    }
+}

@@ -1,0 +1,243 @@
+//! Files that change while clients are connected.
+
+use serde_json::{Value, json};
+
+use super::client::{
+    HttpSession, Served, TOKEN, Wire, ask_stateless, heard, outcome_in, post_stateless,
+};
+use crate::support::Sandbox;
+
+/// A server that writes its process down when it is started.
+fn demo(room: &Sandbox, name: &str) -> String {
+    let (program, log) = (env!("CARGO_BIN_EXE_toolhost"), room.path("run").join(name));
+    let script = format!("echo $$ >> {}; exec {program} demo-server", log.display());
+    format!("  {name}: {{ command: sh, args: [-c, '{script}'] }}\n")
+}
+
+/// The processes of a server so far.
+fn starts(room: &Sandbox, name: &str) -> Vec<String> {
+    let log = std::fs::read_to_string(room.path("run").join(name)).unwrap_or_default();
+    log.lines().map(str::to_owned).collect()
+}
+
+fn write_servers(room: &Sandbox, names: &[&str]) {
+    let entries: String = names.iter().map(|name| demo(room, name)).collect();
+    room.file("mcp.yaml", &format!("mcp_servers:\n{entries}"));
+}
+
+fn offered(client: &mut impl Wire, id: u64) -> String {
+    let tools = client.ask(id, "tools/list", json!({}))["result"]["tools"].clone();
+    let names = tools.as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap());
+    names.collect::<Vec<_>>().join(" ")
+}
+
+/// The next message of this kind.
+fn notified(client: &mut impl Wire, method: &str) -> Value {
+    let mut messages = std::iter::from_fn(|| client.next());
+    messages.find(|message| message["method"] == method).expect("the server hung up")
+}
+
+const CHANGED: &str = "notifications/tools/list_changed";
+const FILES: [&str; 4] = ["--mcp", "mcp.yaml", "--tools", "tools.yaml"];
+
+fn start(room: &Sandbox, words: &[&str]) -> Served {
+    Served::start(room, &[&FILES, words].concat())
+}
+
+#[test]
+fn a_changed_file_reaches_every_client_and_what_is_the_same_stays_connected() {
+    let room = Sandbox::new();
+    write_servers(&room, &["kept", "gone"]);
+    room.file("tools.yaml", "tools: [{ name: one, module: builtin.echo }]\n");
+    let mut served = start(&room, &["--stdio", "--http", "127.0.0.1:0"]);
+    let http = served.address();
+    let mut client = served.streams();
+    client.initialize(json!({}));
+    let before = offered(&mut client, 1);
+    assert!(before.contains("kept-echo") && before.contains("gone-echo"), "{before}");
+    let mut events = HttpSession::open(&http, TOKEN).events();
+    // A call of the server that goes, as it goes.
+    let call = json!({ "name": "gone-slow", "arguments": { "seconds": 1 },
+                       "_meta": { "progressToken": "p" } });
+    client.send(&json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call }));
+    notified(&mut client, "notifications/progress");
+    let process = starts(&room, "gone").pop().unwrap();
+
+    write_servers(&room, &["fresh", "kept"]);
+    room.file("tools.yaml", "tools: [{ name: two, module: builtin.echo }]\n");
+    let mut answer = None;
+    let mut is_told = false;
+    while answer.is_none() || !is_told {
+        let message = client.next().expect("the server hung up");
+        is_told |= message["method"] == CHANGED;
+        if message["id"] == 2 {
+            answer = Some(message);
+        }
+    }
+    let answer = answer.unwrap();
+    assert_eq!(
+        answer["result"]["content"][0]["text"], "waited 1 s",
+        "a call was cut off: {answer}"
+    );
+    heard(&mut events, CHANGED);
+    // One of the two files may have been read before the other.
+    let told = served.says("configuration reloaded");
+    let mut all = told.clone();
+    while !(all.contains("fresh") && all.contains("two")) {
+        all.push_str(&served.says("configuration reloaded"));
+    }
+    let after = offered(&mut client, 3);
+    assert!(after.contains("fresh-echo") && after.contains("two"), "{after}");
+    assert!(!after.contains("gone-") && !after.contains("one"), "{after}");
+    let sum = client.call(4, "kept-echo", json!({ "message": "still" }));
+    assert_eq!(sum["content"][0]["text"], "still", "{sum}");
+    assert_eq!(starts(&room, "kept").len(), 1, "what did not change was started again");
+    let over_http = ask_stateless(
+        &http,
+        "tools/call",
+        json!({ "name": "fresh-echo", "arguments": { "message": "new" } }),
+    );
+    assert_eq!(over_http["content"][0]["text"], "new", "{over_http}");
+    let removed = client.call(5, "gone-echo", json!({ "message": "x" }));
+    assert!(removed.to_string().contains("'gone-echo' was removed"), "{removed}");
+    let process = std::path::Path::new("/proc").join(&process).join("fd/0");
+    let mut lives = (0..100_000).take_while(|_| {
+        client.ask(6, "ping", json!({}));
+        process.exists()
+    });
+    assert!(lives.by_ref().count() < 100_000, "the removed server still runs");
+    served.hang_up();
+    served.says("configuration reloaded: nothing changed");
+    drop(client);
+    assert_eq!(served.ended(), Some(0));
+}
+
+#[test]
+fn a_changed_server_is_started_again_and_calls_go_to_the_new_one() {
+    let room = Sandbox::new();
+    write_servers(&room, &["one"]);
+    room.file("tools.yaml", "tools: []\n");
+    let mut served = start(&room, &[]);
+    let mut client = served.streams();
+    client.initialize(json!({}));
+    client.call(1, "one-echo", json!({ "message": "a" }));
+    let entry = demo(&room, "one").replace(" }", ", exclude: [slow] }");
+    room.file("mcp.yaml", &format!("mcp_servers:\n{entry}"));
+    served.hang_up();
+    let told = served.says("configuration reloaded");
+    assert!(told.contains("changed one"), "{told}");
+    notified(&mut client, CHANGED);
+    let names = offered(&mut client, 2);
+    assert!(names.contains("one-echo") && !names.contains("one-slow"), "{names}");
+    assert_eq!(starts(&room, "one").len(), 2);
+    drop(client);
+    assert_eq!(served.ended(), Some(0));
+}
+
+#[test]
+fn a_broken_file_is_refused_and_what_was_served_goes_on() {
+    let room = Sandbox::new();
+    write_servers(&room, &["kept"]);
+    room.file("tools.yaml", "tools: [{ name: one, module: builtin.echo }]\n");
+    let mut served = start(&room, &[]);
+    let mut client = served.streams();
+    client.initialize(json!({}));
+    let before = offered(&mut client, 1);
+    for (broken, words) in [
+        ("tools: [{ name: one, module: builtin.echo }\n", "tools.yaml:"),
+        (
+            "tools: [{ name: one, module: builtin.echo }, { name: bad, module: builtin.none }]\n",
+            "tools.yaml:1:",
+        ),
+    ] {
+        room.file("tools.yaml", broken);
+        served.hang_up();
+        served.says("the configuration was not reloaded");
+        served.says(words);
+        assert_eq!(offered(&mut client, 2), before);
+    }
+    std::fs::remove_file(room.path("work/tools.yaml")).unwrap();
+    served.hang_up();
+    served.says("the configuration was not reloaded");
+    assert_eq!(offered(&mut client, 3), before);
+    room.file("tools.yaml", "tools: [{ name: two, module: builtin.echo }]\n");
+    served.hang_up();
+    let told = served.says("configuration reloaded");
+    assert!(told.contains("added two") && told.contains("removed one"), "{told}");
+    let after = offered(&mut client, 4);
+    assert!(after.contains("two") && after.contains("kept-echo"), "{after}");
+    assert_eq!(starts(&room, "kept").len(), 1);
+    drop(client);
+    assert_eq!(served.ended(), Some(0));
+}
+
+#[test]
+fn a_project_that_changed_is_served_as_it_was_trusted_until_it_is_trusted_again() {
+    let room = Sandbox::new();
+    write_servers(&room, &["kept"]);
+    room.toolhost(["trust", "--yes"]).go().exits(0);
+    let mut served = Served::start(&room, &[]);
+    let mut client = served.streams();
+    client.initialize(json!({}));
+    let before = offered(&mut client, 1);
+    assert!(before.contains("kept-echo"), "{before}");
+    write_servers(&room, &["kept", "sneaky"]);
+    served.hang_up();
+    served.says("is not trusted as it is now");
+    assert_eq!(offered(&mut client, 2), before);
+    let refused = client.call(3, "sneaky-echo", json!({ "message": "x" }));
+    assert!(refused["isError"] == true || refused["code"].is_i64(), "{refused}");
+    assert!(starts(&room, "sneaky").is_empty(), "it was started unasked");
+    let still = client.call(4, "kept-echo", json!({ "message": "still" }));
+    assert_eq!(still["content"][0]["text"], "still", "{still}");
+    // The answer is noticed without a signal.
+    room.toolhost(["trust", "--yes"]).go().exits(0);
+    notified(&mut client, CHANGED);
+    let after = offered(&mut client, 5);
+    assert!(after.contains("sneaky-echo"), "{after}");
+    assert_eq!(starts(&room, "kept").len(), 1, "what did not change was started again");
+    // Trust that is withdrawn ends what rested on it.
+    room.toolhost(["trust", "revoke"]).go().exits(0);
+    notified(&mut client, CHANGED);
+    let revoked = offered(&mut client, 6);
+    assert!(!revoked.contains("sneaky-") && !revoked.contains("kept-"), "{revoked}");
+    drop(client);
+    assert_eq!(served.ended(), Some(0));
+}
+
+#[test]
+fn rules_and_profiles_hold_for_connected_clients_as_they_are_now() {
+    let room = Sandbox::new();
+    let tools = |include: &str, policy: &str| {
+        format!(
+            "tools:\n  - {{ name: one, module: builtin.echo }}\n  - {{ name: two, module: builtin.echo }}\n\
+             profiles:\n  few: {{ include: [{include}] }}\npolicy: [{policy}]\n"
+        )
+    };
+    room.file("tools.yaml", &tools("one, two", "")).file("mcp.yaml", "mcp_servers: {}\n");
+    let words = [&FILES[..], &["--profile", "few", "serve", "token", "issue", "ci"]].concat();
+    let token = room.toolhost(words).go().exits(0).out().trim().to_owned();
+    let mut served = start(&room, &["--stdio", "--http", "127.0.0.1:0"]);
+    let http = served.address();
+    let mut client = served.streams();
+    client.initialize(json!({}));
+    let seen = || {
+        outcome_in(&post_stateless(&http, &token, "tools/list", json!({})).1)["tools"].to_string()
+    };
+    assert!(seen().contains("\"two\""), "{}", seen());
+    let mut events = HttpSession::open(&http, &token).events();
+    room.file("tools.yaml", &tools("one", "{ match: two, action: deny }"));
+    served.hang_up();
+    heard(&mut events, CHANGED);
+    notified(&mut client, CHANGED);
+    assert!(seen().contains("\"one\"") && !seen().contains("\"two\""), "{}", seen());
+    let refused = client.call(1, "two", json!({ "text": "x" }));
+    assert_eq!(refused["isError"], true, "{refused}");
+    // A profile that is gone shows nothing, and lets no one in.
+    room.file("tools.yaml", "tools: [{ name: one, module: builtin.echo }]\n");
+    served.hang_up();
+    heard(&mut events, CHANGED);
+    assert_eq!(post_stateless(&http, &token, "tools/list", json!({})).0, 403);
+    drop(client);
+    assert_eq!(served.ended(), Some(0));
+}
