@@ -70,6 +70,8 @@ pub struct AppContext {
     pub keys: Keymap,
     /// Calls that were made here.
     pub calls: ConsoleCalls,
+    /// The process of the background host that answers in place of the console's own; `None` without.
+    pub attached_host: Option<u32>,
 }
 
 impl AppContext {
@@ -89,6 +91,7 @@ impl AppContext {
             appearance: Appearance::default(),
             keys: Keymap::default(),
             calls: ConsoleCalls::default(),
+            attached_host: None,
         }
     }
 

@@ -1,5 +1,8 @@
 //! The background host: one that is started with `up`, used by every command, and ended.
 
+mod console;
+mod faults;
+
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;

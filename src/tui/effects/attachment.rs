@@ -1,0 +1,66 @@
+//! The background host that the console is attached to, while it is.
+//!
+//! Owns: observing that host, and what its end means: the console goes on with a host of its own. Never
+//! does: find the host; that is the work of a [`HostFinder`].
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::EffectRunner;
+use crate::assembly::LoadedConfiguration;
+use crate::audit::Masker;
+use crate::host::ToolHost;
+use crate::host::link::HostLink;
+use crate::tui::event::AppEvent;
+use crate::tui::event::attachment::AttachmentEvent;
+
+/// Finds the background host that answers for a configuration.
+#[async_trait]
+pub trait HostFinder: Send + Sync {
+    /// Where that host would listen; `None` when none is to be used.
+    fn socket(&self, loaded: &LoadedConfiguration) -> Option<PathBuf>;
+
+    /// Connects to the host that listens there; `None` when none does.
+    async fn connect(&self, socket: &Path, masker: &Masker) -> Option<Arc<dyn HostLink>>;
+}
+
+/// Passes everything that `host` is asked on to the background host behind a socket, when one listens.
+pub async fn attach(
+    finder: &dyn HostFinder,
+    host: &ToolHost,
+    masker: &Masker,
+    socket: Option<PathBuf>,
+) {
+    let Some(socket) = socket else { return };
+    if let Some(link) = finder.connect(&socket, masker).await {
+        host.attach(link);
+    }
+}
+
+impl EffectRunner {
+    /// Tells what happens in the attached host from now on, and that it ended. Without one it tells that.
+    pub(super) fn observe_attached(&mut self) {
+        let host = Arc::clone(&self.deps.host);
+        let cancel = CancellationToken::new();
+        self.observing = Some(cancel.clone().drop_guard());
+        let (sink, send) = (self.bridge.observation_sink(), self.event_tx.clone());
+        tokio::spawn(async move {
+            let pid = host.attached_pid();
+            let told = AppEvent::Attachment(AttachmentEvent::Attached(pid));
+            let _unheard = send.send(told).await;
+            let Some(pid) = pid else { return };
+            let _ended = host.observe_link(&sink, &cancel).await;
+            if !cancel.is_cancelled() {
+                host.detach();
+                let told = AppEvent::Attachment(AttachmentEvent::Lost(pid));
+                let _unheard = send.send(told).await;
+            }
+        });
+    }
+}
+
+/// Ends the observation of a host when dropped.
+pub(super) type ObservationGuard = DropGuard;
