@@ -4,7 +4,7 @@
 //! does: find the host; that is the work of a [`HostFinder`].
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -13,7 +13,7 @@ use super::EffectRunner;
 use crate::assembly::LoadedConfiguration;
 use crate::audit::Masker;
 use crate::host::ToolHost;
-use crate::host::link::HostLink;
+use crate::host::link::{HostLink, ObservationSink};
 use crate::tui::event::AppEvent;
 use crate::tui::event::attachment::AttachmentEvent;
 
@@ -46,12 +46,24 @@ impl EffectRunner {
         let host = Arc::clone(&self.deps.host);
         let cancel = CancellationToken::new();
         self.observing = Some(cancel.clone().drop_guard());
-        let (sink, send) = (self.bridge.observation_sink(), self.event_tx.clone());
+        let (shown, send) = (self.bridge.observation_sink(), self.event_tx.clone());
         tokio::spawn(async move {
             let pid = host.attached_pid();
-            let told = AppEvent::Attachment(AttachmentEvent::Attached(pid));
-            let _unheard = send.send(told).await;
-            let Some(pid) = pid else { return };
+            let attached = AppEvent::Attachment(AttachmentEvent::Attached(pid));
+            let Some(pid) = pid else {
+                let _unheard = send.send(attached).await;
+                return;
+            };
+            // Said when nothing is missed any more.
+            let (attached, tell) = (Mutex::new(Some(attached)), send.clone());
+            let sink: ObservationSink = Arc::new(move |seen| {
+                let attached = attached.lock().unwrap_or_else(PoisonError::into_inner).take();
+                if let Some(attached) = attached {
+                    let tell = tell.clone();
+                    tokio::spawn(async move { tell.send(attached).await });
+                }
+                shown(seen);
+            });
             let _ended = host.observe_link(&sink, &cancel).await;
             if !cancel.is_cancelled() {
                 host.detach();

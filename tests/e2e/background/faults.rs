@@ -35,7 +35,7 @@ fn of_host(room: &Sandbox, extension: &str) -> std::path::PathBuf {
 #[test]
 fn a_host_that_is_killed_under_load_leaves_no_call_without_an_end_and_no_server() {
     let room = trusted();
-    let mut good = 0;
+    let mut good = Vec::new();
     for _ in 0..KILLS {
         room.toolhost(["up"]).go().exits(0);
         let (server, ..) = count(&room, &[]);
@@ -43,24 +43,26 @@ fn a_host_that_is_killed_under_load_leaves_no_call_without_an_end_and_no_server(
         let words = ["call", "counter-count", "--json"];
         let mut calls: Vec<_> = (0..CALLS).map(|_| room.toolhost(words).start()).collect();
         // The others are on their way, each at a place of its own.
-        good += usize::from(calls.remove(0).finish().code == Some(0));
+        let first = calls.remove(0).finish();
         kill(host);
-        for call in calls {
-            let finished = call.finish();
+        for finished in std::iter::once(first).chain(calls.into_iter().map(|call| call.finish())) {
             finished.exits_one_of(&[0, 4]);
             match finished.code {
-                Some(0) => good += 1,
+                Some(0) => good.push(finished.json()["metadata"]["call_id"].clone()),
                 _ => drop(finished.says(&["background host", "not known", "--fresh"])),
             }
         }
         ended(host);
         ended(server);
     }
-    // One call of each round was made before its calls.
     let all = room.toolhost(["audit", "--json", "--limit", "10000"]).go().json();
     let all = all.as_array().unwrap();
-    let with_end = all.iter().filter(|record| record["result"] == "ok").count();
-    assert_eq!(with_end, good + KILLS, "each good answer has a record with its end");
+    for id in &good {
+        let record = all.iter().find(|record| record["call"] == *id).unwrap();
+        assert_eq!(record["result"], "ok", "{record}");
+    }
+    assert!(good.len() >= KILLS, "{}", good.len());
+    // One whose answer was lost may have ended; one that was cut off says that its end is not known.
     for record in all {
         assert!(record["result"] == "ok" || record["result"].is_null(), "{record}");
     }
@@ -187,8 +189,11 @@ fn a_host_whose_queue_is_full_is_done_without() {
     drop(crowd.stdin.take());
     crowd.wait().unwrap();
     kill_process(host, Signal::CONT).unwrap();
-    // The crowd has gone, and the host serves again.
-    assert_eq!(count(&room, &[]).0, server);
+    // The crowd has gone, and the host serves again when it has seen that.
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while count(&room, &[]).0 != server {
+        assert!(Instant::now() < deadline, "the host does not serve again");
+    }
     room.toolhost(["down"]).check().exits(0);
 }
 
