@@ -241,15 +241,16 @@ def connect(path: str, name: str) -> socket.socket:
 
 
 def wait_for(terminal: int, text: bytes) -> None:
-    """Reads what a terminal is sent until some text was in it."""
-    seen = b""
+    """Reads what a terminal is sent until some text was in it. Spaces do not count: where there was
+    one before, none is sent."""
+    seen, text = b"", text.replace(b" ", b"")
     end = time.monotonic() + 30
     while text not in seen:
         ready, _, _ = select.select([terminal], [], [], max(0.0, end - time.monotonic()))
         if not ready:
             sys.exit(f"compare: the console never showed {text!r}")
         # Escape sequences within a word are none of it.
-        seen += re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]", b"", os.read(terminal, 65536))
+        seen += re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]| ", b"", os.read(terminal, 65536))
         seen = seen[-200_000:]
 
 

@@ -7,16 +7,16 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use clap::Command;
 use clap_complete::{CompleteEnv, CompletionCandidate};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::host_sockets::{self, locator::HostLocator};
+use super::host_sockets::connected_tools::connected_tools;
+use super::host_sockets::locator::HostLocator;
 use super::output::streams::CommandError;
 use super::saved_calls::{SavedCall, SavedCalls};
 use super::{parse_errors, records, shell_quoting, views};
@@ -27,13 +27,9 @@ use crate::config::editors::EDITORS;
 use crate::config::environment::{Environment, ProcessEnvironment};
 use crate::config::spec::{Configuration, ProfileSpec};
 use crate::history;
-use crate::host::ToolHost;
 use crate::host::offerings::Offerings;
 use crate::host::request::ListScope;
-use crate::model::{
-    CallFilter, Error, Origin, Prompt, ServerState, ToolDefinition, ToolName, ToolSource,
-};
-use crate::serve::background::client::HostClient;
+use crate::model::{CallFilter, Error, Origin, Prompt, ToolDefinition, ToolName, ToolSource};
 use crate::util::atomic_file::{self, FileMode};
 use crate::util::private_file;
 use crate::util::segments::ReverseLines;
@@ -47,8 +43,6 @@ const MAX_NAMES: usize = 10_000;
 const MAX_KEYS: usize = 50;
 /// The most calls of the past that are offered.
 const MAX_CALLS: usize = 50;
-/// How long a background host may take to tell what it knows; a person waits for it.
-const HOST_TIMEOUT: Duration = Duration::from_millis(500);
 /// The largest file of names that is read.
 const MAX_BYTES: u64 = 4 << 20;
 
@@ -200,9 +194,8 @@ fn known_names() -> KnownNames {
     let assemble = |options: &AssemblyOptions| {
         let loaded = assembly::read(options, environment.as_ref())?;
         let locator = HostLocator::new(options.clone(), Arc::clone(&environment), is_fresh);
-        let socket = locator.socket(&loaded).filter(|socket| socket.exists());
-        let built = assembly::build(loaded, options, &environment, FrontEnd::headless());
-        built.map(|assembly| (assembly, socket))
+        let socket = locator.socket(&loaded);
+        assembly::build(loaded, options, &environment, FrontEnd::headless()).map(|a| (a, socket))
     };
     let profile = options.profile.clone();
     // A profile may be half typed.
@@ -294,9 +287,8 @@ fn collect_names(
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     if let Ok(runtime) = runtime {
-        let live = socket.and_then(|socket| runtime.block_on(connected_tools(&socket)));
         let mut declared = runtime.block_on(assembly.host.catalogue(&ListScope::Declared));
-        declared.tools.extend(live.map(|live| live.tools).unwrap_or_default());
+        declared.tools.extend(runtime.block_on(connected_tools(socket)));
         declared.tools = assembly.host.masked_definitions(&declared.tools);
         known.tools.extend(tool_names(&declared));
         let arguments = declared.tools.iter().take(MAX_NAMES);
@@ -312,24 +304,6 @@ fn collect_names(
     known.servers.retain(|name, _| is_word(name));
     known.prompts.retain(|name, _| is_word(name));
     known
-}
-
-/// The tools of the servers that a background host has connected; `None` when it is too slow for a
-/// completion.
-async fn connected_tools(socket: &Path) -> Option<Catalogue> {
-    let asking = async {
-        let host = ToolHost::builder().build();
-        let client = HostClient::connect(socket, "completion", host_sockets::unattended()).await?;
-        host.attach(Arc::new(client));
-        let servers = host.server_statuses().await.into_iter();
-        let ready = servers.filter(|server| matches!(server.state, ServerState::Ready));
-        let ready: Vec<String> = ready.map(|server| server.name).collect();
-        if ready.is_empty() {
-            return None;
-        }
-        Some(host.catalogue(&ListScope::Servers(ready)).await)
-    };
-    tokio::time::timeout(HOST_TIMEOUT, asking).await.ok()?
 }
 
 /// Whether a profile shows a tool of which only the names are kept.

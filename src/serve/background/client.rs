@@ -137,13 +137,12 @@ impl HostClient {
 
     async fn open(&self) -> Option<HostConnection> {
         let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let stream = match first {
-            Some(stream) => stream,
-            None => {
-                let (stream, pid) = connect(&self.path).await?;
-                self.pid.store(pid, Ordering::Relaxed);
-                stream
-            }
+        let stream = if let Some(stream) = first {
+            stream
+        } else {
+            let (stream, pid) = connect(&self.path).await?;
+            self.pid.store(pid, Ordering::Relaxed);
+            stream
         };
         let mut connection = HostConnection::new(stream);
         let handshake = connection.handshake(&self.name);

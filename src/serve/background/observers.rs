@@ -110,7 +110,9 @@ impl ObserverHub {
         drop(state);
         if !viewers.is_empty() {
             let line = SentObservation::Event(event.clone()).line();
-            viewers.iter().for_each(|viewer| viewer.push(&line));
+            for viewer in &viewers {
+                viewer.push(&line);
+            }
         }
     }
 
@@ -119,7 +121,9 @@ impl ObserverHub {
         if !viewers.is_empty() {
             let captured = CapturedTraffic::capture(traffic.clone());
             let line = SentObservation::traffic(&captured).line();
-            viewers.iter().for_each(|viewer| viewer.push(&line));
+            for viewer in &viewers {
+                viewer.push(&line);
+            }
         }
     }
 }

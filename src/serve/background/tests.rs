@@ -27,6 +27,9 @@ use crate::serve::catalogue_server::{
 };
 use crate::serve::listen::unix::UnixSocketListener;
 
+/// Events that wait for a test; none makes as many.
+const EVENTS: usize = 256;
+
 /// How a call is told of: its tool, and whether it began or how it ended.
 type Told = (String, &'static str);
 
@@ -34,10 +37,10 @@ type Told = (String, &'static str);
 struct FrontEnd {
     host: Arc<ToolHost>,
     person: Arc<Person>,
-    told: Mutex<mpsc::UnboundedReceiver<HostEvent>>,
+    told: Mutex<mpsc::Receiver<HostEvent>>,
     /// Lets the tool `wait` go on, and says that it runs.
     running: Arc<Semaphore>,
-    _ended_with_it: Option<(tempfile::TempDir, DropGuard)>,
+    served: Option<(tempfile::TempDir, DropGuard)>,
 }
 
 /// Approves what a test says, and remembers what was asked.
@@ -83,12 +86,12 @@ fn with_tools(builder: ToolHostBuilder, running: &Arc<Semaphore>) -> Arc<ToolHos
 impl FrontEnd {
     fn in_process(approves: bool) -> Self {
         let person = Arc::new(Person { approves, asked: Mutex::default() });
-        let (send, told) = mpsc::unbounded_channel();
-        let events = EventSink::new(move |event| drop(send.send(event)));
+        let (send, told) = mpsc::channel(EVENTS);
+        let events = EventSink::new(move |event| drop(send.try_send(event)));
         let running = Arc::new(Semaphore::new(0));
         let builder = ToolHost::builder().approver(Arc::clone(&person) as _).events(events);
         let host = with_tools(builder, &running);
-        Self { host, person, told: Mutex::new(told), running, _ended_with_it: None }
+        Self { host, person, told: Mutex::new(told), running, served: None }
     }
 
     async fn attached(approves: bool) -> Self {
@@ -120,11 +123,11 @@ impl FrontEnd {
         let host = ToolHost::builder().build();
         let client = HostClient::connect(&socket, "a front end", front_end).await.unwrap();
         host.attach(Arc::new(client));
-        let (send, told) = mpsc::unbounded_channel();
-        let (ready, mut is_ready) = mpsc::unbounded_channel();
+        let (send, told) = mpsc::channel(EVENTS);
+        let (ready, mut is_ready) = mpsc::channel(EVENTS);
         let sink: ObservationSink = Arc::new(move |seen| match seen {
-            Observation::Started => drop(ready.send(())),
-            Observation::Event(event) => drop(send.send(event)),
+            Observation::Started => drop(ready.try_send(())),
+            Observation::Event(event) => drop(send.try_send(event)),
             _ => {}
         });
         let (observed, never) = (Arc::clone(&host), CancellationToken::new());
@@ -133,8 +136,8 @@ impl FrontEnd {
             assert!(matches!(ended, Err(LinkError::Lost(_))), "{ended:?}");
         });
         is_ready.recv().await.unwrap();
-        let _ended_with_it = Some((place, stop.drop_guard()));
-        Self { host, person, told: Mutex::new(told), running, _ended_with_it }
+        let served = Some((place, stop.drop_guard()));
+        Self { host, person, told: Mutex::new(told), running, served }
     }
 
     async fn call(&self, tool: &str) -> Result<CallOutcome, Error> {
@@ -263,7 +266,7 @@ over_both_adapters! {
 async fn a_front_end_goes_on_by_itself_when_the_host_has_ended() {
     let mut front_end = FrontEnd::attached(true).await;
     assert!(front_end.host.attached_pid().is_some());
-    front_end._ended_with_it = None;
+    front_end.served = None;
     let host = &front_end.host;
     let own = |_: JsonObject, _: ToolContext| async move { Ok::<Value, Error>(json!("own")) };
     host.register_function(FunctionTool::new("own", "Is here", own)).unwrap();

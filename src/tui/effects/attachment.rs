@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
+use tokio::sync::mpsc::error::TrySendError;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::EffectRunner;
@@ -58,7 +59,10 @@ impl EffectRunner {
             let (attached, tell) = (Mutex::new(Some(attached)), send.clone());
             let sink: ObservationSink = Arc::new(move |seen| {
                 let attached = attached.lock().unwrap_or_else(PoisonError::into_inner).take();
-                if let Some(attached) = attached {
+                // Before what is observed, unless the console is too busy to take it in.
+                if let Some(attached) = attached
+                    && let Err(TrySendError::Full(attached)) = tell.try_send(attached)
+                {
                     let tell = tell.clone();
                     tokio::spawn(async move { tell.send(attached).await });
                 }
