@@ -59,7 +59,7 @@ pub trait HostLink: Send + Sync {
 /// What a viewer wants to hear of a host.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum ObserveRequest {
-    /// The events of all calls and servers, whoever made the calls, and what crosses the wires. The
+    /// The events of all calls and servers, no matter who made the calls, and what crosses the wires. The
     /// calls that run already come first.
     Activity,
     /// What servers tell about changes of these lists and resources.
@@ -159,11 +159,13 @@ impl ToolHost {
     }
 
     /// Does everything in this process from now on.
+    #[doc(hidden)] // for the program's own front ends
     pub fn detach(&self) {
         self.link.set(None);
     }
 
     /// The process of the host that calls are passed on to; `None` when they are made here.
+    #[doc(hidden)] // for the program's own front ends
     pub fn attached_pid(&self) -> Option<u32> {
         self.link.get().map(|link| link.pid())
     }
@@ -172,6 +174,7 @@ impl ToolHost {
     ///
     /// # Errors
     /// That it has ended, or that there is none.
+    #[doc(hidden)] // for the program's own front ends
     pub async fn observe_link(
         &self,
         sink: &ObservationSink,

@@ -105,12 +105,13 @@ impl CommandContext {
             Some(_) => directory.make_key().ok()?,
             None => directory.key()?,
         };
+        let arguments = self.global.host_arguments();
         let identity = self.identity(loaded, &key);
         let socket = directory.socket(&identity);
         if let Some(keep) = keep
             && !host_sockets::is_listening(&socket).await
             && let Err(error) =
-                host_sockets::start::start(&self.global, environment, &directory, &identity, keep)
+                host_sockets::start::start(&arguments, environment, &directory, &identity, keep)
                     .await
         {
             self.output.warn(&format!("{error}; the call starts its server itself"));
