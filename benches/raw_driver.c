@@ -3,7 +3,10 @@
  *
  *   cc -O2 -o raw_driver raw_driver.c
  *   raw_driver CALLS DEPTH SERVER [ARGUMENT]...
+ *   raw_driver CALLS DEPTH unix:PATH
  *
+ * The second form calls a server that listens on a Unix socket. RAW_TOOL names the tool to call;
+ * `echo` without it.
  * DEPTH calls are kept in flight. Prints one line: calls per second and microseconds per call,
  * taken from the first call's write to the last answer; the whole process is timed from outside.
  */
@@ -13,6 +16,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -26,10 +31,11 @@ static const char HELLO[] =
     "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{\"protocolVersion\":"
     "\"2025-11-25\",\"capabilities\":{},\"clientInfo\":{\"name\":\"raw_driver\",\"version\":\"1\"}}}\n";
 static const char READY[] = "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n";
-static const char CALL[] =
-    "{\"jsonrpc\":\"2.0\",\"id\":1000000000,\"method\":\"tools/call\",\"params\":{\"name\":\"echo\","
+static const char CALL_FORM[] =
+    "{\"jsonrpc\":\"2.0\",\"id\":1000000000,\"method\":\"tools/call\",\"params\":{\"name\":\"%s\","
     "\"arguments\":{\"message\":\"hi\"}}}\n";
-#define CALL_LENGTH (sizeof CALL - 1)
+static char CALL[512];
+static size_t CALL_LENGTH;
 #define ID_OFFSET (sizeof "{\"jsonrpc\":\"2.0\",\"id\":" - 1)
 
 static int to_server, from_server;
@@ -74,6 +80,14 @@ static pid_t start(char **argv) {
     return child;
 }
 
+static void open_socket(const char *path) {
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    if (strlen(path) >= sizeof address.sun_path) fail("raw_driver: the path is too long");
+    strcpy(address.sun_path, path);
+    to_server = from_server = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (to_server < 0 || connect(to_server, (struct sockaddr *)&address, sizeof address)) fail(path);
+}
+
 static double now(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -86,7 +100,13 @@ int main(int argc, char **argv) {
         fprintf(stderr, "usage: raw_driver CALLS DEPTH SERVER [ARGUMENT]...\n");
         return 2;
     }
-    pid_t child = start(argv + 3);
+    const char *tool = getenv("RAW_TOOL");
+    int length = snprintf(CALL, sizeof CALL, CALL_FORM, tool ? tool : "echo");
+    if (length < 0 || (size_t)length >= sizeof CALL) fail("raw_driver: the name is too long");
+    CALL_LENGTH = (size_t)length;
+    pid_t child = 0;
+    if (strncmp(argv[3], "unix:", 5) == 0) open_socket(argv[3] + 5);
+    else child = start(argv + 3);
 
     /* DEPTH requests side by side; before they are sent only their ids are written anew. */
     char *batch = malloc((size_t)depth * CALL_LENGTH);
@@ -115,6 +135,6 @@ int main(int argc, char **argv) {
     printf("%.0f calls/s, %.2f us/call, depth %ld\n", (double)calls / seconds,
            seconds / (double)calls * 1e6, depth);
     close(to_server);
-    waitpid(child, NULL, 0);
+    if (child) waitpid(child, NULL, 0);
     return 0;
 }

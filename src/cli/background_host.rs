@@ -13,9 +13,12 @@ use crate::cli::context::{CommandContext, CommandResult};
 use crate::cli::host_sockets::runtime_directory::{self, RuntimeDirectory};
 use crate::cli::output::StyledLine;
 use crate::config::consent::store::TrustStore;
-use crate::model::{Error, EventSink};
+use crate::model::Error;
 use crate::serve::background::lifetime::{CurrencyCheck, HostLifetime};
-use crate::serve::catalogue_server::{CatalogueServer, ClientRegistry, ServeSettings};
+use crate::serve::background::observers::ObserverHub;
+use crate::serve::catalogue_server::{
+    BackgroundHost, CatalogueServer, ClientRegistry, ServeSettings,
+};
 use crate::serve::listen::unix::UnixSocketListener;
 
 /// How long calls may go on after a signal told the host to end.
@@ -43,13 +46,12 @@ pub async fn run(options: HostOptions, context: &CommandContext) -> CommandResul
     context.request_grace_period(GRACE);
     let directory = require_directory(context)?;
     let key = directory.make_key()?;
-    let clients = ClientRegistry::of_front_ends();
-    let events = Arc::clone(&clients);
+    let (clients, observers) = (ClientRegistry::of_front_ends(), ObserverHub::new());
     let front_end = FrontEnd {
         approver: Arc::clone(&clients) as _,
         inbox: Arc::clone(&clients) as _,
-        events: EventSink::new(move |event| events.deliver(event)),
-        traffic: context.trace_outputs.sink(&context.output)?,
+        events: observers.events(clients.events()),
+        traffic: observers.traffic(context.trace_outputs.sink(&context.output)?),
     };
     let (assembly, identity) = context.assemble_host(front_end, &key)?;
     // It ends with the process: until then servers may still be ending.
@@ -62,8 +64,8 @@ pub async fn run(options: HostOptions, context: &CommandContext) -> CommandResul
         context.abort.clone(),
         currency_check(context, key, identity.clone()),
     );
-    let settings =
-        ServeSettings { background: Some(Arc::clone(&lifetime)), ..ServeSettings::default() };
+    let background = BackgroundHost { lifetime: Arc::clone(&lifetime), observers };
+    let settings = ServeSettings { background: Some(background), ..ServeSettings::default() };
     let server =
         CatalogueServer::new(Arc::clone(&assembly.host), clients, settings, context.abort.clone());
     let socket = directory.socket(&identity);

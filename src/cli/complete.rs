@@ -1,7 +1,8 @@
 //! Completion candidates: names of tools, arguments, prompts, servers and profiles.
 //!
 //! Owns: answering the scripts of `completions/`, and the file of names seen last. Never does:
-//! start or contact a server; what only a server knows comes from that file.
+//! start or contact a server; what only a server knows comes from that file, or from the background
+//! host that has it connected.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -14,6 +15,8 @@ use clap_complete::{CompleteEnv, CompletionCandidate};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
+use super::host_sockets::connected_tools::connected_tools;
+use super::host_sockets::locator::HostLocator;
 use super::output::streams::CommandError;
 use super::{parse_errors, records, shell_quoting, views};
 use crate::assembly::{self, Assembly, AssemblyOptions, FrontEnd};
@@ -188,16 +191,21 @@ fn known_names() -> KnownNames {
     let environment: Arc<dyn Environment> = Arc::new(ProcessEnvironment);
     // A completer is given the current word only.
     let options = options(std::env::args_os());
-    let assemble =
-        |options: &AssemblyOptions| assembly::assemble(options, &environment, FrontEnd::headless());
+    let is_fresh = std::env::args_os().any(|word| word == "--fresh");
+    let assemble = |options: &AssemblyOptions| {
+        let loaded = assembly::read(options, environment.as_ref())?;
+        let locator = HostLocator::new(options.clone(), Arc::clone(&environment), is_fresh);
+        let socket = locator.socket(&loaded);
+        assembly::build(loaded, options, &environment, FrontEnd::headless()).map(|a| (a, socket))
+    };
     let profile = options.profile.clone();
     // A profile may be half typed.
     let assembly =
         assemble(&options).or_else(|_| assemble(&AssemblyOptions { profile: None, ..options }));
     match assembly {
-        Ok(assembly) => {
+        Ok((assembly, socket)) => {
             let profile = profile.and_then(|name| assembly.configuration.profiles.get(&name));
-            collect_names(&assembly, environment.as_ref(), profile)
+            collect_names(&assembly, socket, environment.as_ref(), profile)
         }
         Err(_) => KnownNames::default(),
     }
@@ -269,6 +277,7 @@ fn options(words: impl Iterator<Item = OsString>) -> AssemblyOptions {
 
 fn collect_names(
     assembly: &Assembly,
+    socket: Option<PathBuf>,
     environment: &dyn Environment,
     profile: Option<&ProfileSpec>,
 ) -> KnownNames {
@@ -280,6 +289,7 @@ fn collect_names(
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     if let Ok(runtime) = runtime {
         let mut declared = runtime.block_on(assembly.host.catalogue(&ListScope::Declared));
+        declared.tools.extend(runtime.block_on(connected_tools(socket)));
         declared.tools = assembly.host.masked_definitions(&declared.tools);
         known.tools.extend(tool_names(&declared));
         let arguments = declared.tools.iter().take(MAX_NAMES);

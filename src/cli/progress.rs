@@ -153,7 +153,7 @@ impl ProgressDisplay {
     fn track_nesting(&self, event: &HostEvent) {
         let mut nested = self.nested.lock().unwrap_or_else(PoisonError::into_inner);
         match event {
-            HostEvent::CallStarted { call_id, tool, parent: Some(parent) } => {
+            HostEvent::CallStarted { call_id, tool, parent: Some(parent), .. } => {
                 let depth = nested.get(parent).map_or(0, |outer| outer.depth) + 1;
                 nested.insert(call_id.clone(), NestedProgress { tool: tool.clone(), depth });
             }
@@ -345,8 +345,12 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_silent_call_is_explained_until_it_is_heard_of() {
         let call_id = || CallId("1".to_owned());
-        let started =
-            HostEvent::CallStarted { call_id: call_id(), tool: "wait".to_owned(), parent: None };
+        let started = HostEvent::CallStarted {
+            call_id: call_id(),
+            tool: "wait".to_owned(),
+            parent: None,
+            client: None,
+        };
         let (output, _, err) = captured(OutputOptions::default(), true);
         let view = ProgressDisplay::new(Arc::new(output), stopped());
         view.show(&started);
@@ -378,7 +382,12 @@ mod tests {
         let view = ProgressDisplay::new(Arc::new(output), stopped());
         let call_id = || CallId("1".to_owned());
         let parent = Some(CallId("0".to_owned()));
-        view.show(&HostEvent::CallStarted { call_id: call_id(), tool: "slow".to_owned(), parent });
+        view.show(&HostEvent::CallStarted {
+            call_id: call_id(),
+            tool: "slow".to_owned(),
+            parent,
+            client: None,
+        });
         view.show(&progress(1.0));
         let (tool, duration) = ("slow".to_owned(), Duration::ZERO);
         view.show(&HostEvent::CallFinished {

@@ -66,7 +66,8 @@ impl TracePrinter {
         self.stop_error.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    fn show(&self, traffic: &Traffic) {
+    /// Shows an item, when the filter wants it.
+    pub fn show(&self, traffic: &Traffic) {
         if self.filter.matches(&traffic.kind)
             && let Err(stop) = self.print(traffic)
         {

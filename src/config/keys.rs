@@ -172,6 +172,11 @@ pub const ANNOTATIONS: &[KeySpec] = &[
 pub const DEFAULTS: &[KeySpec] = &[
     key("timeout", DURATION, "The limit of one attempt, for entries that name none."),
     key("retries", COUNT, "How often a failed attempt is repeated, for entries that name none."),
+    key(
+        "keep",
+        DURATION,
+        "How long a background host keeps servers without a call, for entries of servers that do not say.",
+    ),
     key("base_url", TEXT, "What a relative endpoint_url is joined to."),
     key(
         "max_response_bytes",

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Weak};
 
 use super::ToolHost;
 use super::approval::Approver;
 use super::directory::{DirectoryParts, ToolDirectory};
+use super::link::LinkSlot;
 use super::pipeline::CallPipeline;
 use super::profiles::{KnownProfiles, Profiles};
 use super::questions::QuestionQueue;
@@ -231,7 +232,7 @@ impl ToolHostBuilder {
             pipeline: Arc::new(pipeline),
             sessions: Arc::new(sessions),
             client: None,
-            link: OnceLock::new(),
+            link: LinkSlot::default(),
             weak_self: Weak::clone(weak_self),
         })
     }

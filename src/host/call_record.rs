@@ -131,6 +131,7 @@ impl<'a> ActiveCallRecord<'a> {
             call_id: call.id.clone(),
             tool: call.tool.clone(),
             parent: call.parent.clone(),
+            client: call.caller.client.clone(),
         });
         let started = host.pipeline.clock.now();
         Ok(Self {

@@ -12,6 +12,7 @@ use super::attempt::Attempt;
 use super::call_record::{ActiveCallRecord, new_call_record, require_audit};
 use super::failover::is_unsent;
 use super::limits::{self, CallLimits};
+use super::link::HostQuery;
 use super::listings::ListedTool;
 use super::nested::{HostCaller, Nesting};
 use super::policy::Decision;
@@ -38,6 +39,10 @@ impl ToolHost {
     /// # Errors
     /// As [`ToolHost::call`], as far as nothing is sent.
     pub async fn dry_run(&self, request: &CallRequest) -> Result<DryRun, Error> {
+        let query = || HostQuery::DryRun(Box::new(self.complete_request(request)));
+        if let Some(done) = self.ask_link(query, &request.cancel).await {
+            return done;
+        }
         let work = async {
             let view = self.view(request.profile.as_deref())?;
             let search = Self::search(request, &view, false, &[]);

@@ -1,9 +1,13 @@
 //! A host in another process that answers in place of this one.
 //!
-//! Owns: the port to it, and what is passed on: calls, lists, and the questions of [`HostQuery`]. What could
-//! not be passed on is done here. Never does: know how the other process is reached.
+//! Front ends know one port, the [`ToolHost`]; with a [`HostLink`] it is an adapter to the other
+//! process, and without one it does everything here. No front end knows which it has.
+//!
+//! Owns: the port to the other host, and what is passed on: calls, the questions of [`HostQuery`], and
+//! what a viewer observes. What could not be passed on is done here. Never does: know how the other
+//! process is reached.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use async_trait::async_trait;
 use serde::de::DeserializeOwned;
@@ -12,7 +16,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::ToolHost;
 use super::request::{CallOutcome, CallRequest, ItemRequest, ListScope, LookupScope};
-use crate::model::{CompletionQuery, Error, JsonObject};
+use crate::model::{
+    CapturedTraffic, CompletionQuery, Error, HostEvent, JsonObject, SubscriptionEvent,
+    SubscriptionFilter,
+};
+use crate::util::static_text::{self, StaticText};
 
 /// A connection to a host that runs elsewhere with the same configuration.
 #[async_trait]
@@ -35,6 +43,59 @@ pub trait HostLink: Send + Sync {
         query: &HostQuery,
         cancel: &CancellationToken,
     ) -> Result<String, LinkError>;
+
+    /// Hands on what is wanted of what happens there until `cancel` fires. `sink` must not wait.
+    ///
+    /// # Errors
+    /// As [`HostLink::call`]; also when the other host has ended.
+    async fn observe(
+        &self,
+        wanted: &ObserveRequest,
+        sink: &ObservationSink,
+        cancel: &CancellationToken,
+    ) -> Result<(), LinkError>;
+}
+
+/// What a viewer wants to hear of a host.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub enum ObserveRequest {
+    /// The events of all calls and servers, no matter who made the calls, and what crosses the wires. The
+    /// calls that run already come first.
+    Activity,
+    /// What servers tell about changes of these lists and resources.
+    Changes(Vec<(String, SubscriptionFilter)>),
+}
+
+/// Something that a viewer observed.
+#[derive(Debug)]
+pub enum Observation {
+    /// From here on nothing is missed.
+    Started,
+    /// Something happened.
+    Event(HostEvent),
+    /// Something crossed the wire of a server.
+    Traffic(Box<CapturedTraffic>),
+    /// A server told a change.
+    Change(String, SubscriptionEvent),
+    /// So many observations more were dropped, because this viewer is too slow.
+    Lost(u64),
+}
+
+/// Where observations go. It is called in order and must not wait.
+pub type ObservationSink = Arc<dyn Fn(Observation) + Send + Sync>;
+
+/// The link of a host, while it has one.
+#[derive(Default)]
+pub(super) struct LinkSlot(RwLock<Option<Arc<dyn HostLink>>>);
+
+impl LinkSlot {
+    pub(super) fn get(&self) -> Option<Arc<dyn HostLink>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set(&self, link: Option<Arc<dyn HostLink>>) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = link;
+    }
 }
 
 /// Why the other host gave no answer.
@@ -51,20 +112,76 @@ pub enum LinkError {
 #[expect(missing_docs, reason = "each is the method of the host of that name, with its arguments")]
 pub enum HostQuery {
     Catalogue(ListScope),
-    Find { name: String, scope: LookupScope },
+    Find {
+        name: String,
+        scope: LookupScope,
+    },
     CheckServers(Vec<String>),
     Prompts(LookupScope),
     Resources(LookupScope),
     Templates(LookupScope),
-    Read { uri: String, request: ItemRequest },
-    Prompt { name: String, arguments: JsonObject, request: ItemRequest },
-    Complete { query: CompletionQuery, request: ItemRequest },
+    Read {
+        uri: String,
+        request: ItemRequest,
+    },
+    Prompt {
+        name: String,
+        arguments: JsonObject,
+        request: ItemRequest,
+    },
+    Complete {
+        query: CompletionQuery,
+        request: ItemRequest,
+    },
+    DryRun(Box<CallRequest>),
+    Servers,
+    StopServer(String),
+    RestartServer(String),
+    SetLogLevel {
+        server: String,
+        #[serde(deserialize_with = "static_text::deserialize")]
+        level: StaticText,
+    },
+}
+
+impl HostQuery {
+    /// Whether it only looks at what the host knows: it neither contacts a server nor keeps an idle
+    /// host from ending.
+    pub fn is_passive(&self) -> bool {
+        matches!(self, Self::Servers)
+    }
 }
 
 impl ToolHost {
-    /// Passes calls and lists on to another host from now on. Only the first link is used.
+    /// Passes everything that [`HostLink`] knows on to another host from now on.
     pub fn attach(&self, link: Arc<dyn HostLink>) {
-        let _attached_before = self.link.set(link);
+        self.link.set(Some(link));
+    }
+
+    /// Does everything in this process from now on.
+    #[doc(hidden)] // for the program's own front ends
+    pub fn detach(&self) {
+        self.link.set(None);
+    }
+
+    /// The process of the host that calls are passed on to; `None` when they are made here.
+    #[doc(hidden)] // for the program's own front ends
+    pub fn attached_pid(&self) -> Option<u32> {
+        self.link.get().map(|link| link.pid())
+    }
+
+    /// Hands on what happens in the attached host until `cancel` fires or that host has ended.
+    ///
+    /// # Errors
+    /// That it has ended, or that there is none.
+    #[doc(hidden)] // for the program's own front ends
+    pub async fn observe_link(
+        &self,
+        sink: &ObservationSink,
+        cancel: &CancellationToken,
+    ) -> Result<(), LinkError> {
+        let link = self.link.get().ok_or(LinkError::Unsent)?;
+        link.observe(&ObserveRequest::Activity, sink, cancel).await
     }
 
     /// Answers what another process asked, in JSON. Ends soon after `cancel` fires.
@@ -93,6 +210,15 @@ impl ToolHost {
             }
             HostQuery::Complete { query, request } => {
                 json(&self.complete(query, &ItemRequest { cancel, ..request }).await)
+            }
+            HostQuery::DryRun(request) => {
+                json(&self.dry_run(&CallRequest { cancel, ..*request }).await)
+            }
+            HostQuery::Servers => json(&self.servers()),
+            HostQuery::StopServer(name) => json(&self.stop_server(&name).await),
+            HostQuery::RestartServer(name) => json(&self.restart_server(&name).await),
+            HostQuery::SetLogLevel { server, level } => {
+                json(&self.set_log_level(&server, level).await)
             }
         }
     }
@@ -125,7 +251,7 @@ impl ToolHost {
     }
 
     /// The request with all that this host would add to it by itself.
-    fn complete_request(&self, request: &CallRequest) -> CallRequest {
+    pub(super) fn complete_request(&self, request: &CallRequest) -> CallRequest {
         let mut request = request.clone();
         let info = self.sessions.caller_info(&request);
         request.trace = request.trace.or_else(|| self.sessions.trace.clone());

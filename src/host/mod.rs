@@ -68,7 +68,7 @@ mod fake;
 #[cfg(test)]
 mod tests;
 
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Weak};
 
 use futures_util::future::join_all;
 use tokio_util::sync::CancellationToken;
@@ -80,7 +80,7 @@ use crate::model::{
 use crate::provider::LoginSupport;
 use builder::ToolHostBuilder;
 use directory::ToolDirectory;
-use link::{HostLink, HostQuery};
+use link::{HostQuery, LinkSlot};
 use pipeline::CallPipeline;
 use policy::Decision;
 use profiles::{ProfileView, Profiles};
@@ -105,7 +105,7 @@ pub struct ToolHost {
     /// The client all of whose calls these are, when it is one of several.
     client: Option<String>,
     /// The host in another process that answers in place of this one, when there is one.
-    link: OnceLock<Arc<dyn HostLink>>,
+    link: LinkSlot,
     /// This host, for the calls that tools make.
     weak_self: Weak<Self>,
 }
@@ -125,7 +125,7 @@ impl ToolHost {
             pipeline: Arc::clone(&self.pipeline),
             sessions: Arc::clone(&self.sessions),
             client: Some(scope.client),
-            link: OnceLock::new(),
+            link: LinkSlot::default(),
             weak_self: Weak::clone(weak_self),
         })
     }
@@ -261,7 +261,15 @@ impl ToolHost {
         self.pipeline.masked_arguments(arguments, schema)
     }
 
-    /// The servers of which something may be shown, as far as known without asking.
+    /// The servers of which something may be shown, as far as the host that makes the calls knows
+    /// without asking them.
+    pub async fn server_statuses(&self) -> Vec<ServerStatus> {
+        let query = || HostQuery::Servers;
+        let linked = self.ask_link(query, &CancellationToken::new()).await;
+        linked.unwrap_or_else(|| self.servers())
+    }
+
+    /// As [`ToolHost::server_statuses`], of this process alone.
     pub fn servers(&self) -> Vec<ServerStatus> {
         let view = self.profiles.default_view();
         let providers = self.directory.providers();

@@ -2,12 +2,14 @@
 //!
 //! Owns: the decision, as a pure function. Never does: ask a person.
 
+use serde::{Deserialize, Serialize};
+
 use crate::config::spec::{PolicyAction, PolicyRule};
 use crate::model::ToolDefinition;
 use crate::util::pattern;
 
 /// What was decided and why, in the words of the audit log.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Decision {
     /// The call runs without asking; with the rule or hint that allows it.
     Allow(String),

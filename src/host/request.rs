@@ -140,7 +140,6 @@ pub struct CallRequest {
     /// What the call is to be called in records and events, for a caller that wants to recognise it while
     /// it runs (from [`ToolHost::new_call_id`](super::ToolHost::new_call_id), for one call only);
     /// `None`: the host names it.
-    #[serde(skip)]
     pub id: Option<CallId>,
     /// The name as typed: full, with another separator, or bare.
     pub name: String,
@@ -226,7 +225,7 @@ impl CallRequest {
 }
 
 /// A call that is not made: what it would come to.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct DryRun {
     /// The tool that the name was resolved to.
     pub definition: Arc<ToolDefinition>,

@@ -3,6 +3,9 @@
 //! Owns: finding the one that is meant, and what the host has to forget with it. Never does: know
 //! how a server is started or ended, which is the provider's work.
 
+use tokio_util::sync::CancellationToken;
+
+use super::link::HostQuery;
 use super::provider_table::ProviderLease;
 use super::{ToolHost, limits};
 use crate::model::{Error, ServerState, ServerStatus};
@@ -14,6 +17,10 @@ impl ToolHost {
     /// # Errors
     /// A server that is not there.
     pub async fn stop_server(&self, name: &str) -> Result<ServerStatus, Error> {
+        let query = || HostQuery::StopServer(name.to_owned());
+        if let Some(status) = self.ask_link(query, &CancellationToken::new()).await {
+            return status;
+        }
         let provider = self.find_server(name)?;
         let server = managed(&provider, name)?;
         // Each provider bounds its shutdown; the bound here is for one that does not.
@@ -29,6 +36,10 @@ impl ToolHost {
     /// # Errors
     /// A server that is not there.
     pub async fn restart_server(&self, name: &str) -> Result<ServerStatus, Error> {
+        let query = || HostQuery::RestartServer(name.to_owned());
+        if let Some(status) = self.ask_link(query, &CancellationToken::new()).await {
+            return status;
+        }
         let provider = self.find_server(name)?;
         let server = managed(&provider, name)?;
         let restart = provider.while_registered(async { Ok(server.restart().await) });
@@ -51,6 +62,10 @@ impl ToolHost {
     /// # Errors
     /// A server that is not there, or that refuses.
     pub async fn set_log_level(&self, name: &str, level: &'static str) -> Result<(), Error> {
+        let query = || HostQuery::SetLogLevel { server: name.to_owned(), level };
+        if let Some(set) = self.ask_link(query, &CancellationToken::new()).await {
+            return set;
+        }
         let provider = self.find_server(name)?;
         let Some(offers) = provider.inner.as_offerings() else {
             return Err(Error::usage(format!("'{name}' takes no log level")));

@@ -3,14 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::call_id::CallId;
 use super::error::Error;
 use super::offering::ListKind;
 use super::question::QuestionOutcome;
 use super::server::ServerState;
+use crate::util::static_text::{self, StaticText};
 
 /// The severity of a log line from a tool or server (RFC 5424 names, as MCP uses them).
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogLevel(pub String);
 
 /// The names of the levels, the least grave first.
@@ -18,7 +21,7 @@ pub const LOG_LEVELS: [&str; 8] =
     ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 
 /// The provider whose list changed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ListOwner {
     /// The MCP server of this name.
     Server(String),
@@ -27,7 +30,7 @@ pub enum ListOwner {
 }
 
 /// Something that happened. Viewers may miss events; records are kept elsewhere.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum HostEvent {
     /// A call was accepted and is about to run.
     CallStarted {
@@ -37,6 +40,8 @@ pub enum HostEvent {
         tool: String,
         /// The call it is part of, when it is nested in one.
         parent: Option<CallId>,
+        /// The client that made it, as the records name it; `None` for this process itself.
+        client: Option<String>,
     },
     /// A tool reported how far it got.
     Progress {
@@ -116,7 +121,8 @@ pub enum HostEvent {
         /// [`Question::round`]: super::question::Question::round
         round: Option<u32>,
         /// `form`, `url`, `sampling` or `roots`.
-        kind: &'static str,
+        #[serde(deserialize_with = "static_text::deserialize")]
+        kind: StaticText,
         /// What was asked, in the server's words.
         message: String,
         /// How the question ended; never what was answered.

@@ -6,6 +6,7 @@ pub mod call;
 pub mod call_filter;
 pub mod call_id;
 pub mod call_record;
+pub mod captured_traffic;
 mod client_abilities;
 pub mod definition;
 pub mod diagnostic;
@@ -29,6 +30,7 @@ pub use call::{NestedCall, ToolCall, ToolCaller, ToolContext};
 pub use call_filter::{CallFacts, CallFilter};
 pub use call_id::CallId;
 pub use call_record::{CallPlace, CallRecord, CallerRecord, QuestionRecord, RecordedOutcome};
+pub use captured_traffic::CapturedTraffic;
 pub use client_abilities::{ClientAbilities, QuestionAbilities};
 pub use definition::{
     Annotations, Origin, PinState, Safety, Speed, ToolDefinition, ToolScope, ToolSource, ToolStatus,

@@ -193,7 +193,7 @@ pub struct Completion {
 }
 
 /// One of the lists of a server that it tells changes of. Templates belong to the resources.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum ListKind {
     /// The list of `tools/list`.
     Tools,
@@ -218,7 +218,7 @@ impl ListKind {
 }
 
 /// The changes that a subscription asks a server to report.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SubscriptionFilter {
     /// Lists whose changes are wanted.
     pub lists: Vec<ListKind>,
@@ -227,7 +227,7 @@ pub struct SubscriptionFilter {
 }
 
 /// What happens while changes are waited for.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum SubscriptionEvent {
     /// The server agreed; from here on changes are told. Comes again after an interruption, and
     /// then something may have changed unheard.

@@ -101,7 +101,7 @@ impl QuestionReply {
 }
 
 /// What came of a question.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum QuestionOutcome {
     /// The question was answered as asked.
     Accepted,

@@ -3,19 +3,25 @@
 //! Owns: what it takes to open it — the host with the console as its front end, signals — and the
 //! end of what was started. Whether the project is trusted is asked in the console itself.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use tokio::sync::mpsc;
 
 use super::{CommandResult, interrupted, runtime, shut_down};
-use crate::assembly::{self, Assembly, FrontEnd};
+use crate::assembly::{self, Assembly, FrontEnd, LoadedConfiguration};
+use crate::audit::Masker;
 use crate::cli::context::CommandContext;
+use crate::cli::host_sockets::{self, locator::HostLocator};
 use crate::cli::output::{ColourChoice, Format, settings};
 use crate::cli::signals::{NextSignal as _, Signals};
 use crate::config::environment::Environment;
 use crate::history;
-use crate::model::Error;
+use crate::host::link::HostLink;
+use crate::model::{Error, EventSink};
+use crate::serve::background::client::HostClient;
+use crate::tui::effects::attachment::{self, HostFinder};
 use crate::tui::effects::{ConsoleDeps, HostBridge, HostFactory};
 use crate::tui::event::AppEvent;
 use crate::tui::event::trust::TrustStatus;
@@ -54,13 +60,19 @@ async fn open(context: &CommandContext) -> CommandResult {
         events: bridge.event_sink(),
         traffic: bridge.traffic_sink(),
     };
+    let finder = Arc::new(ConsoleHostFinder {
+        locator: context.host_locator(),
+        front_end: front_end.clone(),
+    });
     let project = Arc::new(HostFactory::new(
         context.options(),
         Arc::clone(&context.environment),
         front_end.clone(),
         Arc::new(SystemClock),
+        Arc::clone(&finder) as _,
     ));
-    let assembly = context.assemble_for(front_end)?;
+    let (assembly, socket) = context.assemble_for(front_end)?;
+    attachment::attach(&*finder, &assembly.host, &assembly.masker, socket).await;
     let trust = TrustStatus::of(&assembly.configuration);
     let deps = dependencies(context, &assembly);
     // The host has what it needs; with many tools, what the files said is as large as all of that.
@@ -87,6 +99,26 @@ async fn open(context: &CommandContext) -> CommandResult {
     match ended?.or(late) {
         Some(signal) => Err(interrupted(signal).into()),
         None => Ok(()),
+    }
+}
+
+/// Finds the background host of the console's configuration.
+struct ConsoleHostFinder {
+    locator: HostLocator,
+    front_end: FrontEnd,
+}
+
+#[async_trait]
+impl HostFinder for ConsoleHostFinder {
+    fn socket(&self, loaded: &LoadedConfiguration) -> Option<PathBuf> {
+        self.locator.socket(loaded)
+    }
+
+    async fn connect(&self, socket: &Path, masker: &Masker) -> Option<Arc<dyn HostLink>> {
+        // The console observes the host, and so hears of its own calls with those of all others.
+        let front_end = FrontEnd { events: EventSink::discard(), ..self.front_end.clone() };
+        let front_end = host_sockets::attached_front_end(&front_end, masker);
+        Some(Arc::new(HostClient::connect(socket, "toolhost console", front_end).await?))
     }
 }
 

@@ -121,7 +121,9 @@ pub async fn run(args: &ServeArgs, context: &CommandContext) -> CommandResult {
     }
     context.request_grace_period(GRACE);
     let clients = ClientRegistry::new();
-    let assembly = context.assemble_for(front_end(&clients, context)?)?;
+    let front_end = front_end(&clients, context)?;
+    let (assembly, socket) = context.assemble_for(front_end.clone())?;
+    context.attach_whenever_listening(&assembly, socket, &front_end, "toolhost serve");
     note_untrusted(&assembly, &context.output);
     // From here on SIGHUP asks for a reload, and does not end the run.
     let following = ConfigWatch::begin(context, &assembly);

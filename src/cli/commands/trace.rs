@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use clap_complete::ArgValueCompleter;
+use tokio::sync::Notify;
 
 use crate::cli::ad_hoc::ServerCommandArgs;
 use crate::cli::complete;
@@ -18,6 +19,7 @@ use crate::cli::output::{CommandError, Format, SpanStyle, StyledLine};
 use crate::cli::trace::{TracePrinter, TraceStream};
 use crate::cli::views;
 use crate::host::ToolHost;
+use crate::host::link::{LinkError, Observation, ObservationSink};
 use crate::model::traffic::{Direction, TrafficFilter};
 use crate::model::{Error, ServerState, ServerStatus};
 use crate::util::units::show_duration;
@@ -32,6 +34,9 @@ const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// The handshake, a ping and the listing of its tools are made; messages, the heads of HTTP
 /// requests, standard error and noise are shown while they happen. A server that fails shows the
 /// wire up to the failure, and then the reason. -v shows messages whole and all headers.
+///
+/// With --follow it is the server of the background host of this configuration, when one runs: what
+/// any terminal, script, editor or agent calls there is shown.
 #[derive(Debug, Args)]
 #[command(arg = formats::option(formats::STREAM))]
 pub struct TraceArgs {
@@ -88,10 +93,18 @@ pub async fn run(args: &TraceArgs, context: &CommandContext) -> CommandResult {
     context.trace_outputs.show(Arc::clone(&viewer));
     let file = context.trace_outputs.file(args.save.as_ref())?;
     let name = args.server.as_slice();
-    let assembly = context.assemble(StartScope::Servers(name)).await?;
+    // What a background host tells is cut where it is large, and a file keeps everything.
+    let assembly = if args.follow && args.save.is_none() {
+        context.assemble_attached(StartScope::Servers(name), "toolhost trace").await?
+    } else {
+        context.assemble(StartScope::Servers(name)).await?
+    };
     let known = assembly.host.servers();
     let names: BTreeSet<&str> = known.iter().map(|server| server.name.as_str()).collect();
     entry_checks::require_servers(&assembly.configuration, name, &names)?;
+    if assembly.host.attached_pid().is_some() {
+        return follow_attached(&assembly.host, name, &viewer, context).await;
+    }
     let servers = tokio::select! {
         biased;
         () = context.cancel.cancelled() => return Ok(()),
@@ -134,6 +147,59 @@ fn print_summary(server: &ServerStatus, context: &CommandContext) -> Result<(), 
     }
     context.output.note(&line);
     Ok(())
+}
+
+/// Shows what crosses the wire of a server of the attached host until a signal comes, that host ends or
+/// stdout is closed. The server is connected to when it was not.
+async fn follow_attached(
+    host: &ToolHost,
+    name: &[String],
+    viewer: &Arc<TracePrinter>,
+    context: &CommandContext,
+) -> CommandResult {
+    let (shown, names) = (Arc::clone(viewer), name.to_vec());
+    let began = Arc::new(Notify::new());
+    let is_watching = Arc::clone(&began);
+    let sink: ObservationSink = Arc::new(move |seen| match seen {
+        Observation::Started => is_watching.notify_one(),
+        Observation::Traffic(captured) if names.contains(&captured.traffic.server) => {
+            shown.show(&captured.traffic);
+        }
+        _ => {}
+    });
+    let connecting = async {
+        began.notified().await;
+        let servers = host.check_servers(name).await;
+        if let Some(error) = views::server::verdict(&servers) {
+            return Err(CommandError::from(error));
+        }
+        for server in &servers {
+            print_summary(server, context)?;
+        }
+        std::future::pending().await
+    };
+    let writing = async {
+        loop {
+            if let Some(stop) = viewer.stopped() {
+                return stop;
+            }
+            if context.output.is_stdout_closed() {
+                return CommandError::OutputClosed;
+            }
+            let _next_look = tokio::time::timeout(POLL_INTERVAL, viewer.wake.notified()).await;
+        }
+    };
+    tokio::select! {
+        ended = host.observe_link(&sink, &context.cancel) => match ended {
+            Ok(()) => Ok(()),
+            Err(LinkError::Lost(error)) => Err(error.into()),
+            Err(LinkError::Unsent) => {
+                Err(Error::unreachable("the background host is about to end").into())
+            }
+        },
+        failed = connecting => failed,
+        stop = writing => Err(stop),
+    }
 }
 
 /// Stays connected until a signal comes, the server is gone or stdout is closed.

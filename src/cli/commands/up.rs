@@ -44,8 +44,8 @@ pub async fn run(args: &UpArgs, context: &CommandContext) -> CommandResult {
     let environment = context.environment.as_ref();
     let directory = background_host::require_directory(context)?;
     let identity = context.require_host_identity(&directory.make_key()?)?;
-    let started =
-        start::start(&context.global, environment, &directory, &identity, args.idle).await?;
+    let arguments = context.global.host_arguments();
+    let started = start::start(&arguments, environment, &directory, &identity, args.idle).await?;
     if matches!(format, Format::Json | Format::Yaml) {
         return context
             .output

@@ -1,6 +1,8 @@
 //! The sockets of background hosts: where they lie, which hosts listen, and how a front end answers
 //! what comes from one.
 
+pub mod connected_tools;
+pub mod locator;
 pub mod runtime_directory;
 pub mod start;
 

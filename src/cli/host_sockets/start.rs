@@ -10,7 +10,6 @@ use tokio::io::{AsyncBufReadExt as _, BufReader};
 
 use super::runtime_directory::{self, RuntimeDirectory};
 use super::unattended;
-use crate::cli::options::GlobalOptions;
 use crate::config::environment::Environment;
 use crate::model::{Error, ErrorPhase};
 use crate::serve::background::client::HostClient;
@@ -30,13 +29,13 @@ pub struct StartedHost {
     pub is_new: bool,
 }
 
-/// Starts the host with this identity unless it runs already; it is given the `options` that decide
+/// Starts the host with this identity unless it runs already; it is given the `arguments` that decide
 /// what it is. Several starts at once give one host.
 ///
 /// # Errors
 /// When it does not come up.
 pub async fn start(
-    options: &GlobalOptions,
+    arguments: &[OsString],
     environment: &dyn Environment,
     directory: &RuntimeDirectory,
     identity: &str,
@@ -50,7 +49,7 @@ pub async fn start(
         return Ok(StartedHost { status, is_new: false });
     }
     let log = log_path(environment, identity);
-    let mut child = spawn(options, environment, idle, log.as_deref())?;
+    let mut child = spawn(arguments, environment, idle, log.as_deref())?;
     child.id().into_iter().for_each(orphans::leave_running);
     let output = child.stdout.take().map(BufReader::new);
     let mut line = String::new();
@@ -92,7 +91,7 @@ fn last_lines(path: &Path) -> Vec<String> {
 
 /// Starts this program as a host of its own session. It says one line when it listens.
 fn spawn(
-    options: &GlobalOptions,
+    arguments: &[OsString],
     environment: &dyn Environment,
     idle: Duration,
     log: Option<&Path>,
@@ -105,7 +104,7 @@ fn spawn(
         None => Stdio::null(),
     };
     let mut command = tokio::process::Command::new(program);
-    command.args(options.host_arguments());
+    command.args(arguments);
     let idle = OsString::from(format!("{}ms", idle.as_millis()));
     command.args([OsString::from("up"), "--foreground".into(), "--detached".into()]);
     command.arg("--idle").arg(idle);

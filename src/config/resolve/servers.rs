@@ -351,6 +351,10 @@ fn resolve(
         if let (None, Some(node)) = (entry.get("retries"), defaults.get("retries")) {
             spec.retries = retries(node).unwrap_or_default();
         }
+        // An entry opts out with `keep: 0s`.
+        if let (None, Some(node)) = (entry.get("keep"), defaults.get("keep")) {
+            spec.keep = node.as_duration().ok().filter(|time| !time.is_zero());
+        }
     }
     if let Some(node) = declared {
         let shared = DeclaredToolDefaults {

@@ -386,6 +386,7 @@ fn defaults(node: &ConfigNode, entry_diagnostics: &mut EntryDiagnostics) {
         match canonical(DEFAULTS, &key.text) {
             Some("timeout") => drop(entry_diagnostics.ok_or_report(limit(value))),
             Some("retries") => drop(entry_diagnostics.ok_or_report(super::retries(value))),
+            Some("keep") => drop(entry_diagnostics.ok_or_report(value.as_duration())),
             Some("base_url") => drop(entry_diagnostics.ok_or_report(value.as_text())),
             Some("max_response_bytes") => drop(entry_diagnostics.ok_or_report(size(value))),
             _ => entry_diagnostics.unknown_key(node, key, DEFAULTS, &[]),

@@ -3,6 +3,8 @@
 //! Owns: which server is asked for which changes, and that one that fails costs only itself. Never
 //! does: connect or begin again, which is the provider's work.
 
+use std::sync::Arc;
+
 use futures_util::future::join_all;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -11,6 +13,7 @@ use super::lookup::OfferingSearch;
 use super::with_cancellation;
 use crate::host::ToolHost;
 use crate::host::failover::Failover;
+use crate::host::link::{LinkError, Observation, ObservationSink, ObserveRequest};
 use crate::host::provider_table::ProviderLease;
 use crate::host::request::LookupScope;
 use crate::model::{Error, ErrorKind, SubscriptionEvent, SubscriptionFilter};
@@ -73,6 +76,9 @@ impl ToolHost {
         updates: &mpsc::Sender<ServerChange>,
         cancel: &CancellationToken,
     ) -> Result<(), Error> {
+        if let Some(watched) = self.watch_over_link(&wanted, updates, cancel).await {
+            return watched;
+        }
         let all = wanted.iter().map(|(server, wanted)| async move {
             let outcome = match self.offerings_of(server) {
                 Ok(provider) => {
@@ -100,6 +106,28 @@ impl ToolHost {
             return Ok(());
         }
         failed.into_iter().min_by_key(|error| error.kind().precedence()).map_or(Ok(()), Err)
+    }
+
+    /// The same by an attached host; `None` when it has to be done here.
+    async fn watch_over_link(
+        &self,
+        wanted: &[(String, SubscriptionFilter)],
+        updates: &mpsc::Sender<ServerChange>,
+        cancel: &CancellationToken,
+    ) -> Option<Result<(), Error>> {
+        let link = self.link.get()?;
+        let send = updates.clone();
+        let sink: ObservationSink = Arc::new(move |seen| {
+            if let Observation::Change(server, change) = seen {
+                let _slow_viewer = send.try_send(ServerChange { server, change });
+            }
+        });
+        let wanted = ObserveRequest::Changes(wanted.to_vec());
+        match link.observe(&wanted, &sink, cancel).await {
+            Ok(()) => Some(Ok(())),
+            Err(LinkError::Unsent) => None,
+            Err(LinkError::Lost(error)) => Some(Err(error)),
+        }
     }
 
     async fn watch_server(

@@ -1,33 +1,30 @@
 //! A front end's connection to a background host.
 //!
-//! Owns: one exchange for each request, over a connection of its own: the handshake, the request,
-//! the questions that come back to this front end's person, and what the end of the connection
+//! Owns: one exchange for each request, over a connection of its own: the request, the questions that
+//! come back to this front end's person, what is observed meanwhile, and what the end of the connection
 //! means. Never does: start a host, or choose which one is meant.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use futures_util::StreamExt as _;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use tokio::io::AsyncWriteExt as _;
 use tokio::net::UnixStream;
-use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use tokio_util::codec::{FramedRead, LinesCodec};
 use tokio_util::sync::CancellationToken;
 
+use super::connection::{HostConnection, HostMessage, message, read_payload, text};
 use super::protocol::{self, FrontEndQuestion, HostStatus};
 use crate::host::approval::{Approval, Approver};
-use crate::host::link::{HostLink, HostQuery, LinkError};
+use crate::host::link::{HostLink, HostQuery, LinkError, ObservationSink, ObserveRequest};
 use crate::host::request::{CallOutcome, CallRequest};
 use crate::model::{
-    CallId, Error, ErrorKind, ErrorPhase, EventSink, HostEvent, LogLevel, QuestionBody,
-    QuestionHandler, QuestionReply, Signal,
+    CallId, Error, ErrorKind, ErrorPhase, EventSink, HostEvent, QuestionBody, QuestionHandler,
+    QuestionReply, Signal,
 };
 
 /// How long connecting and the handshake may take; then the host counts as not there.
@@ -35,10 +32,7 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often a host that is busy with a request is asked for a sign of life. One that gives none
 /// until the next time counts as lost.
 const PING_INTERVAL: Duration = Duration::from_secs(20);
-/// The longest line that is read of a host, in bytes.
-const MAX_ANSWER: usize = 256 << 20;
-/// The identities of the messages of one connection.
-const HANDSHAKE_ID: u64 = 0;
+/// The identities of the messages of one connection, after the handshake.
 const REQUEST_ID: u64 = 1;
 const PING_ID: u64 = 2;
 
@@ -56,7 +50,8 @@ pub struct AttachedFrontEnd {
 /// A background host, as a front end uses it.
 pub struct HostClient {
     path: PathBuf,
-    pid: u32,
+    /// The process that listened last; 0 before one did.
+    pid: AtomicU32,
     /// The connection that showed that the host is there; the first request takes it.
     first: Mutex<Option<UnixStream>>,
     /// What this program calls itself in the host's records.
@@ -71,12 +66,10 @@ struct HostRequest<'a> {
     cancel: &'a CancellationToken,
     /// What is being done, for messages.
     what: &'a str,
-}
-
-/// The parts of an open connection.
-struct HostConnection {
-    input: FramedRead<OwnedReadHalf, LinesCodec>,
-    output: OwnedWriteHalf,
+    /// What this front end calls the call, in its events.
+    call: Option<CallId>,
+    /// Who hears what is observed meanwhile.
+    sink: Option<&'a ObservationSink>,
 }
 
 /// Connects to the socket of a host of this user; `None` when no such host listens there.
@@ -94,7 +87,15 @@ impl HostClient {
     pub async fn connect(path: &Path, name: &str, front_end: AttachedFrontEnd) -> Option<Self> {
         let (stream, pid) = connect(path).await?;
         let (path, name) = (path.to_owned(), name.to_owned());
-        Some(Self { path, pid, first: Mutex::new(Some(stream)), name, front_end })
+        let (pid, first) = (AtomicU32::new(pid), Mutex::new(Some(stream)));
+        Some(Self { path, pid, first, name, front_end })
+    }
+
+    /// Uses the host that listens at `path` at the time of a request, whichever it is by then. A
+    /// request finds out whether there is one.
+    pub fn at(path: PathBuf, name: &str, front_end: AttachedFrontEnd) -> Self {
+        let (pid, first, name) = (AtomicU32::new(0), Mutex::default(), name.to_owned());
+        Self { path, pid, first, name, front_end }
     }
 
     /// What the host says of itself.
@@ -123,19 +124,27 @@ impl HostClient {
 
     async fn command<T: DeserializeOwned>(&self, method: &'static str) -> Result<T, LinkError> {
         let never = CancellationToken::new();
-        let request = HostRequest { method, params: json!({}), cancel: &never, what: method };
+        let request = HostRequest {
+            method,
+            params: json!({}),
+            cancel: &never,
+            what: method,
+            call: None,
+            sink: None,
+        };
         read_payload(&self.exchange(request).await?, protocol::PAYLOAD)
     }
 
     async fn open(&self) -> Option<HostConnection> {
         let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let stream = match first {
-            Some(stream) => stream,
-            None => connect(&self.path).await?.0,
+        let stream = if let Some(stream) = first {
+            stream
+        } else {
+            let (stream, pid) = connect(&self.path).await?;
+            self.pid.store(pid, Ordering::Relaxed);
+            stream
         };
-        let (input, output) = stream.into_split();
-        let input = FramedRead::new(input, LinesCodec::new_with_max_length(MAX_ANSWER));
-        let mut connection = HostConnection { input, output };
+        let mut connection = HostConnection::new(stream);
         let handshake = connection.handshake(&self.name);
         tokio::time::timeout(HANDSHAKE_TIMEOUT, handshake).await.ok()??;
         Some(connection)
@@ -143,7 +152,7 @@ impl HostClient {
 
     /// Sends one request and waits for its result.
     async fn exchange(&self, request: HostRequest<'_>) -> Result<Value, LinkError> {
-        let HostRequest { method, params, cancel, what } = request;
+        let HostRequest { method, params, cancel, what, call, sink } = request;
         let line = message(&json!({ "id": REQUEST_ID, "method": method, "params": params }));
         if line.len() > protocol::MAX_REQUEST {
             return Err(LinkError::Unsent);
@@ -159,9 +168,9 @@ impl HostClient {
         let mut is_ping_open = false;
         loop {
             tokio::select! {
-                line = connection.input.next() => {
-                    let Some(Ok(line)) = line else { return Err(self.lost(what)) };
-                    match HostMessage::read(&line) {
+                line = connection.next() => {
+                    let Some(line) = line else { return Err(self.lost(what)) };
+                    match HostMessage::read(&line, call.as_ref()) {
                         Some(HostMessage::Answer(PING_ID, _)) => is_ping_open = false,
                         Some(HostMessage::Answer(_, answer)) => return answer,
                         Some(HostMessage::Request(id, params)) => {
@@ -173,6 +182,11 @@ impl HostClient {
                             });
                         }
                         Some(HostMessage::Event(event)) => self.front_end.events.emit(event),
+                        Some(HostMessage::Observed(seen)) => {
+                            if let Some(sink) = sink {
+                                sink(seen);
+                            }
+                        }
                         None => {}
                     }
                 }
@@ -200,7 +214,7 @@ impl HostClient {
     }
 
     fn lost(&self, what: &str) -> LinkError {
-        let words = format!("the background host (pid {}) ended while '{what}' ran", self.pid);
+        let words = format!("the background host (pid {}) ended while '{what}' ran", self.pid());
         LinkError::Lost(
             Error::unreachable(words)
                 .with_phase(ErrorPhase::Call)
@@ -213,7 +227,7 @@ impl HostClient {
 #[async_trait]
 impl HostLink for HostClient {
     fn pid(&self) -> u32 {
-        self.pid
+        self.pid.load(Ordering::Relaxed)
     }
 
     async fn call(&self, request: &CallRequest) -> Result<Result<CallOutcome, Error>, LinkError> {
@@ -223,7 +237,8 @@ impl HostLink for HostClient {
             "_meta": { protocol::CALL: text(request), "progressToken": REQUEST_ID },
         });
         let (method, what) = ("tools/call", request.name.as_str());
-        let sent = HostRequest { method, params, cancel: &request.cancel, what };
+        let (cancel, call) = (&request.cancel, request.id.clone());
+        let sent = HostRequest { method, params, cancel, what, call, sink: None };
         let result = self.exchange(sent).await?;
         read_payload(result.get("_meta").unwrap_or(&Value::Null), protocol::OUTCOME)
     }
@@ -235,94 +250,26 @@ impl HostLink for HostClient {
     ) -> Result<String, LinkError> {
         let params = json!({ protocol::PAYLOAD: text(query) });
         let (method, what) = (protocol::QUERY, "the list");
-        let sent = HostRequest { method, params, cancel, what };
+        let sent = HostRequest { method, params, cancel, what, call: None, sink: None };
         let mut result = self.exchange(sent).await?;
         match result.get_mut(protocol::PAYLOAD).map(Value::take) {
             Some(Value::String(answer)) => Ok(answer),
             _ => Err(LinkError::Unsent),
         }
     }
-}
 
-impl HostConnection {
-    async fn send(&mut self, line: &str) -> Option<()> {
-        self.output.write_all(line.as_bytes()).await.ok()
+    async fn observe(
+        &self,
+        wanted: &ObserveRequest,
+        sink: &ObservationSink,
+        cancel: &CancellationToken,
+    ) -> Result<(), LinkError> {
+        let params = json!({ protocol::PAYLOAD: text(wanted) });
+        let (method, what) = (protocol::OBSERVE, "observing");
+        let sent = HostRequest { method, params, cancel, what, call: None, sink: Some(sink) };
+        let ended = self.exchange(sent).await;
+        if cancel.is_cancelled() { Ok(()) } else { ended.map(drop) }
     }
-
-    async fn handshake(&mut self, name: &str) -> Option<()> {
-        let params = json!({
-            "protocolVersion": "2025-11-25",
-            "capabilities": { "elicitation": { "form": {}, "url": {} }, "sampling": {} },
-            "clientInfo": { "name": name, "version": env!("CARGO_PKG_VERSION") },
-        });
-        let hello = json!({ "id": HANDSHAKE_ID, "method": "initialize", "params": params });
-        self.send(&message(&hello)).await?;
-        let answer = self.input.next().await?.ok()?;
-        let is_agreed =
-            matches!(HostMessage::read(&answer)?, HostMessage::Answer(HANDSHAKE_ID, Ok(_)));
-        let ready = json!({ "method": "notifications/initialized" });
-        if is_agreed { self.send(&message(&ready)).await } else { None }
-    }
-}
-
-/// What a host says.
-enum HostMessage {
-    Answer(u64, Result<Value, LinkError>),
-    Request(Value, Value),
-    /// How far the request is, or what was logged for it.
-    Event(HostEvent),
-}
-
-impl HostMessage {
-    /// Reads a line; `None` for one that says nothing to a front end.
-    fn read(line: &str) -> Option<Self> {
-        let mut message: Value = serde_json::from_str(line).ok()?;
-        let id = message.get("id").cloned();
-        let params = message.get("params").cloned().unwrap_or_default();
-        match (id, message.get("method").and_then(Value::as_str)) {
-            (Some(id), Some(_)) => Some(Self::Request(id, params)),
-            (Some(id), None) => {
-                let answer = match message.get_mut("error").map(Value::take) {
-                    Some(error) => Err(refusal(&error)),
-                    None => Ok(message.get_mut("result").map(Value::take).unwrap_or_default()),
-                };
-                Some(Self::Answer(id.as_u64()?, answer))
-            }
-            (None, Some("notifications/progress")) => {
-                let number = |key: &str| params.get(key).and_then(Value::as_f64);
-                let text = params.get("message").and_then(Value::as_str);
-                Some(Self::Event(HostEvent::Progress {
-                    call_id: CallId(String::new()),
-                    progress: number("progress")?,
-                    total: number("total"),
-                    message: text.map(str::to_owned),
-                }))
-            }
-            (None, Some("notifications/message")) => {
-                let text = |key: &str| params.get(key).and_then(Value::as_str).map(str::to_owned);
-                Some(Self::Event(HostEvent::Log {
-                    origin: text("logger")?,
-                    call_id: None,
-                    level: LogLevel(text("level")?),
-                    text: text("data")?,
-                }))
-            }
-            _ => None,
-        }
-    }
-}
-
-/// What an error of the protocol means: the host either ends, or refused.
-fn refusal(error: &Value) -> LinkError {
-    let code = error.get("code").and_then(Value::as_i64);
-    if code == Some(i64::from(protocol::NOT_CURRENT)) {
-        return LinkError::Unsent;
-    }
-    let words = error.get("message").and_then(Value::as_str).unwrap_or("no reason given");
-    LinkError::Lost(
-        Error::unreachable(format!("the background host refused: {words}"))
-            .with_hint("--fresh does without it"),
-    )
 }
 
 /// Puts a question to this front end's person.
@@ -364,27 +311,4 @@ async fn answer(front_end: &AttachedFrontEnd, params: &Value) -> Value {
         QuestionReply::Cancel => json!({ "action": "cancel" }),
         QuestionReply::Unattended => unattended(),
     }
-}
-
-/// One message as a line.
-fn message(content: &Value) -> String {
-    let mut message = json!({ "jsonrpc": "2.0" });
-    if let (Some(message), Some(content)) = (message.as_object_mut(), content.as_object()) {
-        message.extend(content.clone());
-    }
-    format!("{message}\n")
-}
-
-fn text(value: &impl Serialize) -> String {
-    serde_json::to_string(value).unwrap_or_default()
-}
-
-/// Reads what travels as a text in one member.
-fn read_payload<T: DeserializeOwned>(holder: &Value, member: &str) -> Result<T, LinkError> {
-    let text = holder.get(member).and_then(Value::as_str).unwrap_or_default();
-    serde_json::from_str(text).map_err(|error| {
-        LinkError::Lost(Error::protocol(format!(
-            "the background host's answer is unreadable: {error}"
-        )))
-    })
 }

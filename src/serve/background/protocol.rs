@@ -5,12 +5,18 @@
 //! of the socket depends on the version.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::audit::trace::TraceRow;
 use crate::host::approval::ApprovalRequest;
-use crate::model::{CallId, Error, JsonObject, Question, ToolDefinition};
+use crate::host::link::Observation;
+use crate::model::{
+    CallId, CapturedTraffic, Error, HostEvent, JsonObject, Question, SubscriptionEvent,
+    ToolDefinition,
+};
 use crate::provider::Preview;
 
 /// Member of the `_meta` of `tools/call`: the whole request of a front end.
@@ -29,6 +35,12 @@ pub const QUERY: &str = "dev.toolhost/query";
 pub const STATUS: &str = "dev.toolhost/status";
 /// Method: to end, with everything that was started.
 pub const STOP: &str = "dev.toolhost/stop";
+/// Method: to be told what happens, from now until the request is cancelled. Its parameters have one
+/// member, `payload`, the [`ObserveRequest`](crate::host::link::ObserveRequest).
+pub const OBSERVE: &str = "dev.toolhost/observe";
+/// Notification: one thing that happened. Its parameters have one member, `payload`, the
+/// [`SentObservation`].
+pub const OBSERVED: &str = "dev.toolhost/observed";
 /// Method: to look again whether the host is still what was trusted, and to end if not.
 pub const RECHECK: &str = "dev.toolhost/recheck";
 /// The longest message that a client may send, in bytes.
@@ -82,6 +94,56 @@ impl SentApproval {
             identity: self.identity.clone(),
             call: self.call.clone(),
         }
+    }
+}
+
+/// An [`Observation`] on its way to another process.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum SentObservation {
+    /// From here on nothing is missed.
+    Started,
+    /// Something happened.
+    Event(HostEvent),
+    /// Something crossed the wire of a server.
+    Traffic {
+        /// The item in the shape of a trace file.
+        row: Box<TraceRow>,
+        /// Its size in bytes, before anything was cut.
+        size: usize,
+        /// Whether only its beginning is in the row.
+        is_cut: bool,
+    },
+    /// A server told a change.
+    Change(String, SubscriptionEvent),
+    /// So many were dropped, because the viewer is too slow.
+    Lost(u64),
+}
+
+impl SentObservation {
+    /// Something that crossed a wire.
+    pub fn traffic(captured: &CapturedTraffic) -> Self {
+        let row = Box::new(TraceRow::of(&captured.traffic));
+        Self::Traffic { row, size: captured.size, is_cut: captured.is_cut }
+    }
+
+    /// As it is sent.
+    pub fn line(&self) -> Arc<str> {
+        // A map without texts for keys is all that could fail here.
+        serde_json::to_string(self).unwrap_or_default().into()
+    }
+
+    /// What was sent; `None` when it cannot be read.
+    pub fn read(line: &str) -> Option<Observation> {
+        Some(match serde_json::from_str(line).ok()? {
+            Self::Started => Observation::Started,
+            Self::Event(event) => Observation::Event(event),
+            Self::Traffic { row, size, is_cut } => {
+                let traffic = row.traffic()?;
+                Observation::Traffic(Box::new(CapturedTraffic { traffic, size, is_cut }))
+            }
+            Self::Change(server, change) => Observation::Change(server, change),
+            Self::Lost(count) => Observation::Lost(count),
+        })
     }
 }
 

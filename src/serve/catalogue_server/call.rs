@@ -6,6 +6,7 @@ use rmcp::RoleServer;
 use rmcp::model::{CallToolResult, ErrorData};
 use rmcp::service::RequestContext;
 
+use super::exchange::FrontEndCall;
 use super::parked_requests::RequestKey;
 use super::{CatalogueServer, front_ends, offerings, result};
 use crate::host::request::{CallArguments, CallRequest, ItemRequest, LookupScope};
@@ -21,9 +22,12 @@ pub(super) struct CallerDetails {
 }
 
 impl CallerDetails {
-    /// Whether a front end of this program asks.
-    pub(super) fn is_front_end(&self) -> bool {
-        self.front_end.is_some()
+    /// What of it is a front end's.
+    pub(super) fn front_end_call(&self) -> FrontEndCall {
+        FrontEndCall {
+            is_front_end: self.front_end.is_some(),
+            id: self.front_end.as_ref().and_then(|request| request.id.clone()),
+        }
     }
 }
 
@@ -50,6 +54,8 @@ impl CatalogueServer {
         let CallerDetails { name: client_name, front_end } = caller;
         let ItemRequest { id, session, metadata, trace, client, cancel, .. } = item;
         if let Some(sent) = front_end {
+            // One that serves others says whose call it is.
+            let client_name = sent.client_name.clone().or(client_name);
             let request = CallRequest { id, client_name, client, cancel, ..sent };
             return front_ends::outcome(&self.host.call(request).await);
         }

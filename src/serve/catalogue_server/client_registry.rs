@@ -131,6 +131,11 @@ impl ClientRegistry {
         }
     }
 
+    /// Whether a call of this name runs.
+    pub(super) fn is_running(&self, call_id: &CallId) -> bool {
+        self.calls().contains_key(call_id)
+    }
+
     /// Takes an event of the host to the clients that it concerns. Never waits.
     #[doc(hidden)] // for the program's own commands
     pub fn deliver(&self, event: HostEvent) {

@@ -25,7 +25,7 @@ use super::log_line::known_level;
 use super::parked_requests::{ParkedRequest, RequestKey};
 use super::{CatalogueServer, questions};
 use crate::host::request::ItemRequest;
-use crate::model::{ClientAbilities, JsonObject, QuestionReply, TraceContext};
+use crate::model::{CallId, ClientAbilities, JsonObject, QuestionReply, TraceContext};
 use crate::serve::background::lifetime::RunningCallGuard;
 
 /// The least grave level of the lines that clients of the older era hear who chose none.
@@ -41,8 +41,17 @@ pub(super) struct ClientRequest {
     pub(super) answers: Option<InputResponses>,
     /// The level of log lines that its client chose for its session.
     pub(super) session_level: Option<&'static str>,
-    /// Whether a front end of this program made it, which is asked in its own way.
-    pub(super) is_of_front_end: bool,
+    /// What of it is a front end's of this program.
+    pub(super) front_end: FrontEndCall,
+}
+
+/// What a front end of this program says of a request beside MCP.
+#[derive(Debug, Default)]
+pub(super) struct FrontEndCall {
+    /// Whether one made it, which is asked in its own way.
+    pub(super) is_front_end: bool,
+    /// What it calls the call, to recognise it while it runs.
+    pub(super) id: Option<CallId>,
 }
 
 /// What a request gave at last.
@@ -87,7 +96,7 @@ impl CatalogueServer {
     where
         F: Future<Output = Result<ServedResult, ErrorData>> + Send + 'static,
     {
-        let ClientRequest { key, state, answers, session_level, is_of_front_end } = request;
+        let ClientRequest { key, state, answers, session_level, front_end } = request;
         let mut given = answers.unwrap_or_default();
         let wanted = log_level(&context, session_level);
         let heard = wanted.or((!is_modern(&context)).then_some(DEFAULT_LEVEL));
@@ -110,7 +119,7 @@ impl CatalogueServer {
                 client: abilities(&context, wanted),
                 ..item_request(&context)
             };
-            self.start(item, is_of_front_end, work)?
+            self.start(item, front_end, work)?
         };
         // Asked in this task: over HTTP that is what ties them to the stream of the request.
         let mut asked = FuturesUnordered::new();
@@ -156,14 +165,17 @@ impl CatalogueServer {
     fn start<F>(
         self: &Arc<Self>,
         item: ItemRequest,
-        is_of_front_end: bool,
+        front_end: FrontEndCall,
         work: impl FnOnce(Arc<Self>, ItemRequest) -> F,
     ) -> Result<RunningRequest, ErrorData>
     where
         F: Future<Output = Result<ServedResult, ErrorData>> + Send + 'static,
     {
         let running = self.admit_call()?;
-        let (call, cancel) = (self.host.new_call_id(), CancellationToken::new());
+        let FrontEndCall { is_front_end: is_of_front_end, id } = front_end;
+        let call = id.filter(|id| !self.clients.is_running(id));
+        let (call, cancel) =
+            (call.unwrap_or_else(|| self.host.new_call_id()), CancellationToken::new());
         let watch = self.clients.watch(&call);
         let item = ItemRequest { id: Some(call), cancel: cancel.clone(), ..item };
         let outcome = tokio::spawn(work(Arc::clone(self), item));

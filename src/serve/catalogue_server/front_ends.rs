@@ -7,18 +7,27 @@
 use std::sync::Arc;
 
 use rmcp::RoleServer;
-use rmcp::model::{CallToolResult, CustomRequest, CustomResult, ErrorCode, ErrorData, MetaObject};
+use rmcp::model::{
+    CallToolResult, CustomNotification, CustomRequest, CustomResult, ErrorCode, ErrorData,
+    MetaObject,
+};
 use rmcp::service::RequestContext;
 use serde::Serialize;
 use serde_json::{Value, json};
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::CatalogueServer;
-use crate::host::link::HostQuery;
+use super::{BackgroundHost, CatalogueServer};
+use crate::host::link::{HostQuery, ObserveRequest};
+use crate::host::offerings::ServerChange;
 use crate::host::request::{CallOutcome, CallRequest};
-use crate::model::Error;
+use crate::model::{Error, SubscriptionFilter};
 use crate::serve::background::lifetime::{HostLifetime, RunningCallGuard};
-use crate::serve::background::protocol;
+use crate::serve::background::observers::ObserverHub;
+use crate::serve::background::protocol::{self, SentObservation};
+
+/// How many changes wait for a slow front end; then servers are listened to more slowly.
+const CHANGE_QUEUE: usize = 64;
 
 impl CatalogueServer {
     /// The request of a front end; `None` for any other client.
@@ -41,21 +50,23 @@ impl CatalogueServer {
     /// # Errors
     /// That the host is about to end.
     pub(super) fn admit_call(&self) -> Result<Option<RunningCallGuard>, ErrorData> {
-        let Some(lifetime) = &self.settings.background else { return Ok(None) };
-        lifetime.begin_call().map(Some).ok_or_else(not_current)
+        let Some(host) = &self.settings.background else { return Ok(None) };
+        host.lifetime.begin_call().map(Some).ok_or_else(not_current)
     }
 
     /// Answers what front ends ask beside MCP.
     pub(super) async fn answer_front_end(
         &self,
         request: CustomRequest,
+        context: &RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
         let CustomRequest { method, params, .. } = request;
-        let Some(lifetime) = &self.settings.background else {
+        let Some(BackgroundHost { lifetime, observers }) = &self.settings.background else {
             return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None));
         };
         match method.as_str() {
             protocol::QUERY => self.answer_query(lifetime, params).await,
+            protocol::OBSERVE => self.show(lifetime, observers, params, context).await,
             protocol::STATUS => payload(&lifetime.status(&self.host)),
             protocol::RECHECK => payload(&lifetime.recheck()),
             protocol::STOP => {
@@ -71,14 +82,69 @@ impl CatalogueServer {
         lifetime: &Arc<HostLifetime>,
         params: Option<Value>,
     ) -> Result<CustomResult, ErrorData> {
-        let _running = lifetime.begin_call().ok_or_else(not_current)?;
-        let sent = params.as_ref().and_then(|params| params.get(protocol::PAYLOAD));
-        let query: HostQuery = read(sent.unwrap_or(&Value::Null))?;
+        let query: HostQuery = read_parameters(params.as_ref())?;
+        let _running = match query.is_passive() {
+            true if lifetime.recheck() => None,
+            true => return Err(not_current()),
+            false => Some(lifetime.begin_call().ok_or_else(not_current)?),
+        };
         // The client that goes away ends this future, and with it what it waits for.
         let answer = self.host.answer_query(query, &CancellationToken::new()).await;
         let answer = answer.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
         Ok(CustomResult(json!({ protocol::PAYLOAD: answer })))
     }
+
+    /// Tells a front end what happens until it wants no more, or until the host ends.
+    async fn show(
+        &self,
+        lifetime: &Arc<HostLifetime>,
+        observers: &Arc<ObserverHub>,
+        params: Option<Value>,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let wanted: ObserveRequest = read_parameters(params.as_ref())?;
+        if !lifetime.recheck() {
+            return Err(not_current());
+        }
+        match wanted {
+            ObserveRequest::Activity => {
+                let observer = observers.watch();
+                let showing = async { while tell(context, &observer.next().await).await {} };
+                let _cancelled = context.ct.run_until_cancelled(showing).await;
+            }
+            ObserveRequest::Changes(changes) => self.show_changes(changes, context).await?,
+        }
+        payload(&true)
+    }
+
+    async fn show_changes(
+        &self,
+        wanted: Vec<(String, SubscriptionFilter)>,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let (sender, mut changes) = mpsc::channel(CHANGE_QUEUE);
+        let watching = async {
+            let ended = self.host.watch_servers(wanted, &sender, &context.ct).await;
+            drop(sender);
+            ended
+        };
+        let showing = async {
+            while let Some(ServerChange { server, change }) = changes.recv().await {
+                let line = SentObservation::Change(server, change).line();
+                let _client_gone = tell(context, &line).await;
+            }
+        };
+        // A failure was told as the last change of its server.
+        let (_ended, ()) = tokio::join!(watching, showing);
+        Ok(())
+    }
+}
+
+/// Sends one observation; whether the front end is still there.
+async fn tell(context: &RequestContext<RoleServer>, line: &str) -> bool {
+    let params = json!({ protocol::PAYLOAD: line });
+    let notification = CustomNotification::new(protocol::OBSERVED, Some(params));
+    context.peer.send_notification(notification.into()).await.is_ok()
 }
 
 /// The result of a front end's call: the outcome as it is.
@@ -104,6 +170,11 @@ fn read<T: serde::de::DeserializeOwned>(text: &Value) -> Result<T, ErrorData> {
     serde_json::from_str(text).map_err(|error| {
         ErrorData::invalid_params(format!("this is no request of a front end: {error}"), None)
     })
+}
+
+fn read_parameters<T: serde::de::DeserializeOwned>(params: Option<&Value>) -> Result<T, ErrorData> {
+    let sent = params.and_then(|params| params.get(protocol::PAYLOAD));
+    read(sent.unwrap_or(&Value::Null))
 }
 
 fn write(value: &impl Serialize) -> Result<String, ErrorData> {

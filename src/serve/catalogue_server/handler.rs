@@ -21,7 +21,7 @@ use tokio_util::task::TaskTracker;
 
 use super::changes::{self, Interests, ResourceWatch};
 use super::client_state::ClientState;
-use super::exchange::{ClientRequest, ServedAnswer, ServedResult};
+use super::exchange::{ClientRequest, FrontEndCall, ServedAnswer, ServedResult};
 use super::log_line::known_level;
 use super::parked_requests::RequestKey;
 use super::{CatalogueServer, ServedIdentity, questions};
@@ -76,7 +76,8 @@ impl ServedClient {
         let (session, arguments) = (self.session(context), arguments.unwrap_or_default());
         let key = RequestKey { session, method, name, arguments };
         let session_level = self.state(&context.extensions).level();
-        ClientRequest { key, state, answers, session_level, is_of_front_end: false }
+        let front_end = FrontEndCall::default();
+        ClientRequest { key, state, answers, session_level, front_end }
     }
 
     /// Answers a request, unless too many of this client run or the client is gone.
@@ -168,7 +169,7 @@ impl ServerHandler for ServedClient {
             (name.into(), arguments),
             (request_state, input_responses),
         );
-        request.is_of_front_end = caller.is_front_end();
+        request.front_end = caller.front_end_call();
         let key = request.key.clone();
         let answer = self.exchange(request, context, |server, item| async move {
             server.call_tool(key, caller, item).await.map(ServedResult::Tool)
@@ -324,9 +325,9 @@ impl ServerHandler for ServedClient {
     async fn on_custom_request(
         &self,
         request: CustomRequest,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        let answer = self.server.answer_front_end(request);
+        let answer = self.server.answer_front_end(request, &context);
         match self.gone.run_until_cancelled(answer).await {
             Some(answer) => answer,
             None => Err(ErrorData::internal_error("the connection ended", None)),

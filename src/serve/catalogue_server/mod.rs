@@ -25,6 +25,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::host::{ClientScope, ToolHost};
 use crate::serve::background::lifetime::HostLifetime;
+use crate::serve::background::observers::ObserverHub;
 use changes::ChangeFeed;
 pub use changes::ClientChanges;
 pub use client_registry::ClientRegistry;
@@ -41,9 +42,24 @@ pub struct ServeSettings {
     pub uses_bare_names: bool,
     /// Run calls that need approval without asking (`--yes`): the client asks its person itself.
     pub assume_yes: bool,
-    /// The life of a background host: its own front ends may do more than MCP allows. `None` for a
+    /// What makes it a background host: its own front ends may do more than MCP allows. `None` for a
     /// server that is only that.
-    pub background: Option<Arc<HostLifetime>>,
+    pub background: Option<BackgroundHost>,
+}
+
+/// What a background host has beside its catalogue.
+#[derive(Clone)]
+pub struct BackgroundHost {
+    /// How long it lives.
+    pub lifetime: Arc<HostLifetime>,
+    /// Who watches what happens in it.
+    pub observers: Arc<ObserverHub>,
+}
+
+impl std::fmt::Debug for BackgroundHost {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "BackgroundHost({:?})", self.lifetime)
+    }
 }
 
 /// One catalogue, offered to any number of clients at once.

@@ -52,9 +52,12 @@ pub(super) fn top(frame: &mut Frame<'_>, words: &Styler<'_>, state: &AppState, a
 fn motion(words: &Styler<'_>, state: &AppState) -> Line<'static> {
     let mut spans = Vec::new();
     let mut say = |meaning, said: String| spans.push(words.span(meaning, format!("  {said}")));
-    let running = state.context.calls.running().count();
+    let running = state.context.calls.running().count() + state.others.running().count();
     if running > 0 {
         say(StyleRole::Warning, format!("{running} running"));
+    }
+    if let Some(pid) = state.context.attached_host {
+        say(StyleRole::Dim, format!("host {pid}"));
     }
     let problems = &state.configuration_problems;
     if !problems.is_empty() {

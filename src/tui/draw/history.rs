@@ -147,6 +147,9 @@ fn row(
     if width >= 100 {
         spans.push(styler.span(plain, column(&call.source, 10)));
     }
+    if let Some(client) = call.client.as_ref().filter(|_| width >= 60) {
+        spans.push(styler.span(chosen.unwrap_or(StyleRole::Name), format!("[{client}] ")));
+    }
     let used: usize = spans.iter().map(ratatui::text::Span::width).sum();
     let room = usize::from(width).saturating_sub(used);
     spans.push(styler.span(chosen.unwrap_or(StyleRole::Dim), column(&call.arguments, room)));

@@ -17,7 +17,8 @@ pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState,
     let tool = state.tools.subject().unwrap_or_default();
     let title = format!("Live  {tool}  this session");
     let inner = pane::open(frame, styler, area, &title, false);
-    let running = state.context.calls.running().filter(|call| call.tool == tool).count();
+    let running = state.context.calls.running().filter(|call| call.tool == tool).count()
+        + state.others.running().filter(|call| call.tool == tool).count();
     let lines = match state.live.of(tool) {
         Some(calls) => {
             let now = calls.by_second(state.context.now);
@@ -48,6 +49,10 @@ fn counts(styler: &Styler<'_>, calls: &LiveToolCalls, running: usize) -> Line<'s
     }
     if running > 0 {
         spans.push(styler.span(StyleRole::Success, format!("  running {running}")));
+    }
+    for (client, count) in &calls.clients {
+        spans.push(styler.span(StyleRole::Name, format!("  [{client}] ")));
+        spans.push(styler.span(StyleRole::Plain, grouped(*count)));
     }
     Line::from(spans)
 }

@@ -71,7 +71,10 @@ fn with_running() -> AppState {
     );
     let parent = Some(id(second));
     let call_id = crate::model::CallId("inner".into());
-    told(&mut state, HostEvent::CallStarted { call_id, tool: "web-search".into(), parent });
+    told(
+        &mut state,
+        HostEvent::CallStarted { call_id, tool: "web-search".into(), parent, client: None },
+    );
     let level = LogLevel("info".into());
     told(
         &mut state,

@@ -8,7 +8,7 @@ use ratatui::widgets::Clear;
 use super::pane;
 use super::styler::Styler;
 use crate::tui::layout;
-use crate::tui::state::{AppState, CallProgress, ConsoleCall, ListCursor};
+use crate::tui::state::{AppState, CallProgress, ConsoleCall, ListCursor, OtherCall};
 use crate::tui::theme::StyleRole;
 use crate::util::text;
 use crate::util::units::show_duration;
@@ -125,20 +125,32 @@ pub(super) fn list(
     area: Rect,
 ) {
     let running: Vec<&ConsoleCall> = state.context.calls.running().collect();
-    let rows = u16::try_from(running.len()).unwrap_or(u16::MAX).clamp(1, 16);
+    let others: Vec<&OtherCall> = state.others.running().collect();
+    let count = running.len() + others.len();
+    let rows = u16::try_from(count).unwrap_or(u16::MAX).clamp(1, 16);
     let place = layout::window(area, 76, rows.saturating_add(4));
     frame.render_widget(Clear, place);
-    let inner = pane::open(frame, styler, place, &format!("Running {}", running.len()), true);
+    let inner = pane::open(frame, styler, place, &format!("Running {count}"), true);
     let [above, below] =
         Layout::vertical([Constraint::Fill(1), Constraint::Length(1)]).areas(inner);
     frame.render_widget(styler.line(StyleRole::Key, "Enter cancel call   Esc close"), below);
-    if running.is_empty() {
+    if count == 0 {
         return frame.render_widget(styler.line(StyleRole::Dim, "No running calls."), above);
     }
     let height = usize::from(above.height);
     let mut list = list;
     list.choose(list.chosen(), running.len());
     let first = list.first(height, running.len());
+    // Those of other clients come below: only their clients can cancel them.
+    let below = running.len().saturating_sub(first);
+    for (row, call) in (below..height).zip(others) {
+        let y = above.y + u16::try_from(row).unwrap_or(0);
+        let seconds = state.context.now.saturating_sub(call.since).as_secs();
+        let name = text::cut(&call.tool, 30).into_owned();
+        let pad = " ".repeat(32_usize.saturating_sub(text::width(&name)));
+        let line = format!("  {name}{pad}{:<14}[{}]", format!("running {seconds}s"), call.client);
+        frame.render_widget(styler.line(StyleRole::Dim, line), Rect { y, height: 1, ..above });
+    }
     for (at, call) in running.iter().enumerate().skip(first).take(height) {
         let y = above.y + u16::try_from(at - first).unwrap_or(0);
         let chosen = at == list.chosen();

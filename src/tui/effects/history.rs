@@ -103,22 +103,26 @@ fn newest(
         project: deps.project_root.clone(),
         ..CallFilter::default()
     };
-    let found = read::select(lines(deps)?, &filter, limit, call_summary)
-        .map_err(Error::unreadable_records)?;
+    let summary = |entry| call_summary(entry, deps.host.session());
+    let found =
+        read::select(lines(deps)?, &filter, limit, summary).map_err(Error::unreadable_records)?;
     let HistoryPage { entries: calls, damaged, has_more: more } = found;
     Ok(HistoryEvent::Read { calls, damaged, more, is_recording: deps.keeps_history })
 }
 
-fn call_summary(entry: HistoryEntry) -> PastCall {
+/// `session` is that of this console: its own calls need no mark.
+fn call_summary(entry: HistoryEntry, session: &str) -> PastCall {
     let (time, duration) = (local_time(entry.unix), entry.duration());
     let arguments = match &entry.arguments {
         Some(arguments) => json::short(arguments),
         None => "(too large to keep)".to_owned(),
     };
+    let is_own = entry.session.as_deref() == Some(session);
     PastCall {
         time,
         duration,
         arguments,
+        client: entry.caller.filter(|_| !is_own).and_then(|caller| caller.client),
         id: entry.id,
         tool: entry.tool,
         source: entry.server.or(entry.source).unwrap_or_default(),

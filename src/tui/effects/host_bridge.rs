@@ -10,8 +10,10 @@ use async_trait::async_trait;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::host::approval::{Approval, ApprovalRequest, Approver};
-use crate::model::{EventSink, Question, QuestionHandler, QuestionReply, TraceGate, TrafficSink};
-use crate::tui::event::captured_traffic::CapturedTraffic;
+use crate::host::link::{Observation, ObservationSink};
+use crate::model::{
+    CapturedTraffic, EventSink, Question, QuestionHandler, QuestionReply, TraceGate, TrafficSink,
+};
 use crate::tui::event::{AppEvent, ApprovalPrompt, AskId};
 
 /// Where people are asked: questions wait here for their answers.
@@ -55,6 +57,19 @@ impl HostBridge {
             bridge.try_send(AppEvent::Traffic(Box::new(CapturedTraffic::capture(traffic))));
         })
         .with_gate(self.trace_gate())
+    }
+
+    /// A sink for what is observed in an attached host. When the console cannot keep up, it is lost.
+    pub fn observation_sink(&self) -> ObservationSink {
+        let bridge = self.clone();
+        Arc::new(move |seen| match seen {
+            Observation::Event(event) => bridge.try_send(AppEvent::Host(event)),
+            Observation::Traffic(captured) => bridge.try_send(AppEvent::Traffic(captured)),
+            Observation::Lost(count) => {
+                bridge.lost.fetch_add(count, Ordering::Relaxed);
+            }
+            Observation::Started | Observation::Change(..) => {}
+        })
     }
 
     /// Keeps what crosses the wires from being told while it is closed.

@@ -4,6 +4,7 @@
 //! Owns: the calls that run. What one view wants done stands in a module of its own. Never does:
 //! decide anything.
 
+pub mod attachment;
 mod bench;
 mod files;
 mod history;
@@ -82,13 +83,15 @@ pub struct EffectRunner {
     host_factory: Arc<HostFactory>,
     /// Answers about the project that are being stored; each ends with its sender.
     answers: Vec<oneshot::Receiver<()>>,
+    /// Ends the observation of the host that was attached last.
+    observing: Option<attachment::ObservationGuard>,
     /// The number of times the host was replaced.
     host_generation: Arc<AtomicU64>,
 }
 
 impl EffectRunner {
     /// Works with these, and tells what comes of it here. Inside of a runtime, because it begins to
-    /// watch the trust store.
+    /// watch the trust store and the attached host.
     pub fn new(
         deps: ConsoleDeps,
         send: mpsc::Sender<AppEvent>,
@@ -101,7 +104,7 @@ impl EffectRunner {
         let bench = bench::BenchController::default();
         trust::watch(&project, send.clone());
         let (running, answers, epoch) = (HashMap::new(), Vec::new(), Arc::default());
-        Self {
+        let mut runner = Self {
             deps,
             event_tx: send,
             bridge,
@@ -112,8 +115,11 @@ impl EffectRunner {
             bench,
             host_factory: project,
             answers,
+            observing: None,
             host_generation: epoch,
-        }
+        };
+        runner.observe_attached();
+        runner
     }
 
     /// Keeps this for the next run; soon, and not more often than is worth it.
@@ -136,9 +142,11 @@ impl EffectRunner {
                 self.list(ListScope::Servers(vec![server.clone()]), vec![server]);
             }
             AppEffect::RefreshServers => {
-                let mut servers = host.servers();
-                servers.extend(host.servers_out_of_service());
-                self.spawn_for_current_host(async move { AppEvent::AllServers(servers) });
+                self.spawn_for_current_host(async move {
+                    let mut servers = host.server_statuses().await;
+                    servers.extend(host.servers_out_of_service());
+                    AppEvent::AllServers(servers)
+                });
             }
             AppEffect::PingServer(server) => {
                 self.spawn_for_current_host(async move {

@@ -12,6 +12,7 @@ use futures_util::future::join_all;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::MissedTickBehavior;
 
+use super::attachment::{self, HostFinder};
 use super::{ConsoleDeps, EffectRunner, stats};
 use crate::assembly::{self, Assembly, AssemblyOptions, FrontEnd};
 use crate::config::consent::TrustRequest;
@@ -43,12 +44,20 @@ pub struct HostFactory {
     pub front_end: FrontEnd,
     /// Dates the answers that are stored.
     pub clock: Arc<dyn Clock>,
+    /// Finds the background host that answers in place of one's own.
+    pub finder: Arc<dyn HostFinder>,
     /// The trust store as it was before the first host was built.
     first_stamp: Option<FileStamp>,
     /// A host that was built and is not in use yet.
-    next: Mutex<Option<Assembly>>,
+    next: Mutex<Option<NextHost>>,
     /// The host in use, replaced when an answer changes what is trusted.
     host: Mutex<Option<Arc<ToolHost>>>,
+}
+
+/// A host that was built, and where the background host listens that may answer in its place.
+struct NextHost {
+    assembly: Assembly,
+    socket: Option<PathBuf>,
 }
 
 /// Tells one content of the store from another without reading it: it is replaced, never edited.
@@ -61,10 +70,11 @@ impl HostFactory {
         environment: Arc<dyn Environment>,
         front_end: FrontEnd,
         clock: Arc<dyn Clock>,
+        finder: Arc<dyn HostFinder>,
     ) -> Self {
         let first_stamp = store_of(&*environment).and_then(|path| stamp(&path));
         let (next, host) = (Mutex::default(), Mutex::default());
-        Self { options, environment, front_end, clock, first_stamp, next, host }
+        Self { options, environment, front_end, clock, finder, first_stamp, next, host }
     }
 
     /// The host that the console went on with last; `None` while it is the first one.
@@ -79,10 +89,26 @@ impl HostFactory {
 
     fn assemble(&self) -> Result<TrustEvent, Error> {
         let front_end = self.front_end.clone();
-        let assembly = assembly::assemble(&self.options, &self.environment, front_end)?;
+        let loaded = assembly::read(&self.options, self.environment.as_ref())?;
+        let socket = self.finder.socket(&loaded);
+        let assembly = assembly::build(loaded, &self.options, &self.environment, front_end)?;
         let status = TrustStatus::of(&assembly.configuration);
-        *self.next.lock().unwrap_or_else(PoisonError::into_inner) = Some(assembly);
+        let next = NextHost { assembly, socket };
+        *self.next.lock().unwrap_or_else(PoisonError::into_inner) = Some(next);
         Ok(TrustEvent::HostReady(status))
+    }
+
+    /// Attaches the host that was built last, when a background host answers for what it was built from.
+    async fn attach_next(&self) {
+        let next = || {
+            let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+            let next = next.as_mut()?;
+            let socket = next.socket.take();
+            Some((Arc::clone(&next.assembly.host), next.assembly.masker.clone(), socket))
+        };
+        if let Some((host, masker, socket)) = next() {
+            attachment::attach(self.finder.as_ref(), &host, &masker, socket).await;
+        }
     }
 
     fn trust(&self, request: &TrustRequest, as_author: bool) -> Result<TrustEvent, Error> {
@@ -119,13 +145,13 @@ impl ConsoleDeps {
 
 impl EffectRunner {
     pub(super) fn trust(&mut self, effect: TrustEffect) {
-        let project = Arc::clone(&self.host_factory);
+        let (project, builder) = (Arc::clone(&self.host_factory), Arc::clone(&self.host_factory));
         let is_answer = matches!(effect, TrustEffect::Trust { .. } | TrustEffect::Refuse(_));
         let work = move || match effect {
-            TrustEffect::Check => Ok(project.check_trust()),
-            TrustEffect::Trust { request, as_author } => project.trust(&request, as_author),
-            TrustEffect::Refuse(request) => project.refuse(&request),
-            TrustEffect::Reload | TrustEffect::SwitchHost => project.assemble(),
+            TrustEffect::Check => Ok(builder.check_trust()),
+            TrustEffect::Trust { request, as_author } => builder.trust(&request, as_author),
+            TrustEffect::Refuse(request) => builder.refuse(&request),
+            TrustEffect::Reload | TrustEffect::SwitchHost => builder.assemble(),
         };
         let (stored, is_stored) = oneshot::channel::<()>();
         if is_answer {
@@ -136,6 +162,7 @@ impl EffectRunner {
             // Files are hashed, which takes as long as it takes.
             let done = tokio::task::spawn_blocking(work).await;
             drop(stored);
+            project.attach_next().await;
             let lost = |_panicked| Err(Error::internal("the thread that reads trust ended early"));
             AppEvent::Trust(done.unwrap_or_else(lost).unwrap_or_else(TrustEvent::Failed))
         });
@@ -152,7 +179,7 @@ impl EffectRunner {
     /// servers have ended before that is told.
     pub(super) fn switch(&mut self) {
         let mut next = self.host_factory.next.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(assembly) = next.take() else { return };
+        let Some(NextHost { assembly, .. }) = next.take() else { return };
         drop(next);
         self.running.drain().for_each(|(_, cancel)| cancel.cancel());
         self.bench.stop();
@@ -166,6 +193,7 @@ impl EffectRunner {
         }
         let host = Some(Arc::clone(&self.deps.host));
         *self.host_factory.host.lock().unwrap_or_else(PoisonError::into_inner) = host;
+        self.observe_attached();
         self.spawn(async move {
             before.host.close().await;
             AppEvent::Trust(TrustEvent::HostSwitched)

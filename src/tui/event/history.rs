@@ -58,6 +58,8 @@ pub struct PastCall {
     pub tool: String,
     /// The server, or what else it is from.
     pub source: String,
+    /// The client of a host that made it; `None` for one that this program made itself.
+    pub client: Option<String>,
     /// The word of the failure's kind, when it failed.
     pub error: Option<String>,
     /// The duration of the call with its retries.

@@ -3,8 +3,8 @@
 //! Owns: the words that pass between the state and everything else. What concerns one view only
 //! stands in a module of its own: what the view wants done (`ToolsEffect`), and what came of it (`ToolsEvent`).
 
+pub mod attachment;
 pub mod bench;
-pub mod captured_traffic;
 pub mod history;
 pub mod offerings;
 pub mod persistence;
@@ -25,7 +25,8 @@ use crate::host::approval::Approval;
 use crate::host::request::CallOutcome;
 use crate::host::validate::Violation;
 use crate::model::{
-    CallId, Error, JsonObject, Question, QuestionReply, ServerStatus, Signal, ToolDefinition,
+    CallId, CapturedTraffic, Error, JsonObject, Question, QuestionReply, ServerStatus, Signal,
+    ToolDefinition,
 };
 
 use super::external_editor::{EditorDraft, EditorError};
@@ -42,7 +43,7 @@ pub enum AppEvent {
     /// The host tells what happens.
     Host(crate::model::HostEvent),
     /// Something crossed the wire of a server.
-    Traffic(Box<captured_traffic::CapturedTraffic>),
+    Traffic(Box<CapturedTraffic>),
     /// So many events were lost until now, because more came than could be taken in.
     EventsDropped(u64),
     /// A list was asked for and came: of everything local and declared, or of these servers.
@@ -113,6 +114,8 @@ pub enum AppEvent {
     Offerings(offerings::OfferingsEvent),
     /// The outcome of an effect about trust in the project.
     Trust(trust::TrustEvent),
+    /// What became of the background host that answers in place of the console's own.
+    Attachment(attachment::AttachmentEvent),
     /// Something that was done in silence is worth a word.
     StatusText {
         /// The text of the status line.

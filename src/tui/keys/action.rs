@@ -151,6 +151,8 @@ pub enum Action {
     CancelQuestion,
     /// Ask whether to trust the project.
     Trust,
+    /// Use the background host of the configuration.
+    Attach,
     /// Show what is wrong with the configuration files.
     Problems,
     /// Compare the chosen tool with its pin, and pin it as it is.
@@ -247,6 +249,7 @@ impl Action {
             Self::No => "no",
             Self::CancelQuestion => "turnaway",
             Self::Trust => "trust",
+            Self::Attach => "attach",
             Self::Problems => "problems",
             Self::Pin => "pin",
             Self::Help => "help",

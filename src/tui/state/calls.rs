@@ -100,7 +100,7 @@ impl ConsoleCalls {
                     call.activity.handle_host_event(event);
                 }
             }
-            HostEvent::CallStarted { call_id, tool, parent: Some(parent) } => {
+            HostEvent::CallStarted { call_id, tool, parent: Some(parent), .. } => {
                 for call in running {
                     let depth = match call.activity.depth_of(parent) {
                         Some(depth) => depth + 1,
@@ -128,6 +128,12 @@ impl ConsoleCalls {
     /// The call of this number.
     pub fn get(&self, run: ConsoleCallId) -> Option<&ConsoleCall> {
         self.all.iter().find(|call| call.run == run)
+    }
+
+    /// Whether a call was made here, or by a call that was.
+    pub fn has_made(&self, id: &CallId) -> bool {
+        let is_part = |call: &ConsoleCall| call.activity.depth_of(id).is_some();
+        self.all.iter().rev().any(|call| call.id.as_ref() == Some(id) || is_part(call))
     }
 
     /// The calls of a tool, the newest first.

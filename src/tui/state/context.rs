@@ -77,6 +77,8 @@ pub struct AppContext {
     pub calls: ConsoleCalls,
     /// How many rows the form of the tools view needs, its frame included; known when it was drawn.
     pub form_rows: Cell<Option<u16>>,
+    /// The process of the background host that answers in place of the console's own; `None` without.
+    pub attached_host: Option<u32>,
 }
 
 impl AppContext {
@@ -97,6 +99,7 @@ impl AppContext {
             keys: Keymap::default(),
             calls: ConsoleCalls::default(),
             form_rows: Cell::new(None),
+            attached_host: None,
         }
     }
 

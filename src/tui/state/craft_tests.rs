@@ -68,11 +68,19 @@ fn what_is_told_of_a_running_call_is_kept_with_it() {
     let parent = Some(id(run));
     told(
         &mut state,
-        HostEvent::CallStarted { call_id: child.clone(), tool: "clock".into(), parent },
+        HostEvent::CallStarted {
+            call_id: child.clone(),
+            tool: "clock".into(),
+            parent,
+            client: None,
+        },
     );
     let grandchild = CallId("grandchild".into());
     let parent = Some(child.clone());
-    told(&mut state, HostEvent::CallStarted { call_id: grandchild, tool: "web-x".into(), parent });
+    told(
+        &mut state,
+        HostEvent::CallStarted { call_id: grandchild, tool: "web-x".into(), parent, client: None },
+    );
     let duration = Duration::from_millis(2);
     told(
         &mut state,

@@ -1,9 +1,9 @@
-//! The calls of this console as they end: counts, durations, and the rate of the last minute.
+//! The calls of this console, and of the other clients of an attached host, as they end: counts, durations, and the rate of the last minute.
 //!
 //! Owns: what is counted of each tool, bounded in tools and in memory. Never does: read the
 //! statistics, which hold the calls of other processes too.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::Duration;
 
 use crate::model::HostEvent;
@@ -11,6 +11,8 @@ use crate::util::histogram::Durations;
 
 /// The seconds whose calls are counted one by one.
 pub const LIVE_SECONDS: u64 = 60;
+/// The most other clients that are told apart for each tool.
+const MAX_CLIENTS: usize = 8;
 /// The most tools that are counted; of more, those that were called last.
 const MAX_TOOLS: usize = 500;
 
@@ -31,13 +33,16 @@ pub struct LiveToolCalls {
     pub cancelled: u64,
     /// How long those took that succeeded.
     pub durations: Durations,
+    /// How many calls each other client made, by its name.
+    pub clients: BTreeMap<String, u64>,
     /// How many ended in which second since the Unix epoch, in order; only of the last minute.
     recent: VecDeque<(u64, u64)>,
 }
 
 impl LiveCalls {
-    /// Counts a call that ended now, the time since the Unix epoch.
-    pub fn handle_host_event(&mut self, event: &HostEvent, now: Duration) {
+    /// Counts a call that ended now, the time since the Unix epoch. `client` made it, when that was
+    /// not this console.
+    pub fn handle_host_event(&mut self, event: &HostEvent, client: Option<&str>, now: Duration) {
         let HostEvent::CallFinished { tool, success, is_cancelled, duration, .. } = event else {
             return;
         };
@@ -53,8 +58,15 @@ impl LiveCalls {
             failed: 0,
             cancelled: 0,
             durations: Durations::coarse(),
+            clients: BTreeMap::new(),
             recent: VecDeque::new(),
         });
+        if let Some(client) = client {
+            let is_known = calls.clients.contains_key(client);
+            let name =
+                if is_known || calls.clients.len() < MAX_CLIENTS { client } else { "others" };
+            *calls.clients.entry(name.to_owned()).or_default() += 1;
+        }
         match (success, is_cancelled) {
             (true, _) => {
                 calls.ok += 1;
@@ -117,7 +129,7 @@ mod tests {
             is_cancelled,
             duration: Duration::from_millis(at),
         };
-        live.handle_host_event(&event, Duration::from_secs(at));
+        live.handle_host_event(&event, None, Duration::from_secs(at));
     }
 
     #[test]

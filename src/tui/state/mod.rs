@@ -21,6 +21,7 @@ mod list_cursor;
 mod live_calls;
 mod navigation;
 mod offerings;
+mod other_clients;
 mod overlays;
 mod palette;
 mod persistence;
@@ -71,6 +72,7 @@ pub use offerings::{
     OfferingForm, OfferingId, OfferingKind, OfferingRow, OfferingServer, OfferingTree,
     OfferingsView, Suggestions,
 };
+pub use other_clients::{OtherCall, OtherClients};
 pub use palette::{PaletteCommand, PaletteEntry, PaletteWindow};
 pub use pin_window::PinWindow;
 pub use reading::Readiness;
@@ -114,10 +116,14 @@ pub struct AppState {
     pub inbox: InboxView,
     /// The calls of this console as they end.
     pub live: live_calls::LiveCalls,
+    /// The calls that other clients of the attached host make.
+    pub others: OtherClients,
     /// Trust in the project.
     pub trust: ProjectTrust,
     /// What is wrong with the configuration files.
     pub configuration_problems: ConfigurationProblems,
+    /// Whether calls of other clients ended since the figures of tools were read.
+    has_stale_figures: bool,
     /// A tool compared with its pin, while [`Overlay::Pin`] shows it.
     pub pin_window: Option<PinWindow>,
     /// Tracks what is saved for the next session.
@@ -138,8 +144,10 @@ impl AppState {
             offerings: OfferingsView::default(),
             inbox: InboxView::default(),
             live: live_calls::LiveCalls::default(),
+            others: OtherClients::default(),
             trust: ProjectTrust::default(),
             configuration_problems: ConfigurationProblems::default(),
+            has_stale_figures: false,
             pin_window: None,
             persistence: persistence::PersistenceTracker::default(),
         }
@@ -156,6 +164,8 @@ impl AppState {
     /// Whether something on the screen changes by itself.
     pub fn is_moving(&self) -> bool {
         self.context.calls.running().next().is_some()
+            || self.others.running().next().is_some()
+            || self.has_stale_figures
             || self.servers.is_any_starting()
             || self.inbox.is_animating()
             || self.trust.window.is_some()

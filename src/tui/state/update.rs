@@ -4,6 +4,7 @@ use super::list_cursor::action_step;
 use super::{AppState, LineInput, Overlay, SchemaForm, ScrollPosition, TextArea, pin_window};
 use crate::catalogue::Catalogue;
 use crate::model::{ListOwner, ServerState, ServerStatus};
+use crate::tui::event::attachment::AttachmentEvent;
 use crate::tui::event::{AppEffect, AppEvent, UserInput};
 use crate::tui::external_editor::{EditorDraft, EditorError};
 use crate::tui::keys::{Action, KeyContext, KeyPress};
@@ -38,6 +39,8 @@ impl AppState {
             AppEvent::Tick(now) => {
                 self.context.now = now;
                 self.context.calls.tick(now);
+                let is_due = self.has_stale_figures && !self.stats.is_querying();
+                let stale = is_due.then(|| self.refresh_figures());
                 self.inbox.on_tick(now);
                 self.trust.tick(now, !self.inbox.approvals.is_empty());
                 if let Some(window) = &mut self.pin_window {
@@ -47,10 +50,17 @@ impl AppState {
                     window.tick(now, !is_seen);
                 }
                 let (view, context) = self.active_view();
-                return view.tick(context);
+                let mut effects = view.tick(context);
+                effects.extend(stale.into_iter().flatten());
+                return effects;
             }
             AppEvent::Host(event) => return self.handle_host_event(&event),
-            AppEvent::Traffic(seen) => self.trace.push_traffic(*seen),
+            AppEvent::Traffic(seen) => {
+                let call = seen.traffic.call.as_ref();
+                let client = call.and_then(|call| self.others.client_of(call)).map(str::to_owned);
+                self.trace.push_traffic(*seen, client);
+            }
+            AppEvent::Attachment(event) => return self.handle_attachment(event),
             AppEvent::EventsDropped(lost) => self.context.lost = lost,
             AppEvent::Trust(event) => return self.handle_trust_event(event),
             AppEvent::ToolsListed { servers, catalogue } => {
@@ -69,8 +79,7 @@ impl AppState {
                 let mut effects = error.map(|error| self.trust.failed(error)).unwrap_or_default();
                 self.context.calls.end(run, *outcome);
                 effects.push(AppEffect::RefreshServers);
-                effects.extend(self.stats.refresh());
-                effects.extend(self.history.on_call_recorded(self.context.view));
+                effects.extend(self.refresh_figures());
                 return effects;
             }
             AppEvent::Approval { id, prompt: asked } => {
@@ -116,6 +125,38 @@ impl AppState {
         Vec::new()
     }
 
+    /// Reads what the records say by now: the columns of the tools, the statistics, the history.
+    fn refresh_figures(&mut self) -> Vec<AppEffect> {
+        self.has_stale_figures = false;
+        let mut effects = self.stats.refresh();
+        effects.extend(self.history.on_call_recorded(self.context.view));
+        effects
+    }
+
+    fn handle_attachment(&mut self, event: AttachmentEvent) -> Vec<AppEffect> {
+        self.others.clear();
+        match event {
+            AttachmentEvent::Attached(pid) => {
+                self.context.attached_host = pid;
+                if let Some(pid) = pid {
+                    let said = format!("attached to the background host (pid {pid})");
+                    self.context.show_status(said);
+                }
+                Vec::new()
+            }
+            AttachmentEvent::Lost(pid) => {
+                self.context.attached_host = None;
+                let key = self.context.keys.key_of(Action::Attach, &[KeyContext::Servers]);
+                let way = key.map(|key| format!("; {key} in Servers attaches again"));
+                self.context.show_error(format!(
+                    "the background host (pid {pid}) ended; servers are started here from now on{}",
+                    way.unwrap_or_default()
+                ));
+                vec![AppEffect::RefreshServers]
+            }
+        }
+    }
+
     /// Takes in what is known of servers, and asks those for their tools that are new.
     fn update_servers(&mut self, statuses: Vec<ServerStatus>) -> Vec<AppEffect> {
         let is_new =
@@ -129,11 +170,21 @@ impl AppState {
         use crate::model::HostEvent;
         self.servers.handle_host_event(event);
         self.context.calls.handle_host_event(event);
-        self.live.handle_host_event(event, self.context.now);
+        self.others.handle_host_event(event, &self.context.calls, self.context.now);
+        let client = match event {
+            HostEvent::CallStarted { call_id, .. } | HostEvent::CallFinished { call_id, .. } => {
+                self.others.client_of(call_id).map(str::to_owned)
+            }
+            _ => None,
+        };
+        self.live.handle_host_event(event, client.as_deref(), self.context.now);
+        // Read again at the next tick: there may be thousands of them in a second.
+        self.has_stale_figures |=
+            client.is_some() && matches!(event, HostEvent::CallFinished { .. });
         if let HostEvent::CallStarted { tool, .. } | HostEvent::CallFinished { tool, .. } = event {
             let row = self.tools.catalogue.find_by_name(tool);
             if row.is_some_and(|row| row.server().is_none()) {
-                self.trace.call_changed(event, self.context.now);
+                self.trace.call_changed(event, client, self.context.now);
             }
         }
         let effects = self.offerings.handle_host_event(event, self.context.view);
@@ -352,6 +403,7 @@ impl AppState {
             }
             Action::Back => self.context.is_zoomed = false,
             Action::Trust => self.trust.open(&mut self.context),
+            Action::Attach => return self.trust.attach(&mut self.context),
             Action::Cancel => return self.cancel(),
             Action::Redraw => return vec![AppEffect::Redraw],
             Action::Suspend => return vec![AppEffect::Suspend],

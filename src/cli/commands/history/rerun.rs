@@ -89,7 +89,8 @@ pub(super) async fn prepare(
     };
     let given = parse_overrides(words, context)?;
     let arguments = merge_arguments(recorded, given, context).await?;
-    let assembly = context.assemble(StartScope::Named(from_ref(&entry.tool), &[])).await?;
+    let starts = StartScope::Named(from_ref(&entry.tool), &[]);
+    let assembly = context.assemble_attached(starts, "toolhost history rerun").await?;
     warn_if_changed(entry, &assembly, context).await?;
     let mut request = CallRequest::new(&entry.tool, arguments);
     request.cancel = context.cancel.clone();

@@ -111,6 +111,7 @@ fn facts(styler: &Styler<'_>, state: &AppState, usage: &Usage, width: u16) -> Ve
         let said = format!("{} cancelled, not counted as errors", grouped(counts.cancelled));
         lines.push(styler.line(StyleRole::Dim, said));
     }
+    lines.extend(callers(styler, state, usage));
     if counts.retries() > 0 {
         let said = format!("{} retries, {} recovered", counts.retries(), counts.recovered);
         lines.push(styler.line(StyleRole::Plain, said));
@@ -120,6 +121,19 @@ fn facts(styler: &Styler<'_>, state: &AppState, usage: &Usage, width: u16) -> Ve
         lines.push(styler.line(StyleRole::Dim, "? too few calls for a reliable percentile"));
     }
     lines
+}
+
+/// Which other clients called since the console was opened.
+fn callers(styler: &Styler<'_>, state: &AppState, usage: &Usage) -> Option<Line<'static>> {
+    let clients = &state.live.of(&usage.tool.name)?.clients;
+    let said = clients.iter().map(|(client, count)| format!("{client} {}", grouped(*count)));
+    let said = said.collect::<Vec<_>>().join("  ");
+    (!said.is_empty()).then(|| {
+        Line::from(vec![
+            styler.span(StyleRole::Dim, format!("{:<8}", "clients")),
+            styler.span(StyleRole::Name, said),
+        ])
+    })
 }
 
 /// What changed since the period of equal length before the window.

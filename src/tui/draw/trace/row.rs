@@ -63,7 +63,8 @@ pub(in crate::tui::draw) fn row(
     let right = figures(styler, item, columns);
     let taken = |spans: &[Span<'_>]| spans.iter().map(Span::width).sum::<usize>();
     let room = columns.width.saturating_sub(taken(&left) + taken(&right));
-    let said = styler.span(row_style(item), what(item));
+    let client = item.client.as_ref().map(|client| format!("[{client}] ")).unwrap_or_default();
+    let said = styler.span(row_style(item), format!("{client}{}", what(item)));
     // What was cut ends in one character, or in three.
     let slack = if styler.theme.ascii { 3 } else { 1 };
     let said = text::cut(&said.content, room.saturating_sub(slack)).into_owned();

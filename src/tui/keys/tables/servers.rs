@@ -37,6 +37,7 @@ pub(super) const SERVERS: KeyTable = KeyTable {
         ),
         footer_binding(KeyPress::Char('T'), Action::ShowTrace, "trace", "show its trace"),
         help_binding(KeyPress::Char('L'), Action::Level, "change the log level"),
+        help_binding(KeyPress::Char('A'), Action::Attach, "use the background host"),
         help_binding(KeyPress::Char('u'), Action::Refresh, "reload its tools"),
     ],
 };

@@ -23,6 +23,7 @@ pub(in crate::tui) fn past(id: &str, tool: &str, error: Option<&str>, arguments:
         error: error.map(str::to_owned),
         duration: Duration::from_micros(1_500),
         arguments: arguments.to_owned(),
+        client: None,
     }
 }
 

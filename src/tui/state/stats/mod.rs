@@ -227,6 +227,11 @@ impl View for StatsView {
 }
 
 impl StatsView {
+    /// Whether a read is in progress.
+    pub fn is_querying(&self) -> bool {
+        self.is_querying
+    }
+
     /// Reads the statistics, unless a read is in progress.
     pub fn refresh(&mut self) -> Vec<AppEffect> {
         if self.is_querying {

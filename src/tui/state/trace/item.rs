@@ -8,8 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::model::traffic::{Direction, MessageInfo, TrafficKind};
-use crate::model::{CallId, Traffic};
-use crate::tui::event::captured_traffic::CapturedTraffic;
+use crate::model::{CallId, CapturedTraffic, Traffic};
 use crate::util::text;
 
 /// The largest message that is looked into for its line, in bytes.
@@ -40,6 +39,8 @@ pub struct TraceItem {
     pub pair: Option<u64>,
     /// The call it belongs to.
     pub call: Option<CallId>,
+    /// The client that made the call, when that is another one than this console.
+    pub client: Option<String>,
     sequence: u64,
 }
 
@@ -65,7 +66,19 @@ impl TraceItem {
         let (about, is_bad) = about(&what);
         let about = text::shorten(&about, ABOUT).into_owned();
         let what = TraceContent::Wire(what);
-        Self { server, at, what, size, is_cut, about, is_error: is_bad, pair: None, call, sequence }
+        Self {
+            server,
+            at,
+            what,
+            size,
+            is_cut,
+            about,
+            is_error: is_bad,
+            pair: None,
+            call,
+            client: None,
+            sequence,
+        }
     }
 
     /// A line of a log.
@@ -84,6 +97,7 @@ impl TraceItem {
             is_error: is_bad,
             pair: None,
             call: None,
+            client: None,
             sequence: 0,
         }
     }

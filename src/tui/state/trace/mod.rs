@@ -15,9 +15,8 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::{AppContext, LineInput, ListCursor, Pane, ScrollText, View};
-use crate::model::{HostEvent, Traffic};
+use crate::model::{CapturedTraffic, HostEvent, Traffic};
 use crate::tui::event::AppEffect;
-use crate::tui::event::captured_traffic::CapturedTraffic;
 use crate::tui::event::trace::{TraceEffect, TraceExport};
 use crate::tui::keys::{Action, KeyContext};
 use crate::util::timestamp;
@@ -163,9 +162,11 @@ impl View for TraceView {
 }
 
 impl TraceView {
-    /// Something crossed a wire.
-    pub fn push_traffic(&mut self, seen: CapturedTraffic) {
-        self.add(TraceItem::of(seen));
+    /// Something crossed a wire, for a call of `client` when that is another one than this console.
+    pub fn push_traffic(&mut self, seen: CapturedTraffic, client: Option<String>) {
+        let mut item = TraceItem::of(seen);
+        item.client = client;
+        self.add(item);
     }
 
     /// Adds a log line. `now` is the newest time that is known here.
@@ -176,7 +177,7 @@ impl TraceView {
     }
 
     /// Adds the beginning or the end of a call of a tool that has no wire of its own.
-    pub fn call_changed(&mut self, event: &HostEvent, now: Duration) {
+    pub fn call_changed(&mut self, event: &HostEvent, client: Option<String>, now: Duration) {
         let (call, text, is_error) = match event {
             HostEvent::CallStarted { call_id, tool, .. } => {
                 (call_id, format!("{tool} started"), false)
@@ -195,7 +196,7 @@ impl TraceView {
         let newest = self.ring.iter().next_back().map(|(_, item)| item.at);
         let at = newest.map_or(now, |newest| newest.max(now));
         let mut item = TraceItem::logged("internal", at, "call", &text);
-        (item.call, item.is_error) = (Some(call.clone()), is_error);
+        (item.call, item.is_error, item.client) = (Some(call.clone()), is_error, client);
         self.add(item);
     }
 

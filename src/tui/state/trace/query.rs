@@ -12,6 +12,7 @@ enum TraceFilterKey {
     Direction,
     Error,
     Call,
+    Client,
 }
 
 const SYNTAX: FilterSyntax<TraceFilterKey> = FilterSyntax {
@@ -21,6 +22,7 @@ const SYNTAX: FilterSyntax<TraceFilterKey> = FilterSyntax {
         ("way", TraceFilterKey::Direction),
         ("error", TraceFilterKey::Error),
         ("call", TraceFilterKey::Call),
+        ("client", TraceFilterKey::Client),
     ],
     has_quotes: false,
 };
@@ -31,13 +33,15 @@ pub struct TraceSearch {
     servers: Vec<String>,
     wire: TrafficFilter,
     call: Option<String>,
+    client: Option<String>,
     error: Option<bool>,
     words: Vec<String>,
     without: Vec<String>,
 }
 
 impl TraceSearch {
-    /// Reads `srv:files method:tools/* way:sent error:yes call:ID words !unwanted`, in any order.
+    /// Reads `srv:files method:tools/* way:sent error:yes call:ID client:NAME words !unwanted`, in any
+    /// order.
     /// `srv:=files` is exactly that server. What is not finished yet narrows nothing.
     pub fn of(text: &str) -> Self {
         let terms = SYNTAX.parse(text);
@@ -51,6 +55,7 @@ impl TraceSearch {
                 TraceFilterKey::Direction => query.wire.direction = direction(&value),
                 TraceFilterKey::Error => query.error = Some(is_yes(&value)),
                 TraceFilterKey::Call => query.call = Some(value),
+                TraceFilterKey::Client => query.client = Some(value.to_lowercase()),
             }
         }
         query
@@ -71,6 +76,9 @@ impl TraceSearch {
                 .call
                 .as_ref()
                 .is_none_or(|call| item.call.as_ref().is_some_and(|own| own.0.starts_with(call)))
+            && self.client.as_ref().is_none_or(|client| {
+                item.client.as_ref().is_some_and(|own| own.to_lowercase().contains(client))
+            })
             && self.words.iter().all(|word| holds(item, word))
             && !self.without.iter().any(|word| holds(item, word))
     }

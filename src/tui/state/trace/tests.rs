@@ -6,8 +6,9 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::model::CallId;
+use crate::model::captured_traffic;
 use crate::model::traffic::{Direction, MessageInfo, TrafficKind};
-use crate::tui::event::{AppEvent, Navigation, UserInput, captured_traffic};
+use crate::tui::event::{AppEvent, Navigation, UserInput};
 use crate::tui::keys::KeyPress;
 use crate::tui::state::{AppState, ViewId};
 
@@ -236,8 +237,12 @@ fn the_wire_of_a_server_and_of_a_call_are_shown_on_demand() {
     let (tool, duration) = ("clock".to_owned(), Duration::from_millis(2));
     let run = state.context.calls.begin(tool.clone(), crate::model::JsonObject::new());
     state.update(AppEvent::CallStarted { run, call: call_id.clone() });
-    let started =
-        HostEvent::CallStarted { call_id: call_id.clone(), tool: tool.clone(), parent: None };
+    let started = HostEvent::CallStarted {
+        call_id: call_id.clone(),
+        tool: tool.clone(),
+        parent: None,
+        client: None,
+    };
     let finished =
         HostEvent::CallFinished { call_id, tool, success: false, is_cancelled: true, duration };
     for event in [started, finished] {
@@ -266,7 +271,7 @@ fn of_a_flood_the_newest_is_kept_within_bounds() {
             answered(id / 2, "tools/call", &json!({}))
         };
         let AppEvent::Traffic(seen) = crossed("files", what) else { unreachable!() };
-        trace.push_traffic(*seen);
+        trace.push_traffic(*seen, None);
         numbers += 1;
     }
     assert_eq!((numbers, trace.counts()), (25_000, (ring::MAX_ITEMS, ring::MAX_ITEMS)));
@@ -279,7 +284,7 @@ fn of_a_flood_the_newest_is_kept_within_bounds() {
         else {
             unreachable!()
         };
-        trace.push_traffic(*seen);
+        trace.push_traffic(*seen, None);
     }
     assert!(trace.counts().0 < 200 && trace.ring.bytes() <= ring::BYTES);
     assert_eq!(trace.chosen().unwrap().size, 1 << 20);

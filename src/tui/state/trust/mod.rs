@@ -41,6 +41,8 @@ enum ReloadCause {
     Answered,
     /// The trust store changed.
     StoreChanged,
+    /// A person asked for the background host.
+    Attaching,
 }
 
 /// Trust in the project.
@@ -115,6 +117,20 @@ impl ProjectTrust {
             None => context
                 .show_status("there is nothing to trust: no entry reaches beyond its project"),
         }
+    }
+
+    /// Reads the configuration again and builds another host, which uses the background host if one
+    /// runs for that.
+    pub fn attach(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+        if let Some(pid) = context.attached_host {
+            context.show_status(format!("attached to the background host (pid {pid}) already"));
+        } else if context.calls.running().next().is_some() {
+            context.show_status("calls are running here; attach when they have ended");
+        } else if self.work == TrustTask::Idle {
+            self.work = TrustTask::Reloading(ReloadCause::Attaching);
+            return vec![AppEffect::Trust(TrustEffect::Reload)];
+        }
+        Vec::new()
     }
 
     /// Performs an action while the trust question is on the screen.
@@ -263,6 +279,13 @@ impl ProjectTrust {
         let was_open = self.window.take().is_some();
         let is_trusted = self.status.record.is_some();
         match (cause, &self.question) {
+            (TrustTask::Reloading(ReloadCause::Attaching), _) => {
+                if context.attached_host.is_none() {
+                    context.show_error(
+                        "no background host runs for this configuration; 'toolhost up' starts one",
+                    );
+                }
+            }
             (TrustTask::Reloading(ReloadCause::Answered), Some(_)) => {
                 context.show_error(
                     "the project changed while the question was open: it is not trusted",

@@ -1,5 +1,9 @@
 //! The background host: one that is started with `up`, used by every command, and ended.
 
+mod commands;
+mod console;
+mod faults;
+
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
@@ -400,6 +404,23 @@ fn an_entry_that_is_kept_starts_a_host_with_its_first_call() {
     assert_eq!(count(&room, &[]), (first, 2, used));
     let left = hosts(&room)[0]["idle_left_s"].as_f64().unwrap();
     assert!((500.0..=600.0).contains(&left), "{left}");
+    room.toolhost(["down"]).check().exits(0);
+}
+
+#[test]
+fn what_a_file_keeps_by_default_an_entry_may_not_keep() {
+    let room = project();
+    room.file(
+        "mcp.yaml",
+        "defaults: { keep: 10m }\nmcp_servers:\n  counter: { command: python3, args: [server.py] }\n  \
+         other: { command: python3, args: [server.py], keep: 0s }\n",
+    );
+    room.toolhost(["trust", "--yes"]).go().exits(0);
+    room.toolhost(["config", "check", "--strict"]).check().exits(0);
+    call(&room, &["other-count"]).exits(0);
+    assert!(hosts(&room).is_empty(), "it is not to be kept");
+    assert!(count(&room, &[]).2.is_some());
+    assert_eq!(hosts(&room).len(), 1);
     room.toolhost(["down"]).check().exits(0);
 }
 

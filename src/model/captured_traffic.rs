@@ -1,4 +1,4 @@
-//! Captured traffic, on its way to the console.
+//! Traffic as viewers keep it: of what is large, the beginning.
 //!
 //! Owns: how much of a large message is kept. It is cut before it waits in a queue, so that no
 //! queue can hold more than its length says.
@@ -6,8 +6,7 @@
 use bytes::Bytes;
 use serde_json::Value;
 
-use crate::model::Traffic;
-use crate::model::traffic::{MessageInfo, TrafficKind};
+use super::traffic::{MessageInfo, Traffic, TrafficKind};
 
 /// How much of one message or line is kept, in bytes.
 pub const MAX_CAPTURED_BYTES: usize = 256 * 1024;

@@ -1,0 +1,162 @@
+//! Building the host of a command.
+//!
+//! Owns: the order: read, ask about trust, build, say what is wrong. Never does: decide what is
+//! trusted, or which background host is used.
+
+use std::sync::Arc;
+
+use super::{CommandContext, StartScope};
+use crate::assembly::{self, Assembly, FrontEnd, LoadedConfiguration};
+use crate::cli::answers::AnsweringInbox;
+use crate::cli::named_files;
+use crate::cli::output::plural;
+use crate::cli::progress::ProgressDisplay;
+use crate::cli::prompt::{TerminalApprover, TerminalInbox};
+use crate::cli::views::configuration::{count_diagnostics, out_of_service};
+use crate::config::spec::Configuration;
+use crate::model::{Error, EventSink, QuestionHandler};
+use crate::util::clock::SystemClock;
+
+impl CommandContext {
+    /// Reads the configuration, asks a person about the project when `starts` needs an entry of it
+    /// that is not trusted yet, and builds the host.
+    ///
+    /// # Errors
+    /// What is wrong with the configuration as a whole, and with `--strict` any problem in it.
+    pub async fn assemble(&self, starts: StartScope<'_>) -> Result<Assembly, Error> {
+        let loaded = self.read_for(starts).await?;
+        let assembly = self.build_from(loaded, self.front_end()?)?;
+        self.report_diagnostics(&assembly.configuration)?;
+        Ok(assembly)
+    }
+
+    /// Reads the configuration; a person is asked about the project when `starts` needs an entry of
+    /// it that is not trusted yet.
+    pub(super) async fn read_for(
+        &self,
+        starts: StartScope<'_>,
+    ) -> Result<LoadedConfiguration, Error> {
+        let mut loaded = self.read()?;
+        self.require_readable(&loaded.configuration)?;
+        if self.ask_trust_if_needed(&loaded.configuration, starts).await? {
+            loaded = self.read()?;
+            if loaded.configuration.trust_request.is_some() {
+                self.output.warn("the project changed while the question stood; it is not trusted");
+            }
+        }
+        Ok(loaded)
+    }
+
+    /// Reads the configuration of a host that runs already. Nothing that is shown is masked by it.
+    ///
+    /// # Errors
+    /// What is wrong with the configuration as a whole, and with `--strict` any problem in it.
+    pub async fn read_again(&self) -> Result<LoadedConfiguration, Error> {
+        let (options, environment) = (self.options(), Arc::clone(&self.environment));
+        // A project of many files takes a while, in which calls go on.
+        let reading = tokio::task::spawn_blocking(move || assembly::read(&options, &*environment));
+        let failed = |why| Error::internal(format!("reading the configuration failed: {why}"));
+        let loaded = reading.await.map_err(failed)??;
+        self.require_readable(&loaded.configuration)?;
+        self.require_flawless(&loaded.configuration)?;
+        Ok(loaded)
+    }
+
+    /// Ends when a file that was named on the command line cannot be read.
+    pub(super) fn require_readable(&self, configuration: &Configuration) -> Result<(), Error> {
+        let (request, cwd) = (self.load_request(), self.environment.cwd());
+        named_files::require_readable(&request, &cwd, configuration)
+    }
+
+    /// Reads the configuration and builds the host without reporting problems.
+    ///
+    /// # Errors
+    /// What is wrong with the configuration as a whole.
+    pub fn build(&self) -> Result<Assembly, Error> {
+        self.build_from(self.read()?, self.front_end()?)
+    }
+
+    pub(super) fn read(&self) -> Result<LoadedConfiguration, Error> {
+        let loaded = assembly::read(&self.options(), &*self.environment)?;
+        self.output.set_masker(loaded.masker.clone());
+        Ok(loaded)
+    }
+
+    pub(super) fn build_from(
+        &self,
+        loaded: LoadedConfiguration,
+        front_end: FrontEnd,
+    ) -> Result<Assembly, Error> {
+        let assembly = assembly::build(loaded, &self.options(), &self.environment, front_end)?;
+        self.keep_host(Arc::clone(&assembly.host));
+        Ok(assembly)
+    }
+
+    /// The terminal as a front end, with whatever looks at the wires.
+    pub(super) fn front_end(&self) -> Result<FrontEnd, Error> {
+        Ok(FrontEnd {
+            approver: Arc::new(TerminalApprover::new(Arc::clone(&self.output))),
+            inbox: self.inbox(),
+            events: self.events(),
+            traffic: self.trace_outputs.sink(&self.output)?,
+        })
+    }
+
+    fn inbox(&self) -> Arc<dyn QuestionHandler> {
+        let person = Arc::new(TerminalInbox::new(Arc::clone(&self.output)));
+        match self.answers.get() {
+            Some(answers) => Arc::new(AnsweringInbox {
+                answers: Arc::clone(answers),
+                next: person,
+                output: Arc::clone(&self.output),
+            }),
+            None => person,
+        }
+    }
+
+    fn events(&self) -> EventSink {
+        let progress = ProgressDisplay::new(Arc::clone(&self.output), Arc::new(SystemClock))
+            .with_logs(self.global.log_level.is_some());
+        EventSink::new(move |event| progress.show(&event))
+    }
+
+    /// Does nothing without `--strict`.
+    ///
+    /// # Errors
+    /// With `--strict`, the first problem of the configuration.
+    pub(super) fn require_flawless(&self, configuration: &Configuration) -> Result<(), Error> {
+        let Some(first) = configuration.diagnostics.first().filter(|_| self.global.strict) else {
+            return Ok(());
+        };
+        let error = Error::config(first.message.clone())
+            .with_hint("--strict was given; 'toolhost config check' lists every problem");
+        Err(match &first.location {
+            Some(location) => error.with_location(location.clone()),
+            None => error,
+        })
+    }
+
+    /// Writes one line about problems in the files.
+    ///
+    /// # Errors
+    /// As [`CommandContext::require_flawless`].
+    pub(super) fn report_diagnostics(&self, configuration: &Configuration) -> Result<(), Error> {
+        let (errors, warnings) = count_diagnostics(configuration);
+        if self.global.insecure {
+            self.output.warn("--insecure: TLS certificates are not verified in this run");
+        }
+        self.require_flawless(configuration)?;
+        if errors > 0 && self.output.verbosity() > 0 {
+            self.output.warn(&format!(
+                "{} out of service, see 'toolhost config check'",
+                plural(out_of_service(&configuration.diagnostics), "entry is", "entries are")
+            ));
+        } else if warnings > 0 && self.output.verbosity() > 0 {
+            self.output.warn(&format!(
+                "{} about the configuration, see 'toolhost config check'",
+                plural(warnings, "remark", "remarks")
+            ));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,154 @@
+//! Using a background host in place of one's own servers.
+//!
+//! Owns: which runs may use one, and when one is started. Never does: speak to it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::{CommandContext, StartScope};
+use crate::assembly::host_identity::host_identity;
+use crate::assembly::{self, Assembly, FrontEnd, LoadedConfiguration};
+use crate::cli::host_sockets::locator::HostLocator;
+use crate::cli::host_sockets::{self, runtime_directory::RuntimeDirectory};
+use crate::cli::output::StyledLine;
+use crate::host::link::HostLink as _;
+use crate::model::Error;
+use crate::serve::background::client::HostClient;
+
+impl CommandContext {
+    /// As [`CommandContext::assemble`]; calls and lists are then passed on to the background host
+    /// with the same configuration, when one runs. `command` is how the host's records name this run.
+    ///
+    /// # Errors
+    /// As [`CommandContext::assemble`].
+    pub async fn assemble_attached(
+        &self,
+        starts: StartScope<'_>,
+        command: &str,
+    ) -> Result<Assembly, Error> {
+        let loaded = self.read_for(starts).await?;
+        let socket = self.host_socket(&loaded, starts).await;
+        let front_end = self.front_end()?;
+        let assembly = self.build_from(loaded, front_end.clone())?;
+        self.report_diagnostics(&assembly.configuration)?;
+        if let Some(socket) = socket {
+            let front_end = host_sockets::attached_front_end(&front_end, &assembly.masker);
+            if let Some(client) = HostClient::connect(&socket, command, front_end).await {
+                if self.output.verbosity() > 0 {
+                    let words = format!("using the background host (pid {})", client.pid());
+                    self.output.note(&StyledLine::plain(words));
+                }
+                assembly.host.attach(Arc::new(client));
+            }
+        }
+        Ok(assembly)
+    }
+
+    /// Reads the configuration and builds the host for another front end, which asks by itself
+    /// about what was never allowed. With it the socket of the background host that could answer in
+    /// its place, which may not be there.
+    ///
+    /// # Errors
+    /// What is wrong with the configuration as a whole, and with `--strict` any problem in it.
+    pub fn assemble_for(&self, front_end: FrontEnd) -> Result<(Assembly, Option<PathBuf>), Error> {
+        let loaded = self.read()?;
+        self.require_readable(&loaded.configuration)?;
+        let socket = self.host_locator().socket(&loaded);
+        let assembly = self.build_from(loaded, front_end)?;
+        self.report_diagnostics(&assembly.configuration)?;
+        Ok((assembly, socket))
+    }
+
+    /// Passes calls and lists on to the background host behind a socket at any time when one listens
+    /// there, for a process that may live longer than hosts do.
+    pub fn attach_whenever_listening(
+        &self,
+        assembly: &Assembly,
+        socket: Option<PathBuf>,
+        front_end: &FrontEnd,
+        name: &str,
+    ) {
+        if let Some(socket) = socket {
+            let front_end = host_sockets::attached_front_end(front_end, &assembly.masker);
+            assembly.host.attach(Arc::new(HostClient::at(socket, name, front_end)));
+        }
+    }
+
+    /// Where this run looks for background hosts.
+    pub fn host_locator(&self) -> HostLocator {
+        let is_fresh = self.needs_own_servers();
+        HostLocator::new(self.options(), Arc::clone(&self.environment), is_fresh)
+    }
+
+    /// Whether this run uses no background host: because it should not, because it looks at the wires
+    /// of servers or asks for their log lines, or because it has a server that is in no file.
+    fn needs_own_servers(&self) -> bool {
+        let global = &self.global;
+        let looks = global.trace.is_some() || global.trace_save.is_some();
+        global.fresh || looks || global.log_level.is_some() || global.ad_hoc.is_some()
+    }
+
+    /// Where the background host of a configuration listens. One is started when an entry that is
+    /// needed asks for it.
+    async fn host_socket(
+        &self,
+        loaded: &LoadedConfiguration,
+        starts: StartScope<'_>,
+    ) -> Option<PathBuf> {
+        if self.needs_own_servers() {
+            return None;
+        }
+        let environment = self.environment.as_ref();
+        let directory = RuntimeDirectory::of(environment)?;
+        let keep = assembly::keep(&loaded.configuration, starts);
+        let key = match keep {
+            Some(_) => directory.make_key().ok()?,
+            None => directory.key()?,
+        };
+        let arguments = self.global.host_arguments();
+        let identity = self.identity(loaded, &key);
+        let socket = directory.socket(&identity);
+        if let Some(keep) = keep
+            && !host_sockets::is_listening(&socket).await
+            && let Err(error) =
+                host_sockets::start::start(&arguments, environment, &directory, &identity, keep)
+                    .await
+        {
+            self.output.warn(&format!("{error}; the call starts its server itself"));
+        }
+        socket.exists().then_some(socket)
+    }
+
+    fn identity(&self, loaded: &LoadedConfiguration, key: &[u8]) -> String {
+        host_identity(loaded, &self.options(), self.environment.as_ref(), key)
+    }
+
+    /// Reads the configuration and builds the host of a background process, which asks no person. With
+    /// it the identity under which it is found.
+    ///
+    /// # Errors
+    /// What is wrong with the configuration as a whole, and with `--strict` any problem in it.
+    pub fn assemble_host(
+        &self,
+        front_end: FrontEnd,
+        key: &[u8],
+    ) -> Result<(Assembly, String), Error> {
+        let loaded = self.read()?;
+        self.require_readable(&loaded.configuration)?;
+        let identity = self.identity(&loaded, key);
+        let assembly = self.build_from(loaded, front_end)?;
+        self.report_diagnostics(&assembly.configuration)?;
+        Ok((assembly, identity))
+    }
+
+    /// The identity of the background host of this configuration.
+    ///
+    /// # Errors
+    /// As [`CommandContext::assemble_host`].
+    pub fn require_host_identity(&self, key: &[u8]) -> Result<String, Error> {
+        let loaded = self.read()?;
+        self.require_readable(&loaded.configuration)?;
+        self.require_flawless(&loaded.configuration)?;
+        Ok(self.identity(&loaded, key))
+    }
+}

@@ -1,0 +1,84 @@
+//! Which configuration a run reads, and its options.
+
+use std::path::Path;
+
+use super::CommandContext;
+use crate::assembly::{self, AssemblyOptions};
+use crate::cli::ad_hoc::AdHocServer;
+use crate::config::LoadRequest;
+use crate::config::spec::Configuration;
+use crate::model::Error;
+use crate::util::regular_file;
+
+impl CommandContext {
+    /// Reads the configuration alone.
+    pub fn load(&self) -> Configuration {
+        self.load_as(&self.load_request())
+    }
+
+    /// Reads the configuration of a directory alone, with the question of trust open that is not
+    /// answered in the trust store.
+    ///
+    /// # Errors
+    /// When the directory is not there, or holds no project.
+    pub fn load_untrusting(&self, directory: Option<&Path>) -> Result<Configuration, Error> {
+        let mut request = LoadRequest { trust_all: false, ..self.load_request() };
+        if let Some(directory) = directory {
+            let cwd = self.environment.cwd();
+            let whole = cwd.join(directory);
+            let whole =
+                if whole.is_file() { whole.parent().map_or(cwd, Path::to_path_buf) } else { whole };
+            let real = whole.canonicalize().map_err(|why| {
+                let why = regular_file::reason(&why);
+                Error::usage(format!("cannot read {}: {why}", directory.display()))
+            })?;
+            request.project = Some(real);
+        }
+        Ok(self.load_as(&request))
+    }
+
+    fn load_as(&self, request: &LoadRequest) -> Configuration {
+        let (configuration, masker) = assembly::load(request, &*self.environment);
+        self.output.set_masker(masker);
+        configuration
+    }
+
+    /// Which configuration files to load.
+    pub fn load_request(&self) -> LoadRequest {
+        LoadRequest {
+            tools: self.global.tools.clone(),
+            servers: self.global.mcp.clone(),
+            inline_tools: self
+                .global
+                .tools_module
+                .iter()
+                .map(|m| assembly::tools_module_file(m))
+                .collect(),
+            inline_servers: self.global.ad_hoc.iter().map(AdHocServer::file).collect(),
+            trust_all: self.trusts_all(),
+            ..LoadRequest::default()
+        }
+    }
+
+    /// Whether this run trusts whatever its files would start.
+    pub fn trusts_all(&self) -> bool {
+        self.global.trust || self.environment.var("TOOLHOST_TRUST").is_some_and(|v| v == "1")
+    }
+
+    /// The options of the command line that concern the whole host.
+    pub fn options(&self) -> AssemblyOptions {
+        AssemblyOptions {
+            files: self.load_request(),
+            profile: self.global.profile.clone(),
+            insecure: self.global.insecure,
+            require_record: self.global.require_record,
+            ask_all: self.global.ask_all,
+            log_level: match (self.global.log_level, self.global.verbose) {
+                (Some(level), _) => Some(level.as_str()),
+                (None, 0) => None,
+                (None, 1) => Some("info"),
+                (None, _) => Some("debug"),
+            },
+        }
+    }
+}

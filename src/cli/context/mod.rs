@@ -1,0 +1,141 @@
+//! What every command is given: options, output, environment, and a way to build the host.
+//!
+//! Owns: what stays the same during a run. How its configuration is read is in `loading`, how a host is
+//! built in `assembling`, when a background host is used in `attaching`, and when a person is asked
+//! about the project in `trusting`, and what SIGHUP means in `hangup`.
+
+mod assembling;
+mod attaching;
+mod hangup;
+mod loading;
+mod trusting;
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::answers::AnswerRules;
+use super::options::GlobalOptions;
+use super::output::{CommandError, Format, Output};
+use super::trace::TraceOutputs;
+use crate::config::environment::Environment;
+use crate::host::ToolHost;
+use crate::model::Error;
+use crate::util::clock::{Clock as _, SystemClock};
+
+use hangup::HangupListener;
+
+pub use crate::assembly::StartScope;
+
+/// What every command is given.
+pub struct CommandContext {
+    /// Options of every command.
+    pub global: GlobalOptions,
+    /// Where everything is written.
+    pub output: Arc<Output>,
+    /// Variables and directories.
+    pub environment: Arc<dyn Environment>,
+    /// Fires when a signal asks the command to stop.
+    pub cancel: CancellationToken,
+    /// Fires when a second signal asks the command to stop at once, if it asked for time.
+    pub abort: CancellationToken,
+    /// How long the command may take to end after the first signal, if it asked for time.
+    grace_period: OnceLock<Duration>,
+    /// Who looks at the wires of servers.
+    pub trace_outputs: TraceOutputs,
+    /// Answers to servers' questions that were given with the command.
+    answers: OnceLock<Arc<AnswerRules>>,
+    /// The host that was built last, so that it can be closed however the command ends.
+    host: Mutex<Option<Arc<ToolHost>>>,
+    /// Told of SIGHUP, once a command takes that for more than the end of its terminal.
+    hangup: OnceLock<HangupListener>,
+}
+
+impl CommandContext {
+    /// The context of one run.
+    pub fn new(
+        global: GlobalOptions,
+        output: Arc<Output>,
+        environment: Arc<dyn Environment>,
+    ) -> Self {
+        let (cancel, hurry) = (CancellationToken::new(), CancellationToken::new());
+        let watchers = TraceOutputs::new(&global, &output);
+        let (answers, grace, host) = (OnceLock::new(), OnceLock::new(), Mutex::default());
+        Self {
+            global,
+            output,
+            environment,
+            cancel,
+            abort: hurry,
+            grace_period: grace,
+            trace_outputs: watchers,
+            answers,
+            host,
+            hangup: OnceLock::new(),
+        }
+    }
+
+    /// Asks for so much time after the first signal, for a command that has something to tell even
+    /// then. Such a command is also told of a second one, and has a moment for its last words.
+    pub fn request_grace_period(&self, grace: Duration) {
+        let _asked_before = self.grace_period.set(grace);
+    }
+
+    /// The time that was asked for.
+    pub fn grace_period(&self) -> Option<Duration> {
+        self.grace_period.get().copied()
+    }
+
+    /// Answers what servers ask by these rules first. To be said once, before the host is built.
+    pub fn set_answers(&self, answers: AnswerRules) {
+        let _said_before = self.answers.set(Arc::new(answers));
+    }
+
+    /// For commands that hand a server's bytes to a client as they are: nothing of that may reach a
+    /// terminal.
+    ///
+    /// # Errors
+    /// A usage error when standard output is a terminal.
+    pub fn require_piped_stdout(&self, command: &str) -> Result<(), Error> {
+        if !self.output.is_terminal() {
+            return Ok(());
+        }
+        let what = format!("{command} speaks to a client, and standard output is a terminal");
+        Err(Error::usage(what).with_hint(
+            "let a client start it as its server; to see a server's wire: toolhost trace SERVER",
+        ))
+    }
+
+    /// Registers the host that is closed when the command ends.
+    pub fn keep_host(&self, host: Arc<ToolHost>) {
+        *self.host.lock().unwrap_or_else(PoisonError::into_inner) = Some(host);
+    }
+
+    /// The host that was built, to be closed.
+    pub fn take_host(&self) -> Option<Arc<ToolHost>> {
+        self.host.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// The format asked for, when the command knows it.
+    ///
+    /// # Errors
+    /// A usage error that lists the formats the command knows.
+    pub fn format(&self, known: &[Format]) -> Result<Format, Error> {
+        let format = self.global.format();
+        if known.contains(&format) {
+            return Ok(format);
+        }
+        let words: Vec<&str> = known.iter().map(|format| format.as_str()).collect();
+        Err(Error::usage(format!("this command has no {} output", format.as_str()))
+            .with_hint(format!("it can print {}", words.join(", "))))
+    }
+
+    /// The time since the Unix epoch.
+    pub fn now(&self) -> Duration {
+        SystemClock.unix()
+    }
+}
+
+/// The result of a command.
+pub type CommandResult = Result<(), CommandError>;

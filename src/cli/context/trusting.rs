@@ -1,0 +1,72 @@
+//! Trust in the project: when a person is asked, and where the answer is kept.
+
+use std::sync::Arc;
+
+use super::{CommandContext, StartScope};
+use crate::assembly;
+use crate::catalogue::query;
+use crate::cli::prompt::{self, TrustAnswer};
+use crate::config::consent::TrustRequest;
+use crate::config::consent::store::TrustStore;
+use crate::config::spec::{Configuration, UntrustedEntry};
+use crate::model::Error;
+use crate::util::clock::{Clock as _, SystemClock};
+
+impl CommandContext {
+    /// Asks about the project when a person can be asked and did not refuse it before; whether it is
+    /// trusted since.
+    pub(super) async fn ask_trust_if_needed(
+        &self,
+        configuration: &Configuration,
+        starts: StartScope<'_>,
+    ) -> Result<bool, Error> {
+        let Some(request) = &configuration.trust_request else { return Ok(false) };
+        let profile = self.global.profile.as_ref().and_then(|p| configuration.profiles.get(p));
+        let is_shown = |entry: &&UntrustedEntry| {
+            profile.is_none_or(|profile| query::may_show_untrusted(profile, entry))
+        };
+        let mut needed = assembly::untrusted_entries(configuration, starts);
+        needed.retain(is_shown);
+        if needed.is_empty() || request.was_refused || !prompt::is_possible() {
+            return Ok(false);
+        }
+        // A run that ends anyway asks no question.
+        self.require_flawless(configuration)?;
+        self.ask_trust(request).await
+    }
+
+    /// Asks a person about a project and remembers the answer; whether it is trusted now.
+    ///
+    /// # Errors
+    /// When the answer cannot be kept.
+    pub async fn ask_trust(&self, request: &TrustRequest) -> Result<bool, Error> {
+        match prompt::ask_trust(Arc::clone(&self.output), request).await {
+            TrustAnswer::Trusted => self.trust(request, false).map(|()| true),
+            TrustAnswer::Author => self.trust(request, true).map(|()| true),
+            TrustAnswer::Refused => self.trust_store()?.refuse(request).map(|()| false),
+            TrustAnswer::Unavailable => Ok(false),
+        }
+    }
+
+    /// Remembers that a person trusts a project as `request` shows it.
+    ///
+    /// # Errors
+    /// When the trust store cannot be used.
+    pub fn trust(&self, request: &TrustRequest, author: bool) -> Result<(), Error> {
+        self.trust_store()?.trust(request, author, SystemClock.unix())
+    }
+
+    /// The record of what was trusted.
+    ///
+    /// # Errors
+    /// When it cannot be read, or others may write to it.
+    pub fn trust_store(&self) -> Result<TrustStore, Error> {
+        TrustStore::open(self.environment.state_dir().as_deref()).map_err(|problem| {
+            let error = Error::config(problem.message);
+            match problem.hint {
+                Some(hint) => error.with_hint(hint),
+                None => error,
+            }
+        })
+    }
+}

@@ -1,0 +1,156 @@
+//! One connection to a background host, message by message.
+//!
+//! Owns: the handshake, how lines become messages, and the bound of a line. Never does: know what a
+//! request is for.
+
+use futures_util::StreamExt as _;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio_util::codec::{FramedRead, LinesCodec};
+
+use super::protocol::{self, SentObservation};
+use crate::host::link::{LinkError, Observation};
+use crate::model::{CallId, Error, HostEvent, LogLevel};
+
+/// The longest line that is read of a host, in bytes.
+const MAX_ANSWER: usize = 256 << 20;
+/// The identity of the first request of each connection.
+const HANDSHAKE_ID: u64 = 0;
+
+/// The parts of an open connection.
+pub(super) struct HostConnection {
+    input: FramedRead<OwnedReadHalf, LinesCodec>,
+    output: OwnedWriteHalf,
+}
+
+impl HostConnection {
+    /// Speaks over a stream that was just opened.
+    pub(super) fn new(stream: UnixStream) -> Self {
+        let (input, output) = stream.into_split();
+        let input = FramedRead::new(input, LinesCodec::new_with_max_length(MAX_ANSWER));
+        Self { input, output }
+    }
+
+    /// The next line; `None` when the host is gone, or what it sends is no line.
+    pub(super) async fn next(&mut self) -> Option<String> {
+        self.input.next().await?.ok()
+    }
+
+    /// Sends a line with its end; `None` when the host is gone.
+    pub(super) async fn send(&mut self, line: &str) -> Option<()> {
+        self.output.write_all(line.as_bytes()).await.ok()
+    }
+
+    /// Begins the connection as a front end called `name`; `None` when the host does not agree.
+    pub(super) async fn handshake(&mut self, name: &str) -> Option<()> {
+        let params = json!({
+            "protocolVersion": "2025-11-25",
+            "capabilities": { "elicitation": { "form": {}, "url": {} }, "sampling": {} },
+            "clientInfo": { "name": name, "version": env!("CARGO_PKG_VERSION") },
+        });
+        let hello = json!({ "id": HANDSHAKE_ID, "method": "initialize", "params": params });
+        self.send(&message(&hello)).await?;
+        let answer = self.next().await?;
+        let is_agreed =
+            matches!(HostMessage::read(&answer, None)?, HostMessage::Answer(HANDSHAKE_ID, Ok(_)));
+        let ready = json!({ "method": "notifications/initialized" });
+        if is_agreed { self.send(&message(&ready)).await } else { None }
+    }
+}
+
+/// What a host says.
+pub(super) enum HostMessage {
+    Answer(u64, Result<Value, LinkError>),
+    Request(Value, Value),
+    /// How far the request is, or what was logged for it.
+    Event(HostEvent),
+    /// Something that is observed.
+    Observed(Observation),
+}
+
+impl HostMessage {
+    /// Reads a line during the request for `call`; `None` for one that says nothing to a front end.
+    pub(super) fn read(line: &str, call: Option<&CallId>) -> Option<Self> {
+        let mut message: Value = serde_json::from_str(line).ok()?;
+        let id = message.get("id").cloned();
+        let params = message.get("params").cloned().unwrap_or_default();
+        match (id, message.get("method").and_then(Value::as_str)) {
+            (Some(id), Some(_)) => Some(Self::Request(id, params)),
+            (Some(id), None) => {
+                let answer = match message.get_mut("error").map(Value::take) {
+                    Some(error) => Err(refusal(&error)),
+                    None => Ok(message.get_mut("result").map(Value::take).unwrap_or_default()),
+                };
+                Some(Self::Answer(id.as_u64()?, answer))
+            }
+            (None, Some(protocol::OBSERVED)) => {
+                let line = params.get(protocol::PAYLOAD).and_then(Value::as_str)?;
+                SentObservation::read(line).map(Self::Observed)
+            }
+            (None, Some("notifications/progress")) => {
+                let number = |key: &str| params.get(key).and_then(Value::as_f64);
+                let text = params.get("message").and_then(Value::as_str);
+                Some(Self::Event(HostEvent::Progress {
+                    call_id: call.cloned().unwrap_or_else(|| CallId(String::new())),
+                    progress: number("progress")?,
+                    total: number("total"),
+                    message: text.map(str::to_owned),
+                }))
+            }
+            (None, Some("notifications/message")) => {
+                let text = |key: &str| params.get(key).and_then(Value::as_str).map(str::to_owned);
+                Some(Self::Event(HostEvent::Log {
+                    origin: text("logger")?,
+                    call_id: call.cloned(),
+                    level: LogLevel(text("level")?),
+                    text: text("data")?,
+                }))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What an error of the protocol means: the host either ends, or refused.
+fn refusal(error: &Value) -> LinkError {
+    let code = error.get("code").and_then(Value::as_i64);
+    if code == Some(i64::from(protocol::NOT_CURRENT)) {
+        return LinkError::Unsent;
+    }
+    let words = error.get("message").and_then(Value::as_str).unwrap_or("no reason given");
+    LinkError::Lost(
+        Error::unreachable(format!("the background host refused: {words}"))
+            .with_hint("--fresh does without it"),
+    )
+}
+
+/// One message as a line.
+pub(super) fn message(content: &Value) -> String {
+    let mut message = json!({ "jsonrpc": "2.0" });
+    if let (Some(message), Some(content)) = (message.as_object_mut(), content.as_object()) {
+        message.extend(content.clone());
+    }
+    format!("{message}\n")
+}
+
+/// A shape as the text that carries it.
+pub(super) fn text(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_default()
+}
+
+/// Reads what travels as a text in one member.
+pub(super) fn read_payload<T: DeserializeOwned>(
+    holder: &Value,
+    member: &str,
+) -> Result<T, LinkError> {
+    let text = holder.get(member).and_then(Value::as_str).unwrap_or_default();
+    serde_json::from_str(text).map_err(|error| {
+        LinkError::Lost(Error::protocol(format!(
+            "the background host's answer is unreadable: {error}"
+        )))
+    })
+}

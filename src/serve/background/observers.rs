@@ -1,0 +1,268 @@
+//! Who watches a background host.
+//!
+//! Owns: what is told to each viewer, how much of it waits for a slow one, and that nothing is copied
+//! while none watches. Never does: speak to a viewer.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+use super::protocol::SentObservation;
+use crate::model::traffic::TraceGateGuard;
+use crate::model::{
+    CallId, CapturedTraffic, EventSink, HostEvent, TraceGate, Traffic, TrafficSink,
+};
+
+/// How many bytes may wait for one viewer; what comes then is dropped, and counted.
+const MAX_WAITING_BYTES: usize = 8 << 20;
+
+/// The viewers of a host, as its events and its wires see them.
+pub struct ObserverHub {
+    gate: TraceGate,
+    state: Mutex<HubState>,
+}
+
+struct HubState {
+    viewers: Vec<Arc<ObserverQueue>>,
+    /// The beginnings of the calls that run, for a viewer that comes later.
+    running: HashMap<CallId, HostEvent>,
+    /// Keeps the wires from being looked at while there is no viewer.
+    closed: Option<TraceGateGuard>,
+}
+
+/// What waits for one viewer.
+#[derive(Default)]
+struct ObserverQueue {
+    waiting: Mutex<WaitingLines>,
+    added: Notify,
+}
+
+#[derive(Default)]
+struct WaitingLines {
+    lines: VecDeque<Arc<str>>,
+    bytes: usize,
+    lost: u64,
+}
+
+/// The viewer's end. Dropped, it watches no more.
+pub struct Observer {
+    hub: Arc<ObserverHub>,
+    queue: Arc<ObserverQueue>,
+}
+
+impl ObserverHub {
+    /// A host without viewers.
+    pub fn new() -> Arc<Self> {
+        let gate = TraceGate::default();
+        let closed = Some(gate.close());
+        let state = HubState { viewers: Vec::new(), running: HashMap::new(), closed };
+        Arc::new(Self { gate, state: Mutex::new(state) })
+    }
+
+    /// A sink that shows the events of a host to all viewers, and hands them on to `next`.
+    pub fn events(self: &Arc<Self>, next: EventSink) -> EventSink {
+        let hub = Arc::clone(self);
+        EventSink::new(move |event| {
+            hub.show_event(&event);
+            next.emit(event);
+        })
+    }
+
+    /// A sink that shows what crosses the wires to all viewers, and hands it on to `next`.
+    pub fn traffic(self: &Arc<Self>, next: TrafficSink) -> TrafficSink {
+        let (hub, is_always_on) = (Arc::clone(self), next.is_configured());
+        let sink = TrafficSink::new(move |traffic: Traffic| {
+            hub.show_traffic(&traffic);
+            next.emit(traffic);
+        });
+        if is_always_on { sink } else { sink.with_gate(self.gate.clone()) }
+    }
+
+    /// A viewer from now on. Of the calls that run it is told first.
+    pub fn watch(self: &Arc<Self>) -> Observer {
+        let queue = Arc::new(ObserverQueue::default());
+        let mut state = self.state();
+        queue.push(&SentObservation::Started.line());
+        for started in state.running.values() {
+            queue.push(&SentObservation::Event(started.clone()).line());
+        }
+        state.viewers.push(Arc::clone(&queue));
+        state.closed = None;
+        drop(state);
+        Observer { hub: Arc::clone(self), queue }
+    }
+
+    fn state(&self) -> MutexGuard<'_, HubState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn show_event(&self, event: &HostEvent) {
+        let mut state = self.state();
+        match event {
+            HostEvent::CallStarted { call_id, .. } => {
+                state.running.insert(call_id.clone(), event.clone());
+            }
+            HostEvent::CallFinished { call_id, .. } => drop(state.running.remove(call_id)),
+            _ => {}
+        }
+        let viewers = state.viewers.clone();
+        drop(state);
+        if !viewers.is_empty() {
+            let line = SentObservation::Event(event.clone()).line();
+            for viewer in &viewers {
+                viewer.push(&line);
+            }
+        }
+    }
+
+    fn show_traffic(&self, traffic: &Traffic) {
+        let viewers = self.state().viewers.clone();
+        if !viewers.is_empty() {
+            let captured = CapturedTraffic::capture(traffic.clone());
+            let line = SentObservation::traffic(&captured).line();
+            for viewer in &viewers {
+                viewer.push(&line);
+            }
+        }
+    }
+}
+
+impl ObserverQueue {
+    fn waiting(&self) -> MutexGuard<'_, WaitingLines> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn push(&self, line: &Arc<str>) {
+        let mut waiting = self.waiting();
+        if waiting.bytes + line.len() > MAX_WAITING_BYTES {
+            waiting.lost += 1;
+        } else {
+            waiting.bytes += line.len();
+            waiting.lines.push_back(Arc::clone(line));
+        }
+        drop(waiting);
+        self.added.notify_one();
+    }
+
+    fn pop(&self) -> Option<Arc<str>> {
+        let mut waiting = self.waiting();
+        if let Some(line) = waiting.lines.pop_front() {
+            waiting.bytes -= line.len();
+            return Some(line);
+        }
+        let lost = std::mem::take(&mut waiting.lost);
+        (lost > 0).then(|| SentObservation::Lost(lost).line())
+    }
+}
+
+impl Observer {
+    /// The next observation, as it is sent. May be dropped while it waits.
+    pub async fn next(&self) -> Arc<str> {
+        loop {
+            if let Some(line) = self.queue.pop() {
+                return line;
+            }
+            self.queue.added.notified().await;
+        }
+    }
+}
+
+impl Drop for Observer {
+    fn drop(&mut self) {
+        let mut state = self.hub.state();
+        state.viewers.retain(|viewer| !Arc::ptr_eq(viewer, &self.queue));
+        if state.viewers.is_empty() {
+            state.closed = Some(self.hub.gate.close());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::link::Observation;
+    use crate::model::traffic::TrafficKind;
+
+    fn started(id: &str) -> HostEvent {
+        let (call_id, tool) = (CallId(id.to_owned()), "echo".to_owned());
+        HostEvent::CallStarted { call_id, tool, parent: None, client: Some("an editor".to_owned()) }
+    }
+
+    fn finished(id: &str) -> HostEvent {
+        HostEvent::CallFinished {
+            call_id: CallId(id.to_owned()),
+            tool: "echo".to_owned(),
+            success: true,
+            is_cancelled: false,
+            duration: std::time::Duration::from_millis(5),
+        }
+    }
+
+    fn said(text: String) -> Traffic {
+        let (server, at) = ("a".to_owned(), std::time::Duration::ZERO);
+        Traffic { server, sequence: 1, at, call: None, kind: TrafficKind::Stderr(text) }
+    }
+
+    async fn next(viewer: &Observer) -> Observation {
+        loop {
+            match SentObservation::read(&viewer.next().await).unwrap() {
+                Observation::Started => {}
+                other => return other,
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_viewer_hears_of_the_calls_that_run_and_of_what_comes_then() {
+        let hub = ObserverHub::new();
+        let events = hub.events(EventSink::discard());
+        let wires = hub.traffic(TrafficSink::disabled());
+        assert!(wires.is_configured() && !wires.is_enabled(), "nothing is copied for none");
+        events.emit(started("one"));
+        events.emit(started("two"));
+        events.emit(finished("one"));
+        let viewer = hub.watch();
+        assert!(wires.is_enabled());
+        let Observation::Event(HostEvent::CallStarted { call_id, client, .. }) =
+            next(&viewer).await
+        else {
+            panic!("not the call that runs")
+        };
+        assert_eq!((&*call_id.0, client.as_deref()), ("two", Some("an editor")));
+        events.emit(finished("two"));
+        wires.emit(said("a line".to_owned()));
+        assert!(matches!(
+            next(&viewer).await,
+            Observation::Event(HostEvent::CallFinished { success: true, .. })
+        ));
+        let Observation::Traffic(seen) = next(&viewer).await else { panic!("no traffic") };
+        assert!(matches!(&seen.traffic.kind, TrafficKind::Stderr(text) if text == "a line"));
+        drop(viewer);
+        assert!(!wires.is_enabled());
+    }
+
+    #[tokio::test]
+    async fn a_slow_viewer_costs_itself_and_hears_how_much_it_missed() {
+        let hub = ObserverHub::new();
+        let wires = hub.traffic(TrafficSink::disabled());
+        let (slow, quick) = (hub.watch(), hub.watch());
+        let large = "x".repeat(200 << 10);
+        let mut seen = 0;
+        for _ in 0..100 {
+            wires.emit(said(large.clone()));
+            assert!(matches!(next(&quick).await, Observation::Traffic(_)));
+        }
+        let lost = loop {
+            match next(&slow).await {
+                Observation::Traffic(_) => seen += 1,
+                Observation::Lost(lost) => break lost,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(seen + lost, 100);
+        assert!((30..=41).contains(&seen), "{seen} of 200 KiB in 8 MiB");
+        wires.emit(said("again".to_owned()));
+        assert!(matches!(next(&slow).await, Observation::Traffic(_)), "and then goes on");
+    }
+}
