@@ -54,7 +54,7 @@ pub use call_activity::{CallActivity, CallProgress, ChildCall, PendingRetry};
 pub use calls::{CallResult, ConsoleCall, ConsoleCalls};
 pub use context::{AppContext, Overlay, StatusMessage};
 pub use diagnostics::ConfigurationProblems;
-pub use form::{FormRow, FormSummary, SchemaForm, folds, is_date};
+pub use form::{FormRow, FormSummary, SchemaForm, folds, fresh_draft, is_date};
 #[cfg(test)]
 pub(super) use history::tests as history_tests;
 pub use history::{EntryFormat, HistoryFileState, HistoryView};
