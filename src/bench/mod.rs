@@ -9,6 +9,7 @@
 //! Time comes in by a clock, chance by a seed: the same plan on a simulated tool gives the same
 //! report.
 
+pub mod argument_lines;
 pub mod arguments;
 pub mod arrival_schedule;
 pub mod baseline;
@@ -30,6 +31,7 @@ pub mod formatting;
 pub mod interval;
 pub mod json;
 pub mod meter;
+pub mod mix;
 pub mod monitor;
 pub mod plan;
 pub mod plan_options;
