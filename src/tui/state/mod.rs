@@ -74,7 +74,8 @@ pub use palette::{PaletteCommand, PaletteEntry, PaletteWindow};
 pub use pin_window::PinWindow;
 pub use reading::Readiness;
 pub use result_viewer::{
-    ResultFilter, ResultFormat, ResultSearch, ResultViewer, pieces, schema_verdict,
+    ResultColumn, ResultFilter, ResultFormat, ResultSearch, ResultTable, ResultViewer, cell_text,
+    pieces, schema_verdict,
 };
 pub use scroll_text::{ScrollPosition, ScrollText, StyledSpan, TextLayout, TextLimits, TextLine};
 pub use servers::{DriftLine, ServerActivity, ServerTab, ServerToolLists, ServersView};
