@@ -215,11 +215,9 @@ impl FormNode {
         let begun = beginning.to_lowercase();
         let begins = |title: &str| !begun.is_empty() && title.to_lowercase().starts_with(&begun);
         let at = match &self.field.kind {
-            FieldKind::Boolean => {
-                [["false", "no", "0"], ["true", "yes", "1"]].iter().position(|words| {
-                    words.iter().any(|word| begins(word))
-                })
-            }
+            FieldKind::Boolean => [["false", "no", "0"], ["true", "yes", "1"]]
+                .iter()
+                .position(|words| words.iter().any(|word| begins(word))),
             FieldKind::Variants(titles) => titles.iter().position(|title| begins(title)),
             _ => None,
         };

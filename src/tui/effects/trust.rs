@@ -3,7 +3,6 @@
 //!
 //! Owns: the way from an answer to the host that follows from it. Never does: ask or decide.
 
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -12,11 +11,13 @@ use futures_util::future::join_all;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::MissedTickBehavior;
 
+use super::watched_files::{FileStamp, WatchedFiles, stamp_of};
 use super::{ConsoleDeps, EffectRunner, stats};
 use crate::assembly::{self, Assembly, AssemblyOptions, FrontEnd};
 use crate::config::consent::TrustRequest;
 use crate::config::consent::store::TrustStore;
 use crate::config::environment::Environment;
+use crate::config::spec::Configuration;
 use crate::history;
 use crate::host::ToolHost;
 use crate::model::Error;
@@ -45,14 +46,13 @@ pub struct HostFactory {
     pub clock: Arc<dyn Clock>,
     /// The trust store as it was before the first host was built.
     first_stamp: Option<FileStamp>,
+    /// The configuration files as they were when the last host was built.
+    files: WatchedFiles,
     /// A host that was built and is not in use yet.
     next: Mutex<Option<Assembly>>,
     /// The host in use, replaced when an answer changes what is trusted.
     host: Mutex<Option<Arc<ToolHost>>>,
 }
-
-/// Tells one content of the store from another without reading it: it is replaced, never edited.
-type FileStamp = (u64, u64, i64, i64);
 
 impl HostFactory {
     /// A project of which no host was built yet.
@@ -63,8 +63,13 @@ impl HostFactory {
         clock: Arc<dyn Clock>,
     ) -> Self {
         let first_stamp = store_of(&*environment).and_then(|path| stamp(&path));
-        let (next, host) = (Mutex::default(), Mutex::default());
-        Self { options, environment, front_end, clock, first_stamp, next, host }
+        let (next, host, files) = (Mutex::default(), Mutex::default(), WatchedFiles::default());
+        Self { options, environment, front_end, clock, first_stamp, files, next, host }
+    }
+
+    /// Remembers the configuration files that a host was built from, as they are now.
+    pub fn watch_files(&self, configuration: &Configuration) {
+        self.files.remember(configuration);
     }
 
     /// The host that the console went on with last; `None` while it is the first one.
@@ -81,6 +86,7 @@ impl HostFactory {
         let front_end = self.front_end.clone();
         let assembly = assembly::assemble(&self.options, &self.environment, front_end)?;
         let status = TrustStatus::of(&assembly.configuration);
+        self.watch_files(&assembly.configuration);
         *self.next.lock().unwrap_or_else(PoisonError::into_inner) = Some(assembly);
         Ok(TrustEvent::HostReady(status))
     }
@@ -173,19 +179,29 @@ impl EffectRunner {
     }
 }
 
-/// Tells when the trust store changes, until the console is gone. Only its metadata is looked at.
-pub(super) fn watch(project: &HostFactory, send: mpsc::Sender<AppEvent>) {
-    let Some(path) = store_of(&*project.environment) else { return };
+/// Tells when the trust store or the configuration files change, until the console is gone. Only
+/// their metadata is looked at.
+pub(super) fn watch(project: &Arc<HostFactory>, send: mpsc::Sender<AppEvent>) {
+    let store = store_of(&*project.environment);
+    let project = Arc::clone(project);
     let mut before = project.first_stamp;
+    let mut told = project.files.changed();
     tokio::spawn(async move {
         let mut looks = tokio::time::interval(STORE_POLL_INTERVAL);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             looks.tick().await;
-            let now = stamp(&path);
+            let now = store.as_deref().and_then(stamp);
             if std::mem::replace(&mut before, now) != now
                 && send.send(AppEvent::Trust(TrustEvent::StoreChanged)).await.is_err()
             {
+                return;
+            }
+            let now = project.files.changed();
+            // The same file may have changed since it was read again.
+            let is_news = std::mem::replace(&mut told, now.clone()) != now;
+            let event = AppEvent::Trust(TrustEvent::FilesChanged(now.1));
+            if is_news && send.send(event).await.is_err() {
                 return;
             }
         }
@@ -196,9 +212,9 @@ fn store_of(environment: &dyn Environment) -> Option<PathBuf> {
     Some(environment.state_dir()?.join(TRUST_STORE_FILE))
 }
 
+/// The store is replaced, never edited.
 fn stamp(path: &Path) -> Option<FileStamp> {
-    let meta = std::fs::symlink_metadata(path).ok()?;
-    Some((meta.ino(), meta.len(), meta.ctime(), meta.ctime_nsec()))
+    std::fs::symlink_metadata(path).ok().map(|meta| stamp_of(&meta))
 }
 
 #[cfg(test)]

@@ -117,7 +117,7 @@ fn a_list_of_objects_is_sorted_as_a_table_and_a_row_opens_in_the_tree() {
         assert!(shown.find("fig ").unwrap() < shown.find("pear ").unwrap(), "{shown}");
         pty.type_keys("c").expect_shown("copied path");
         assert_eq!(pty.copied().last().unwrap(), ".items[1].price");
-        pty.type_keys("\r").expect_shown("total: 2").expect_shown("price: 11").type_keys("q");
+        pty.type_keys("\r").expect_shown("price: 11").type_keys("q");
         assert_eq!(pty.finish().0, Some(0));
     }
 }
