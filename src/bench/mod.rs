@@ -9,6 +9,7 @@
 //! Time comes in by a clock, chance by a seed: the same plan on a simulated tool gives the same
 //! report.
 
+pub mod argument_lines;
 pub mod arguments;
 pub mod arrival_schedule;
 pub mod baseline;
@@ -31,6 +32,7 @@ pub mod interval;
 pub mod json;
 pub mod machine_facts;
 pub mod meter;
+pub mod mix;
 pub mod monitor;
 pub mod plan;
 pub mod plan_options;

@@ -3,6 +3,7 @@
 //! Owns: the reading of content blocks (MCP `ContentBlock`, revision 2025-11-25). Never does: open
 //! a link, or take a file name from a server.
 
+use std::borrow::Cow;
 use std::io;
 
 use serde_json::Value;
@@ -22,14 +23,17 @@ pub struct ContentPayload {
 /// The value a filter works on: the structured result, text that is JSON as what it says, or the
 /// output itself.
 pub fn filter_input(result: &ToolResult) -> Value {
-    if let Some(value) = &result.structured {
-        return value.clone();
-    }
-    match &result.output {
-        Value::String(text) => {
-            serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.clone()))
+    filter_value(result).into_owned()
+}
+
+/// The same as [`filter_input`], borrowed where nothing has to be read from a text.
+pub fn filter_value(result: &ToolResult) -> Cow<'_, Value> {
+    let value = result.structured.as_ref().unwrap_or(&result.output);
+    match value {
+        Value::String(text) if result.structured.is_none() => {
+            serde_json::from_str(text).map_or(Cow::Borrowed(value), Cow::Owned)
         }
-        other => other.clone(),
+        other => Cow::Borrowed(other),
     }
 }
 

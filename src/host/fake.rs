@@ -193,6 +193,7 @@ impl ManagedServer for FakeProvider {
             instructions: self.instructions.clone(),
             pid: None,
             memory: None,
+            cpu_time: None,
             connect: Some(Duration::from_millis(12)),
             ping: None,
             tools: None,

@@ -141,6 +141,9 @@ pub struct ServerStatus {
     pub pid: Option<u32>,
     /// Resident memory of the child, in bytes.
     pub memory: Option<u64>,
+    /// The processor time that the child used since it was started.
+    #[serde(default)]
+    pub cpu_time: Option<Duration>,
     /// From starting or dialling to the end of the handshake.
     pub connect: Option<Duration>,
     /// How long the newest ping took.
@@ -193,6 +196,7 @@ impl ServerStatus {
             instructions: None,
             pid: None,
             memory: None,
+            cpu_time: None,
             connect: None,
             ping: None,
             tools: None,

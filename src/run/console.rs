@@ -12,14 +12,16 @@ use tokio::sync::mpsc;
 use super::{CommandResult, interrupted, runtime, shut_down};
 use crate::assembly::{self, Assembly, FrontEnd, LoadedConfiguration};
 use crate::audit::Masker;
+use crate::cli::commands::config::ConsoleFile;
 use crate::cli::context::CommandContext;
 use crate::cli::host_sockets::{self, locator::HostLocator};
 use crate::cli::output::{ColourChoice, Format, settings};
 use crate::cli::signals::{NextSignal as _, Signals};
 use crate::config::environment::Environment;
+use crate::config::read;
 use crate::history;
 use crate::host::link::HostLink;
-use crate::model::{Error, EventSink};
+use crate::model::{Diagnostic, Error, EventSink};
 use crate::serve::background::client::HostClient;
 use crate::tui::effects::attachment::{self, HostFinder};
 use crate::tui::effects::{ConsoleDeps, HostBridge, HostFactory};
@@ -29,6 +31,20 @@ use crate::tui::external_editor::ExternalEditor;
 use crate::tui::theme::Appearance;
 use crate::tui::{self, ConsoleLaunch};
 use crate::util::clock::SystemClock;
+
+/// What `config` has to know of the console's own file.
+pub(super) const FILE: ConsoleFile =
+    ConsoleFile { check: check_settings, schema: tui::settings_schema::schema };
+
+/// What is wrong with the user's `console.yaml`.
+fn check_settings(environment: &dyn Environment) -> Vec<Diagnostic> {
+    let path = environment.config_dir().map(|directory| directory.join(tui::settings::FILE));
+    let Some(path) = path.filter(|path| path.exists()) else { return Vec::new() };
+    match read::read(&path, false) {
+        Ok((source, text)) => tui::settings::read(&source, &text).1,
+        Err(problem) => vec![problem],
+    }
+}
 
 /// Whether there is a terminal to open it on, and no option asks for other output.
 pub(super) fn is_possible(context: &CommandContext) -> bool {
@@ -74,6 +90,7 @@ async fn open(context: &CommandContext) -> CommandResult {
     let (assembly, socket) = context.assemble_for(front_end)?;
     attachment::attach(&*finder, &assembly.host, &assembly.masker, socket).await;
     let trust = TrustStatus::of(&assembly.configuration);
+    project.watch_files(&assembly.configuration);
     let deps = dependencies(context, &assembly);
     // The host has what it needs; with many tools, what the files said is as large as all of that.
     drop(assembly);

@@ -113,7 +113,7 @@ fn run_in_context(command: Option<CliCommand>, context: &CommandContext) -> Comm
             Err(Error::usage("no command was given").into())
         }
         Some(CliCommand::Completions(args)) => completions::run(&args, context),
-        Some(CliCommand::Config(args)) => config::run(&args, context),
+        Some(CliCommand::Config(args)) => config::run(&args, context, console::FILE),
         Some(CliCommand::Add(args)) => add::run(&args, context),
         Some(CliCommand::Man(args)) => man::run(&args, context, Cli::command()),
         Some(CliCommand::Init(args)) => init::run(&args, context),
@@ -280,7 +280,7 @@ async fn run_command(command: CliCommand, context: &CommandContext) -> CommandRe
         CliCommand::Init(args) => init::run(&args, context),
         CliCommand::Doctor(args) => doctor::run(&args, context),
         CliCommand::Completions(args) => completions::run(&args, context),
-        CliCommand::Config(args) => config::run(&args, context),
+        CliCommand::Config(args) => config::run(&args, context, console::FILE),
     }
 }
 

@@ -3,6 +3,7 @@
 //! Owns: arithmetic on rectangles. Never does: draw.
 
 use ratatui::layout::{Constraint, Layout, Rect};
+use serde::{Deserialize, Serialize};
 
 use super::view_id::{Pane, ViewId};
 
@@ -48,9 +49,89 @@ pub fn frame(area: Rect) -> [Rect; 4] {
     .areas(area)
 }
 
+/// The least and the greatest share of a pane, in percent.
+const SHARES: (u16, u16) = (15, 85);
+
+/// What a person made of the sizes of a view's panes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PaneShares {
+    /// The share of the pane on the left, in percent of the width; `None` for the usual one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left: Option<u16>,
+    /// The share of the upper pane, in percent of the height; `None` for the usual one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upper: Option<u16>,
+}
+
+/// The line between two panes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Divider {
+    /// Between the pane on the left and those on the right.
+    Columns,
+    /// Between the upper pane and the one below it.
+    Rows,
+}
+
+impl PaneShares {
+    /// The share of the pane on the left.
+    fn left(self, room: SizeClass) -> u16 {
+        self.left.unwrap_or(if room == SizeClass::Full { 36 } else { 43 }).clamp(SHARES.0, SHARES.1)
+    }
+
+    /// The share of the upper pane of a view.
+    fn upper(self, view: ViewId, room: SizeClass) -> u16 {
+        let usual = match view {
+            ViewId::Tools if room == SizeClass::Full => 55,
+            ViewId::Tools => 60,
+            ViewId::Bench => 55,
+            ViewId::Servers => 35,
+            _ => 50,
+        };
+        self.upper.unwrap_or(usual).clamp(SHARES.0, SHARES.1)
+    }
+
+    /// Moves a divider by so many percent, to the left or up when negative.
+    pub fn step(&mut self, divider: Divider, by: i16, view: ViewId, room: SizeClass) {
+        let moved = |share: u16| Some(share.saturating_add_signed(by).clamp(SHARES.0, SHARES.1));
+        match divider {
+            Divider::Columns => self.left = moved(self.left(room)),
+            Divider::Rows => self.upper = moved(self.upper(view, room)),
+        }
+    }
+
+    /// Moves a divider to a place on the screen; `area` is what the view's panes are in.
+    pub fn drag(&mut self, divider: Divider, (x, y): (u16, u16), area: Rect) {
+        let share = |at: u16, from: u16, length: u16| {
+            let behind = u32::from(at.saturating_sub(from)) + 1;
+            let share = (behind * 100).div_ceil(u32::from(length.max(1)));
+            Some(u16::try_from(share).unwrap_or(SHARES.1).clamp(SHARES.0, SHARES.1))
+        };
+        match divider {
+            Divider::Columns => self.left = share(x, area.x, area.width),
+            Divider::Rows => self.upper = share(y, area.y, area.height),
+        }
+    }
+}
+
+/// The divider at a place on the screen, where there is one among these panes.
+pub fn divider_at(panes: &[(Pane, Rect)], (x, y): (u16, u16)) -> Option<Divider> {
+    let [(_, first), rest @ ..] = panes else { return None };
+    let has_columns = rest.iter().any(|(_, area)| area.x > first.x);
+    if has_columns && (x + 1 == first.right() || x == first.right()) {
+        return Some(Divider::Columns);
+    }
+    let ends = |area: &Rect| {
+        let is_below = |other: &Rect| other.x == area.x && other.y == area.bottom();
+        (area.x..area.right()).contains(&x)
+            && y + 1 == area.bottom()
+            && panes.iter().any(|(_, other)| is_below(other))
+    };
+    panes.iter().any(|(_, area)| ends(area)).then_some(Divider::Rows)
+}
+
 /// A list and the pane beside it.
-pub fn columns(area: Rect, room: SizeClass) -> (Rect, Rect) {
-    let share = if room == SizeClass::Full { 36 } else { 43 };
+fn columns(area: Rect, room: SizeClass, shares: PaneShares) -> (Rect, Rect) {
+    let share = shares.left(room);
     let [left, right] =
         Layout::horizontal([Constraint::Percentage(share), Constraint::Fill(1)]).areas(area);
     (left, right)
@@ -74,13 +155,13 @@ pub fn wire_below(view: ViewId, room: SizeClass, area: Rect) -> (Rect, Option<Re
 const LIVE_HEIGHT: u16 = 4;
 
 /// Where the calls of the chosen tool are shown as they end, where there is room: from 100x30 up.
-pub fn live_below(view: ViewId, room: SizeClass, area: Rect) -> Option<Rect> {
+pub fn live_below(view: ViewId, room: SizeClass, area: Rect, shares: PaneShares) -> Option<Rect> {
     // The bar above and the two lines below belong to the 30.
     if view != ViewId::Tools || room < SizeClass::Medium || area.width < 100 || area.height < 27 {
         return None;
     }
     let (area, _) = wire_below(view, room, area);
-    let (_, right) = columns(area, room);
+    let (_, right) = columns(area, room, shares);
     Some(Rect { y: right.bottom() - LIVE_HEIGHT, height: LIVE_HEIGHT, ..right })
 }
 
@@ -90,45 +171,50 @@ pub fn panes(
     view: ViewId,
     room: SizeClass,
     area: Rect,
+    shares: PaneShares,
     form_rows: Option<u16>,
 ) -> Vec<(Pane, Rect)> {
     let all = view.panes();
-    let live = live_below(view, room, area);
+    let live = live_below(view, room, area, shares);
+    let upper = shares.upper(view, room);
     let (area, _) = wire_below(view, room, area);
     match view {
         ViewId::Tools => {
-            let (left, right) = columns(area, room);
-            let (above, below) = detail_rows(right, room, form_rows);
-            let height = below.height - live.map_or(0, |live| live.height);
+            let (left, right) = columns(area, room, shares);
+            let form_rows = form_rows.filter(|_| shares.upper.is_none());
+            let live = live.map_or(0, |live| live.height);
+            let (above, below) = detail_rows(right, upper, form_rows, live);
+            let height = below.height.saturating_sub(live);
             vec![(all[0], left), (all[1], above), (all[2], Rect { height, ..below })]
         }
         ViewId::Bench => {
-            let (left, right) = columns(area, room);
-            let (above, below) = rows(right, 55);
+            let (left, right) = columns(area, room, shares);
+            let (above, below) = rows(right, upper);
             vec![(all[0], left), (all[1], above), (all[2], below)]
         }
         ViewId::Servers | ViewId::Trace | ViewId::Stats | ViewId::History => {
-            let (above, below) = rows(area, if view == ViewId::Servers { 35 } else { 50 });
+            let (above, below) = rows(area, upper);
             vec![(all[0], above), (all[1], below)]
         }
         ViewId::Offerings | ViewId::Inbox => {
-            let (left, right) = columns(area, room);
+            let (left, right) = columns(area, room, shares);
             vec![(all[0], left), (all[1], right)]
         }
     }
 }
 
-/// The detail of a tool, or its form, and the result below it.
-fn detail_rows(area: Rect, room: SizeClass, form_rows: Option<u16>) -> (Rect, Rect) {
-    let (above, below) = rows(area, if room == SizeClass::Full { 55 } else { 60 });
-    match form_rows.filter(|needed| *needed < above.height) {
-        None => (above, below),
-        Some(needed) => {
-            let [above, below] =
-                Layout::vertical([Constraint::Length(needed), Constraint::Fill(1)]).areas(area);
-            (above, below)
-        }
-    }
+/// The least rows of a pane with its frame.
+const LEAST_ROWS: u16 = 3;
+
+/// The detail of a tool, or its form, and what is below it: the result, which keeps some rows
+/// whatever the share, and so many rows that are not its own.
+fn detail_rows(area: Rect, upper: u16, form_rows: Option<u16>, live: u16) -> (Rect, Rect) {
+    let (above, _) = rows(area, upper);
+    let most = area.height.saturating_sub(LEAST_ROWS + live).max(LEAST_ROWS);
+    let height = above.height.min(form_rows.unwrap_or(u16::MAX)).clamp(LEAST_ROWS, most);
+    let [above, below] =
+        Layout::vertical([Constraint::Length(height), Constraint::Fill(1)]).areas(area);
+    (above, below)
 }
 
 /// Whether panes have frames: a narrow screen has no lines to spare for them.
@@ -177,6 +263,31 @@ mod tests {
         assert_eq!(room(40, 10), SizeClass::Tiny);
         assert_eq!(room(19, 40), SizeClass::None);
         assert_eq!(room(1, 1), SizeClass::None);
+    }
+
+    #[test]
+    fn a_divider_follows_the_pointer_and_is_bounded() {
+        let area = Rect::new(0, 1, 100, 29);
+        let mut shares = PaneShares::default();
+        let shown = |shares| panes(ViewId::Tools, SizeClass::Medium, area, shares, Some(5));
+        let before = shown(shares);
+        let (left, detail) = (before[0].1, before[1].1);
+        assert_eq!(detail.height, 5, "a form takes what it needs");
+        assert_eq!(divider_at(&before, (left.right() - 1, 9)), Some(Divider::Columns));
+        assert_eq!(divider_at(&before, (left.right(), 9)), Some(Divider::Columns));
+        assert_eq!(divider_at(&before, (60, detail.bottom() - 1)), Some(Divider::Rows));
+        assert_eq!(divider_at(&before, (60, 9)), None);
+        shares.drag(Divider::Columns, (59, 9), area);
+        shares.drag(Divider::Rows, (70, 15), area);
+        let after = shown(shares);
+        assert_eq!((after[0].1.right(), after[1].1.bottom()), (60, 16));
+        for place in [(0, 0), (99, 29), (500, 500)] {
+            shares.drag(Divider::Columns, place, area);
+            shares.drag(Divider::Rows, place, area);
+            assert!(shown(shares).iter().all(|(_, area)| area.width >= 10 && area.height >= 3));
+        }
+        shares.step(Divider::Columns, -200, ViewId::Tools, SizeClass::Medium);
+        assert_eq!(shares.left, Some(SHARES.0));
     }
 
     #[test]

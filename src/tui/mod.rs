@@ -23,6 +23,7 @@ mod painter;
 pub mod persisted_state;
 pub mod screen;
 pub mod settings;
+pub mod settings_schema;
 pub mod state;
 pub mod theme;
 pub mod view_id;
@@ -115,6 +116,9 @@ pub async fn run(launch: ConsoleLaunch) -> Result<Option<Signal>, Error> {
                 }
                 AppEvent::Tick(clock.unix())
             }
+            () = tokio::time::sleep(until_next_minute(clock.unix())), if state.context.appearance.clock => {
+                AppEvent::Tick(clock.unix())
+            }
             () = tokio::time::sleep(wait), if stale => {
                 screen.draw(&state)?;
                 last_frame = clock.now();
@@ -163,6 +167,13 @@ pub async fn run(launch: ConsoleLaunch) -> Result<Option<Signal>, Error> {
             }
         }
     }
+}
+
+/// How long it is until the clock shows another minute.
+fn until_next_minute(unix: Duration) -> Duration {
+    Duration::from_mins(1).saturating_sub(Duration::from_millis(
+        u64::try_from(unix.as_millis() % 60_000).unwrap_or_default(),
+    ))
 }
 
 /// The editor while it is open.

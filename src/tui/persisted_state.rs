@@ -3,12 +3,14 @@
 //! Owns: which things, the bounds, the version. Never does: read or write the file (effects
 //! does), or know what is secret.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::layout::PaneShares;
 use crate::model::JsonObject;
 use crate::util::units::show_size;
 
@@ -47,6 +49,9 @@ pub struct PersistedState {
     /// The filter of the tool list.
     #[serde(default)]
     pub filter: String,
+    /// The sizes of panes that a person changed, by the name of their view.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub panes: BTreeMap<String, PaneShares>,
     /// The colours that were chosen in the console, in whatever project.
     #[serde(skip)]
     pub theme: Option<SavedColours>,

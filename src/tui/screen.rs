@@ -185,6 +185,8 @@ fn mouse_input(mouse: MouseEvent) -> Option<UserInput> {
     let (x, y) = (mouse.column, mouse.row);
     Some(match mouse.kind {
         MouseEventKind::Down(MouseButton::Left) => UserInput::Click { x, y },
+        MouseEventKind::Drag(MouseButton::Left) => UserInput::Drag { x, y },
+        MouseEventKind::Up(MouseButton::Left) => UserInput::Release,
         MouseEventKind::ScrollDown => UserInput::Wheel { x, y, by: 1 },
         MouseEventKind::ScrollUp => UserInput::Wheel { x, y, by: -1 },
         _ => return None,

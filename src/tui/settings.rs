@@ -11,8 +11,11 @@ use crate::config::node::{ConfigNode, SourceText};
 use crate::config::parse;
 use crate::model::Diagnostic;
 
+/// The name of the file, in the directory of the user's configuration.
+pub const FILE: &str = "console.yaml";
+
 /// The keys of the file.
-const KEYS: &str = "theme, ascii, reduced_motion, mouse, keys";
+const KEYS: &str = "theme, ascii, reduced_motion, mouse, clock, keys";
 
 /// The settings in `console.yaml`; what is not set there has its default.
 #[derive(Debug, Clone, Default)]
@@ -25,6 +28,8 @@ pub struct ConsoleSettings {
     pub reduced_motion: bool,
     /// The mouse is listened to.
     pub mouse: bool,
+    /// Whether the time of day is left out.
+    pub has_no_clock: bool,
     /// The keys, with the remapped ones.
     pub keys: Keymap,
 }
@@ -52,6 +57,7 @@ pub fn read(source: &Arc<SourceText>, text: &str) -> (ConsoleSettings, Vec<Diagn
             "ascii" => value.as_bool().map(|set| settings.ascii = set),
             "reduced_motion" => value.as_bool().map(|set| settings.reduced_motion = set),
             "mouse" => value.as_bool().map(|set| settings.mouse = set),
+            "clock" => value.as_bool().map(|set| settings.has_no_clock = !set),
             "keys" => value.as_map().map(|_| keys(value, &mut settings.keys, &mut problems)),
             other => Err(Diagnostic::error(format!("unknown setting '{other}'"))
                 .with_hint(format!("expected one of {KEYS}"))

@@ -54,12 +54,21 @@ pub struct Appearance {
     pub has_reduced_motion: bool,
     /// The mouse is listened to.
     pub mouse: bool,
+    /// Whether the time of day is shown.
+    pub clock: bool,
 }
 
 impl Default for Appearance {
     fn default() -> Self {
         let palette = ColourScheme::default();
-        Self { palette, has_colour: true, ascii: false, has_reduced_motion: false, mouse: false }
+        Self {
+            palette,
+            has_colour: true,
+            ascii: false,
+            has_reduced_motion: false,
+            mouse: false,
+            clock: false,
+        }
     }
 }
 

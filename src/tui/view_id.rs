@@ -1,7 +1,7 @@
 //! Identifiers of the views and their panes.
 
 /// The views of the console, in the order of their keys.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum ViewId {
     /// The catalogue, a tool, its arguments and results.
     #[default]

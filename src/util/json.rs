@@ -23,6 +23,47 @@ pub fn pretty(value: &impl Serialize) -> String {
     write(value, PrettyFormatter::new())
 }
 
+/// Indented JSON line by line, until `take` wants no more. What comes after that is not made.
+pub fn pretty_lines(value: &impl Serialize, take: impl FnMut(&str) -> bool) {
+    let mut lines = LineWriter { line: Vec::new(), take };
+    let formatter = Escaping(PrettyFormatter::new());
+    let written = value.serialize(&mut Serializer::with_formatter(&mut lines, formatter));
+    if written.is_ok() {
+        // No more follows, whatever is said to the last one.
+        let _is_enough = lines.end_line();
+    }
+}
+
+/// Gives away what is written to it, a line at a time.
+struct LineWriter<F> {
+    line: Vec<u8>,
+    take: F,
+}
+
+impl<F: FnMut(&str) -> bool> LineWriter<F> {
+    fn end_line(&mut self) -> io::Result<()> {
+        let line = std::mem::take(&mut self.line);
+        let is_wanted = (self.take)(&String::from_utf8_lossy(&line));
+        is_wanted.then_some(()).ok_or_else(|| io::Error::other("enough"))
+    }
+}
+
+impl<F: FnMut(&str) -> bool> Write for LineWriter<F> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut lines = bytes.split(|byte| *byte == b'\n');
+        self.line.extend_from_slice(lines.next().unwrap_or_default());
+        for line in lines {
+            self.end_line()?;
+            self.line.extend_from_slice(line);
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// A JSON value with every text in it, keys included, rewritten.
 pub fn map_json(value: &Value, rewrite: &dyn Fn(&str) -> String) -> Value {
     match value {
@@ -161,6 +202,23 @@ mod tests {
     fn controls_and_invisible_characters_become_escapes() {
         let value = json!({ "k\u{7f}": "\x1b[2J\u{9b}\u{202e}\u{200b}\u{e0041} é日" });
         assert_eq!(compact(&value), r#"{"k\u007f":"\u001b[2J\u009b\u202e\u200b\udb40\udc41 é日"}"#);
+    }
+
+    #[test]
+    fn lines_are_made_as_long_as_they_are_wanted() {
+        let value = json!({ "a": [1, "x\ny"], "e": {} });
+        let mut lines = Vec::new();
+        pretty_lines(&value, |line| {
+            lines.push(line.to_owned());
+            true
+        });
+        assert_eq!(lines.join("\n"), pretty(&value));
+        let mut made = 0;
+        pretty_lines(&json!(vec![1; 1_000]), |_| {
+            made += 1;
+            made < 3
+        });
+        assert_eq!(made, 3);
     }
 
     #[test]

@@ -393,6 +393,18 @@ pub fn resident_memory(pid: u32) -> Option<u64> {
     Some(pages * u64::try_from(rustix::param::page_size()).ok()?)
 }
 
+/// The processor time that the program of a child used until now (Linux; elsewhere `None`).
+pub fn cpu_time(pid: u32) -> Option<Duration> {
+    let pid = program_pid(pid);
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name of the program, in parentheses, may hold anything.
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+    let (user, system) = (fields.nth(11)?, fields.next()?);
+    let ticks: u64 = user.parse::<u64>().ok()? + system.parse::<u64>().ok()?;
+    let second = rustix::param::clock_ticks_per_second();
+    Some(Duration::from_millis(ticks * 1_000 / second.max(1)))
+}
+
 /// Why a program cannot be started.
 #[derive(Debug, thiserror::Error)]
 pub enum ResolveError {

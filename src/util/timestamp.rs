@@ -81,6 +81,11 @@ pub fn time_of_day(at: Duration) -> String {
     of_day(at, "%H:%M:%S")
 }
 
+/// The same to the minute: `14:03`.
+pub fn minute_of_day(at: Duration) -> String {
+    of_day(at, "%H:%M")
+}
+
 /// The same to the millisecond: `14:03:21.118`.
 pub fn time_of_day_millis(at: Duration) -> String {
     of_day(at, "%H:%M:%S.%3f")

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use clap::builder::PossibleValue;
 use clap::{Args, Subcommand, ValueEnum};
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::assembly;
 use crate::cli::context::{CommandContext, CommandResult};
@@ -15,8 +16,9 @@ use crate::cli::output::plural;
 use crate::cli::output::{Format, StyledLine, StyledPage};
 use crate::cli::views::configuration;
 use crate::cli::views::configuration::count_diagnostics;
+use crate::config::environment::Environment;
 use crate::config::{schema, show};
-use crate::model::Error;
+use crate::model::{Diagnostic, Error};
 
 /// Check and show the configuration.
 #[derive(Debug, Args)]
@@ -25,6 +27,15 @@ pub struct ConfigArgs {
     /// What to do with it.
     #[command(subcommand)]
     pub action: ConfigAction,
+}
+
+/// The settings of the console, which are no part of the configuration of tools.
+#[derive(Debug, Clone, Copy)]
+pub struct ConsoleFile {
+    /// Everything that is wrong with the user's file.
+    pub check: fn(&dyn Environment) -> Vec<Diagnostic>,
+    /// The JSON Schema of the file.
+    pub schema: fn() -> Value,
 }
 
 /// What to do with the configuration.
@@ -38,7 +49,7 @@ pub enum ConfigAction {
     Paths,
     /// Print the JSON Schema of a file, or of what a command prints with --json.
     Schema {
-        /// tools or mcp for the files, or a command
+        /// tools, mcp or console for the files, or a command
         #[arg(value_name = "NAME", value_enum, default_value_t)]
         of: SchemaSubject,
     },
@@ -52,6 +63,8 @@ pub enum SchemaSubject {
     Tools,
     /// The file mcp.yaml.
     Mcp,
+    /// The file console.yaml.
+    Console,
     /// The output of a command.
     Output(OutputSchema),
 }
@@ -60,7 +73,8 @@ impl ValueEnum for SchemaSubject {
     fn value_variants<'a>() -> &'a [Self] {
         static ALL: LazyLock<Vec<SchemaSubject>> = LazyLock::new(|| {
             let outputs = OutputSchema::value_variants().iter().copied().map(SchemaSubject::Output);
-            [SchemaSubject::Tools, SchemaSubject::Mcp].into_iter().chain(outputs).collect()
+            let files = [SchemaSubject::Tools, SchemaSubject::Mcp, SchemaSubject::Console];
+            files.into_iter().chain(outputs).collect()
         });
         &ALL
     }
@@ -69,6 +83,7 @@ impl ValueEnum for SchemaSubject {
         match self {
             Self::Tools => Some(PossibleValue::new("tools").help("tools.yaml")),
             Self::Mcp => Some(PossibleValue::new("mcp").help("mcp.yaml")),
+            Self::Console => Some(PossibleValue::new("console").help("console.yaml")),
             Self::Output(output) => output.to_possible_value(),
         }
     }
@@ -78,10 +93,10 @@ impl ValueEnum for SchemaSubject {
 ///
 /// # Errors
 /// What is wrong with the configuration.
-pub fn run(args: &ConfigArgs, context: &CommandContext) -> CommandResult {
+pub fn run(args: &ConfigArgs, context: &CommandContext, console: ConsoleFile) -> CommandResult {
     let format = context.format(formats::REPORT)?;
     match args.action {
-        ConfigAction::Check => check(context, format),
+        ConfigAction::Check => check(context, format, console),
         ConfigAction::Show => {
             let values = show::show(&context.load_request(), &*context.environment);
             print(
@@ -101,6 +116,7 @@ pub fn run(args: &ConfigArgs, context: &CommandContext) -> CommandResult {
             let schema = match of {
                 SchemaSubject::Tools => schema::tools_file(&assembly::kind_words()),
                 SchemaSubject::Mcp => schema::servers_file(),
+                SchemaSubject::Console => (console.schema)(),
                 SchemaSubject::Output(output) => output.schema(),
             };
             // A schema is JSON whatever it is asked for as.
@@ -110,13 +126,14 @@ pub fn run(args: &ConfigArgs, context: &CommandContext) -> CommandResult {
     }
 }
 
-fn check(context: &CommandContext, format: Format) -> CommandResult {
+fn check(context: &CommandContext, format: Format, console: ConsoleFile) -> CommandResult {
     // The kinds find problems of their own when they are built.
     let mut loaded = context.build()?.configuration;
     let found = schema::check_schemas(&loaded);
     // What was noticed while the files were read is said once.
     let noticed: Vec<_> = loaded.diagnostics.iter().map(|known| known.location.clone()).collect();
     loaded.diagnostics.extend(found.into_iter().filter(|new| !noticed.contains(&new.location)));
+    loaded.diagnostics.extend((console.check)(&*context.environment));
     // In the order of the files, whichever pass found them.
     loaded.diagnostics.sort_by_cached_key(|diagnostic| {
         diagnostic.location.as_ref().map(|place| (place.file.clone(), place.line, place.column))

@@ -209,6 +209,34 @@ impl FormNode {
         true
     }
 
+    /// Takes the first choice of a field without text that begins like this; a truth value also by
+    /// `y`, `n`, `1` and `0`. Whether there was one.
+    pub fn pick_choice(&mut self, beginning: &str) -> bool {
+        let begun = beginning.to_lowercase();
+        let begins = |title: &str| !begun.is_empty() && title.to_lowercase().starts_with(&begun);
+        let at = match &self.field.kind {
+            FieldKind::Boolean => [["false", "no", "0"], ["true", "yes", "1"]]
+                .iter()
+                .position(|words| words.iter().any(|word| begins(word))),
+            FieldKind::Variants(titles) => titles.iter().position(|title| begins(title)),
+            _ => None,
+        };
+        let Some(at) = at else { return false };
+        if self.input != FieldInput::Choice(at) {
+            if matches!(self.field.kind, FieldKind::Variants(_)) {
+                self.select_variant(at);
+            }
+            self.input = FieldInput::Choice(at);
+        }
+        true
+    }
+
+    /// Whether one of its choices is taken by typing its beginning, and no text is kept.
+    pub fn is_picked(&self) -> bool {
+        !matches!(self.input, FieldInput::Json(_))
+            && matches!(self.field.kind, FieldKind::Boolean | FieldKind::Variants(_))
+    }
+
     pub(super) fn select_variant(&mut self, at: usize) {
         let Some(form) = self.field.schema.alternatives(MAX_VARIANTS).into_iter().nth(at) else {
             return;
@@ -262,8 +290,15 @@ impl FormNode {
             )
     }
 
-    /// Replaces the text of the field; nothing happens to a field that is no text input.
+    /// Replaces the text of the field; nothing happens to a field that is no text input. A choice
+    /// without text is left out.
     pub fn set_text(&mut self, text: &str) {
+        if text.is_empty()
+            && matches!(self.field.kind, FieldKind::Choice(_))
+            && !matches!(self.input, FieldInput::Json(_))
+        {
+            return self.clear();
+        }
         if self.is_text_input() {
             self.input = match self.input {
                 FieldInput::Json(_) => FieldInput::Json(text.to_owned()),

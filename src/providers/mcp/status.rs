@@ -14,7 +14,7 @@ use crate::mcp::connection::{Connection, RequestOptions};
 use crate::mcp::protocol_warning::ProtocolWarning;
 use crate::model::{CircuitState, Era, ErrorKind, ErrorPhase, ServerState, ServerStatus};
 use crate::provider::{ConnectionSummary, ManagedServer, ToolProvider as _};
-use crate::util::process::resident_memory;
+use crate::util::process::{cpu_time, resident_memory};
 
 /// How long a sign of life may take.
 const PING: Duration = Duration::from_secs(10);
@@ -55,6 +55,7 @@ impl ManagedServer for McpProvider {
             instructions: agreement.and_then(|a| a.instructions.clone()),
             pid: vitals.pid.filter(|_| alive),
             memory: vitals.pid.filter(|_| alive).and_then(resident_memory),
+            cpu_time: vitals.pid.filter(|_| alive).and_then(cpu_time),
             connect: connection.map(|c| c.connect_time),
             ping: known.ping,
             tools: known.listed.as_ref().map(|l| l.listing.tools.len()),

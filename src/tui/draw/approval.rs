@@ -14,6 +14,7 @@ use crate::tui::keys::KeyContext;
 use crate::tui::layout;
 use crate::tui::state::{AppState, ApprovalTab, PendingApproval};
 use crate::tui::theme::StyleRole;
+use crate::util::diff::DiffMark;
 
 pub(super) fn draw(
     frame: &mut Frame<'_>,
@@ -78,6 +79,14 @@ fn request(styler: &Styler<'_>, pending: &PendingApproval) -> Vec<Line<'static>>
         let parts = pending.changed.join(", ");
         let said = format!("! changed since it was last allowed here: {parts}");
         lines.push(styler.line(StyleRole::Warning, said));
+        lines.extend(pending.difference.iter().map(|line| {
+            let role = match line.mark {
+                DiffMark::Same => StyleRole::Dim,
+                DiffMark::Removed => StyleRole::Error,
+                DiffMark::Added => StyleRole::Success,
+            };
+            styler.line(role, format!("  {} {}", line.mark.sign(), line.text))
+        }));
     }
     lines.extend(
         tool.warnings.iter().map(|said| styler.line(StyleRole::Warning, format!("! {said}"))),

@@ -2,13 +2,14 @@
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
-use ratatui::text::Line;
+use ratatui::text::{Line, Span};
 
 use super::styler::Styler;
-use crate::tui::keys::{Action, Binding};
+use crate::tui::keys::{Action, Binding, KeyContext};
 use crate::tui::layout::MIN_SIZE;
 use crate::tui::state::{AppState, ViewId};
 use crate::tui::theme::StyleRole;
+use crate::util::timestamp;
 
 /// The bar at the top: counts of tools and servers, and the views.
 pub(super) fn top(frame: &mut Frame<'_>, words: &Styler<'_>, state: &AppState, area: Rect) {
@@ -27,6 +28,7 @@ pub(super) fn top(frame: &mut Frame<'_>, words: &Styler<'_>, state: &AppState, a
             (state.tools.catalogue.len(), servers.ready(), servers.rows.len());
         spans.push(words.span(StyleRole::Plain, format!(" {tools} tools  {ready}/{all} up  ")));
     }
+    let mut tabs = Vec::new();
     for (number, view) in ViewId::ALL.into_iter().enumerate() {
         let title = if area.width >= 110 { view.title() } else { view.short() };
         // Where there is no room for all, the others are numbers.
@@ -39,13 +41,32 @@ pub(super) fn top(frame: &mut Frame<'_>, words: &Styler<'_>, state: &AppState, a
             ViewId::Inbox if waiting > 0 => format!("{title}({waiting})"),
             _ => title,
         };
-        spans.push(if view == state.context.view {
+        let from = spans.iter().map(Span::width).sum();
+        let tab = if view == state.context.view {
             words.span(StyleRole::Selected, format!("[{title}]"))
         } else {
             words.span(StyleRole::Plain, format!(" {title} "))
-        });
+        };
+        let column = |at: usize| area.x.saturating_add(u16::try_from(at).unwrap_or(u16::MAX));
+        tabs.push((column(from)..column(from + tab.width()), view));
+        spans.push(tab);
     }
+    state.context.tabs.replace(tabs);
+    let used = spans.iter().map(Span::width).sum::<usize>();
     frame.render_widget(Line::from(spans), area);
+    clock(frame, words, state, area, used);
+}
+
+/// The time of day at the right end of the bar, where there is room behind what is used.
+fn clock(frame: &mut Frame<'_>, words: &Styler<'_>, state: &AppState, area: Rect, used: usize) {
+    let appearance = &state.context.appearance;
+    if !appearance.clock || state.context.now.is_zero() {
+        return;
+    }
+    let said = words.line(StyleRole::Dim, timestamp::minute_of_day(state.context.now));
+    if usize::from(area.width) > used + said.width() + 1 {
+        frame.render_widget(said.right_aligned(), area);
+    }
 }
 
 /// The right end of the status line: running calls, approvals, `LIVE` or `PAUSED`.
@@ -65,6 +86,13 @@ fn motion(words: &Styler<'_>, state: &AppState) -> Line<'static> {
         let key = key.map(|key| format!(" ({key})")).unwrap_or_default();
         let role = if problems.has_errors() { StyleRole::Error } else { StyleRole::Warning };
         say(role, format!("{}{key}", problems.summary()));
+    }
+    if let [first, more @ ..] = state.trust.changed_files() {
+        let key = state.context.keys.key_of(Action::Reload, &[KeyContext::Anywhere]);
+        let way = key.map(|key| format!(" ({key} reloads)")).unwrap_or_default();
+        let more =
+            if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+        say(StyleRole::Warning, format!("{first}{more} changed{way}"));
     }
     let asked = state.inbox.approvals.len();
     if asked > 0 {

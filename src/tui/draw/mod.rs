@@ -19,6 +19,7 @@ mod overlay;
 mod palette;
 mod pane;
 mod result;
+mod result_table;
 mod running_calls;
 mod scroll_text;
 mod servers;

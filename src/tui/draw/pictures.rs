@@ -151,6 +151,13 @@ fn a_result_in_three_ways() {
     press(&mut state, &["t", "j", "j"]);
     insta::assert_snapshot!("result_tree_120_mono", styled(&state, MONO));
     insta::assert_snapshot!("result_tree_120", styled(&state, Theme::default()));
+    for palette in [ColourScheme::Light, ColourScheme::HighContrast] {
+        let theme = Theme { palette, ascii: false };
+        insta::assert_snapshot!(
+            format!("result_tree_120_{}", palette.name()),
+            styled(&state, theme)
+        );
+    }
     press(&mut state, &["t"]);
     insta::assert_snapshot!("result_raw_120", plain(&state, MONO));
     for (width, height) in [(80, 24), (40, 10)] {
@@ -159,6 +166,30 @@ fn a_result_in_three_ways() {
         press(&mut state, &["t"]);
         insta::assert_snapshot!(format!("result_tree_{width}"), plain(&state, MONO));
     }
+}
+
+#[test]
+fn a_list_of_objects_is_a_table() {
+    let rows: Vec<_> = (0..30_u32)
+        .map(|number| {
+            json!({ "name": format!("item {number}"), "size": (number * 7) % 30, "open": number % 2 == 0,
+                    "note": "a long \u{1b}[31mnote that says much more than a column of a table shows",
+                    "tags": ["a", "b"], "last": null })
+        })
+        .collect();
+    let mut state = sized(120, 40);
+    let run = begun(&mut state, "1");
+    ended(&mut state, run, ToolResult::json(json!({ "items": rows, "total": 30 })));
+    state.context.focus = crate::tui::state::Pane::Result;
+    press(&mut state, &["t", "t", "<right>", "s", "s", "j", "z"]);
+    insta::assert_snapshot!("result_table_120", styled(&state, MONO));
+    // The chosen column is seen on a narrow screen too.
+    state.update(AppEvent::Input(UserInput::Resize { width: 40, height: 10 }));
+    press(&mut state, &["<right>", "<right>", "<right>"]);
+    insta::assert_snapshot!("result_table_40", plain(&state, MONO));
+    // A row opens in the tree, where it stands in the result.
+    press(&mut state, &["<enter>"]);
+    assert_eq!(state.tools.viewer.tree.chosen_path(), ".items[4]");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::styler::Styler;
-use super::{pane, running_calls, scroll_text};
+use super::{pane, result_table, running_calls, scroll_text};
 use crate::tui::state::{
     AppState, JsonTree, JsonTreeNode, Pane, ResultFormat, ResultViewer, json_role, schema_verdict,
 };
@@ -50,6 +50,9 @@ pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState,
     if viewer.format != ResultFormat::Text && has_faces {
         title = format!("{title}  {}", viewer.format.title());
     }
+    if let Some(table) = viewer.table.as_ref().filter(|_| viewer.shows_table()) {
+        title = format!("{title}  {}", result_table::summary(table));
+    }
     for note in notes(viewer) {
         title = format!("{title}  {note}");
     }
@@ -65,6 +68,8 @@ pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState,
     } else if let Some(text) = viewer.shown_text() {
         let inner = filter_error(frame, styler, viewer, inner);
         scroll_text::draw(frame, styler, text, inner);
+    } else if let Some(table) = &viewer.table {
+        result_table::draw(frame, styler, table, focused, inner);
     } else {
         tree(frame, styler, &viewer.tree, focused, inner);
     }

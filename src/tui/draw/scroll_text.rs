@@ -61,27 +61,50 @@ pub(super) fn draw_lines(
 /// Counts the rows of each line.
 fn lay_out(styler: &Styler<'_>, text: &ScrollText, width: u16) -> TextLayout {
     let mut starts = Vec::with_capacity(text.len() + 1);
-    let mut row = 0;
+    let (mut row, mut plain) = (0, Vec::new());
     for line in text.lines() {
         starts.push(row);
-        let is_short = is_ascii_within(line, usize::from(width));
-        row += if is_short { 1 } else { rows(styler, text, line, width).len() };
+        row += match ascii_rows(text, line, usize::from(width), &mut plain) {
+            Some(rows) => rows,
+            None => rows(styler, text, line, width).len(),
+        };
     }
     starts.push(row);
     TextLayout { width, height: 0, first: 0, theme: *styler.theme, starts }
 }
 
-/// Whether a line surely needs no wrapping: only printable ASCII, and no more of it than columns.
-/// Most lines are like that, and they need not be styled to be counted.
-fn is_ascii_within(line: &TextLine, width: usize) -> bool {
-    let indent_free = !line.is_continuation;
-    let bytes: usize = line.spans.iter().map(|(_, text)| text.len()).sum();
-    let is_plain = |text: &str| text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
-    indent_free && bytes <= width && line.spans.iter().all(|(_, text)| is_plain(text))
+/// How many rows a line of printable ASCII takes, counted as [`wrap`] breaks it and without styling
+/// it; `None` for other lines. Most lines are like that, also those of a very long text. `plain` is
+/// room to work in.
+fn ascii_rows(
+    text: &ScrollText,
+    line: &TextLine,
+    width: usize,
+    plain: &mut Vec<u8>,
+) -> Option<usize> {
+    plain.clear();
+    line.spans.iter().for_each(|(_, text)| plain.extend_from_slice(text.as_bytes()));
+    if !plain.iter().all(|byte| *byte == b' ' || byte.is_ascii_graphic()) {
+        return None;
+    }
+    let is_broken = line.is_continuation || plain.len() > width;
+    if width == 0 || (is_broken && text.indent() > 0) {
+        return None;
+    }
+    let (mut rows, mut rest) = (1, plain.as_slice());
+    while rest.len() > width {
+        let row = rest.get(..width)?;
+        let space = row.iter().rposition(|byte| *byte == b' ').filter(|at| *at > 0);
+        rest = rest.get(space.map_or(width, |at| at + 1)..)?;
+        rows += 1;
+    }
+    Some(rows)
 }
 
 /// The rows of one line. Behind a break they are indented, if the text wants that.
 fn rows(styler: &Styler<'_>, text: &ScrollText, line: &TextLine, width: u16) -> Vec<Line<'static>> {
+    #[cfg(test)]
+    tests::LAID_OUT.set(tests::LAID_OUT.get() + 1);
     let (width, indent) = (usize::from(width), text.indent());
     let marked = |role: StyleRole, text: &str, words: &str| -> Vec<Span<'static>> {
         let role = |is_match| if is_match { StyleRole::Selected } else { role };
@@ -109,9 +132,18 @@ mod tests {
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
 
+    use std::cell::Cell;
+
+    use proptest::prelude::*;
+
     use super::*;
     use crate::tui::state::TextLimits;
     use crate::tui::theme::Theme;
+
+    thread_local! {
+        /// How many lines were styled and wrapped in this test.
+        pub(super) static LAID_OUT: Cell<usize> = const { Cell::new(0) };
+    }
 
     fn drawn(text: &ScrollText) -> String {
         let theme = Theme::default();
@@ -139,6 +171,40 @@ mod tests {
         text.scroll(-1);
         drop(drawn(&text));
         assert!(!text.is_end_visible());
+    }
+
+    #[test]
+    fn a_frame_lays_out_what_is_seen_however_long_the_text_is() {
+        let limits = TextLimits { lines: usize::MAX, bytes: usize::MAX, notice: "" };
+        let laid_out = |lines: usize| {
+            let mut text = ScrollText::with_limits(limits);
+            for number in 0..lines {
+                text.line(StyleRole::Plain, format!("{number} {}", "word ".repeat(90)));
+            }
+            let mut counts = Vec::new();
+            for _ in 0..6 {
+                let before = LAID_OUT.get();
+                drop(drawn(&text));
+                counts.push(LAID_OUT.get() - before);
+                text.scroll(37);
+            }
+            counts
+        };
+        // 4 rows are seen, of at most 2 lines here; the first frame counts rows and no more.
+        let counts = laid_out(100);
+        assert!(counts.iter().all(|count| (1..=2).contains(count)), "{counts:?}");
+        assert_eq!(laid_out(100_000), counts);
+    }
+
+    proptest! {
+        #[test]
+        fn rows_are_counted_as_they_are_wrapped(said in "[a-z ]{0,90}", width in 1..20_u16) {
+            let mut text = ScrollText::default();
+            text.line(StyleRole::Plain, said.clone());
+            let theme = Theme::default();
+            let rows = wrap(&Line::from(said), usize::from(width)).len();
+            prop_assert_eq!(lay_out(&Styler::new(&theme), &text, width).rows(), rows);
+        }
     }
 
     #[test]

@@ -19,11 +19,13 @@ use crate::bench::snapshot::BenchSnapshot;
 use crate::bench::targets::{
     self, ArgumentInput, TargetOptions, TargetSpec, identities, prepare, servers,
 };
-use crate::bench::{baseline, bench_runner};
+use crate::bench::{argument_lines, baseline, bench_runner};
 use crate::host::request::CallArguments;
 use crate::model::{Error, TraceGate};
 use crate::tui::event::AppEvent;
-use crate::tui::event::bench::{BenchEffect, BenchEvent, BenchRunSpec};
+use crate::tui::event::bench::{
+    BenchArguments, BenchEffect, BenchEvent, BenchRunSpec, BenchRunTarget,
+};
 use crate::util::atomic_file::{self, FileMode};
 
 /// The time between two looks at a run.
@@ -128,18 +130,17 @@ impl BenchTask {
             cancel: self.abort.clone(),
             ..TargetOptions::default()
         };
-        let wanted = spec.targets.into_iter().map(|(name, arguments)| TargetSpec {
-            name,
-            arguments: ArgumentInput::Single(CallArguments::Object(arguments)),
-            weight: 1.0,
-        });
+        let cwd = self.deps.cwd.clone();
+        let wanted = tokio::task::spawn_blocking(move || target_specs(spec.targets, &cwd)).await;
+        let lost = |_panicked| Error::internal("the thread that reads the arguments ended early");
+        let wanted = wanted.map_err(lost)??;
         let (host, clock) = (&self.deps.host, Arc::clone(&self.deps.clock));
         let mut warnings = Vec::new();
         let warn = |warning: &str| warnings.push(warning.to_owned());
         let found = tokio::select! {
             biased;
             () = self.abort.cancelled() => Err(Error::timeout("stopped before a call was made")),
-            found = targets::resolve(wanted.collect(), &terms, host, &clock, warn) => found,
+            found = targets::resolve(wanted, &terms, host, &clock, warn) => found,
         }?;
         let servers = servers(&found);
         let began = BenchEvent::Started { run: self.number, warnings };
@@ -181,6 +182,20 @@ impl BenchTask {
             }
         }
     }
+}
+
+/// The tools with their arguments, read where they are in files.
+fn target_specs(targets: Vec<BenchRunTarget>, cwd: &Path) -> Result<Vec<TargetSpec>, Error> {
+    let spec = |target: BenchRunTarget| {
+        let arguments = match target.arguments {
+            BenchArguments::Single(object) => ArgumentInput::Single(CallArguments::Object(object)),
+            BenchArguments::Lines(path) => {
+                ArgumentInput::Lines(argument_lines::read("lines of", &cwd.join(path))?)
+            }
+        };
+        Ok(TargetSpec { name: target.tool, arguments, weight: target.weight })
+    };
+    targets.into_iter().map(spec).collect()
 }
 
 async fn read(cwd: &Path, file: Option<PathBuf>) -> Result<Option<baseline::SavedRun>, Error> {

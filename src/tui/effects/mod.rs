@@ -17,6 +17,7 @@ mod stats;
 mod tools;
 mod trace;
 mod trust;
+mod watched_files;
 
 use std::collections::HashMap;
 use std::path::PathBuf;

@@ -19,8 +19,6 @@ use crate::util::atomic_file::{self, FileMode};
 
 /// The file of what is remembered, in the directory of state.
 const STATE_FILE: &str = "console.json";
-/// The file of a person's settings, in the directory of configuration.
-const SETTINGS_FILE: &str = "console.yaml";
 /// The least time between two writes.
 const WRITE_INTERVAL: Duration = Duration::from_secs(3);
 /// How long the end of the console may wait for the last write.
@@ -33,7 +31,7 @@ pub(super) async fn perform(effect: PersistenceEffect, deps: ConsoleDeps) -> App
     let event = tokio::task::spawn_blocking(move || {
         let mut event = PersistenceEvent::default();
         if let Some(directory) = &deps.settings {
-            settings(&directory.join(SETTINGS_FILE), &mut event);
+            settings(&directory.join(settings::FILE), &mut event);
         }
         if let Some(directory) = &deps.state {
             memory(&directory.join(STATE_FILE), &deps.project, &mut event);
@@ -58,8 +56,8 @@ fn settings(path: &Path, event: &mut PersistenceEvent) {
 fn one_line_problem(problem: &Diagnostic) -> String {
     let place = problem.location.as_ref().filter(|place| place.line > 0);
     let place = place.map_or_else(
-        || SETTINGS_FILE.to_owned(),
-        |place| format!("{SETTINGS_FILE}:{}:{}", place.line, place.column),
+        || settings::FILE.to_owned(),
+        |place| format!("{}:{}:{}", settings::FILE, place.line, place.column),
     );
     let hint = problem.hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
     format!("{place}: {}{hint}", problem.message)

@@ -3,7 +3,6 @@
 //!
 //! Owns: the way from an answer to the host that follows from it. Never does: ask or decide.
 
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -13,11 +12,13 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::MissedTickBehavior;
 
 use super::attachment::{self, HostFinder};
+use super::watched_files::{FileStamp, WatchedFiles, stamp_of};
 use super::{ConsoleDeps, EffectRunner, stats};
 use crate::assembly::{self, Assembly, AssemblyOptions, FrontEnd};
 use crate::config::consent::TrustRequest;
 use crate::config::consent::store::TrustStore;
 use crate::config::environment::Environment;
+use crate::config::spec::Configuration;
 use crate::history;
 use crate::host::ToolHost;
 use crate::model::Error;
@@ -48,6 +49,8 @@ pub struct HostFactory {
     pub finder: Arc<dyn HostFinder>,
     /// The trust store as it was before the first host was built.
     first_stamp: Option<FileStamp>,
+    /// The configuration files as they were when the last host was built.
+    files: WatchedFiles,
     /// A host that was built and is not in use yet.
     next: Mutex<Option<NextHost>>,
     /// The host in use, replaced when an answer changes what is trusted.
@@ -60,9 +63,6 @@ struct NextHost {
     socket: Option<PathBuf>,
 }
 
-/// Tells one content of the store from another without reading it: it is replaced, never edited.
-type FileStamp = (u64, u64, i64, i64);
-
 impl HostFactory {
     /// A project of which no host was built yet.
     pub fn new(
@@ -73,8 +73,13 @@ impl HostFactory {
         finder: Arc<dyn HostFinder>,
     ) -> Self {
         let first_stamp = store_of(&*environment).and_then(|path| stamp(&path));
-        let (next, host) = (Mutex::default(), Mutex::default());
-        Self { options, environment, front_end, clock, finder, first_stamp, next, host }
+        let (next, host, files) = (Mutex::default(), Mutex::default(), WatchedFiles::default());
+        Self { options, environment, front_end, clock, finder, first_stamp, files, next, host }
+    }
+
+    /// Remembers the configuration files that a host was built from, as they are now.
+    pub fn watch_files(&self, configuration: &Configuration) {
+        self.files.remember(configuration);
     }
 
     /// The host that the console went on with last; `None` while it is the first one.
@@ -93,6 +98,7 @@ impl HostFactory {
         let socket = self.finder.socket(&loaded);
         let assembly = assembly::build(loaded, &self.options, &self.environment, front_end)?;
         let status = TrustStatus::of(&assembly.configuration);
+        self.watch_files(&assembly.configuration);
         let next = NextHost { assembly, socket };
         *self.next.lock().unwrap_or_else(PoisonError::into_inner) = Some(next);
         Ok(TrustEvent::HostReady(status))
@@ -201,19 +207,29 @@ impl EffectRunner {
     }
 }
 
-/// Tells when the trust store changes, until the console is gone. Only its metadata is looked at.
-pub(super) fn watch(project: &HostFactory, send: mpsc::Sender<AppEvent>) {
-    let Some(path) = store_of(&*project.environment) else { return };
+/// Tells when the trust store or the configuration files change, until the console is gone. Only
+/// their metadata is looked at.
+pub(super) fn watch(project: &Arc<HostFactory>, send: mpsc::Sender<AppEvent>) {
+    let store = store_of(&*project.environment);
+    let project = Arc::clone(project);
     let mut before = project.first_stamp;
+    let mut told = project.files.changed();
     tokio::spawn(async move {
         let mut looks = tokio::time::interval(STORE_POLL_INTERVAL);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             looks.tick().await;
-            let now = stamp(&path);
+            let now = store.as_deref().and_then(stamp);
             if std::mem::replace(&mut before, now) != now
                 && send.send(AppEvent::Trust(TrustEvent::StoreChanged)).await.is_err()
             {
+                return;
+            }
+            let now = project.files.changed();
+            // The same file may have changed since it was read again.
+            let is_news = std::mem::replace(&mut told, now.clone()) != now;
+            let event = AppEvent::Trust(TrustEvent::FilesChanged(now.1));
+            if is_news && send.send(event).await.is_err() {
                 return;
             }
         }
@@ -224,9 +240,9 @@ fn store_of(environment: &dyn Environment) -> Option<PathBuf> {
     Some(environment.state_dir()?.join(TRUST_STORE_FILE))
 }
 
+/// The store is replaced, never edited.
 fn stamp(path: &Path) -> Option<FileStamp> {
-    let meta = std::fs::symlink_metadata(path).ok()?;
-    Some((meta.ino(), meta.len(), meta.ctime(), meta.ctime_nsec()))
+    std::fs::symlink_metadata(path).ok().map(|meta| stamp_of(&meta))
 }
 
 #[cfg(test)]

@@ -18,6 +18,26 @@ pub enum TargetSide {
     B,
 }
 
+/// A tool of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BenchRunTarget {
+    /// The full name of the tool, with the component in front.
+    pub tool: String,
+    /// What it is called with.
+    pub arguments: BenchArguments,
+    /// How often it is called among several.
+    pub weight: f64,
+}
+
+/// What a tool of a run is called with.
+#[derive(Debug, Clone, PartialEq)]
+pub enum BenchArguments {
+    /// The same in every call, or a template of them.
+    Single(JsonObject),
+    /// A file with one object on each line, taken in turn; relative to where the console was opened.
+    Lines(PathBuf),
+}
+
 /// What the benchmark view asks the effects to do.
 #[derive(Debug, Clone, PartialEq)]
 pub enum BenchEffect {
@@ -45,8 +65,8 @@ pub enum BenchEffect {
 /// Everything that defines a benchmark run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BenchRunSpec {
-    /// Its tools, by full name, with their arguments: one, or two that are compared.
-    pub targets: Vec<(String, JsonObject)>,
+    /// Its tools: one, two that are compared, or several that are mixed.
+    pub targets: Vec<BenchRunTarget>,
     /// The load model and the limits of the run.
     pub plan: BenchPlan,
     /// Replaces every configured timeout; `None` keeps them.

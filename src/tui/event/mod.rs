@@ -148,6 +148,15 @@ pub enum UserInput {
         /// The row, from 0 at the top edge.
         y: u16,
     },
+    /// Moved the mouse while its button is pressed.
+    Drag {
+        /// The column, from 0 at the left edge.
+        x: u16,
+        /// The row, from 0 at the top edge.
+        y: u16,
+    },
+    /// Let the button of the mouse go.
+    Release,
     /// Turned the wheel of the mouse.
     Wheel {
         /// The column, from 0 at the left edge.

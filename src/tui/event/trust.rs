@@ -57,6 +57,8 @@ pub enum TrustEffect {
 pub enum TrustEvent {
     /// The trust store is not what it was: this process or another one wrote it.
     StoreChanged,
+    /// These configuration files are not what the host was built from, by their names.
+    FilesChanged(Vec<String>),
     /// The configuration was loaded again with this trust.
     Checked(TrustStatus),
     /// The refusal is stored and holds until the project changes.

@@ -13,6 +13,16 @@ pub enum Action {
     PreviousPane,
     /// Let the focused pane fill the screen, or give that back.
     Zoom,
+    /// Make the pane on the left narrower.
+    NarrowPane,
+    /// Make the pane on the left wider.
+    WidenPane,
+    /// Make the upper pane smaller.
+    ShrinkPane,
+    /// Make the upper pane larger.
+    GrowPane,
+    /// Give the panes of the view their usual sizes.
+    ResetPanes,
     /// Put a letter on every pane, and go to the one that is typed.
     Jump,
     /// Show everything that can be done, to choose from.
@@ -57,6 +67,10 @@ pub enum Action {
     PreviousChoice,
     /// Take the next choice of the field, or unfold it.
     NextChoice,
+    /// Go to the column on the left.
+    PreviousColumn,
+    /// Go to the column on the right.
+    NextColumn,
     /// Leave the field out of the arguments.
     Unset,
     /// Send `null` for the field.
@@ -153,6 +167,8 @@ pub enum Action {
     Trust,
     /// Use the background host of the configuration.
     Attach,
+    /// Read the configuration files again.
+    Reload,
     /// Show what is wrong with the configuration files.
     Problems,
     /// Compare the chosen tool with its pin, and pin it as it is.
@@ -180,6 +196,11 @@ impl Action {
             Self::NextPane => "next-pane",
             Self::PreviousPane => "previous-pane",
             Self::Zoom => "zoom",
+            Self::NarrowPane => "narrow-pane",
+            Self::WidenPane => "widen-pane",
+            Self::ShrinkPane => "shrink-pane",
+            Self::GrowPane => "grow-pane",
+            Self::ResetPanes => "reset-panes",
             Self::Jump => "jump",
             Self::Palette => "palette",
             Self::Filter => "filter",
@@ -202,6 +223,8 @@ impl Action {
             Self::NextField => "next-field",
             Self::PreviousChoice => "previous-choice",
             Self::NextChoice => "next-choice",
+            Self::PreviousColumn => "previous-column",
+            Self::NextColumn => "next-column",
             Self::Unset => "unset",
             Self::Null => "null",
             Self::Add => "add",
@@ -250,6 +273,7 @@ impl Action {
             Self::CancelQuestion => "turnaway",
             Self::Trust => "trust",
             Self::Attach => "attach",
+            Self::Reload => "reload",
             Self::Problems => "problems",
             Self::Pin => "pin",
             Self::Help => "help",

@@ -26,6 +26,8 @@ pub enum KeyContext {
     Tools,
     /// In what calls of a tool gave.
     Result,
+    /// In what a call gave, while it is shown as a table.
+    ResultTable,
     /// In the list of servers, and beside it.
     Servers,
     /// In what crosses the wires.

@@ -25,6 +25,7 @@ impl KeyContext {
             Self::Pane => "pane",
             Self::Tools => "tools",
             Self::Result => "result",
+            Self::ResultTable => "table",
             Self::Servers => "servers",
             Self::Trace => "trace",
             Self::Stats => "stats",

@@ -1,6 +1,8 @@
 //! State shared by all views: screen size, focus, status message, and the calls made here.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::ops::Range;
 use std::time::Duration;
 
 use ratatui::layout::Rect;
@@ -10,7 +12,7 @@ use super::{
 };
 use crate::tui::event::AppEffect;
 use crate::tui::keys::Keymap;
-use crate::tui::layout::{self, SizeClass};
+use crate::tui::layout::{self, Divider, PaneShares, SizeClass};
 use crate::tui::theme::Appearance;
 use crate::util::units::show_size;
 
@@ -75,6 +77,12 @@ pub struct AppContext {
     pub keys: Keymap,
     /// Calls that were made here.
     pub calls: ConsoleCalls,
+    /// What a person made of the sizes of panes, by view.
+    pub pane_shares: BTreeMap<ViewId, PaneShares>,
+    /// The divider that is being dragged with the mouse.
+    pub dragged: Option<Divider>,
+    /// The columns of the bar at the top that each view has; known when it was drawn.
+    pub tabs: RefCell<Vec<(Range<u16>, ViewId)>>,
     /// How many rows the form of the tools view needs, its frame included; known when it was drawn.
     pub form_rows: Cell<Option<u16>>,
     /// The process of the background host that answers in place of the console's own; `None` without.
@@ -98,6 +106,9 @@ impl AppContext {
             appearance: Appearance::default(),
             keys: Keymap::default(),
             calls: ConsoleCalls::default(),
+            pane_shares: BTreeMap::new(),
+            dragged: None,
+            tabs: RefCell::default(),
             form_rows: Cell::new(None),
             attached_host: None,
         }
@@ -118,8 +129,37 @@ impl AppContext {
         if self.is_zoomed || room <= SizeClass::Compact {
             vec![(self.focus, middle)]
         } else {
-            layout::panes(self.view, room, middle, self.form_rows.get())
+            layout::panes(self.view, room, middle, self.shares(), self.form_rows.get())
         }
+    }
+
+    /// What a person made of the sizes of the panes that are shown.
+    fn shares(&self) -> PaneShares {
+        self.pane_shares.get(&self.view).copied().unwrap_or_default()
+    }
+
+    /// Moves a divider by so many percent, to the left or up when negative.
+    pub fn step_divider(&mut self, divider: Divider, by: i16) {
+        let (view, room) = (self.view, self.room());
+        self.pane_shares.entry(view).or_default().step(divider, by, view, room);
+    }
+
+    /// Gives the panes of the view their usual sizes.
+    pub fn reset_dividers(&mut self) {
+        self.pane_shares.remove(&self.view);
+    }
+
+    /// Takes hold of the divider at a place on the screen, where there is one.
+    pub fn grab_divider(&mut self, place: (u16, u16)) {
+        self.dragged = layout::divider_at(&self.panes_shown(), place);
+    }
+
+    /// Moves the divider that is held to a place on the screen.
+    pub fn drag_divider(&mut self, place: (u16, u16)) {
+        let Some(divider) = self.dragged else { return };
+        let [_, middle, _, _] = layout::frame(Rect::new(0, 0, self.size.0, self.size.1));
+        let (area, _) = layout::wire_below(self.view, self.room(), middle);
+        self.pane_shares.entry(self.view).or_default().drag(divider, place, area);
     }
 
     /// Where the newest lines of the wire are shown beside what is done.
@@ -132,7 +172,7 @@ impl AppContext {
     /// Where the calls of the chosen tool are shown as they end.
     pub fn live_shown(&self) -> Option<Rect> {
         let [_, middle, _, _] = layout::frame(Rect::new(0, 0, self.size.0, self.size.1));
-        let below = layout::live_below(self.view, self.room(), middle);
+        let below = layout::live_below(self.view, self.room(), middle, self.shares());
         below.filter(|_| !self.is_zoomed)
     }
 

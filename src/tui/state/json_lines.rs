@@ -10,17 +10,18 @@ use crate::util::json;
 
 /// Appends a value, indented.
 pub(super) fn push(page: &mut ScrollText, value: &Value) {
-    for line in json::pretty(value).lines() {
-        if page.is_cut() {
-            return;
-        }
+    json::pretty_lines(value, |line| {
         page.push(spans(line));
-    }
+        !page.is_cut()
+    });
 }
+
+/// The longest text that is read as JSON, in bytes: a longer one is shown as the text that it is.
+pub(super) const LONGEST: usize = 4 << 20;
 
 /// The value that a text is, when it is an object or a list written as JSON.
 pub(super) fn parse(text: &str) -> Option<Value> {
-    if !text.trim_start().starts_with(['{', '[']) {
+    if text.len() > LONGEST || !text.trim_start().starts_with(['{', '[']) {
         return None;
     }
     serde_json::from_str(text).ok().filter(|value: &Value| value.is_object() || value.is_array())

@@ -154,6 +154,25 @@ impl JsonTree {
         self.list.choose(line, self.visible.len());
     }
 
+    /// Chooses the node that these keys and numbers lead to, with all it holds open; the last one on
+    /// the way where they lead nowhere.
+    pub fn reveal_path(&mut self, path: &[String]) {
+        let mut number = 0;
+        for key in path {
+            let Some(parent) = self.nodes.get(number) else { break };
+            let (depth, end) = (parent.depth + 1, parent.end);
+            let is_next = |at: &usize| {
+                self.nodes.get(*at).is_some_and(|node| node.depth == depth && node.key == *key)
+            };
+            let Some(next) = (number + 1..end).find(is_next) else { break };
+            number = next;
+        }
+        if let Some(node) = self.nodes.get_mut(number) {
+            node.is_open = true;
+        }
+        self.reveal(number);
+    }
+
     /// The jq path of the chosen line: `.items[3].name`; what is inside a text that holds JSON is
     /// behind `fromjson`.
     pub fn chosen_path(&self) -> String {
@@ -203,7 +222,7 @@ impl JsonTree {
 }
 
 /// One step of a jq path.
-fn step(key: &str, is_index: bool) -> String {
+pub(super) fn step(key: &str, is_index: bool) -> String {
     let mut letters = key.chars();
     let begins = letters.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
     if is_index {

@@ -11,6 +11,7 @@ pub struct LineInput {
     text: String,
     /// A byte position between two graphemes.
     cursor: usize,
+    is_selected: bool,
 }
 
 impl LineInput {
@@ -18,7 +19,27 @@ impl LineInput {
     pub fn of(text: impl Into<String>) -> Self {
         let text = text.into();
         let cursor = text.len();
-        Self { text, cursor }
+        Self { text, cursor, is_selected: false }
+    }
+
+    /// Selects the whole line: what is typed next replaces it.
+    pub fn select(&mut self) {
+        self.end();
+        self.is_selected = !self.text.is_empty();
+    }
+
+    /// Whether the whole line is selected.
+    pub fn is_selected(&self) -> bool {
+        self.is_selected
+    }
+
+    /// Empties a selected line; whether it was selected.
+    fn take_selected(&mut self) -> bool {
+        let was = self.is_selected;
+        if was {
+            self.clear();
+        }
+        was
     }
 
     /// The whole line.
@@ -38,6 +59,7 @@ impl LineInput {
 
     /// Writes at the cursor. Control characters other than tabs are left out.
     pub fn insert_with_tabs(&mut self, text: &str) {
+        self.take_selected();
         let clean: String = text.chars().filter(|c| *c == '\t' || !c.is_control()).collect();
         if self.text.len() + clean.len() <= LONGEST {
             self.text.insert_str(self.cursor, &clean);
@@ -47,6 +69,9 @@ impl LineInput {
 
     /// Deletes the character before the cursor.
     pub fn backspace(&mut self) {
+        if self.take_selected() {
+            return;
+        }
         let end = self.cursor;
         self.left();
         self.text.replace_range(self.cursor..end, "");
@@ -54,6 +79,7 @@ impl LineInput {
 
     /// Takes away the word before the cursor.
     pub fn erase_word(&mut self) {
+        self.is_selected = false;
         let end = self.cursor;
         let before = self.split().0.trim_end();
         self.cursor = before.rfind(char::is_whitespace).map_or(0, |at| {
@@ -69,23 +95,27 @@ impl LineInput {
 
     /// Moves the cursor one grapheme to the left.
     pub fn left(&mut self) {
+        self.is_selected = false;
         let step = self.split().0.graphemes(true).next_back().map_or(0, str::len);
         self.cursor -= step;
     }
 
     /// Moves the cursor one grapheme to the right.
     pub fn right(&mut self) {
+        self.is_selected = false;
         let step = self.split().1.graphemes(true).next().map_or(0, str::len);
         self.cursor += step;
     }
 
     /// Moves the cursor before the first character.
     pub fn home(&mut self) {
+        self.is_selected = false;
         self.cursor = 0;
     }
 
     /// Moves the cursor behind the last character.
     pub fn end(&mut self) {
+        self.is_selected = false;
         self.cursor = self.text.len();
     }
 
@@ -96,6 +126,7 @@ impl LineInput {
 
     /// Puts the cursor behind so many graphemes, or at the end.
     pub fn move_to(&mut self, column: usize) {
+        self.is_selected = false;
         let at = self.text.grapheme_indices(true).nth(column);
         self.cursor = at.map_or(self.text.len(), |(at, _)| at);
     }
@@ -103,7 +134,8 @@ impl LineInput {
     /// Splits the line at the cursor and gives the rest, with its cursor at the beginning.
     #[must_use]
     pub fn split_off(&mut self) -> Self {
-        Self { text: self.text.split_off(self.cursor), cursor: 0 }
+        self.is_selected = false;
+        Self { text: self.text.split_off(self.cursor), ..Self::default() }
     }
 
     /// Appends another line and puts the cursor between the two.
@@ -127,6 +159,22 @@ mod tests {
         line.backspace();
         assert_eq!(line.text(), "");
         line.backspace();
+    }
+
+    #[test]
+    fn what_is_selected_is_replaced_unless_the_cursor_moves_first() {
+        let typed = |first: fn(&mut LineInput)| {
+            let mut line = LineInput::of("old");
+            line.select();
+            first(&mut line);
+            line.insert("x");
+            line.insert("y");
+            line.text().to_owned()
+        };
+        assert_eq!(typed(|_| ()), "xy");
+        assert_eq!(typed(LineInput::backspace), "xy");
+        assert_eq!(typed(LineInput::end), "oldxy");
+        assert_eq!(typed(LineInput::home), "xyold");
     }
 
     #[test]

@@ -56,7 +56,7 @@ pub use call_activity::{CallActivity, CallProgress, ChildCall, PendingRetry};
 pub use calls::{CallResult, ConsoleCall, ConsoleCalls};
 pub use context::{AppContext, Overlay, StatusMessage};
 pub use diagnostics::ConfigurationProblems;
-pub use form::{FormRow, FormSummary, SchemaForm, folds, is_date};
+pub use form::{FormRow, FormSummary, SchemaForm, folds, fresh_draft, is_date};
 #[cfg(test)]
 pub(super) use history::tests as history_tests;
 pub use history::{EntryFormat, HistoryFileState, HistoryView};
@@ -77,7 +77,8 @@ pub use palette::{PaletteCommand, PaletteEntry, PaletteWindow};
 pub use pin_window::PinWindow;
 pub use reading::Readiness;
 pub use result_viewer::{
-    ResultFilter, ResultFormat, ResultSearch, ResultViewer, pieces, schema_verdict,
+    ResultColumn, ResultFilter, ResultFormat, ResultSearch, ResultTable, ResultViewer, cell_text,
+    pieces, schema_verdict,
 };
 pub use save_call::SaveCallWindow;
 pub use scroll_text::{ScrollPosition, ScrollText, StyledSpan, TextLayout, TextLimits, TextLine};

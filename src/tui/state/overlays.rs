@@ -124,19 +124,27 @@ impl AppState {
     }
 
     /// The button of the mouse was pressed here.
-    pub(super) fn clicked(&mut self, x: u16, y: u16) {
+    pub(super) fn clicked(&mut self, x: u16, y: u16) -> Vec<AppEffect> {
         if self.has_overlay() {
-            return;
+            return Vec::new();
         }
+        if y == 0 {
+            let tabs = self.context.tabs.borrow();
+            let view = tabs.iter().find(|(columns, _)| columns.contains(&x)).map(|(_, view)| *view);
+            drop(tabs);
+            return view.map(|view| self.show(view)).unwrap_or_default();
+        }
+        self.context.grab_divider((x, y));
         let at =
             self.context.panes_shown().into_iter().find(|(_, area)| area.contains((x, y).into()));
-        let Some((pane, area)) = at else { return };
+        let Some((pane, area)) = at else { return Vec::new() };
         self.context.focus = pane;
         let inside = self.context.inside(area);
         if inside.contains((x, y).into()) {
             let (view, _) = self.active_view();
             view.on_click(pane, usize::from(y - inside.y), usize::from(inside.height));
         }
+        Vec::new()
     }
 
     /// The wheel of the mouse was turned here.

@@ -1,8 +1,11 @@
 //! Restoring the last run's state, and collecting what is saved for the next.
 
+use std::collections::BTreeMap;
+
 use super::{AppState, ToolSort, ViewId};
 use crate::tui::event::AppEffect;
 use crate::tui::event::persistence::PersistenceEvent;
+use crate::tui::layout::PaneShares;
 use crate::tui::persisted_state::{PersistedState, SavedColours};
 use crate::tui::theme::ColourScheme;
 
@@ -30,6 +33,7 @@ impl AppState {
         look.ascii |= settings.ascii;
         look.has_reduced_motion |= settings.reduced_motion;
         look.mouse |= settings.mouse;
+        look.clock = !settings.has_no_clock;
         self.persistence.configured = settings.theme.unwrap_or_default();
         look.palette = self.persistence.configured;
         if let Some(chosen) = &memory.theme
@@ -39,6 +43,9 @@ impl AppState {
             look.palette = palette;
         }
         self.context.keys = settings.keys;
+        for (view, shares) in &memory.panes {
+            self.context.pane_shares.extend(ViewId::from_name(view).map(|view| (view, *shares)));
+        }
         let kept = memory.arguments.iter();
         let kept = kept.map(|(tool, kept)| (tool.clone(), kept.arguments.clone()));
         self.context.calls.set_saved_arguments(kept.collect());
@@ -104,6 +111,11 @@ impl AppState {
             && memory.sort == self.tools.catalogue.sort.title()
             && memory.filter == self.filter()
             && memory.theme == self.colours()
+            && memory.panes == self.pane_shares()
+    }
+
+    fn pane_shares(&self) -> BTreeMap<String, PaneShares> {
+        self.context.pane_shares.iter().map(|(view, shares)| (view.name(), *shares)).collect()
     }
 
     /// The same memory, with where the console is now.
@@ -112,6 +124,7 @@ impl AppState {
         self.tools.catalogue.sort.title().clone_into(&mut memory.sort);
         self.filter().clone_into(&mut memory.filter);
         memory.theme = self.colours();
+        memory.panes = self.pane_shares();
         memory
     }
 

@@ -4,8 +4,8 @@ use std::cell::Cell;
 
 use super::result_viewer::ResultFormat;
 use super::{
-    AppContext, LineInput, Overlay, Pane, ResultViewer, SaveCallWindow, SchemaForm, ToolDetail,
-    ToolListState, View,
+    AppContext, LineInput, Overlay, Pane, ResultTable, ResultViewer, SaveCallWindow, SchemaForm,
+    ToolDetail, ToolListState, View,
 };
 use crate::model::{JsonObject, Origin, ToolStatus};
 use crate::tui::event::pins::PinsEffect;
@@ -50,14 +50,17 @@ impl View for ToolsView {
                     context.show_error("nothing to compare with: call it twice first");
                 }
             }
-            Action::CopyPath if self.viewer.shown_text().is_none() => {
-                let path = self.viewer.tree.chosen_path();
-                return Some(context.copy("path", path));
-            }
-            Action::CopyPath => context.show_error("a path is copied from the JSON tree: press t"),
+            Action::CopyPath => match self.viewer.chosen_path() {
+                Some(path) => return Some(context.copy("path", path)),
+                None => context.show_error("a path is copied from the JSON tree: press t"),
+            },
             Action::Filter => {
                 context.focus = Pane::Catalogue;
                 self.catalogue.is_filtering = true;
+            }
+            Action::Sort if self.focused_table(context).is_some() => {
+                let order = self.focused_table(context).map(ResultTable::sort);
+                context.show_status(order.unwrap_or_default());
             }
             Action::Sort => {
                 self.catalogue.sort_next();
@@ -71,7 +74,8 @@ impl View for ToolsView {
             }
             Action::CopyCommand => return Some(self.copy_command(context)),
             Action::ChangeFormat => {
-                self.viewer.next_format();
+                let tool = self.subject.clone().unwrap_or_default();
+                self.viewer.next_format(&tool, &context.calls);
                 context.show_status(format!("showing results as {}", self.viewer.format.title()));
             }
             Action::Detail => {
@@ -82,6 +86,12 @@ impl View for ToolsView {
             Action::Export => return Some(self.save_result(context)),
             Action::SaveCall => self.name_call(context),
             Action::Validate if self.form.is_some() => return Some(self.dry_run(context)),
+            Action::PreviousColumn | Action::NextColumn => {
+                let by = if action == Action::PreviousColumn { -1 } else { 1 };
+                if let Some(table) = self.focused_table(context) {
+                    table.step_column(by);
+                }
+            }
             Action::PreviousChoice | Action::NextChoice if context.focus == Pane::Result => {
                 let by = if action == Action::PreviousChoice { 1 } else { -1 };
                 if let Some(tool) = self.subject.clone() {
@@ -92,6 +102,10 @@ impl View for ToolsView {
                 if context.focus == Pane::Result && self.viewer.format == ResultFormat::Tree =>
             {
                 self.viewer.tree.fold();
+            }
+            Action::Open if self.focused_table(context).is_some() => {
+                let tool = self.subject.clone().unwrap_or_default();
+                self.viewer.open_row(&tool, &context.calls);
             }
             Action::Fill | Action::Open if self.is_untrusted() => {
                 return Some(vec![AppEffect::Navigate(Navigation::AskTrust)]);
@@ -121,7 +135,13 @@ impl View for ToolsView {
         if self.catalogue.is_filtering || (self.viewer.is_typing() && focus == Pane::Result) {
             return vec![KeyContext::Text];
         }
-        let near = if focus == Pane::Result { vec![KeyContext::Result] } else { Vec::new() };
+        let near = match focus {
+            Pane::Result if self.viewer.shows_table() => {
+                vec![KeyContext::ResultTable, KeyContext::Result]
+            }
+            Pane::Result => vec![KeyContext::Result],
+            _ => Vec::new(),
+        };
         [near, vec![KeyContext::Tools, KeyContext::Pane, KeyContext::Anywhere]].concat()
     }
 
@@ -153,6 +173,16 @@ impl View for ToolsView {
                 let first = self.catalogue.list.first(height, length);
                 self.catalogue.list.choose(first + row - 1, length);
                 self.detail.scroll_to_top();
+            }
+            Pane::Result if self.viewer.shows_table() => {
+                if let Some(table) = &mut self.viewer.table {
+                    let length = table.len();
+                    // The first row has the titles.
+                    let first = table.list.first(height.saturating_sub(1), length);
+                    if row > 0 {
+                        table.list.choose(first + row - 1, length);
+                    }
+                }
             }
             Pane::Result if self.viewer.format == ResultFormat::Tree => {
                 let tree = &mut self.viewer.tree;
@@ -202,6 +232,12 @@ impl View for ToolsView {
 }
 
 impl ToolsView {
+    /// The table of the result, while it is shown and has the focus.
+    fn focused_table(&mut self, context: &AppContext) -> Option<&mut ResultTable> {
+        let is_shown = context.focus == Pane::Result && self.viewer.shows_table();
+        self.viewer.table.as_mut().filter(|_| is_shown)
+    }
+
     /// Filters the tool list with this text.
     pub fn find(&mut self, words: &str) {
         self.catalogue.filter = LineInput::of(words);

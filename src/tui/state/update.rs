@@ -8,6 +8,10 @@ use crate::tui::event::attachment::AttachmentEvent;
 use crate::tui::event::{AppEffect, AppEvent, UserInput};
 use crate::tui::external_editor::{EditorDraft, EditorError};
 use crate::tui::keys::{Action, KeyContext, KeyPress};
+use crate::tui::layout::Divider;
+
+/// How far a key moves the line between two panes, in percent of the view.
+const PANE_STEP: i16 = 5;
 
 impl AppState {
     /// Takes in what happened; says what is to be done.
@@ -34,7 +38,9 @@ impl AppState {
             AppEvent::Input(UserInput::Resize { width, height }) => {
                 self.context.size = (width, height);
             }
-            AppEvent::Input(UserInput::Click { x, y }) => self.clicked(x, y),
+            AppEvent::Input(UserInput::Click { x, y }) => return self.clicked(x, y),
+            AppEvent::Input(UserInput::Drag { x, y }) => self.context.drag_divider((x, y)),
+            AppEvent::Input(UserInput::Release) => self.context.dragged = None,
             AppEvent::Input(UserInput::Wheel { x, y, by }) => self.wheeled(x, y, by),
             AppEvent::Tick(now) => {
                 self.context.now = now;
@@ -162,7 +168,7 @@ impl AppState {
         let is_new =
             |status: &&ServerStatus| !self.servers.rows.iter().any(|row| row.name == status.name);
         let new: Vec<String> = statuses.iter().filter(is_new).map(|s| s.name.clone()).collect();
-        self.servers.update_statuses(statuses);
+        self.servers.update_statuses(statuses, self.context.now);
         new.into_iter().map(AppEffect::ListServer).collect()
     }
 
@@ -183,8 +189,8 @@ impl AppState {
             client.is_some() && matches!(event, HostEvent::CallFinished { .. });
         if let HostEvent::CallStarted { tool, .. } | HostEvent::CallFinished { tool, .. } = event {
             let row = self.tools.catalogue.find_by_name(tool);
-            if row.is_some_and(|row| row.server().is_none()) {
-                self.trace.call_changed(event, client, self.context.now);
+            if let Some(row) = row.filter(|row| row.server().is_none()) {
+                self.trace.call_changed(event, &row.tool.kind, client, self.context.now);
             }
         }
         let effects = self.offerings.handle_host_event(event, self.context.view);
@@ -395,6 +401,11 @@ impl AppState {
             Action::Show(view) => return self.show(view),
             Action::NextPane => self.context.step_pane(1),
             Action::PreviousPane => self.context.step_pane(-1),
+            Action::NarrowPane => self.context.step_divider(Divider::Columns, -PANE_STEP),
+            Action::WidenPane => self.context.step_divider(Divider::Columns, PANE_STEP),
+            Action::ShrinkPane => self.context.step_divider(Divider::Rows, -PANE_STEP),
+            Action::GrowPane => self.context.step_divider(Divider::Rows, PANE_STEP),
+            Action::ResetPanes => self.context.reset_dividers(),
             Action::Zoom => self.context.is_zoomed = !self.context.is_zoomed,
             Action::Refresh => {
                 let servers = self.servers.rows.iter();
@@ -404,6 +415,7 @@ impl AppState {
             Action::Back => self.context.is_zoomed = false,
             Action::Trust => self.trust.open(&mut self.context),
             Action::Attach => return self.trust.attach(&mut self.context),
+            Action::Reload => return self.reload_configuration(),
             Action::Cancel => return self.cancel(),
             Action::Redraw => return vec![AppEffect::Redraw],
             Action::Suspend => return vec![AppEffect::Suspend],
@@ -415,6 +427,17 @@ impl AppState {
             }
         }
         Vec::new()
+    }
+
+    /// Reads the configuration files again. That ends what runs, so it waits for a person to end it.
+    fn reload_configuration(&mut self) -> Vec<AppEffect> {
+        if self.context.calls.running().next().is_some() || self.bench.is_running() {
+            let key = self.context.keys.key_of(Action::Running, &[KeyContext::Anywhere]);
+            let way = key.map(|key| format!("; {key} shows what runs")).unwrap_or_default();
+            self.context.show_error(format!("a reload ends running calls: cancel them first{way}"));
+            return Vec::new();
+        }
+        self.trust.reload(&mut self.context)
     }
 
     /// How many lines a page has of what scrolls: of the window that lies over the view, else of the

@@ -39,6 +39,21 @@ fn a_key_of_ones_own_works_and_is_shown() {
 }
 
 #[test]
+fn what_is_wrong_with_the_settings_is_found_without_the_console() {
+    let room = Sandbox::new();
+    room.file("tools.yaml", "tools: [{ name: one, command: [echo, hi] }]\n");
+    let check = || room.toolhost(["config", "check", "--tools", "tools.yaml"]).go();
+    check().exits(0);
+    settings(&room, "theme: pink\nkeys: { tools: { c: dance } }\n");
+    let finished = check();
+    let said = format!("{}", finished.exits(9));
+    assert!(said.contains("console.yaml:1:8: error: unknown theme"), "{said}");
+    assert!(said.contains("console.yaml:2:21: error: unknown action"), "{said}");
+    let schema = room.toolhost(["config", "schema", "console"]).check().json();
+    assert_eq!(schema["properties"]["theme"]["default"], "default");
+}
+
+#[test]
 fn the_last_arguments_are_there_in_the_next_run() {
     use std::os::unix::fs::PermissionsExt as _;
     let (room, _fixture) = room_with_server();

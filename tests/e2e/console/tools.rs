@@ -96,3 +96,58 @@ fn a_result_is_a_tree_and_is_written_to_a_file() {
         serde_json::from_str(&std::fs::read_to_string(saved).unwrap()).unwrap();
     assert_eq!(value, serde_json::json!({ "sum": 3.0 }));
 }
+
+#[test]
+fn a_list_of_objects_is_sorted_as_a_table_and_a_row_opens_in_the_tree() {
+    for (rows, columns) in [(45, 160), (24, 80)] {
+        let room = Sandbox::new();
+        let list = r#"{"items":[{"name":"pear","price":3},{"name":"fig","price":11}],"total":2}"#;
+        room.file("list.json", list);
+        let tools = "tools:\n  - { name: shop, command: [cat, list.json] }\n  - { name: x, command: [id] }\n";
+        room.file("tools.yaml", tools);
+        let mut pty = Pty::console(&room, &["--tools", "tools.yaml"], rows, columns);
+        pty.expect_shown("shop");
+        fill(&mut pty, "shop", "shop");
+        pty.type_keys(F5).expect_shown("Result  ok").type_keys("\u{1b}").expect_shown("/ filter");
+        // To the result, and from text over the tree to the table.
+        pty.type_keys("\t\t").expect_shown("| jq").type_keys("tt").expect_shown("2 rows");
+        pty.expect_shown("col 1/2").type_keys("\u{1b}[C").expect_shown("col 2/2");
+        pty.type_keys("ss").expect_shown("sorted by price, descending").expect_shown("price ▼");
+        let shown = pty.shown();
+        assert!(shown.find("fig ").unwrap() < shown.find("pear ").unwrap(), "{shown}");
+        pty.type_keys("c").expect_shown("copied path");
+        assert_eq!(pty.copied().last().unwrap(), ".items[1].price");
+        pty.type_keys("\r").expect_shown("price: 11").type_keys("q");
+        assert_eq!(pty.finish().0, Some(0));
+    }
+}
+
+#[test]
+fn typing_into_a_choice_or_a_date_replaces_it() {
+    let room = Sandbox::new();
+    room.file(
+        "tools.yaml",
+        "tools:
+  - { name: other, command: [id] }
+  - name: book
+    command: [echo, booked]
+    parameters_schema:
+      type: object
+      properties:
+        mode: { enum: [exact, float] }
+        day: { type: string, format: date }
+        now: { type: boolean }
+",
+    );
+    let mut pty = Pty::console(&room, &["--tools", "tools.yaml"], 40, 120);
+    pty.expect_shown("book");
+    fill(&mut pty, "book", "book");
+    pty.type_keys("\u{1b}[C").expect_shown(r#"{"mode":"exact"}"#);
+    pty.type_keys("fl\r").expect_shown(r#"{"mode":"float"}"#);
+    pty.type_keys("2026-01-01\t").type_keys("t").expect_shown(r#""day":"2026-01-01","now":true"#);
+    // Back at the date, the first digit begins another one.
+    pty.type_keys("f\u{1b}[A").type_keys("2027-12-31");
+    pty.expect_shown(r#"sends {"mode":"float","day":"2027-12-31","now":false}"#);
+    pty.type_keys("\u{3}");
+    assert_eq!(pty.finish().0, Some(0));
+}

@@ -50,7 +50,7 @@ fn names(room: &Sandbox) -> Vec<String> {
     let (_, values) = help.split_once("[possible values:").unwrap();
     let (values, _) = values.split_once(']').unwrap();
     let names = values.split(',').map(str::trim);
-    names.filter(|name| !matches!(*name, "tools" | "mcp")).map(str::to_owned).collect()
+    names.filter(|name| !matches!(*name, "tools" | "mcp" | "console")).map(str::to_owned).collect()
 }
 
 #[test]

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use clap_complete::ArgValueCompleter;
 
 use super::files::ExportSpec;
-use super::mix::MixSpec;
+use crate::bench::mix::MixSpec;
 use crate::bench::plan::WarmUp;
 use crate::bench::syntax::{self, RateSpec};
 use crate::cli::ad_hoc::ServerCommandArgs;

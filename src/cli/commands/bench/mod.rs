@@ -5,7 +5,6 @@ mod call_arguments;
 mod files;
 mod live;
 mod locust;
-mod mix;
 mod plan;
 mod targets;
 

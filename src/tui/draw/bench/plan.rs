@@ -95,6 +95,10 @@ fn row(
         PlanField::Model => {
             spans.push(styler.span(StyleRole::Plain, choice(form.is_open, ["closed", "open"])));
         }
+        PlanField::Arrivals => {
+            let said = choice(form.is_poisson, ["constant", "poisson"]);
+            spans.push(styler.span(StyleRole::Plain, said));
+        }
         PlanField::AllowWrites => {
             let said = choice(form.allow_writes, ["refused", "allowed"]);
             let meaning = if form.allow_writes { StyleRole::Warning } else { StyleRole::Plain };

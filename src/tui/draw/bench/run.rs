@@ -82,7 +82,7 @@ pub(super) fn lines(
         of_target(styler, &name, target, is_open, width, height)
     };
     let targets = seen.targets.iter().enumerate();
-    if several && width >= WIDE {
+    if seen.targets.len() == 2 && width >= WIDE {
         let half = (width - 2) / 2;
         let mut blocks = targets.map(|(at, target)| block(at, target, half, left));
         let (first, second) =

@@ -6,7 +6,7 @@ use ratatui::text::Line;
 
 use crate::host::form::{FieldInput, FieldKind, FormNode};
 use crate::tui::draw::styler::Styler;
-use crate::tui::state::{SchemaForm, TextArea, is_date};
+use crate::tui::state::{SchemaForm, TextArea, fresh_draft, is_date};
 use crate::tui::theme::StyleRole;
 
 /// How many choices are listed below a field at once.
@@ -16,7 +16,7 @@ const TEXT_ROWS: usize = 8;
 
 /// The text of a field with its cursor.
 pub(super) fn draft(form: &SchemaForm, node: &FormNode) -> TextArea {
-    form.written().cloned().unwrap_or_else(|| TextArea::at_end(node.text().unwrap_or_default()))
+    form.written().cloned().unwrap_or_else(|| fresh_draft(node))
 }
 
 /// How many rows the text of the chosen field takes.

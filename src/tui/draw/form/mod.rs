@@ -287,6 +287,10 @@ impl FieldLine<'_, '_> {
         let line = match self.form.written().filter(|_| self.is_current) {
             _ if node.field.secret => LineInput::of("*".repeat(text.graphemes(true).count())),
             Some(written) => written.lines()[written.row()].clone(),
+            None if self.is_current => {
+                let draft = draft(self.form, node);
+                draft.lines()[draft.row()].clone()
+            }
             None => LineInput::of(lines.next().unwrap_or_default()),
         };
         let more = if node.field.secret || self.is_current { 0 } else { lines.count() };
@@ -300,7 +304,8 @@ impl FieldLine<'_, '_> {
 /// A line with a cursor, moved so that the cursor is seen; and where it is.
 fn input_spans(styler: &Styler<'_>, line: &LineInput, width: usize) -> (Vec<Span<'static>>, usize) {
     let (before, behind) = line.split();
-    let before = styler.span(StyleRole::Plain, before);
+    let role = if line.is_selected() { StyleRole::SelectedUnfocused } else { StyleRole::Plain };
+    let before = styler.span(role, before);
     let room = width.saturating_sub(1);
     let over = before.width().saturating_sub(room);
     let mut cut = 0;
@@ -314,7 +319,7 @@ fn input_spans(styler: &Styler<'_>, line: &LineInput, width: usize) -> (Vec<Span
         })
         .collect();
     let cursor = text::width(&kept);
-    (vec![styler.span(StyleRole::Plain, kept), styler.span(StyleRole::Plain, behind)], cursor)
+    (vec![styler.span(role, kept), styler.span(StyleRole::Plain, behind)], cursor)
 }
 
 fn place_cursor(frame: &mut Frame<'_>, place: Rect, cursor: usize) {

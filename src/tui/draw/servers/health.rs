@@ -1,6 +1,7 @@
 //! Draws the selected server: its facts, log, declared and advertised tools, and its traffic where
 //! there is room.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use ratatui::Frame;
@@ -27,7 +28,7 @@ const TAIL: usize = 6;
 const MAX_SCANNED_ITEMS: usize = 2_000;
 /// From this width, in columns, the trace is drawn beside the facts.
 const WIDE: u16 = 100;
-/// How wide the history of pings is drawn at most.
+/// How wide the history of pings, memory and load is drawn at most.
 const SPARKS: usize = 30;
 
 pub(in crate::tui::draw) fn health(
@@ -171,6 +172,8 @@ fn facts(
     fact("connect", server.connect.map(show_duration));
     let memory = server.memory.map(|bytes| format!(", {}", show_size(bytes)));
     fact("process", server.pid.map(|pid| format!("{pid}{}", memory.unwrap_or_default())));
+    fact("memory", usage(styler, past.map(|past| &past.memory), show_size));
+    fact("cpu", usage(styler, past.map(|past| &past.cpu), |share| format!("{share} %")));
     fact("offers", offered(server));
     fact("can", server.capabilities.as_ref().map(capabilities));
     fact("restarts", server.starts.checked_sub(2).map(|more| (more + 1).to_string()));
@@ -302,15 +305,34 @@ fn pings(past: Option<&ServerActivity>) -> Option<String> {
 fn history(styler: &Styler<'_>, past: Option<&ServerActivity>) -> Option<String> {
     let pings = &past.filter(|past| past.pings.len() > 1)?.pings;
     let longest = *pings.iter().max()?;
+    let nanos = |took: &Duration| u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+    Some(format!("{}  max {}", sparks(styler, pings.iter().map(nanos)), show_duration(longest)))
+}
+
+/// How much of something a process used over time: the newest sample, and the most.
+fn usage(
+    styler: &Styler<'_>,
+    samples: Option<&VecDeque<u64>>,
+    show: impl Fn(u64) -> String,
+) -> Option<String> {
+    let samples = samples.filter(|samples| samples.len() > 1)?;
+    let (newest, most) = (*samples.back()?, *samples.iter().max()?);
+    let sparks = sparks(styler, samples.iter().copied());
+    Some(format!("{}  {sparks}  max {}", show(newest), show(most)))
+}
+
+/// The newest of these as marks, the greatest of all as the highest.
+fn sparks(styler: &Styler<'_>, samples: impl ExactSizeIterator<Item = u64> + Clone) -> String {
+    let most = u128::from(samples.clone().max().unwrap_or(0).max(1));
     let marks: &[char] = if styler.theme.ascii {
         &['.', ':', '|']
     } else {
         &['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
     };
-    let mark = |took: &Duration| {
-        let step = took.as_nanos() * marks.len() as u128 / longest.as_nanos().max(1);
+    let mark = |sample: u64| {
+        let step = u128::from(sample) * marks.len() as u128 / most;
         marks[usize::try_from(step).unwrap_or(0).min(marks.len() - 1)]
     };
-    let sparks: String = pings.iter().skip(pings.len().saturating_sub(SPARKS)).map(mark).collect();
-    Some(format!("{sparks}  max {}", show_duration(longest)))
+    let hidden = samples.len().saturating_sub(SPARKS);
+    samples.skip(hidden).map(mark).collect()
 }

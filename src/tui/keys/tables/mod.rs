@@ -61,6 +61,7 @@ const fn alias_binding(key: KeyPress, action: Action) -> Binding {
 pub const KEY_TABLES: &[KeyTable] = &[
     tools::TOOLS,
     tools::RESULT,
+    tools::RESULT_TABLE,
     servers::SERVERS,
     trace::TRACE,
     stats::STATS,

@@ -38,7 +38,7 @@ pub(super) const TOOLS: KeyTable = KeyTable {
             KeyPress::Char('t'),
             Action::ChangeFormat,
             "format",
-            "show the result as text, JSON tree or raw",
+            "show the result as text, JSON tree, table or raw",
         ),
         footer_binding(
             KeyPress::Char('E'),
@@ -92,5 +92,22 @@ pub(super) const RESULT: KeyTable = KeyTable {
         ),
         footer_binding(KeyPress::Left, Action::PreviousChoice, "older", "show an older call"),
         footer_binding(KeyPress::Right, Action::NextChoice, "newer", "show a newer call"),
+    ],
+};
+
+pub(super) const RESULT_TABLE: KeyTable = KeyTable {
+    context: KeyContext::ResultTable,
+    title: "Result as a table",
+    bindings: &[
+        footer_binding(KeyPress::Enter, Action::Open, "row", "show the row in the JSON tree"),
+        footer_binding(KeyPress::Left, Action::PreviousColumn, "column", "column to the left"),
+        help_binding(KeyPress::Right, Action::NextColumn, "column to the right"),
+        footer_binding(
+            KeyPress::Char('s'),
+            Action::Sort,
+            "sort",
+            "sort by the column: up, down, as it came",
+        ),
+        help_binding(KeyPress::Char('c'), Action::CopyPath, "copy the jq path of the cell"),
     ],
 };

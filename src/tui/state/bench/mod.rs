@@ -1,6 +1,7 @@
 //! The benchmark view: plan, run, results.
 
 mod plan_form;
+mod plan_text;
 mod tool_picker;
 
 use std::sync::Arc;

@@ -7,12 +7,13 @@ use std::str::FromStr as _;
 
 use serde_json::Value;
 
+use super::plan_text::{mixed, object, parts, shell_quote};
 use crate::bench::plan::{BenchPlan, LoadModel};
 use crate::bench::plan_options::PlanOptions;
 use crate::bench::syntax::{self, RateSpec};
 use crate::bench::threshold;
 use crate::model::{Error, JsonObject};
-use crate::tui::event::bench::{BenchRunSpec, TargetSide};
+use crate::tui::event::bench::{BenchArguments, BenchRunSpec, BenchRunTarget, TargetSide};
 use crate::tui::state::LineInput;
 use crate::util::units;
 
@@ -24,11 +25,14 @@ const TIME: &str = "a duration such as 30s";
 pub enum PlanField {
     ToolA,
     ArgumentsA,
+    LinesA,
+    Mix,
     ToolB,
     ArgumentsB,
     Rounds,
     Model,
     Rate,
+    Arrivals,
     InFlight,
     Calls,
     Duration,
@@ -42,14 +46,17 @@ pub enum PlanField {
 }
 
 impl PlanField {
-    const ALL: [Self; 17] = [
+    const ALL: [Self; 20] = [
         Self::ToolA,
         Self::ArgumentsA,
+        Self::LinesA,
+        Self::Mix,
         Self::ToolB,
         Self::ArgumentsB,
         Self::Rounds,
         Self::Model,
         Self::Rate,
+        Self::Arrivals,
         Self::InFlight,
         Self::Calls,
         Self::Duration,
@@ -68,6 +75,9 @@ impl PlanField {
             Self::ToolA => "A",
             Self::ToolB => "B",
             Self::ArgumentsA | Self::ArgumentsB => "arguments",
+            Self::LinesA => "lines of",
+            Self::Mix => "mix",
+            Self::Arrivals => "arrivals",
             Self::Rounds => "rounds",
             Self::Model => "model",
             Self::Rate => "rate",
@@ -86,12 +96,13 @@ impl PlanField {
 
     /// Whether it is chosen of two instead of written.
     pub fn is_choice(self) -> bool {
-        matches!(self, Self::Model | Self::AllowWrites)
+        matches!(self, Self::Model | Self::Arrivals | Self::AllowWrites)
     }
 
     /// The option of the command line.
     fn option(self) -> Option<&'static str> {
         match self {
+            Self::LinesA => Some("--args-lines"),
             Self::Rounds => Some("--rounds"),
             Self::Rate => Some("--rate"),
             Self::InFlight => Some("-c"),
@@ -122,6 +133,8 @@ pub struct PlanForm {
     lines: Vec<(PlanField, LineInput)>,
     /// Calls come at a rate, whatever the tool does.
     pub is_open: bool,
+    /// Calls of an open load come at random moments, as people do.
+    pub is_poisson: bool,
     /// Tools that change something are called, too.
     pub allow_writes: bool,
     /// The current one of the entries that are shown.
@@ -139,7 +152,11 @@ impl PlanForm {
         let judged = !self.text(PlanField::Baseline).is_empty();
         PlanField::ALL.into_iter().filter(move |entry| match entry {
             PlanField::ArgumentsB | PlanField::Rounds => compares,
-            PlanField::Rate => self.is_open,
+            PlanField::ArgumentsA => self.text(PlanField::LinesA).is_empty(),
+            PlanField::LinesA => self.text(PlanField::ArgumentsA).is_empty(),
+            PlanField::Mix => !compares,
+            PlanField::ToolB => self.text(PlanField::Mix).is_empty(),
+            PlanField::Rate | PlanField::Arrivals => self.is_open,
             PlanField::MaxRegression => judged,
             _ => true,
         })
@@ -191,6 +208,7 @@ impl PlanForm {
     pub fn clear(&mut self) {
         match self.current() {
             PlanField::Model => self.is_open = false,
+            PlanField::Arrivals => self.is_poisson = false,
             PlanField::AllowWrites => self.allow_writes = false,
             entry => {
                 self.lines.retain(|(known, _)| *known != entry);
@@ -206,6 +224,7 @@ impl PlanForm {
     pub fn toggle_choice(&mut self) -> bool {
         match self.current() {
             PlanField::Model => self.is_open = !self.is_open,
+            PlanField::Arrivals => self.is_poisson = !self.is_poisson,
             PlanField::AllowWrites => self.allow_writes = !self.allow_writes,
             _ => return false,
         }
@@ -226,7 +245,12 @@ impl PlanForm {
             TargetSide::B => (PlanField::ToolB, PlanField::ArgumentsB),
         };
         self.set(name, tool);
-        self.lines.retain(|(known, _)| *known != words);
+        let other = match side {
+            // Arguments from a file were those of another tool, and two are not mixed.
+            TargetSide::A => PlanField::LinesA,
+            TargetSide::B => PlanField::Mix,
+        };
+        self.lines.retain(|(known, _)| *known != words && *known != other);
         if let Some(arguments) = arguments.filter(|arguments| !arguments.is_empty()) {
             self.set(words, Value::Object(arguments.clone()).to_string());
         }
@@ -237,6 +261,8 @@ impl PlanForm {
         match entry {
             PlanField::ToolA => "none; press a to choose",
             PlanField::ArgumentsA => "none",
+            PlanField::LinesA => "a file, one JSON object a line",
+            PlanField::Mix => "2 other {\"key\": 1}; 0.5 third",
             PlanField::ToolB => "none; press b to choose",
             PlanField::ArgumentsB => "same as A",
             PlanField::Rounds => "20 rounds",
@@ -252,7 +278,7 @@ impl PlanForm {
             PlanField::Baseline => "none; B saves a run as one",
             PlanField::MaxRegression => "not judged, e.g. 10%",
             PlanField::Seed => "42",
-            PlanField::Model | PlanField::AllowWrites => "",
+            PlanField::Model | PlanField::Arrivals | PlanField::AllowWrites => "",
         }
     }
 
@@ -264,9 +290,12 @@ impl PlanForm {
         let flaw = |entry: PlanField| move |error: Error| PlanFieldError { entry, error };
         let mut targets = Vec::new();
         for (name, words) in self.target_fields() {
-            let own = self.text(words);
-            let text = if own.is_empty() { self.text(PlanField::ArgumentsA) } else { own };
-            targets.push((self.text(name).to_owned(), object(text).map_err(flaw(words))?));
+            let tool = self.text(name).to_owned();
+            targets.push(BenchRunTarget { tool, arguments: self.arguments(words)?, weight: 1.0 });
+        }
+        let is_comparison = targets.len() > 1;
+        if !targets.is_empty() && !is_comparison {
+            targets.extend(mixed(self.text(PlanField::Mix)).map_err(flaw(PlanField::Mix))?);
         }
         if targets.is_empty() {
             let error = Error::usage("no tool chosen").with_hint("press a to choose one");
@@ -287,10 +316,11 @@ impl PlanForm {
                 |text| syntax::warm_up(text).ok(),
             )?,
             seed: self.read(PlanField::Seed, "a whole number", |text| text.parse().ok())?,
-            is_comparison: targets.len() > 1,
-            rounds: match targets.len() {
-                1 => None,
-                _ => self.read(PlanField::Rounds, "1 to 1000", |text| {
+            is_poisson: (self.is_open && self.is_poisson).then_some(true),
+            is_comparison,
+            rounds: match is_comparison {
+                false => None,
+                true => self.read(PlanField::Rounds, "1 to 1000", |text| {
                     text.parse().ok().filter(|rounds| (1..=1_000).contains(rounds))
                 })?,
             },
@@ -305,7 +335,11 @@ impl PlanForm {
         };
         Ok(BenchRunSpec {
             targets,
-            plan: brief.plan().map_err(flaw(PlanField::Rounds))?,
+            plan: brief.plan().map_err(flaw(if self.is_poisson {
+                PlanField::Arrivals
+            } else {
+                PlanField::Rounds
+            }))?,
             timeout: self.read(PlanField::Timeout, TIME, units::duration)?,
             allow_writes: self.allow_writes,
             thresholds,
@@ -336,6 +370,14 @@ impl PlanForm {
         for condition in self.conditions() {
             words.extend(["--fail-if".to_owned(), condition]);
         }
+        for call in
+            parts(self.text(PlanField::Mix)).filter(|_| self.text(PlanField::ToolB).is_empty())
+        {
+            words.extend(["--mix".to_owned(), call.to_owned()]);
+        }
+        if self.is_open && self.is_poisson {
+            words.extend(["--arrivals".to_owned(), "poisson".to_owned()]);
+        }
         if self.allow_writes {
             words.push("--allow-writes".to_owned());
         }
@@ -360,6 +402,18 @@ impl PlanForm {
         // Without a first one there is nothing that a second one could be compared with.
         let both = !self.text(PlanField::ToolA).is_empty();
         sides.into_iter().filter(move |(name, _)| both && !self.text(*name).is_empty())
+    }
+
+    /// What the tool whose arguments these are is called with. Without any, B gets those of A.
+    fn arguments(&self, words: PlanField) -> Result<BenchArguments, PlanFieldError> {
+        let lines = self.text(PlanField::LinesA);
+        let own = self.text(words);
+        if own.is_empty() && !lines.is_empty() {
+            return Ok(BenchArguments::Lines(lines.into()));
+        }
+        let text = if own.is_empty() { self.text(PlanField::ArgumentsA) } else { own };
+        let object = object(text).map_err(|error| PlanFieldError { entry: words, error })?;
+        Ok(BenchArguments::Single(object))
     }
 
     fn conditions(&self) -> Vec<String> {
@@ -400,29 +454,6 @@ fn above_zero(text: &str) -> Option<u64> {
     text.parse().ok().filter(|number| *number > 0)
 }
 
-fn object(text: &str) -> Result<JsonObject, Error> {
-    if text.is_empty() {
-        return Ok(JsonObject::new());
-    }
-    match serde_json::from_str(text) {
-        Ok(Value::Object(object)) => Ok(object),
-        Ok(_) => Err(Error::usage("the arguments must be a JSON object such as {\"key\": 1}")),
-        Err(error) => Err(Error::usage(format!("the arguments are not valid JSON: {error}"))
-            .with_hint(
-                "write them as {\"key\": 1}; {{seq}} and {{int 1 9}} differ from call to call",
-            )),
-    }
-}
-
-/// A word as a shell takes it for itself.
-fn shell_quote(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -445,7 +476,9 @@ mod tests {
         let form = form(&[(PlanField::ToolA, "srv-echo")]);
         let order = form.order().unwrap();
         assert_eq!(order.plan, BenchPlan::default());
-        assert_eq!(order.targets, [("srv-echo".to_owned(), JsonObject::new())]);
+        let arguments = BenchArguments::Single(JsonObject::new());
+        let only = BenchRunTarget { tool: "srv-echo".to_owned(), arguments, weight: 1.0 };
+        assert_eq!(order.targets, [only]);
         assert!(!order.allow_writes);
         assert_eq!(form.command_line(), "toolhost bench srv-echo");
     }
@@ -479,12 +512,50 @@ mod tests {
         assert_eq!(order.plan.limits, RunLimits { requests: None, duration: thirty });
         assert_eq!(order.plan.warm_up, WarmUp::Time(Duration::from_secs(3)));
         assert_eq!((order.plan.sharing, order.plan.seed), (Sharing::Interleaved { rounds: 7 }, 7));
-        assert_eq!(order.targets[1].1, *json!({ "text": "it's" }).as_object().unwrap());
+        let same = json!({ "text": "it's" }).as_object().cloned().unwrap();
+        assert_eq!(order.targets[1].arguments, BenchArguments::Single(same));
         assert_eq!((order.thresholds.len(), order.max_regression), (2, Some(0.1)));
         assert_eq!(
             form.command_line(),
             r#"toolhost bench a '{"text": "it'\''s"}' --vs b --rounds 7 --rate 50/s -c 8 --duration 30s --warmup 3s --timeout 500ms --baseline base.json --max-regression 10% --seed 7 --fail-if 'p99>50ms' --fail-if 'B.p95>A.p95*1.05' --allow-writes"#
         );
+    }
+
+    #[test]
+    fn several_tools_are_mixed_and_arrive_at_random() {
+        let mix = r#"2 b {"text": "a; b"}; 0.5 c"#;
+        let mut form = form(&[
+            (PlanField::ToolA, "a"),
+            (PlanField::LinesA, "rows.jsonl"),
+            (PlanField::Mix, mix),
+            (PlanField::Rate, "20"),
+        ]);
+        (form.is_open, form.is_poisson) = (true, true);
+        let order = form.order().unwrap();
+        let weights: Vec<(&str, f64)> =
+            order.targets.iter().map(|target| (target.tool.as_str(), target.weight)).collect();
+        assert_eq!(weights, [("a", 1.0), ("b", 2.0), ("c", 0.5)]);
+        assert_eq!(order.targets[0].arguments, BenchArguments::Lines("rows.jsonl".into()));
+        let text = json!({ "text": "a; b" }).as_object().cloned().unwrap();
+        assert_eq!(order.targets[1].arguments, BenchArguments::Single(text));
+        assert_eq!(order.plan.sharing, Sharing::Mixed);
+        let arrivals = Arrivals::Poisson { rate: 20.0 };
+        assert!(
+            matches!(&order.plan.model, LoadModel::Open { arrivals: own, .. } if *own == arrivals)
+        );
+        assert_eq!(
+            form.command_line(),
+            r#"toolhost bench a --args-lines rows.jsonl --rate 20 --mix '2 b {"text": "a; b"}' --mix '0.5 c' --arrivals poisson"#
+        );
+        // Two that are compared are not mixed.
+        let has = |form: &PlanForm, entry| form.entries().any(|shown| shown == entry);
+        assert!(!has(&form, PlanField::ToolB) && !has(&form, PlanField::ArgumentsA));
+        form.set_target(TargetSide::B, "b", None);
+        assert!(has(&form, PlanField::ToolB) && !has(&form, PlanField::Mix));
+        for wrong in ["b", "0 b", "1 b {", "1 b x=1"] {
+            let flaw = super::tests::form(&[(PlanField::ToolA, "a"), (PlanField::Mix, wrong)]);
+            assert_eq!(flaw.order().unwrap_err().entry, PlanField::Mix, "{wrong}");
+        }
     }
 
     #[test]

@@ -75,7 +75,7 @@ pub(in crate::tui) fn begun() -> AppState {
     let [AppEffect::Bench(BenchEffect::Start { run: 1, spec: order })] = &effects[..] else {
         panic!("{effects:?}")
     };
-    let names: Vec<&str> = order.targets.iter().map(|(name, _)| name.as_str()).collect();
+    let names: Vec<&str> = order.targets.iter().map(|target| target.tool.as_str()).collect();
     assert_eq!(names, ["calculator", "web-search"]);
     state
 }
@@ -128,7 +128,7 @@ fn entries_are_written_and_what_is_wrong_stands_at_its_entry() {
     press(&mut state, &["5", "<enter>"]);
     assert!(state.bench.form.error.is_some(), "without a tool nothing is run");
     press(&mut state, &["a", "clock", "<enter>"]);
-    press(&mut state, &["j", "j", "j", "j", "e"]);
+    press(&mut state, &["j", "j", "j", "j", "j", "j", "e"]);
     assert_eq!(state.bench.form.current(), PlanField::InFlight);
     // Letters are letters here, and the digits are no views.
     press(&mut state, &["5x", "<f5>"]);

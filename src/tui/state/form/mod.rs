@@ -25,7 +25,7 @@ use crate::tui::external_editor::{EditorDraft, EditorError};
 use crate::tui::keys::Action;
 
 pub use row::FormRow;
-pub use typing::is_date;
+pub use typing::{fresh_draft, is_date};
 
 /// How much of what would be sent is shown, in characters.
 const MAX_PREVIEW_CHARS: usize = 2_000;
@@ -122,7 +122,8 @@ impl SchemaForm {
             return self.text().map(TextArea::line);
         }
         let node = self.node()?;
-        if !node.is_text_input() || self.part() != RowPart::Field {
+        let is_typed = node.is_text_input() || node.is_picked();
+        if !is_typed || self.part() != RowPart::Field {
             return None;
         }
         self.read_draft();
@@ -147,6 +148,9 @@ impl SchemaForm {
         }
         if !self.is_writing() {
             return;
+        }
+        if self.node().is_some_and(FormNode::is_picked) {
+            return self.pick_typed();
         }
         let text = self.draft.text();
         let Some(node) = self.node_mut() else { return };

@@ -324,6 +324,49 @@ fn what_is_typed_is_checked_while_it_is() {
 }
 
 #[test]
+fn typing_replaces_what_was_chosen() {
+    let schema = json!({ "properties": {
+        "day": { "type": "string", "format": "date" },
+        "mode": { "enum": ["exact", "float"] },
+        "force": { "type": "boolean" },
+        "shape": { "oneOf": [{ "title": "circle", "properties": { "r": { "type": "number" } } },
+                             { "title": "name", "type": "string" }] },
+    } });
+    let known = json!({ "day": "2026-11-23", "mode": "exact", "force": true });
+    let mut form = SchemaForm::of_schema("t", &Arc::new(schema), known.as_object());
+    typed(&mut form, "day", "2027-01-01");
+    typed(&mut form, "mode", "fl");
+    press(&mut form, &[KeyPress::Enter]);
+    typed(&mut form, "force", "f");
+    let sent = |form: &SchemaForm| Value::Object(form.arguments());
+    assert_eq!(sent(&form), json!({ "day": "2027-01-01", "mode": "float", "force": false }));
+
+    // The first letter of another choice takes that one, and a letter of none changes nothing.
+    typed(&mut form, "force", "y");
+    assert_eq!(sent(&form)["force"], json!(true));
+    typed(&mut form, "force", "x");
+    assert_eq!(sent(&form)["force"], json!(true));
+    typed(&mut form, "shape", "na");
+    go(&mut form, "shape");
+    assert_eq!(form.node().unwrap().input, FieldInput::Choice(1));
+    typed(&mut form, "shape", "c");
+    assert_eq!(form.node().unwrap().input, FieldInput::Choice(0));
+
+    // Moving the cursor first keeps the date, and what is emptied is left out.
+    go(&mut form, "day");
+    form.line().unwrap().end();
+    form.line().unwrap().backspace();
+    form.line().unwrap().insert("2");
+    form.on_text_changed();
+    assert_eq!(sent(&form)["day"], json!("2027-01-02"));
+    go(&mut form, "mode");
+    form.draft_path = None;
+    form.line().unwrap().backspace();
+    form.on_text_changed();
+    assert_eq!(sent(&form).get("mode"), None);
+}
+
+#[test]
 fn a_date_is_stepped_by_days_and_begins_today() {
     let schema = json!({ "properties": { "day": { "type": "string", "format": "date" } } });
     let mut form = SchemaForm::of_schema("t", &Arc::new(schema), None);

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use jiff::civil::Date;
+use unicode_segmentation::UnicodeSegmentation as _;
 
 use super::SchemaForm;
 use crate::host::form::{FieldInput, FieldKind, FormNode, RowPart};
@@ -46,9 +47,23 @@ impl SchemaForm {
     /// Starts editing the value of the chosen row.
     pub(super) fn read_draft(&mut self) {
         if !self.is_writing() {
-            let text = self.node().and_then(FormNode::text).unwrap_or_default();
-            self.draft = TextArea::at_end(text);
+            self.draft = self.node().map(fresh_draft).unwrap_or_default();
             self.draft_path = self.fields.get(self.at).map(|row| row.node_path.clone());
+        }
+    }
+
+    /// Takes the choice that begins with what was typed, or with the last letter of it.
+    pub(super) fn pick_typed(&mut self) {
+        let typed = self.draft.text();
+        let last = typed.graphemes(true).next_back().unwrap_or_default().to_owned();
+        let Some(node) = self.node_mut() else { return };
+        if node.pick_choice(&typed) {
+            return self.changed();
+        }
+        let picked = node.pick_choice(&last);
+        self.draft = TextArea::at_end(if picked { &last } else { "" });
+        if picked {
+            self.changed();
         }
     }
 
@@ -103,6 +118,18 @@ impl SchemaForm {
             self.changed();
         }
     }
+}
+
+/// The text of a field as it is when its first key is typed. A choice or a whole date is selected:
+/// typing replaces it.
+pub fn fresh_draft(node: &FormNode) -> TextArea {
+    let text = node.text().unwrap_or_default();
+    let mut draft = TextArea::at_end(text);
+    let is_choice = matches!(node.input, FieldInput::Choice(_));
+    if is_choice || (is_date(node) && text.parse::<Date>().is_ok()) {
+        draft.line().select();
+    }
+    draft
 }
 
 /// Whether a field takes a calendar day.

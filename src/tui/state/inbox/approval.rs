@@ -16,6 +16,8 @@ use crate::tui::event::{AppEffect, ApprovalPrompt, AskId, Navigation};
 use crate::tui::keys::Action;
 use crate::tui::state::context::MIN_VISIBLE_TIME;
 use crate::tui::state::{AppContext, ScrollPosition};
+use crate::util::diff::{self, DiffLine};
+use crate::util::json;
 
 /// A person is asked whether a call may be made.
 #[derive(Debug, Clone)]
@@ -32,7 +34,12 @@ pub struct PendingApproval {
     pub tab: ApprovalTab,
     /// What of the definition is not what it was when a call of this tool was last allowed here.
     pub changed: Vec<String>,
+    /// How its definition differs from that one, with some lines around each difference.
+    pub difference: Vec<DiffLine>,
 }
+
+/// The most lines of a difference that are kept; the whole definition is a key away.
+const MAX_DIFF_LINES: usize = 200;
 
 /// What of an approval is shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -73,6 +80,16 @@ impl SessionApprovals {
         changed.retain(|key| now.get(key) != before.get(key));
         changed
     }
+
+    /// How the definition differs from the one that was last allowed, line by line.
+    fn difference(&self, tool: &ToolDefinition) -> Vec<DiffLine> {
+        let Some(before) = self.allowed_definitions.get(&tool.name.full()) else {
+            return Vec::new();
+        };
+        let text = |content: &Value| json::pretty(content) + "\n";
+        let hunks = diff::hunks(&text(before), &text(&fingerprint::content(tool)), 1);
+        hunks.into_iter().flat_map(|hunk| hunk.lines).take(MAX_DIFF_LINES).collect()
+    }
 }
 
 impl InboxView {
@@ -89,6 +106,7 @@ impl InboxView {
             return vec![AppEffect::AnswerApproval(id, Approval::Granted)];
         }
         let changed = self.session_approvals.changed(&asked.tool);
+        let difference = self.session_approvals.difference(&asked.tool);
         self.approvals.push_back(PendingApproval {
             id,
             prompt: asked,
@@ -96,6 +114,7 @@ impl InboxView {
             position: ScrollPosition::default(),
             tab: ApprovalTab::default(),
             changed,
+            difference,
         });
         Vec::new()
     }

@@ -41,11 +41,18 @@ fn ended(page: &mut ScrollText, outcome: &CallOutcome) {
     for warning in &result.warnings {
         page.line(StyleRole::Warning, format!("! {warning}"));
     }
+    // A large text beside structured content is taken for the copy that MCP asks for: to read it
+    // would hold up the screen. The raw format shows both.
+    let is_large = result
+        .content
+        .iter()
+        .any(|block| block["text"].as_str().is_some_and(|text| text.len() > json_lines::LONGEST));
     // The output of a server's tool without structured content is made of its blocks.
-    let output =
-        json_output(&result.output).filter(|value| is_text_copy_of(&result.content, value));
+    let output = json_output(&result.output)
+        .filter(|value| !is_large && is_text_copy_of(&result.content, value));
     let structured = result.structured.as_ref().or(output);
-    let repeats = structured.is_some_and(|value| is_text_copy_of(&result.content, value));
+    let repeats =
+        structured.is_some_and(|value| is_large || is_text_copy_of(&result.content, value));
     if !repeats {
         for content in &result.content {
             block(page, content);

@@ -5,6 +5,7 @@
 mod documents;
 mod filter;
 mod search;
+mod table;
 
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use serde_json::Value;
 use super::{ConsoleCall, ConsoleCalls, JsonTree, LineInput, ScrollPosition, ScrollText};
 use crate::host::content;
 use crate::host::request::DryRun;
-use crate::model::Error;
+use crate::model::{Error, ToolResult};
 use crate::tui::event::ConsoleCallId;
 use crate::tui::event::tools::{ResultExport, ToolsEffect};
 use crate::util::jq::JqError;
@@ -21,6 +22,7 @@ use crate::util::jq::JqError;
 pub use documents::schema_verdict;
 pub use filter::ResultFilter;
 pub use search::{ResultSearch, pieces};
+pub use table::{ResultColumn, ResultTable, cell_text};
 
 /// The format a result is shown in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -30,6 +32,8 @@ pub enum ResultFormat {
     Text,
     /// Its value as a tree.
     Tree,
+    /// The list of objects in it as a table, where there is one.
+    Table,
     /// Everything that came, as JSON.
     Raw,
 }
@@ -40,15 +44,17 @@ impl ResultFormat {
         match self {
             Self::Text => "text",
             Self::Tree => "json",
+            Self::Table => "table",
             Self::Raw => "raw",
         }
     }
 
     /// The format after this one; the last leads to the first.
-    fn next(self) -> Self {
+    fn next(self, has_table: bool) -> Self {
         match self {
             Self::Text => Self::Tree,
-            Self::Tree => Self::Raw,
+            Self::Tree if has_table => Self::Table,
+            Self::Tree | Self::Table => Self::Raw,
             Self::Raw => Self::Text,
         }
     }
@@ -67,6 +73,8 @@ pub struct ResultViewer {
     pub text: ScrollText,
     /// The tree, when it is shown as one.
     pub tree: JsonTree,
+    /// The table, when it is shown as one.
+    pub table: Option<ResultTable>,
     /// What a call would send, by the tool: shown in place of results until something else is.
     pub dry_run: Option<(String, ScrollText)>,
     /// What is looked for in what is shown.
@@ -99,9 +107,14 @@ impl ResultViewer {
         self.scroll_to_top();
     }
 
-    /// Switches to the next format.
-    pub fn next_format(&mut self) {
-        self.format = self.format.next();
+    /// Switches to the next format that this result has.
+    pub fn next_format(&mut self, tool: &str, calls: &ConsoleCalls) {
+        let has_table = || {
+            let result = self.call(tool, calls).and_then(result_of);
+            result.is_some_and(|result| ResultTable::is_table(&content::filter_value(result)))
+        };
+        let has_table = self.format == ResultFormat::Tree && has_table();
+        self.format = self.format.next(has_table);
         self.difference = None;
         self.filter = ResultFilter::default();
         self.scroll_to_top();
@@ -140,21 +153,26 @@ impl ResultViewer {
         was
     }
 
-    /// The text that is shown instead of a tree, if one is.
+    /// The text that is shown instead of a tree or a table, if one is.
     pub fn shown_text(&self) -> Option<&ScrollText> {
         match &self.difference {
             Some(difference) => Some(difference),
             None if self.filter.is_on() => Some(&self.filter.text),
-            None if self.tree.is_empty() => Some(&self.text),
+            None if self.tree.is_empty() && self.table.is_none() => Some(&self.text),
             None => None,
         }
+    }
+
+    /// Whether a table is shown.
+    pub fn shows_table(&self) -> bool {
+        self.table.is_some() && self.shown_text().is_none() && self.dry_run.is_none()
     }
 
     fn shown_text_mut(&mut self) -> Option<&mut ScrollText> {
         match &mut self.difference {
             Some(difference) => Some(difference),
             None if self.filter.is_on() => Some(&mut self.filter.text),
-            None if self.tree.is_empty() => Some(&mut self.text),
+            None if self.tree.is_empty() && self.table.is_none() => Some(&mut self.text),
             None => None,
         }
     }
@@ -162,16 +180,21 @@ impl ResultViewer {
     /// Looks again for the words, from what is seen on.
     pub fn search_again(&mut self) {
         let words = self.search.words().map(str::to_owned);
-        let from =
-            self.shown_text().map_or_else(|| self.tree.chosen_node(), ScrollText::first_line);
+        let from = match (self.shown_text(), &self.table) {
+            (Some(text), _) => text.first_line(),
+            (None, Some(table)) => table.list.chosen(),
+            (None, None) => self.tree.chosen_node(),
+        };
         let is_match = |text: &str| words.as_deref().is_some_and(|w| search::has_words(text, w));
-        let found = match self.shown_text_mut() {
-            Some(text) => {
-                text.set_highlight(words.as_deref());
-                if words.is_some() { text.find(is_match) } else { Vec::new() }
+        let found = if let Some(text) = self.shown_text_mut() {
+            text.set_highlight(words.as_deref());
+            if words.is_some() { text.find(is_match) } else { Vec::new() }
+        } else {
+            match (words.as_deref(), &self.table) {
+                (Some(words), Some(table)) => table.find(words),
+                (Some(_), None) => self.tree.find(is_match),
+                (None, _) => Vec::new(),
             }
-            None if words.is_some() => self.tree.find(is_match),
-            None => Vec::new(),
         };
         self.search.set_found(found, from);
         self.show_match();
@@ -187,7 +210,27 @@ impl ResultViewer {
         let Some(line) = self.search.line_at() else { return };
         match self.shown_text_mut() {
             Some(text) => text.scroll_to_line(line),
-            None => self.tree.reveal(line),
+            None => match &mut self.table {
+                Some(table) => table.list.choose(line, table.len()),
+                None => self.tree.reveal(line),
+            },
+        }
+    }
+
+    /// Shows the chosen row of the table in the tree.
+    pub fn open_row(&mut self, tool: &str, calls: &ConsoleCalls) {
+        let Some(path) = self.table.as_ref().map(ResultTable::row_path) else { return };
+        self.format = ResultFormat::Tree;
+        self.refresh(Some(tool), calls);
+        self.tree.reveal_path(&path);
+    }
+
+    /// The jq path of what is chosen; `None` in a text.
+    pub fn chosen_path(&self) -> Option<String> {
+        match (self.shown_text(), &self.table) {
+            (Some(_), _) => None,
+            (None, Some(table)) => Some(table.chosen_path()),
+            (None, None) => Some(self.tree.chosen_path()),
         }
     }
 
@@ -260,7 +303,10 @@ impl ResultViewer {
                     text.scroll(by);
                     self.position.scroll(by);
                 }
-                None => self.tree.step(by),
+                None => match &mut self.table {
+                    Some(table) => table.step(by),
+                    None => self.tree.step(by),
+                },
             },
         }
     }
@@ -281,11 +327,20 @@ impl ResultViewer {
         }
         self.source = wanted;
         (self.text, self.tree) = (ScrollText::default(), JsonTree::default());
+        self.table = None;
         self.position.reset();
         let Some((call, outcome)) = ended else { return };
-        match (self.format, outcome) {
+        let format = match (self.format, result_of(call)) {
+            (ResultFormat::Table, Some(result)) => {
+                self.table = ResultTable::of(&content::filter_value(result));
+                if self.table.is_some() { ResultFormat::Table } else { ResultFormat::Text }
+            }
+            (format, _) => format,
+        };
+        match (format, outcome) {
+            (ResultFormat::Table, Ok(_)) if self.table.is_some() => {}
             (ResultFormat::Tree, Ok(outcome)) if outcome.result.is_ok() => {
-                let result = outcome.result.as_ref().map(content::filter_input);
+                let result = outcome.result.as_ref().map(content::filter_value);
                 self.tree = result.map(|value| JsonTree::of(&value)).unwrap_or_default();
             }
             (ResultFormat::Raw, Ok(outcome)) if outcome.result.is_ok() => {
@@ -300,21 +355,26 @@ impl ResultViewer {
 
     /// What of the call that is shown is worth a file; `None` when it gave nothing.
     pub fn exportable(&self, call: &ConsoleCall) -> Option<ResultExport> {
-        let result = call.outcome.as_ref()?.as_ref().ok()?.result.as_ref().ok()?;
+        let result = result_of(call)?;
         Some(match self.format {
             ResultFormat::Text => ResultExport::Blocks {
                 content: result.content.clone(),
                 structured: result.structured.clone(),
                 output: result.output.clone(),
             },
-            ResultFormat::Tree => ResultExport::Json(content::filter_input(result)),
+            ResultFormat::Tree | ResultFormat::Table => {
+                ResultExport::Json(content::filter_input(result))
+            }
             ResultFormat::Raw => ResultExport::Json(documents::whole(result)),
         })
     }
 }
 
+fn result_of(call: &ConsoleCall) -> Option<&ToolResult> {
+    call.outcome.as_ref()?.as_ref().ok()?.result.as_ref().ok()
+}
+
 /// What a call gave, as the value that filters and comparisons work on.
 fn value_of(call: &ConsoleCall) -> Option<Value> {
-    let result = call.outcome.as_ref()?.as_ref().ok()?.result.as_ref().ok()?;
-    Some(content::filter_input(result))
+    result_of(call).map(content::filter_input)
 }

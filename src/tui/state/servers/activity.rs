@@ -9,6 +9,8 @@ use crate::util::text;
 
 /// The most pings that are kept.
 const PINGS: usize = 120;
+/// The most samples of memory and processor time that are kept: some minutes of them.
+const SAMPLES: usize = 120;
 /// The most log lines that are kept.
 const LINES: usize = 500;
 /// The longest of them, in characters.
@@ -19,6 +21,12 @@ const MAX_LINE_CHARS: usize = 1_000;
 pub struct ServerActivity {
     /// How long its pings took, the newest last.
     pub pings: VecDeque<Duration>,
+    /// The resident memory of its process over time, in bytes, the newest last.
+    pub memory: VecDeque<u64>,
+    /// How busy its process was over time, in percent of a processor, the newest last.
+    pub cpu: VecDeque<u64>,
+    /// The processor time it had used at its newest sample, and when that was.
+    sampled: Option<(Duration, Duration)>,
     /// What it logged: how grave it was, and what it said; the newest last.
     pub log: VecDeque<(String, String)>,
     /// The log level that was chosen for it.
@@ -33,6 +41,31 @@ impl ServerActivity {
             self.pings.pop_front();
         }
         self.pings.push_back(took);
+    }
+
+    /// This is what its process uses at `now`, the time since the Unix epoch. A process that was
+    /// started again begins anew.
+    pub(super) fn sample(&mut self, memory: Option<u64>, used: Option<Duration>, now: Duration) {
+        /// The least time between two samples: the processor time is told in hundredths of a second.
+        const INTERVAL: Duration = Duration::from_secs(1);
+        let (Some(memory), Some(used)) = (memory, used) else {
+            (self.memory, self.cpu, self.sampled) = Default::default();
+            return;
+        };
+        if let Some((before, at)) = self.sampled {
+            let passed = now.saturating_sub(at);
+            if passed < INTERVAL {
+                return;
+            }
+            if used >= before {
+                let share = (used - before).as_millis() * 100 / passed.as_millis();
+                keep(&mut self.cpu, u64::try_from(share).unwrap_or(u64::MAX));
+            } else {
+                (self.memory, self.cpu) = Default::default();
+            }
+        }
+        keep(&mut self.memory, memory);
+        self.sampled = Some((used, now));
     }
 
     /// Takes in a log line; the oldest makes room for it.
@@ -52,6 +85,14 @@ impl ServerActivity {
     }
 }
 
+/// Appends a sample; the oldest makes room for it.
+fn keep(samples: &mut VecDeque<u64>, sample: u64) {
+    if samples.len() >= SAMPLES {
+        samples.pop_front();
+    }
+    samples.push_back(sample);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -67,6 +108,29 @@ mod tests {
         assert_eq!(past.pings.len(), 4);
         assert_eq!(past.ping_within(50), Some(Duration::from_millis(3)));
         assert_eq!(past.ping_within(95), Some(Duration::from_millis(9)));
+    }
+
+    #[test]
+    fn the_load_of_a_process_is_what_it_used_between_two_samples() {
+        let mut past = ServerActivity::default();
+        let secs = Duration::from_secs;
+        past.sample(Some(10), Some(secs(5)), secs(100));
+        past.sample(Some(11), Some(secs(6)), secs(100) + Duration::from_millis(10));
+        past.sample(Some(12), Some(secs(6)), secs(102));
+        past.sample(Some(13), Some(secs(10)), secs(104));
+        assert_eq!(
+            (past.memory.make_contiguous(), past.cpu.make_contiguous()),
+            (&mut [10, 12, 13][..], &mut [50, 200][..])
+        );
+        // Started again: another process has used less.
+        past.sample(Some(3), Some(secs(0)), secs(106));
+        assert_eq!((past.memory.len(), past.cpu.len()), (1, 0));
+        past.sample(None, None, secs(108));
+        assert_eq!(past.memory.len(), 0);
+        for second in 200..900 {
+            past.sample(Some(second), Some(secs(1)), secs(second));
+        }
+        assert_eq!((past.memory.len(), past.cpu.len()), (SAMPLES, SAMPLES));
     }
 
     #[test]

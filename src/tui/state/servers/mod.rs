@@ -136,10 +136,12 @@ fn tools_of(server: &str, catalogue: &Catalogue) -> Vec<Arc<ToolDefinition>> {
 }
 
 impl ServersView {
-    /// Takes in what is known of some servers.
-    pub fn update_statuses(&mut self, statuses: Vec<ServerStatus>) {
+    /// Takes in what is known of some servers at `now`, the time since the Unix epoch.
+    pub fn update_statuses(&mut self, statuses: Vec<ServerStatus>, now: Duration) {
         for status in statuses {
-            self.past_mut(&status.name).ping(status.ping);
+            let past = self.past_mut(&status.name);
+            past.ping(status.ping);
+            past.sample(status.memory, status.cpu_time, now);
             match self.rows.iter_mut().find(|row| row.name == status.name) {
                 Some(row) => *row = status,
                 None => self.rows.push(status),

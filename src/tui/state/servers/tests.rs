@@ -33,6 +33,7 @@ pub(in crate::tui) fn ready(name: &str) -> ServerStatus {
         instructions: Some("Search first.\u{1b}[2J".to_owned()),
         pid: Some(4121),
         memory: Some(31 << 20),
+        cpu_time: Some(Duration::ZERO),
         connect: Some(Duration::from_millis(38)),
         ping: Some(Duration::from_micros(300)),
         tools: Some(3),

@@ -161,6 +161,16 @@ impl View for TraceView {
     }
 }
 
+/// What a call of a tool of this kind is, where it is more than a call.
+fn call_noun(kind: &str) -> &str {
+    match kind {
+        "command" => "command",
+        "http" | "openapi" => "HTTP request",
+        "python" => "worker call",
+        other => other,
+    }
+}
+
 impl TraceView {
     /// Something crossed a wire, for a call of `client` when that is another one than this console.
     pub fn push_traffic(&mut self, seen: CapturedTraffic, client: Option<String>) {
@@ -177,10 +187,17 @@ impl TraceView {
     }
 
     /// Adds the beginning or the end of a call of a tool that has no wire of its own.
-    pub fn call_changed(&mut self, event: &HostEvent, client: Option<String>, now: Duration) {
+    pub fn call_changed(
+        &mut self,
+        event: &HostEvent,
+        kind: &str,
+        client: Option<String>,
+        now: Duration,
+    ) {
+        let what = call_noun(kind);
         let (call, text, is_error) = match event {
             HostEvent::CallStarted { call_id, tool, .. } => {
-                (call_id, format!("{tool} started"), false)
+                (call_id, format!("{what} {tool} started"), false)
             }
             HostEvent::CallFinished { call_id, tool, success, is_cancelled, duration } => {
                 let word = match (success, is_cancelled) {
@@ -189,7 +206,7 @@ impl TraceView {
                     _ => "failed",
                 };
                 let took = show_duration(*duration);
-                (call_id, format!("{tool} {word} {took}"), !success && !is_cancelled)
+                (call_id, format!("{what} {tool} {word} {took}"), !success && !is_cancelled)
             }
             _ => return,
         };

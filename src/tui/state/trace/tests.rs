@@ -251,7 +251,7 @@ fn the_wire_of_a_server_and_of_a_call_are_shown_on_demand() {
     press(&mut state, "T");
     assert_eq!((state.context.view, state.trace.filter.text()), (ViewId::Trace, "call:c8 "));
     let lines: Vec<String> = state.trace.window(10).0.map(|(_, item)| item.about.clone()).collect();
-    assert_eq!(lines, ["clock started", "clock cancelled 2 ms"]);
+    assert_eq!(lines, ["builtin clock started", "builtin clock cancelled 2 ms"]);
     press(&mut state, "1jT");
     assert_eq!((state.context.view, state.trace.filter.text()), (ViewId::Trace, "srv:=web "));
     let run = state.context.calls.begin("web-search".into(), crate::model::JsonObject::new());

@@ -43,6 +43,8 @@ enum ReloadCause {
     StoreChanged,
     /// A person asked for the background host.
     Attaching,
+    /// The configuration files changed, and a person wants them read.
+    FilesChanged,
 }
 
 /// Trust in the project.
@@ -59,6 +61,8 @@ pub struct ProjectTrust {
     needs_recheck: bool,
     /// What the next host is built from.
     next: TrustStatus,
+    /// The configuration files that changed since the host was built.
+    changed_files: Vec<String>,
 }
 
 impl ProjectTrust {
@@ -72,6 +76,22 @@ impl ProjectTrust {
     /// What was wrong with the files that the host in use was built from.
     pub fn diagnostics(&self) -> &[Diagnostic] {
         &self.status.diagnostics
+    }
+
+    /// The configuration files that changed since the host was built, by their names.
+    pub fn changed_files(&self) -> &[String] {
+        &self.changed_files
+    }
+
+    /// Builds another host from the configuration files as they are now.
+    pub fn reload(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+        if self.work != TrustTask::Idle {
+            context.show_status("the configuration is being read already");
+            return Vec::new();
+        }
+        self.work = TrustTask::Reloading(ReloadCause::FilesChanged);
+        context.show_status("reading the configuration files…");
+        vec![AppEffect::Trust(TrustEffect::Reload)]
     }
 
     /// Whether there is something to ask.
@@ -167,6 +187,10 @@ impl ProjectTrust {
                 let effects = self.compare(status, context);
                 if effects.is_empty() { self.recheck() } else { effects }
             }
+            TrustEvent::FilesChanged(files) => {
+                self.changed_files = files;
+                Vec::new()
+            }
             TrustEvent::Checked(_) | TrustEvent::Refused => Vec::new(),
             TrustEvent::HostReady(status) => {
                 self.next = status;
@@ -184,9 +208,16 @@ impl ProjectTrust {
 
     fn accept(&mut self, as_author: bool, context: &mut AppContext) -> Vec<AppEffect> {
         let Some(window) = &self.window else { return Vec::new() };
-        if self.work == TrustTask::Reloading(ReloadCause::StoreChanged) {
-            context.show_status("trust changed in another terminal; reading it first");
-            return Vec::new();
+        match self.work {
+            TrustTask::Reloading(ReloadCause::StoreChanged) => {
+                context.show_status("trust changed in another terminal; reading it first");
+                return Vec::new();
+            }
+            TrustTask::Reloading(ReloadCause::FilesChanged) => {
+                context.show_status("the configuration files are being read first");
+                return Vec::new();
+            }
+            _ => {}
         }
         match window.readiness(context.now) {
             Readiness::Ready => {}
@@ -285,6 +316,10 @@ impl ProjectTrust {
                         "no background host runs for this configuration; 'toolhost up' starts one",
                     );
                 }
+            }
+            (TrustTask::Reloading(ReloadCause::FilesChanged), _) => {
+                context.show_status("configuration reloaded");
+                self.ask_unless_refused();
             }
             (TrustTask::Reloading(ReloadCause::Answered), Some(_)) => {
                 context.show_error(

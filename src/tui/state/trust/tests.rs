@@ -6,10 +6,12 @@ use crate::config::consent::store::ProjectRecord;
 use crate::config::consent::{BoundFile, Bundle, EntryRecord};
 use crate::host::approval::Approval;
 use crate::model::{HostEvent, ServerState, ToolStatus};
+use crate::tui::draw::tests::picture;
 use crate::tui::event::{AppEvent, ApprovalPrompt, AskId, ConsoleCallId, UserInput};
 use crate::tui::painter::Painter;
 use crate::tui::state::tests::{listed, press, sample, tool};
 use crate::tui::state::{AppState, Overlay};
+use crate::tui::theme::Theme;
 
 /// A project of so many entries, in a version.
 pub(in crate::tui) fn bundle(entries: usize, version: &str) -> Bundle {
@@ -395,4 +397,29 @@ fn an_answer_that_cannot_be_stored_is_said_and_the_question_stays() {
     press(&mut state, &["!"]);
     settle(&mut state);
     agreed(&press(&mut state, &["y"]));
+}
+
+#[test]
+fn changed_files_are_told_until_a_person_has_them_read() {
+    let mut state = opened(trusted(bundle(1, "1")));
+    hear(&mut state, TrustEvent::FilesChanged(vec!["tools.yaml".into()]));
+    let seen = picture(&state, Theme::default());
+    assert!(seen.contains("tools.yaml changed (U reloads)"), "{seen}");
+    assert_eq!(press(&mut state, &["U"]), [AppEffect::Trust(TrustEffect::Reload)]);
+    // One reload at a time.
+    assert_eq!(press(&mut state, &["U"]), []);
+    let asks = untrusted(bundle(2, "2"), Some(bundle(1, "1")));
+    hear(&mut state, TrustEvent::HostReady(asks));
+    hear(&mut state, TrustEvent::FilesChanged(Vec::new()));
+    hear(&mut state, TrustEvent::HostSwitched);
+    assert!(state.trust.changed_files().is_empty());
+    assert!(state.trust.window.is_some(), "trust is asked as at the start");
+}
+
+#[test]
+fn a_reload_does_not_end_what_runs() {
+    let mut state = opened(trusted(bundle(1, "1")));
+    press(&mut state, &["<enter>", "1", "<f5>", "<esc>"]);
+    assert_eq!(press(&mut state, &["U"]), []);
+    assert!(said(&state).contains("cancel them first; ^X shows what runs"), "{}", said(&state));
 }

@@ -1,12 +1,12 @@
-//! Parsing option values that add further calls to a run.
+//! Further calls of a run, and how often each is made.
 //!
 //! Owns: their syntax, and saying what is understood when something is not.
 
 use std::str::FromStr;
 
-use crate::bench::syntax::ParseLoadError;
+use super::syntax::ParseLoadError;
 
-/// `--mix`: another call of the same run, written as `WEIGHT NAME [ARGS]`.
+/// Another call of the same run, written as `WEIGHT NAME [ARGS]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MixSpec {
     /// How often it is chosen.

@@ -1,0 +1,94 @@
+//! The JSON Schema of `console.yaml`, for editors.
+//!
+//! Owns: what each key means, in words. The contexts and actions are those of the key tables.
+
+use serde_json::{Map, Value, json};
+
+use super::keys::KEY_TABLES;
+use super::theme::ColourScheme;
+
+/// The schema of `console.yaml`.
+pub fn schema() -> Value {
+    let context = |table: &super::keys::KeyTable| {
+        let about = format!("Keys of '{}'", table.title);
+        let bindings = json!({ "$ref": "#/$defs/bindings", "description": about });
+        (table.context.name().to_owned(), bindings)
+    };
+    let contexts: Map<String, Value> = KEY_TABLES.iter().map(context).collect();
+    let bindings = KEY_TABLES.iter().flat_map(|table| table.bindings);
+    let mut actions: Vec<String> = bindings.map(|binding| binding.action.name()).collect();
+    actions.sort();
+    actions.dedup();
+    actions.insert(0, "none".to_owned());
+    let switch = |about: &str, default: bool| json!({ "type": "boolean", "default": default, "description": about });
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "toolhost: the console (console.yaml)",
+        "type": ["object", "null"],
+        "additionalProperties": false,
+        "properties": {
+            "theme": {
+                "enum": ColourScheme::ALL.map(ColourScheme::name),
+                "default": ColourScheme::default().name(),
+                "description": "Colours; those chosen in the console win until this is changed",
+            },
+            "ascii": switch("Draw with ASCII characters only", false),
+            "reduced_motion": switch("Leave out spinners and other movement", false),
+            "mouse": switch("Listen to the mouse: click rows and views, scroll, drag pane borders", false),
+            "clock": switch("Show the time of day in the bar at the top", true),
+            "keys": {
+                "$ref": "#/$defs/keys",
+                "description": "Other keys for actions, by the place where they hold",
+            },
+        },
+        "$defs": {
+            "keys": {
+                "type": "object",
+                "properties": contexts,
+                "additionalProperties": false,
+            },
+            "bindings": {
+                "type": "object",
+                "description": "A key such as x, X, ctrl-x, alt-x, f5, enter, space or page-up, and its action",
+                "additionalProperties": { "$ref": "#/$defs/action" },
+            },
+            "action": { "enum": actions },
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::node::SourceText;
+    use crate::tui::settings;
+
+    fn problems(text: &str) -> Vec<String> {
+        let (_, problems) = settings::read(&SourceText::new("console.yaml", text), text);
+        problems.into_iter().map(|problem| problem.message).collect()
+    }
+
+    #[test]
+    fn every_key_of_the_schema_is_read_and_every_other_one_refused() {
+        let schema = schema();
+        let properties = schema["properties"].as_object().unwrap();
+        for (key, shape) in properties {
+            let value = match shape.get("default") {
+                Some(default) => default.to_string(),
+                None => "{}".to_owned(),
+            };
+            assert_eq!(problems(&format!("{key}: {value}\n")), [""; 0], "{key}");
+        }
+        let said = settings::read(&SourceText::new("console.yaml", "x: 1"), "x: 1").1;
+        let names: Vec<&str> = properties.keys().map(String::as_str).collect();
+        assert!(said[0].hint.as_ref().unwrap().ends_with(&names.join(", ")), "{:?}", said[0].hint);
+        let contexts = schema["$defs"]["keys"]["properties"].as_object().unwrap();
+        for context in contexts.keys() {
+            assert_eq!(problems(&format!("keys: {{ {context}: {{}} }}")), [""; 0], "{context}");
+        }
+        for action in schema["$defs"]["action"]["enum"].as_array().unwrap() {
+            let said = problems(&format!("keys: {{ stats: {{ f12: {action} }} }}"));
+            assert_eq!(said, [""; 0], "{action}");
+        }
+    }
+}

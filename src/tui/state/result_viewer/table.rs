@@ -1,0 +1,301 @@
+//! A list of objects as a table.
+//!
+//! Owns: which list of a result is a table, its columns, the order of its rows, and the chosen cell.
+//! Bounded: what is left out is told. Cells are made while they are drawn. Never does: draw.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+
+use serde_json::Value;
+
+use super::search::has_words;
+use crate::tui::state::ListCursor;
+use crate::tui::state::json_tree::step;
+use crate::util::json;
+use crate::util::text::{self, shorten};
+
+/// The most rows of a table.
+const ROWS: usize = 100_000;
+/// The most columns of a table.
+const COLUMNS: usize = 64;
+/// How many rows are looked at for names and widths of columns.
+const SAMPLE: usize = 1_000;
+/// The widest column, in cells of the screen.
+const WIDEST: usize = 40;
+/// The most characters of a cell.
+const LONGEST: usize = 300;
+
+/// A column of a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResultColumn {
+    /// The key in the objects.
+    pub key: String,
+    /// The width in cells, its title included.
+    pub width: usize,
+    /// Whether numbers stand in it, which are aligned right.
+    pub is_number: bool,
+}
+
+/// How the rows are ordered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TableOrder {
+    /// The number of the column, from 0.
+    pub column: usize,
+    /// Whether the greatest comes first.
+    pub is_descending: bool,
+}
+
+/// A list of objects as a table.
+#[derive(Debug)]
+pub struct ResultTable {
+    /// The keys that lead from the result to the list.
+    path: Vec<String>,
+    columns: Vec<ResultColumn>,
+    rows: Vec<Value>,
+    /// The numbers of the rows in the order in which they are shown.
+    order: Vec<usize>,
+    sorted: Option<TableOrder>,
+    /// The chosen row.
+    pub list: ListCursor,
+    column: usize,
+    left_out: usize,
+}
+
+/// The list of objects in a value: the value itself, or the longest list right below it.
+fn list_of(value: &Value) -> Option<(Vec<String>, &[Value])> {
+    let objects = |value: &'_ Value| {
+        let is_object = |item: &Value| item.as_object().is_some_and(|object| !object.is_empty());
+        let items = value.as_array().filter(|items| !items.is_empty())?;
+        items.iter().take(SAMPLE).all(is_object).then_some(items.len())
+    };
+    if objects(value).is_some() {
+        return Some((Vec::new(), value.as_array()?));
+    }
+    let lists =
+        value.as_object()?.iter().filter_map(|(key, list)| Some((objects(list)?, key, list)));
+    let (_, key, list) = lists.max_by_key(|(length, _, _)| *length)?;
+    Some((vec![key.clone()], list.as_array()?))
+}
+
+impl ResultTable {
+    /// The table of a value; `None` when there is no list of objects in it.
+    pub fn of(value: &Value) -> Option<Self> {
+        let (path, list) = list_of(value)?;
+        let rows: Vec<Value> = list.iter().take(ROWS).cloned().collect();
+        let mut columns: Vec<ResultColumn> = Vec::new();
+        for (key, value) in rows.iter().take(SAMPLE).filter_map(Value::as_object).flatten() {
+            let width = text::width(&cell_text(value)).min(WIDEST);
+            match columns.iter().position(|column| column.key == *key) {
+                Some(at) => {
+                    let column = &mut columns[at];
+                    column.width = column.width.max(width);
+                    column.is_number &= value.is_number() || value.is_null();
+                }
+                None if columns.len() < COLUMNS => columns.push(ResultColumn {
+                    key: key.clone(),
+                    // The title, and the mark of the order behind it.
+                    width: width.max(text::width(key) + 2).min(WIDEST),
+                    is_number: value.is_number(),
+                }),
+                None => {}
+            }
+        }
+        let (order, left_out) = ((0..rows.len()).collect(), list.len() - rows.len());
+        let (sorted, list, column) = (None, ListCursor::default(), 0);
+        Some(Self { path, columns, rows, order, sorted, list, column, left_out })
+    }
+
+    /// Whether a value can be shown as a table.
+    pub fn is_table(value: &Value) -> bool {
+        list_of(value).is_some()
+    }
+
+    /// The columns from left to right.
+    pub fn columns(&self) -> &[ResultColumn] {
+        &self.columns
+    }
+
+    /// The number of the chosen column, from 0.
+    pub fn column(&self) -> usize {
+        self.column
+    }
+
+    /// The order of the rows; `None` for that of the result.
+    pub fn order(&self) -> Option<TableOrder> {
+        self.sorted
+    }
+
+    /// How many rows the table has.
+    pub fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    /// How many rows of the result are not in the table.
+    pub fn left_out(&self) -> usize {
+        self.left_out
+    }
+
+    /// The cells of the rows from this one on, in the order of the columns from `first` on.
+    pub fn rows_from(&self, row: usize) -> impl Iterator<Item = &Value> + '_ {
+        let shown = self.order.get(row..).unwrap_or_default();
+        shown.iter().filter_map(|at| self.rows.get(*at))
+    }
+
+    /// Moves by so many rows, up when negative.
+    pub fn step(&mut self, by: isize) {
+        self.list.step(by, self.order.len());
+    }
+
+    /// Moves by so many columns, to the left when negative.
+    pub fn step_column(&mut self, by: isize) {
+        let last = self.columns.len().saturating_sub(1);
+        self.column = self.column.saturating_add_signed(by).min(last);
+    }
+
+    /// Sorts by the chosen column: up, then down, then as the result has it. Says which.
+    pub fn sort(&mut self) -> String {
+        let column = self.column;
+        self.sorted = match self.sorted {
+            Some(order) if order.column == column && order.is_descending => None,
+            Some(order) if order.column == column => {
+                Some(TableOrder { column, is_descending: true })
+            }
+            _ => Some(TableOrder { column, is_descending: false }),
+        };
+        self.order = (0..self.rows.len()).collect();
+        let (Some(order), Some(own)) = (self.sorted, self.columns.get(column)) else {
+            return "in the order of the result".to_owned();
+        };
+        let value = |row: &usize| self.rows.get(*row).and_then(|row| row.get(&own.key));
+        self.order.sort_by(|a, b| {
+            let (a, b) = (value(a), value(b));
+            // What is missing comes last, whichever way round.
+            match (is_missing(a), is_missing(b)) {
+                (false, false) if order.is_descending => compare(b, a),
+                (false, false) => compare(a, b),
+                (a, b) => a.cmp(&b),
+            }
+        });
+        let way = if order.is_descending { ", descending" } else { "" };
+        format!("sorted by {}{way}", own.key)
+    }
+
+    /// The numbers of the shown rows that have this in a cell.
+    pub fn find(&self, words: &str) -> Vec<usize> {
+        let has = |row: &Value| {
+            let mut cells = row.as_object().into_iter().flatten();
+            cells.any(|(_, value)| has_words(&cell_text(value), words))
+        };
+        self.rows_from(0).enumerate().filter(|(_, row)| has(row)).map(|(at, _)| at).collect()
+    }
+
+    /// The keys that lead from the result to the chosen row.
+    pub fn row_path(&self) -> Vec<String> {
+        let row = self.order.get(self.list.chosen()).copied().unwrap_or(0);
+        self.path.iter().cloned().chain([row.to_string()]).collect()
+    }
+
+    /// The jq path of the chosen cell.
+    pub fn chosen_path(&self) -> String {
+        let row = self.order.get(self.list.chosen()).copied().unwrap_or(0);
+        let list: String = self.path.iter().map(|key| step(key, false)).collect();
+        let dot = if list.is_empty() { "." } else { "" };
+        let key = self.columns.get(self.column).map(|column| step(&column.key, false));
+        format!("{dot}{list}[{row}]{}", key.unwrap_or_default())
+    }
+}
+
+/// A cell as text: a text without quotes, what is nested by its size.
+pub fn cell_text(value: &Value) -> Cow<'_, str> {
+    match value {
+        Value::String(text) => shorten(text, LONGEST),
+        Value::Object(map) if !map.is_empty() => Cow::Owned(format!("{{{}}}", map.len())),
+        Value::Array(items) if !items.is_empty() => Cow::Owned(format!("[{}]", items.len())),
+        other => Cow::Owned(json::compact(other)),
+    }
+}
+
+fn is_missing(value: Option<&Value>) -> bool {
+    value.is_none_or(Value::is_null)
+}
+
+/// Numbers by their size, texts without regard to capitals, all else by its JSON.
+fn compare(a: Option<&Value>, b: Option<&Value>) -> Ordering {
+    let (Some(a), Some(b)) = (a, b) else { return Ordering::Equal };
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => {
+            a.as_f64().partial_cmp(&b.as_f64()).unwrap_or(Ordering::Equal)
+        }
+        (Value::String(a), Value::String(b)) => {
+            a.to_lowercase().cmp(&b.to_lowercase()).then_with(|| a.cmp(b))
+        }
+        (Value::Number(_), _) => Ordering::Less,
+        (_, Value::Number(_)) => Ordering::Greater,
+        (a, b) => a.to_string().cmp(&b.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn names(table: &ResultTable) -> Vec<String> {
+        table.rows_from(0).map(|row| row["name"].to_string()).collect()
+    }
+
+    #[test]
+    fn the_longest_list_of_objects_is_the_table() {
+        let value = json!({ "total": 3, "few": [{ "a": 1 }], "items": [{ "b": 1 }, { "c": "x" }] });
+        let table = ResultTable::of(&value).unwrap();
+        let keys: Vec<&str> = table.columns().iter().map(|column| column.key.as_str()).collect();
+        assert_eq!((keys, table.len()), (vec!["b", "c"], 2));
+        assert!(ResultTable::of(&json!([{ "a": 1 }])).is_some());
+        for other in [json!([]), json!([1, 2]), json!({ "a": { "b": 1 } }), json!([{ "a": 1 }, 2])]
+        {
+            assert!(!ResultTable::is_table(&other), "{other}");
+        }
+    }
+
+    #[test]
+    fn rows_are_sorted_up_then_down_then_as_they_came() {
+        let value = json!([
+            { "name": "b", "n": 10 }, { "name": "A", "n": 9 }, { "name": "c", "n": null },
+            { "name": "d" },
+        ]);
+        let mut table = ResultTable::of(&value).unwrap();
+        assert_eq!(table.sort(), "sorted by name");
+        assert_eq!(names(&table), [r#""A""#, r#""b""#, r#""c""#, r#""d""#]);
+        table.step_column(1);
+        assert!(table.columns()[1].is_number);
+        table.sort();
+        assert_eq!(names(&table)[..2], [r#""A""#, r#""b""#]);
+        assert_eq!(table.sort(), "sorted by n, descending");
+        // What has no number stays at the end.
+        assert_eq!(names(&table), [r#""b""#, r#""A""#, r#""c""#, r#""d""#]);
+        assert_eq!(table.row_path(), ["0"]);
+        assert_eq!(table.sort(), "in the order of the result");
+        assert_eq!(names(&table)[0], r#""b""#);
+    }
+
+    #[test]
+    fn the_path_of_a_cell_leads_jq_to_it() {
+        let value = json!({ "my items": [{ "a b": 1 }, { "a b": 2 }] });
+        let mut table = ResultTable::of(&value).unwrap();
+        table.step(1);
+        let path = table.chosen_path();
+        assert_eq!(crate::util::jq::query(&path, &value).unwrap(), [json!(2)], "{path}");
+        assert_eq!(table.find("2"), [1]);
+    }
+
+    #[test]
+    fn a_table_without_end_is_bounded() {
+        let wide: serde_json::Map<_, _> = (0..500).map(|n| (format!("k{n}"), json!("x"))).collect();
+        let value = json!(vec![Value::Object(wide); 3]);
+        assert_eq!(ResultTable::of(&value).unwrap().columns().len(), COLUMNS);
+        let long = json!(vec![json!({ "text": "x".repeat(5_000) }); ROWS + 7]);
+        let table = ResultTable::of(&long).unwrap();
+        assert_eq!((table.len(), table.left_out(), table.columns()[0].width), (ROWS, 7, WIDEST));
+    }
+}
