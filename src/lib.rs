@@ -128,7 +128,7 @@ pub use host::request::{
 };
 pub use host::sessions::SessionInfo;
 pub use host::usage_counter::UsageCounter;
-pub use host::{ClientScope, FileRegistration, RegistrationError, Removal, ToolHost};
+pub use host::{ClientScope, FileRegistration, RegistrationError, Removal, ScopeProfile, ToolHost};
 pub use model::{
     Annotations, AuthorizationRequest, Browser, CallId, CallMetadata, CallPlace, CallRecord,
     CallerRecord, Completion, CompletionQuery, CompletionReference, Diagnostic, Error, ErrorCause,

@@ -94,9 +94,7 @@ impl<'a> ConfigWatch<'a> {
     }
 
     fn tell(&self, report: &ReloadReport) {
-        let words = describe(report);
-        tracing::info!("{words}");
-        self.context.output.note(&StyledLine::plain(words));
+        self.context.output.note(&StyledLine::plain(describe(report)));
         if report.needs_restart {
             self.warn("the settings of audit, history and stats hold from the next start");
         }
@@ -124,7 +122,6 @@ impl<'a> ConfigWatch<'a> {
     }
 
     fn warn(&self, words: &str) {
-        tracing::warn!("{words}");
         self.context.output.warn(words);
     }
 }

@@ -171,7 +171,9 @@ fn of_tool(spec: &ToolSpec, configuration: &Configuration) -> Fingerprint {
     all.debug(&configuration.scopes);
     all.node(entry);
     all.node(unexpanded);
-    defaults.iter().for_each(|defaults| all.node(defaults));
+    if let Some(defaults) = defaults {
+        all.node(defaults);
+    }
     all.finish()
 }
 
@@ -183,4 +185,49 @@ fn forget_position(tool: &mut ToolDefinition) {
 
 fn nowhere() -> SourceLocation {
     SourceLocation { file: Arc::default(), line: 0, column: 0, text: Arc::from("") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::assembly::kind_words;
+    use crate::config::discover::LoadRequest;
+    use crate::config::environment::FixedEnvironment;
+    use crate::config::load::load;
+
+    fn read(servers: &str, tools: &str) -> EntryFingerprints {
+        let request = LoadRequest {
+            inline_servers: vec![("mcp.yaml".into(), servers.to_owned())],
+            inline_tools: vec![("tools.yaml".into(), tools.to_owned())],
+            ..LoadRequest::default()
+        };
+        let environment = FixedEnvironment { cwd: "/nowhere".into(), ..Default::default() };
+        let configuration = load(&request, &kind_words(), &environment);
+        assert!(configuration.diagnostics.is_empty(), "{:?}", configuration.diagnostics);
+        EntryFingerprints::of(&configuration)
+    }
+
+    const SERVERS: &str = "mcp_servers:\n  s: { command: sh, env: { KEY: one } }\n  \
+                           h: { url: 'https://h.example/mcp', headers: { X-Key: two } }\n";
+    const TOOLS: &str = "tools:\n  - { name: a, module: builtin.echo }\n";
+
+    #[test]
+    fn an_entry_is_the_same_wherever_it_stands_and_another_when_anything_in_it_changes() {
+        let before = read(SERVERS, TOOLS);
+        let moved = SERVERS.replace("mcp_servers:", "# a remark\n\nmcp_servers:");
+        let same = read(&moved, &format!("# another\n{TOOLS}"));
+        assert_eq!(same.compare(&before), ReloadReport::default());
+        // Values that are printed nowhere count as well.
+        for (from, to, name) in [("one", "1", "s"), ("two", "2", "h"), ("/mcp'", "/x'", "h")] {
+            let report = read(&SERVERS.replace(from, to), TOOLS).compare(&before);
+            assert_eq!(report.changed, [name], "{from}");
+            assert!(report.added.is_empty() && report.removed.is_empty());
+        }
+        let more = read(SERVERS, &TOOLS.replace("name: a", "name: b"));
+        let report = more.compare(&before);
+        assert_eq!((report.added, report.removed), (vec!["b".to_owned()], vec!["a".to_owned()]));
+        let owner = ProviderOwner::Server("s".to_owned());
+        assert!(more.is_same_for(&owner, &before));
+        assert!(!more.is_same_for(&ProviderOwner::Kind("builtin"), &before));
+    }
 }

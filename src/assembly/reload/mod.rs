@@ -101,6 +101,18 @@ impl HostReloader {
     /// Files with new errors, a project that changed since a person trusted it, and pins that cannot
     /// be used. The host then offers what it offered before.
     pub fn reload(&self, loaded: LoadedConfiguration) -> Result<ReloadReport, ReloadError> {
+        let outcome = self.replace_contents(loaded);
+        match &outcome {
+            Ok(report) if report.is_empty() => tracing::debug!("configuration read, the same"),
+            Ok(ReloadReport { added, changed, removed, .. }) => {
+                tracing::info!(?added, ?changed, ?removed, "configuration reloaded");
+            }
+            Err(error) => tracing::warn!(%error, "configuration not reloaded"),
+        }
+        outcome
+    }
+
+    fn replace_contents(&self, loaded: LoadedConfiguration) -> Result<ReloadReport, ReloadError> {
         let LoadedConfiguration { mut configuration, profile, .. } = loaded;
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         // From here on everything that may be shown passes the masker of the first reading.

@@ -167,7 +167,7 @@ impl ToolHost {
         Ok(Removal { cancelled: self.close_removed(provider).await.unwrap_or_default() })
     }
 
-    /// Closes a provider that no new call finds, as soon as nobody uses it; how many uses had to be
+    /// Closes a provider that no new call finds, as soon as it has no user; how many uses had to be
     /// cancelled. It is closed even when the result is not waited for.
     pub(super) fn close_removed(&self, provider: Arc<RegisteredProvider>) -> JoinHandle<usize> {
         let host = self.weak_self.clone();

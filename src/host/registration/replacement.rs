@@ -108,7 +108,9 @@ impl ToolHost {
             drop(self.close_removed(provider));
         }
         self.notify_list_changed();
-        changed.iter().for_each(|server| self.notify_offerings_changed(server));
+        for server in &changed {
+            self.notify_offerings_changed(server);
+        }
         Ok(())
     }
 }

@@ -7,7 +7,9 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rmcp::RoleServer;
-use rmcp::model::{Notification, ResourceUpdatedNotificationParam, ServerNotification};
+use rmcp::model::{
+    Notification, NotificationNoParam, ResourceUpdatedNotificationParam, ServerNotification,
+};
 use rmcp::service::{Peer, SubscriptionContext, SubscriptionSendError};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, mpsc};
@@ -191,10 +193,14 @@ impl ClientChange {
 
 fn list_changed(list: ListKind) -> ServerNotification {
     match list {
-        ListKind::Tools => ServerNotification::ToolListChangedNotification(Default::default()),
-        ListKind::Prompts => ServerNotification::PromptListChangedNotification(Default::default()),
+        ListKind::Tools => {
+            ServerNotification::ToolListChangedNotification(NotificationNoParam::default())
+        }
+        ListKind::Prompts => {
+            ServerNotification::PromptListChangedNotification(NotificationNoParam::default())
+        }
         ListKind::Resources => {
-            ServerNotification::ResourceListChangedNotification(Default::default())
+            ServerNotification::ResourceListChangedNotification(NotificationNoParam::default())
         }
     }
 }

@@ -27,9 +27,9 @@ use crate::host::{ClientScope, ToolHost};
 use crate::serve::background::lifetime::HostLifetime;
 use crate::serve::background::observers::ObserverHub;
 use changes::ChangeFeed;
-pub use changes::ClientChanges;
+pub(in crate::serve) use changes::ClientChanges;
 pub use client_registry::ClientRegistry;
-pub use client_state::ClientState;
+pub(in crate::serve) use client_state::ClientState;
 pub use handler::ServedClient;
 use parked_requests::ParkedRequests;
 use tool_list::ToolList;
@@ -122,7 +122,7 @@ impl CatalogueServer {
     }
 
     /// What changes from now on that clients may want to know.
-    pub fn changes(&self) -> ClientChanges {
+    pub(in crate::serve) fn changes(&self) -> ClientChanges {
         ClientChanges::new(self.changes.subscribe())
     }
 

@@ -63,9 +63,9 @@ impl<R, W: TextSink> TextTransport<R, W> {
 }
 
 impl<R, W: TextSink + 'static> TextTransport<R, W> {
-    /// Answers a text that is not handed on. In a task of its own: whoever waits for the next message
-    /// may stop waiting, and half an answer would spoil what follows.
-    fn refuse(&self, id: Value, code: i32, words: &str) -> JoinHandle<()> {
+    /// Answers a text that is not handed on. In a task of its own: the wait for the next message may be
+    /// given up, and half an answer would spoil what follows.
+    fn refuse(&self, id: &Value, code: i32, words: &str) -> JoinHandle<()> {
         let error =
             json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": words } });
         let (sink, unsent) = (Arc::clone(&self.sink), self.backlog.add_answer(None));
@@ -102,7 +102,7 @@ where
                 Some(Ok(text)) => text,
                 Some(Err(error)) => {
                     // The last that it is told; it may have stopped to read.
-                    let told = self.refuse(Value::Null, -32700, &error.to_string());
+                    let told = self.refuse(&Value::Null, -32700, &error.to_string());
                     let _slow_client = tokio::time::timeout(LAST_WORDS, told).await;
                     break;
                 }
@@ -115,11 +115,11 @@ where
                         Ok(value) => {
                             let id = value.get("id").cloned().unwrap_or_default();
                             let words = format!("this is no JSON-RPC message: {reason}");
-                            self.refuse(id, -32600, &words);
+                            self.refuse(&id, -32600, &words);
                         }
                         Err(reason) => {
                             let words = format!("this is no JSON: {reason}");
-                            self.refuse(Value::Null, -32700, &words);
+                            self.refuse(&Value::Null, -32700, &words);
                         }
                     }
                     continue;
@@ -131,7 +131,7 @@ where
             if let JsonRpcMessage::Request(request) = message {
                 let id = serde_json::to_value(&request.id).unwrap_or_default();
                 let words = format!("{MAX_UNANSWERED} requests wait for answers already");
-                self.refuse(id, -32603, &words);
+                self.refuse(&id, -32603, &words);
             }
         }
         self.gone.cancel();

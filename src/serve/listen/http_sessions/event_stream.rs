@@ -90,7 +90,7 @@ impl EventStream {
         self.answered.is_some_and(|since| since.elapsed() >= patience)
     }
 
-    /// Reads on after the event with this index; `None` reads what was kept since nobody reads it.
+    /// Reads on after the event with this index; `None` begins with what is kept.
     ///
     /// # Errors
     /// An index that is not known.

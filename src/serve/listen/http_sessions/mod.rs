@@ -7,6 +7,8 @@
 
 mod event_stream;
 mod session;
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -25,12 +27,15 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::serve::catalogue_server::{CatalogueServer, ClientChanges};
-use session::{HttpSession, SessionTransport};
+use session::{ServedSession, ServedSessionTransport};
 
 /// How many sessions the holders of one token may have.
 pub(super) const MAX_SESSIONS: usize = 16_384;
-/// How many of them may have a service at once, before those that wait for nothing lose theirs.
+/// How many of them may have a service at once.
 const MAX_RUNNING: usize = 1_024;
+/// How many have one before those that wait for nothing lose theirs early. A service holds about a
+/// hundred times the memory of a session without one.
+const FEW_RUNNING: usize = 64;
 /// How long a session keeps its service for a request that is on its way, even then.
 const MIN_SERVICE_IDLE: Duration = Duration::from_millis(100);
 /// How long the service of a session waits for the next request.
@@ -54,7 +59,7 @@ pub enum SessionError {
 
 /// The sessions of all clients with one token.
 pub(super) struct HttpSessions {
-    sessions: Mutex<HashMap<SessionId, Arc<HttpSession>>>,
+    sessions: Mutex<HashMap<SessionId, Arc<ServedSession>>>,
     limits: SessionLimits,
     /// How many services run.
     running: Arc<AtomicUsize>,
@@ -65,13 +70,15 @@ pub(super) struct HttpSessions {
 pub(super) struct SessionLimits {
     /// All of them.
     pub(super) known: usize,
-    /// Those that are in use.
+    /// Those that have a service.
     pub(super) running: usize,
+    /// As many have one before it is taken from idle ones early.
+    pub(super) few: usize,
 }
 
 impl Default for SessionLimits {
     fn default() -> Self {
-        Self { known: MAX_SESSIONS, running: MAX_RUNNING }
+        Self { known: MAX_SESSIONS, running: MAX_RUNNING, few: FEW_RUNNING }
     }
 }
 
@@ -93,19 +100,20 @@ impl HttpSessions {
         if sessions.len() >= self.limits.known {
             return false;
         }
-        if self.running.load(Ordering::Relaxed) < self.limits.running {
+        let running = self.running.load(Ordering::Relaxed);
+        if running < self.limits.few {
             return true;
         }
-        let park = |session: &Arc<HttpSession>| session.park_if_idle(MIN_SERVICE_IDLE);
+        let park = |session: &&Arc<ServedSession>| session.park_if_idle(MIN_SERVICE_IDLE);
         // Services end in their own time, so this bounds them only about.
-        sessions.values().filter(|session| park(session)).count() > 0
+        sessions.values().filter(park).count() > 0 || running < self.limits.running
     }
 
-    fn sessions(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<HttpSession>>> {
+    fn sessions(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<ServedSession>>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn session(&self, id: &SessionId) -> Result<Arc<HttpSession>, SessionError> {
+    fn session(&self, id: &SessionId) -> Result<Arc<ServedSession>, SessionError> {
         self.sessions().get(id).cloned().ok_or(SessionError::Ended)
     }
 
@@ -142,28 +150,30 @@ async fn tend(sessions: Weak<HttpSessions>, mut changes: ClientChanges, end: Can
             sessions.sweep();
             continue;
         };
-        let all: Vec<Arc<HttpSession>> = sessions.sessions().values().cloned().collect();
+        let all: Vec<Arc<ServedSession>> = sessions.sessions().values().cloned().collect();
         let messages: Vec<_> = change
             .notifications()
             .into_iter()
             .map(|notification| Arc::new(ServerJsonRpcMessage::notification(notification)))
             .collect();
         for session in all.iter().filter(|session| session.client.wants(&change)) {
-            messages.iter().for_each(|message| session.notify(message));
+            for message in &messages {
+                session.notify(message);
+            }
         }
     }
 }
 
 impl SessionManager for HttpSessions {
     type Error = SessionError;
-    type Transport = SessionTransport;
+    type Transport = ServedSessionTransport;
 
-    async fn create_session(&self) -> Result<(SessionId, SessionTransport), SessionError> {
-        if !self.has_room() {
+    async fn create_session(&self) -> Result<(SessionId, ServedSessionTransport), SessionError> {
+        if self.sessions().len() >= self.limits.known {
             return Err(SessionError::TooMany);
         }
         let id: SessionId = Uuid::new_v4().to_string().into();
-        let session = HttpSession::new();
+        let session = ServedSession::new();
         let transport = session.start_service(&self.running);
         self.sessions().insert(Arc::clone(&id), session);
         Ok((id, transport))
@@ -223,7 +233,7 @@ impl SessionManager for HttpSessions {
     async fn restore_session(
         &self,
         id: SessionId,
-    ) -> Result<RestoreOutcome<SessionTransport>, SessionError> {
+    ) -> Result<RestoreOutcome<ServedSessionTransport>, SessionError> {
         if !self.has_room() {
             return Err(SessionError::TooMany);
         }

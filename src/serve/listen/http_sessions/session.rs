@@ -32,7 +32,7 @@ const SESSION_IDLE: Duration = Duration::from_mins(30);
 const MAX_SPARES: usize = 8;
 
 /// One session of a client.
-pub(super) struct HttpSession {
+pub(super) struct ServedSession {
     /// What the client wants to hear. It outlives the service.
     pub(super) client: Arc<ClientState>,
     state: Mutex<SessionContents>,
@@ -68,8 +68,8 @@ struct SessionService {
 }
 
 /// The service's end of a session.
-pub struct SessionTransport {
-    session: Arc<HttpSession>,
+pub struct ServedSessionTransport {
+    session: Arc<ServedSession>,
     incoming: mpsc::Receiver<Box<ClientJsonRpcMessage>>,
     _counted: RunningService,
 }
@@ -90,7 +90,7 @@ impl Drop for RunningService {
     }
 }
 
-impl HttpSession {
+impl ServedSession {
     /// A session whose client said nothing yet.
     pub(super) fn new() -> Arc<Self> {
         let contents = SessionContents {
@@ -117,13 +117,16 @@ impl HttpSession {
     }
 
     /// The transport of a service that begins now, which counts as one of those `running`.
-    pub(super) fn start_service(self: &Arc<Self>, running: &Arc<AtomicUsize>) -> SessionTransport {
+    pub(super) fn start_service(
+        self: &Arc<Self>,
+        running: &Arc<AtomicUsize>,
+    ) -> ServedSessionTransport {
         let (incoming, seen) = mpsc::channel(INCOMING);
         let mut state = self.state();
         state.last_used = Instant::now();
         state.service = Some(SessionService { incoming, handshake: None, is_ready: false });
         let counted = RunningService::begin(running);
-        SessionTransport { session: Arc::clone(self), incoming: seen, _counted: counted }
+        ServedSessionTransport { session: Arc::clone(self), incoming: seen, _counted: counted }
     }
 
     /// Hears that a service ended. Whether a new one can go on from what the session remembers.
@@ -296,16 +299,12 @@ impl HttpSession {
         let number = |text: &str| text.parse::<u64>().map_err(|_| SessionError::UnknownEvent);
         let mut state = self.state();
         state.last_used = Instant::now();
-        match event.split_once('/') {
-            Some((index, stream)) => {
-                let stream = state.requests.get_mut(&number(stream)?);
-                stream.ok_or(SessionError::UnknownEvent)?.resume(Some(number(index)?))
-            }
-            None => {
-                let last = number(event)?;
-                state.read_common(Some(last))
-            }
+        if let Some((index, stream)) = event.split_once('/') {
+            let stream = state.requests.get_mut(&number(stream)?);
+            return stream.ok_or(SessionError::UnknownEvent)?.resume(Some(number(index)?));
         }
+        let last = number(event)?;
+        state.read_common(Some(last))
     }
 
     /// Tells the client something that belongs to no request. A client that does not read misses it.
@@ -387,7 +386,7 @@ fn origin(message: &impl GetExtensions) -> Option<RequestId> {
     message.extensions().get::<OriginatingRequestId>().map(|origin| origin.0.clone())
 }
 
-impl Transport<RoleServer> for SessionTransport {
+impl Transport<RoleServer> for ServedSessionTransport {
     type Error = SessionError;
 
     fn send(
