@@ -262,6 +262,6 @@ mod tests {
         }
         assert!(!told.contains("tool 1"), "{told}");
         let none = lines(&report(vec![target("a", [])]), &BenchFindings::default());
-        assert!(none.starts_with("Bad: 0 calls in 0 s, none succeeded"), "{none}");
+        assert!(none.starts_with("Bad: 0 calls in 0 µs, none succeeded"), "{none}");
     }
 }

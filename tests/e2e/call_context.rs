@@ -81,6 +81,9 @@ fn meta(run: Run<'_>) -> (Value, Value) {
 
 #[test]
 fn a_server_gets_what_the_call_carries_under_keys_of_its_own() {
+    if crate::support::lacks(&["python3"]) {
+        return;
+    }
     let room = room();
     let words = [
         "mirror-meta",
@@ -118,6 +121,9 @@ fn a_server_gets_what_the_call_carries_under_keys_of_its_own() {
 
 #[test]
 fn prompts_resources_and_completions_carry_what_calls_carry() {
+    if crate::support::lacks(&["python3"]) {
+        return;
+    }
     let room = room();
     let ask = |words: &[&str]| {
         let words = ["--mcp", "mcp.yaml"].into_iter().chain(words.iter().copied());
@@ -141,6 +147,9 @@ fn prompts_resources_and_completions_carry_what_calls_carry() {
 
 #[test]
 fn nothing_that_was_not_given_is_sent_and_no_known_secret() {
+    if crate::support::lacks(&["python3"]) {
+        return;
+    }
     let room = room();
     let (bare, _) = meta(run(&room, &["mirror-meta", "--json", "--session", "s"]));
     let keys: Vec<&String> = bare.as_object().unwrap().keys().collect();
@@ -163,6 +172,9 @@ fn nothing_that_was_not_given_is_sent_and_no_known_secret() {
 
 #[test]
 fn the_environment_names_the_user_and_the_trace_for_every_kind() {
+    if crate::support::lacks(&["python3"]) {
+        return;
+    }
     let room = room();
     let with = |words: &[&str]| {
         let words: Vec<&str> = words.to_vec();
@@ -194,6 +206,9 @@ fn the_environment_names_the_user_and_the_trace_for_every_kind() {
 
 #[test]
 fn what_a_call_cannot_carry_is_a_usage_error() {
+    if crate::support::lacks(&["python3"]) {
+        return;
+    }
     let room = room();
     let large = format!("text:=\"{}\"", "x".repeat(60 << 10));
     let more = large.replacen("text", "more", 1);

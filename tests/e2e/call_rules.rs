@@ -14,6 +14,9 @@ fn own(room: &Sandbox, name: &str, text: &str) {
 
 #[test]
 fn a_call_sets_only_what_the_entry_declares() {
+    if crate::support::lacks(&["python3"]) {
+        return;
+    }
     let room = Sandbox::new();
     room.file(
         "tools.yaml",

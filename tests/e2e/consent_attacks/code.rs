@@ -52,6 +52,9 @@ fn with_script(entry: &str, file: &str, text: &str) -> Sandbox {
 
 #[test]
 fn an_edited_script_is_asked_about_again() {
+    if crate::support::lacks(&["python3"]) {
+        return;
+    }
     let mut ran = Vec::new();
     for (entry, file, text) in started() {
         let room = with_script(entry, &file, text);
@@ -119,6 +122,9 @@ fn a_renamed_entry_is_asked_about_again() {
 /// code.
 #[test]
 fn context_sets_only_variables_that_the_entry_declares() {
+    if crate::support::lacks(&["python3"]) {
+        return;
+    }
     let room = Sandbox::ordinary();
     room.file("mod.py", "import os\ndef f():\n    return dict(os.environ)\n").file(
         "tools.yaml",
