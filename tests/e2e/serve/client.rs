@@ -323,18 +323,18 @@ impl HttpSession {
         let id = lines.find(|(name, _)| name.eq_ignore_ascii_case("mcp-session-id")).unwrap().1;
         let headers = format!("{token}Mcp-Session-Id: {id}\r\n");
         let session = Self { address: address.to_owned(), headers };
-        session.tell("notifications/initialized", json!({}));
+        session.tell("notifications/initialized", &json!({}));
         session
     }
 
     /// Sends a notification.
-    pub fn tell(&self, method: &str, params: Value) {
+    pub fn tell(&self, method: &str, params: &Value) {
         let note = json!({ "jsonrpc": "2.0", "method": method, "params": params });
         assert_eq!(post(&self.address, "/mcp", &self.headers, &note.to_string()).0, 202);
     }
 
     /// Sends a request; the status, and all messages on its stream.
-    pub fn ask(&self, id: u64, method: &str, params: Value) -> (u16, Vec<Value>) {
+    pub fn ask(&self, id: u64, method: &str, params: &Value) -> (u16, Vec<Value>) {
         let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
         let (status, body) = post(&self.address, "/mcp", &self.headers, &request.to_string());
         (status, messages_in(&body))

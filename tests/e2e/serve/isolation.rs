@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::client::{Frames, HttpSession, Lines, Served, TOKEN, Wire, heard, post};
+use super::client::{Frames, HttpSession, Lines, Served, TOKEN, Wire as _, heard, post};
 use crate::support::Sandbox;
 
 const WAIT: &str = r#"{"name":"wait","arguments":{"seconds":600}}"#;
@@ -138,7 +138,7 @@ fn many_sessions_over_http_are_open_at_once_and_each_goes_on_when_it_was_idle() 
     let sessions: Vec<_> = (0..1_100).map(|_| HttpSession::open(&http, TOKEN)).collect();
     let sum = json!({ "name": "calculator", "arguments": { "expression": "6*7" } });
     for session in [&sessions[0], &sessions[1_099], &sessions[0]] {
-        let (status, messages) = session.ask(1, "tools/call", sum.clone());
+        let (status, messages) = session.ask(1, "tools/call", &sum);
         assert_eq!(status, 200);
         assert_eq!(messages.last().unwrap()["result"]["content"][0]["text"], "42", "{messages:?}");
     }
@@ -157,9 +157,9 @@ fn what_belongs_to_a_request_comes_on_its_own_stream_of_a_session() {
     let http = served.address();
     let session = HttpSession::open(&http, TOKEN);
     let mut events = session.events();
-    session.ask(1, "logging/setLevel", json!({ "level": "debug" }));
+    session.ask(1, "logging/setLevel", &json!({ "level": "debug" }));
     let lines = json!({ "name": "demo-log_lines", "arguments": { "count": 2, "level": "debug" } });
-    let (_, messages) = session.ask(2, "tools/call", lines);
+    let (_, messages) = session.ask(2, "tools/call", &lines);
     let texts: Vec<&Value> = messages
         .iter()
         .filter(|message| message["method"] == "notifications/message")
@@ -171,7 +171,7 @@ fn what_belongs_to_a_request_comes_on_its_own_stream_of_a_session() {
                        "_meta": { "progressToken": 7 } });
     let streams: Vec<_> = std::thread::scope(|scope| {
         let ask = |id| {
-            let (session, slow) = (&session, slow.clone());
+            let (session, slow) = (&session, &slow);
             scope.spawn(move || session.ask(id, "tools/call", slow).1)
         };
         let both = [ask(3), ask(4)];
@@ -185,7 +185,7 @@ fn what_belongs_to_a_request_comes_on_its_own_stream_of_a_session() {
     }
     // Nothing of it went to the stream that belongs to no request: its next event is another one.
     room.file("tools.yaml", "tools: []\n");
-    let _same_level_as_chosen = session.ask(5, "ping", json!({}));
+    let _same_level_as_chosen = session.ask(5, "ping", &json!({}));
     let told = heard(&mut events, "data: {");
     assert!(told.contains("list_changed"), "{told}");
     session.end();
