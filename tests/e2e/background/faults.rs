@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use super::{call, count, hosts, is_alive, kill, pid_of, pipes, trusted};
-use crate::support::Sandbox;
+use crate::support::{Running, Sandbox};
 
 /// How often a host is killed in the midst of calls.
 const KILLS: usize = 25;
@@ -18,7 +18,7 @@ const CALLS: usize = 4;
 
 /// Waits until a process has ended.
 fn ended(pid: u64) {
-    let deadline = Instant::now() + Duration::from_secs(60);
+    let deadline = Instant::now() + Duration::from_mins(1);
     while is_alive(pid) {
         assert!(Instant::now() < deadline, "{pid} still runs");
         std::thread::yield_now();
@@ -45,7 +45,7 @@ fn a_host_that_is_killed_under_load_leaves_no_call_without_an_end_and_no_server(
         // The others are on their way, each at a place of its own.
         let first = calls.remove(0).finish();
         kill(host);
-        for finished in std::iter::once(first).chain(calls.into_iter().map(|call| call.finish())) {
+        for finished in std::iter::once(first).chain(calls.into_iter().map(Running::finish)) {
             finished.exits_one_of(&[0, 4]);
             match finished.code {
                 Some(0) => good.push(finished.json()["metadata"]["call_id"].clone()),
@@ -190,7 +190,7 @@ fn a_host_whose_queue_is_full_is_done_without() {
     crowd.wait().unwrap();
     kill_process(host, Signal::CONT).unwrap();
     // The crowd has gone, and the host serves again when it has seen that.
-    let deadline = Instant::now() + Duration::from_secs(60);
+    let deadline = Instant::now() + Duration::from_mins(1);
     while count(&room, &[]).0 != server {
         assert!(Instant::now() < deadline, "the host does not serve again");
     }

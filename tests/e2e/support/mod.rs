@@ -11,6 +11,6 @@ mod witness;
 pub use finished::{Finished, forbidden};
 pub use fixture::{Fixture, Place, example, log_events};
 pub use pty::Pty;
-pub use sandbox::{Run, Sandbox};
+pub use sandbox::{Run, Running, Sandbox};
 pub use skipped::{lacks, left_out};
 pub use witness::{Listener, Recorder, disguises, files_below, script};
