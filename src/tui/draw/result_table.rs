@@ -26,7 +26,7 @@ pub(super) fn draw(
     let Some(head) = places.next() else { return };
     frame.render_widget(titles(styler, table, shown.clone(), focused), head);
     let height = usize::from(area.height).saturating_sub(1);
-    let first = table.list.first(height, table.len());
+    let first = table.list.first(height, table.row_count());
     for ((number, row), place) in table.rows_from(first).enumerate().zip(places) {
         let is_chosen = first + number == table.list.chosen();
         let role = match (is_chosen, focused) {
@@ -38,14 +38,14 @@ pub(super) fn draw(
         let spans = cells.flat_map(|column| cell(styler, column, row, role));
         frame.render_widget(spans.collect::<Line<'static>>(), place);
     }
-    let left = table.len().saturating_sub(first + height) + table.left_out();
+    let left = table.row_count().saturating_sub(first + height) + table.left_out();
     pane::more(frame, styler, area, left);
 }
 
 /// What the title of the pane says of the table: which column of how many, and its order.
 pub(super) fn summary(table: &ResultTable) -> String {
     let (column, all) = (table.column() + 1, table.columns().len());
-    format!("{} rows  col {column}/{all}", super::digits::grouped(table.len()))
+    format!("{} rows  col {column}/{all}", super::digits::grouped(table.row_count()))
 }
 
 /// The columns that are seen: from the first one on where the chosen one fits, else as few are left

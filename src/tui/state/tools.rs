@@ -176,7 +176,7 @@ impl View for ToolsView {
             }
             Pane::Result if self.viewer.shows_table() => {
                 if let Some(table) = &mut self.viewer.table {
-                    let length = table.len();
+                    let length = table.row_count();
                     // The first row has the titles.
                     let first = table.list.first(height.saturating_sub(1), length);
                     if row > 0 {

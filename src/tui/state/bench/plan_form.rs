@@ -318,11 +318,12 @@ impl PlanForm {
             seed: self.read(PlanField::Seed, "a whole number", |text| text.parse().ok())?,
             is_poisson: (self.is_open && self.is_poisson).then_some(true),
             is_comparison,
-            rounds: match is_comparison {
-                false => None,
-                true => self.read(PlanField::Rounds, "1 to 1000", |text| {
+            rounds: if is_comparison {
+                self.read(PlanField::Rounds, "1 to 1000", |text| {
                     text.parse().ok().filter(|rounds| (1..=1_000).contains(rounds))
-                })?,
+                })?
+            } else {
+                None
             },
             ..PlanOptions::default()
         };

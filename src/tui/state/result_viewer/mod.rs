@@ -211,7 +211,7 @@ impl ResultViewer {
         match self.shown_text_mut() {
             Some(text) => text.scroll_to_line(line),
             None => match &mut self.table {
-                Some(table) => table.list.choose(line, table.len()),
+                Some(table) => table.list.choose(line, table.row_count()),
                 None => self.tree.reveal(line),
             },
         }

@@ -126,7 +126,7 @@ impl ResultTable {
     }
 
     /// How many rows the table has.
-    pub fn len(&self) -> usize {
+    pub fn row_count(&self) -> usize {
         self.order.len()
     }
 
@@ -250,7 +250,7 @@ mod tests {
         let value = json!({ "total": 3, "few": [{ "a": 1 }], "items": [{ "b": 1 }, { "c": "x" }] });
         let table = ResultTable::of(&value).unwrap();
         let keys: Vec<&str> = table.columns().iter().map(|column| column.key.as_str()).collect();
-        assert_eq!((keys, table.len()), (vec!["b", "c"], 2));
+        assert_eq!((keys, table.row_count()), (vec!["b", "c"], 2));
         assert!(ResultTable::of(&json!([{ "a": 1 }])).is_some());
         for other in [json!([]), json!([1, 2]), json!({ "a": { "b": 1 } }), json!([{ "a": 1 }, 2])]
         {
@@ -296,6 +296,9 @@ mod tests {
         assert_eq!(ResultTable::of(&value).unwrap().columns().len(), COLUMNS);
         let long = json!(vec![json!({ "text": "x".repeat(5_000) }); ROWS + 7]);
         let table = ResultTable::of(&long).unwrap();
-        assert_eq!((table.len(), table.left_out(), table.columns()[0].width), (ROWS, 7, WIDEST));
+        assert_eq!(
+            (table.row_count(), table.left_out(), table.columns()[0].width),
+            (ROWS, 7, WIDEST)
+        );
     }
 }

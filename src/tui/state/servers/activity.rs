@@ -57,8 +57,8 @@ impl ServerActivity {
             if passed < INTERVAL {
                 return;
             }
-            if used >= before {
-                let share = (used - before).as_millis() * 100 / passed.as_millis();
+            if let Some(more) = used.checked_sub(before) {
+                let share = more.as_millis() * 100 / passed.as_millis();
                 keep(&mut self.cpu, u64::try_from(share).unwrap_or(u64::MAX));
             } else {
                 (self.memory, self.cpu) = Default::default();
