@@ -111,8 +111,8 @@ pub async fn run(args: &ServersArgs, context: &CommandContext) -> CommandResult 
     }
     match views::server::verdict(&servers) {
         None => Ok(()),
-        // The table has the details already.
-        Some(error) if matches!(format, Text | Table) => {
+        // A person sees the details in the table; what reads stderr alone has them there.
+        Some(error) if context.output.is_terminal() && matches!(format, Text | Table) => {
             Err(views::server::without_details(&error).into())
         }
         Some(error) => Err(error.into()),

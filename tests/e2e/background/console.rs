@@ -57,8 +57,8 @@ fn what_others_call_appears_live_and_says_who_called() {
     pty.type_keys("6").expect_shown("[an-editor]").expect_shown("[toolhost call]");
     // Its own call goes the same way, and needs no mark.
     run(&mut pty, "counter-count");
-    pty.expect_shown(&format!("\"pid\": {server}")).type_keys("\u{1b}");
-    pty.expect_gone("Arguments");
+    pty.expect_shown("Result  ok").expect_shown(&format!("\"pid\": {server}"));
+    pty.type_keys("\u{1b}").expect_gone("Arguments");
     let records = room.toolhost(["audit", "--json"]).go().json();
     let clients: Vec<&Value> =
         records.as_array().unwrap().iter().map(|record| &record["caller"]["client"]).collect();
