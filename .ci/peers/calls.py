@@ -156,7 +156,7 @@ def samples(suite: Suite) -> None:
 
 def progress(suite: Suite) -> None:
     def holds_off() -> None:
-        words = ["duration=2", "steps=4", "--timeout", "1500ms"]
+        words = ["duration=2", "steps=4", "--idle-timeout", "1500ms"]
         answer = suite.call("everything-trigger-long-running-operation", *words)
         expect("completed" in text_of(answer).lower(), answer)
 
