@@ -53,7 +53,7 @@ fn a_run_is_stopped_and_what_was_measured_is_kept() {
     pty.expect_shown("srv-echo").type_keys("/sec\r").expect_shown("Catalogue 1/");
     pty.type_keys("b").expect_shown("Plan").type_keys("m").expect_shown("< open >");
     pty.type_keys("je20\r").expect_shown("--rate 20").type_keys("\u{1b}");
-    pty.expect_shown("tool A").type_keys("jjjje10m\u{1b}").expect_shown("--duration 10m");
+    pty.expect_shown("tool A").type_keys("jjje10m\u{1b}").expect_shown("--duration 10m");
     pty.type_keys("jjj").type_keys("\r").expect_shown("measuring").expect_shown("of 20/s");
     // It goes on while something else is shown, and leaving asks.
     pty.type_keys("1").expect_shown("Catalogue").type_keys("q");

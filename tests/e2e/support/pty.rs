@@ -228,9 +228,17 @@ impl Pty {
         self
     }
 
-    /// Types.
+    /// Types. Each Escape key is sent as `CSI 27 u`, which means the same whatever comes next: a
+    /// program that is slow to read would take the byte ESC and the next key for Alt and that key.
+    /// Sequences that begin with `ESC [` are sent as they are.
     pub fn type_keys(&mut self, keys: &str) -> &mut Self {
-        self.master.write_all(keys.as_bytes()).unwrap();
+        let typed = keys.replace('\u{1b}', "\u{1b}[27u").replace("\u{1b}[27u[", "\u{1b}[");
+        self.type_bytes(typed.as_bytes())
+    }
+
+    /// Sends these bytes as a terminal would.
+    pub fn type_bytes(&mut self, bytes: &[u8]) -> &mut Self {
+        self.master.write_all(bytes).unwrap();
         self
     }
 
