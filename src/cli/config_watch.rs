@@ -3,8 +3,7 @@
 //! Owns: noticing that files changed, or that SIGHUP asked, and telling what came of reading them.
 //! Never does: decide what may take the place of what is served.
 
-use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,9 +17,10 @@ use crate::cli::output::StyledLine;
 use crate::config::consent::store::TrustStore;
 use crate::config::environment::Environment;
 use crate::config::spec::Configuration;
+use crate::config::watched_files::WatchedFiles;
 use crate::model::{Diagnostic, Error};
 
-/// How often it is looked whether a file changed. One that is still being written is waited for.
+/// The time between two looks at the files. One that is still being written is waited for.
 const INTERVAL: Duration = Duration::from_millis(500);
 /// How many errors of a reading are told.
 const MAX_ERRORS: usize = 10;
@@ -29,12 +29,11 @@ const MAX_ERRORS: usize = 10;
 pub struct ConfigWatch<'a> {
     context: &'a CommandContext,
     reloader: HostReloader,
-    files: Vec<PathBuf>,
+    files: WatchedFiles,
+    /// Whether a change is only told: what acts was agreed to for this run, as it was.
+    waits_to_be_asked: bool,
     hangup: Arc<Notify>,
 }
-
-/// What is another for every change of a file, as far as the system tells without reading it.
-type FileStamp = Option<(u64, u64, u64, i64, i64)>;
 
 impl<'a> ConfigWatch<'a> {
     /// Watches the files that an assembly was read from, and takes SIGHUP.
@@ -43,6 +42,7 @@ impl<'a> ConfigWatch<'a> {
         Self {
             context,
             files: watched_files(&assembly.configuration, environment.as_ref()),
+            waits_to_be_asked: assembly.configuration.is_agreed_for_run,
             reloader: HostReloader::new(assembly, environment),
             hangup: context.take_hangup(),
         }
@@ -50,28 +50,37 @@ impl<'a> ConfigWatch<'a> {
 
     /// Follows the files for as long as it is polled.
     pub async fn follow(mut self) {
-        let mut stamps = self.stamps();
-        // What changed since they were read is seen at the first look.
-        let mut has_changed = true;
+        // What changed between the reading and the first look at them is read then.
+        let mut has_changed = !self.waits_to_be_asked;
         loop {
             let is_asked = tokio::select! {
                 () = self.hangup.notified() => true,
                 () = tokio::time::sleep(INTERVAL) => false,
             };
-            let now = self.stamps();
-            if !is_asked && (now != stamps || !has_changed) {
-                has_changed |= now != stamps;
-                stamps = now;
-                continue;
+            let now = self.files.looked_at_again();
+            let before = std::mem::replace(&mut self.files, now);
+            let is_still = self.files == before;
+            if is_asked || (has_changed && is_still) {
+                self.reload(is_asked).await;
+                has_changed = false;
+            } else if self.waits_to_be_asked && !is_still {
+                self.tell_to_ask(&before);
+            } else {
+                has_changed |= !is_still;
             }
-            self.reload(is_asked).await;
-            has_changed = false;
-            stamps = self.stamps();
         }
     }
 
-    fn stamps(&self) -> Vec<FileStamp> {
-        self.files.iter().map(|path| stamp(path)).collect()
+    /// Any program that can write such a file could otherwise have it start what it likes.
+    fn tell_to_ask(&self, before: &WatchedFiles) {
+        let name = |path: &Path| path.display().to_string();
+        let changed: Vec<String> = self.files.changed_since(before).map(name).collect();
+        self.warn(&format!(
+            "{} changed and is still served as it was: --trust and files named for a run hold for \
+             what they said then. To have it read now: kill -HUP {}",
+            changed.join(", "),
+            std::process::id(),
+        ));
     }
 
     async fn reload(&mut self, is_asked: bool) {
@@ -79,7 +88,9 @@ impl<'a> ConfigWatch<'a> {
             Ok(loaded) => loaded,
             Err(error) => return self.refuse(&error),
         };
-        self.files = watched_files(&loaded.configuration, self.context.environment.as_ref());
+        let files = watched_files(&loaded.configuration, self.context.environment.as_ref());
+        // What changed while it was read is seen at the next look.
+        self.files = files.as_they_were(&self.files);
         match self.reloader.reload(loaded) {
             Ok(report) if report.is_empty() && !report.needs_restart && !is_asked => {}
             Ok(report) => self.tell(&report),
@@ -126,21 +137,11 @@ impl<'a> ConfigWatch<'a> {
     }
 }
 
-/// The files that were read, the directories where others may come to be, and what the user says
-/// about them elsewhere.
-fn watched_files(configuration: &Configuration, environment: &dyn Environment) -> Vec<PathBuf> {
-    let read = configuration.files.iter().map(|file| file.path.clone());
-    let mut files: Vec<PathBuf> = read.chain(configuration.searched.iter().cloned()).collect();
-    if let Some(state) = environment.state_dir() {
-        files.push(TrustStore::file(&state));
-    }
-    files.extend(PinFile::own(environment).map(|file| file.path));
-    files
-}
-
-fn stamp(path: &Path) -> FileStamp {
-    let meta = std::fs::metadata(path).ok()?;
-    Some((meta.dev(), meta.ino(), meta.len(), meta.mtime(), meta.mtime_nsec()))
+/// The files that were read or may come to be, and what the user says about them elsewhere.
+fn watched_files(configuration: &Configuration, environment: &dyn Environment) -> WatchedFiles {
+    let trust = environment.state_dir().map(|state| TrustStore::file(&state));
+    let pins = PinFile::own(environment).map(|file| file.path);
+    WatchedFiles::of(configuration, trust.into_iter().chain(pins))
 }
 
 fn describe(report: &ReloadReport) -> String {
@@ -153,7 +154,9 @@ fn describe(report: &ReloadReport) -> String {
         }
     }
     if parts.is_empty() {
-        parts.push(if report.has_new_rules { "other rules" } else { "nothing changed" }.to_owned());
+        parts.push(
+            if report.has_new_rules { "rules changed" } else { "nothing changed" }.to_owned(),
+        );
     }
     format!("configuration reloaded: {}", parts.join("; "))
 }

@@ -22,6 +22,11 @@ pub const EMBEDDED_SERVERS: &str = include_str!("../../mcp.yaml");
 /// name wins.
 pub const EDITOR_FILES: [&str; 3] = [".mcp.json", ".cursor/mcp.json", ".vscode/mcp.json"];
 
+/// The names of the files, without what follows the dot.
+const STEMS: [(FileRole, &str); 2] = [(FileRole::Tools, "tools"), (FileRole::Servers, "mcp")];
+/// What follows the dot. The first that has a name wins.
+const EXTENSIONS: [&str; 3] = ["yaml", "yml", "json"];
+
 /// The most files a `discover:` directory may hold.
 const MAX_DIRECTORY_FILES: usize = 1_000;
 
@@ -116,9 +121,9 @@ impl DiscoveredFiles {
     /// files are enough; beside `tools.yaml` they stand in for a missing `mcp.yaml` anyway.
     fn add_directory(&mut self, dir: &Path, layer: Layer, takes_editors: bool) -> bool {
         let (mut any, mut has_servers) = (false, false);
-        for (role, stem) in [(FileRole::Tools, "tools"), (FileRole::Servers, "mcp")] {
+        for (role, stem) in STEMS {
             let mut taken: Option<PathBuf> = None;
-            for extension in ["yaml", "yml", "json"] {
+            for extension in EXTENSIONS {
                 let path = dir.join(format!("{stem}.{extension}"));
                 if !path.exists() {
                     continue;
@@ -152,6 +157,14 @@ impl DiscoveredFiles {
         }
         any
     }
+}
+
+/// Every file that is read where it stands in a directory that is looked at.
+pub fn usual_files(dir: &Path) -> impl Iterator<Item = PathBuf> {
+    let own = STEMS.into_iter().flat_map(|(_, stem)| {
+        EXTENSIONS.into_iter().map(move |extension| format!("{stem}.{extension}"))
+    });
+    own.chain(EDITOR_FILES.map(str::to_owned)).map(move |name| dir.join(name))
 }
 
 /// Looks for the files to read. An explicit flag switches every other place off, for both kinds.

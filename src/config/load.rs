@@ -69,11 +69,13 @@ pub fn load_beside(
     configuration.project_root = match consent.root() {
         root if root.as_os_str().is_empty() => {
             let mut files = configuration.files.iter();
-            let named = files.find(|file| file.layer < Layer::Project);
+            let named = files.find(|file| file.layer.is_named());
             named.and_then(|file| discover::project_of_named(&file.path, environment))
         }
         root => Some(root.to_path_buf()),
     };
+    configuration.is_agreed_for_run =
+        request.trust_all || configuration.files.iter().any(|file| file.layer.is_named());
     configuration.trusted_root = consent.trusted_root();
     configuration.trust_record = consent.record().cloned();
     configuration.trust_request = consent.request;

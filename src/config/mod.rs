@@ -36,6 +36,7 @@ mod sources;
 pub mod spec;
 pub mod unix_socket;
 pub mod variables;
+pub mod watched_files;
 
 pub use discover::LoadRequest;
 pub use load::load;

@@ -56,6 +56,9 @@ pub struct Configuration {
     pub project_root: Option<PathBuf>,
     /// The root of the project, when a person agreed to it.
     pub trusted_root: Option<PathBuf>,
+    /// Whether files act because this run was told to let them: by `--trust`, or by naming them.
+    /// That holds for their content as it was read, and no stored answer covers another.
+    pub is_agreed_for_run: bool,
     /// The stored answer under which the project acts; `None` when it acts without one, or not.
     pub trust_record: Option<Arc<ProjectRecord>>,
     /// The files that were read, in order of precedence.

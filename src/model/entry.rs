@@ -24,6 +24,11 @@ pub enum Layer {
 }
 
 impl Layer {
+    /// Whether the command line or the environment named the file, for this run.
+    pub fn is_named(self) -> bool {
+        matches!(self, Self::Flag | Self::Variable)
+    }
+
     /// The word used in files of pins and in output.
     pub fn as_str(self) -> &'static str {
         match self {

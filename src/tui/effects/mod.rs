@@ -17,7 +17,6 @@ mod stats;
 mod tools;
 mod trace;
 mod trust;
-mod watched_files;
 
 use std::collections::HashMap;
 use std::path::PathBuf;

@@ -12,13 +12,13 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::MissedTickBehavior;
 
 use super::attachment::{self, HostFinder};
-use super::watched_files::{FileStamp, WatchedFiles, stamp_of};
 use super::{ConsoleDeps, EffectRunner, stats};
 use crate::assembly::{self, Assembly, AssemblyOptions, FrontEnd};
 use crate::config::consent::TrustRequest;
 use crate::config::consent::store::TrustStore;
 use crate::config::environment::Environment;
 use crate::config::spec::Configuration;
+use crate::config::watched_files::{FileStamp, WatchedFiles};
 use crate::history;
 use crate::host::ToolHost;
 use crate::model::Error;
@@ -49,8 +49,8 @@ pub struct HostFactory {
     pub finder: Arc<dyn HostFinder>,
     /// The trust store as it was before the first host was built.
     first_stamp: Option<FileStamp>,
-    /// The configuration files as they were when the last host was built.
-    files: WatchedFiles,
+    /// The configuration files as they were when the last host was built, and how many were.
+    files: Mutex<(u64, WatchedFiles)>,
     /// A host that was built and is not in use yet.
     next: Mutex<Option<NextHost>>,
     /// The host in use, replaced when an answer changes what is trusted.
@@ -72,14 +72,25 @@ impl HostFactory {
         clock: Arc<dyn Clock>,
         finder: Arc<dyn HostFinder>,
     ) -> Self {
-        let first_stamp = store_of(&*environment).and_then(|path| stamp(&path));
-        let (next, host, files) = (Mutex::default(), Mutex::default(), WatchedFiles::default());
+        let first_stamp = store_of(&*environment).and_then(|path| FileStamp::of_link(&path));
+        let (next, host, files) = (Mutex::default(), Mutex::default(), Mutex::default());
         Self { options, environment, front_end, clock, finder, first_stamp, files, next, host }
     }
 
     /// Remembers the configuration files that a host was built from, as they are now.
     pub fn watch_files(&self, configuration: &Configuration) {
-        self.files.remember(configuration);
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        *files = (files.0 + 1, WatchedFiles::of(configuration, []));
+    }
+
+    /// How many hosts were built, and the names of the files that are not what they were when the
+    /// newest one was.
+    fn changed_files(&self) -> (u64, Vec<String>) {
+        let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let (generation, before) = &*files;
+        let now = before.looked_at_again();
+        let name = |path: &Path| Some(path.file_name()?.to_string_lossy().into_owned());
+        (*generation, now.changed_since(before).filter_map(name).collect())
     }
 
     /// The host that the console went on with last; `None` while it is the first one.
@@ -213,19 +224,19 @@ pub(super) fn watch(project: &Arc<HostFactory>, send: mpsc::Sender<AppEvent>) {
     let store = store_of(&*project.environment);
     let project = Arc::clone(project);
     let mut before = project.first_stamp;
-    let mut told = project.files.changed();
+    let mut told = project.changed_files();
     tokio::spawn(async move {
         let mut looks = tokio::time::interval(STORE_POLL_INTERVAL);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             looks.tick().await;
-            let now = store.as_deref().and_then(stamp);
+            let now = store.as_deref().and_then(FileStamp::of_link);
             if std::mem::replace(&mut before, now) != now
                 && send.send(AppEvent::Trust(TrustEvent::StoreChanged)).await.is_err()
             {
                 return;
             }
-            let now = project.files.changed();
+            let now = project.changed_files();
             // The same file may have changed since it was read again.
             let is_news = std::mem::replace(&mut told, now.clone()) != now;
             let event = AppEvent::Trust(TrustEvent::FilesChanged(now.1));
@@ -238,28 +249,4 @@ pub(super) fn watch(project: &Arc<HostFactory>, send: mpsc::Sender<AppEvent>) {
 
 fn store_of(environment: &dyn Environment) -> Option<PathBuf> {
     Some(environment.state_dir()?.join(TRUST_STORE_FILE))
-}
-
-/// The store is replaced, never edited.
-fn stamp(path: &Path) -> Option<FileStamp> {
-    std::fs::symlink_metadata(path).ok().map(|meta| stamp_of(&meta))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::util::atomic_file::{self, FileMode};
-
-    #[test]
-    fn a_store_that_was_replaced_is_told_from_the_one_before() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join(TRUST_STORE_FILE);
-        assert_eq!(stamp(&path), None);
-        std::fs::write(&path, "one").unwrap();
-        let before = stamp(&path);
-        assert_eq!(stamp(&path), before);
-        // As long as the old one: only that it is another file tells them apart.
-        atomic_file::replace(&path, b"two", FileMode::Kept(0o600)).unwrap();
-        assert!(before.is_some() && stamp(&path) != before);
-    }
 }

@@ -30,11 +30,17 @@ impl Served {
 
     /// Starts toolhost with a whole command line.
     pub fn start_line(room: &Sandbox, words: &[&str]) -> Self {
+        Self::start_with(room, words, &[])
+    }
+
+    /// The same with more variables.
+    pub fn start_with(room: &Sandbox, words: &[&str], variables: &[(&str, &str)]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_toolhost"))
             .args(words)
             .env_clear()
             .envs(room.environment())
             .env("TOOLHOST_SERVE_TOKEN", TOKEN)
+            .envs(variables.iter().copied())
             .current_dir(room.path("work"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

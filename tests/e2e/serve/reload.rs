@@ -21,8 +21,12 @@ fn starts(room: &Sandbox, name: &str) -> Vec<String> {
 }
 
 fn write_servers(room: &Sandbox, names: &[&str]) {
+    write_servers_to(room, "mcp.yaml", names);
+}
+
+fn write_servers_to(room: &Sandbox, file: &str, names: &[&str]) {
     let entries: String = names.iter().map(|name| demo(room, name)).collect();
-    room.file("mcp.yaml", &format!("mcp_servers:\n{entries}"));
+    room.file(file, &format!("mcp_servers:\n{entries}"));
 }
 
 fn offered(client: &mut impl Wire, id: u64) -> String {
@@ -38,6 +42,9 @@ fn notified(client: &mut impl Wire, method: &str) -> Value {
 }
 
 const CHANGED: &str = "notifications/tools/list_changed";
+/// The user's own files, seen from the working directory.
+const OWN_SERVERS: &str = "../config/toolhost/mcp.yaml";
+const OWN_TOOLS: &str = "../config/toolhost/tools.yaml";
 const FILES: [&str; 4] = ["--mcp", "mcp.yaml", "--tools", "tools.yaml"];
 
 fn start(room: &Sandbox, words: &[&str]) -> Served {
@@ -47,9 +54,9 @@ fn start(room: &Sandbox, words: &[&str]) -> Served {
 #[test]
 fn a_changed_file_reaches_every_client_and_what_is_the_same_stays_connected() {
     let room = Sandbox::new();
-    write_servers(&room, &["kept", "gone"]);
-    room.file("tools.yaml", "tools: [{ name: one, module: builtin.echo }]\n");
-    let mut served = start(&room, &["--stdio", "--http", "127.0.0.1:0"]);
+    write_servers_to(&room, OWN_SERVERS, &["kept", "gone"]);
+    room.file(OWN_TOOLS, "tools: [{ name: one, module: builtin.echo }]\n");
+    let mut served = Served::start(&room, &["--stdio", "--http", "127.0.0.1:0"]);
     let http = served.address();
     let mut client = served.streams();
     client.initialize(json!({}));
@@ -63,8 +70,8 @@ fn a_changed_file_reaches_every_client_and_what_is_the_same_stays_connected() {
     notified(&mut client, "notifications/progress");
     let process = starts(&room, "gone").pop().unwrap();
 
-    write_servers(&room, &["fresh", "kept"]);
-    room.file("tools.yaml", "tools: [{ name: two, module: builtin.echo }]\n");
+    write_servers_to(&room, OWN_SERVERS, &["fresh", "kept"]);
+    room.file(OWN_TOOLS, "tools: [{ name: two, module: builtin.echo }]\n");
     let mut answer = None;
     let mut is_told = false;
     while answer.is_none() || !is_told {
@@ -238,6 +245,55 @@ fn rules_and_profiles_hold_for_connected_clients_as_they_are_now() {
     served.hang_up();
     heard(&mut events, CHANGED);
     assert_eq!(post_stateless(&http, &token, "tools/list", json!({})).0, 403);
+    drop(client);
+    assert_eq!(served.ended(), Some(0));
+}
+
+/// Anything that can write such a file could otherwise have it start what it likes, unasked.
+#[test]
+fn what_was_agreed_to_for_one_run_is_read_again_only_when_asked() {
+    let named: &[(&[&str], &[(&str, &str)])] = &[
+        (&["--mcp", "mcp.yaml"], &[]),
+        (&["--trust"], &[]),
+        (&[], &[("TOOLHOST_MCP", "mcp.yaml")]),
+        (&[], &[("TOOLHOST_TRUST", "1")]),
+    ];
+    for (words, variables) in named {
+        let room = Sandbox::new();
+        write_servers(&room, &["kept"]);
+        let mut served = Served::start_with(&room, &[words, &["serve"][..]].concat(), variables);
+        let mut client = served.streams();
+        client.initialize(json!({}));
+        let before = offered(&mut client, 1);
+        write_servers(&room, &["kept", "sneaky"]);
+        let told = served.says("mcp.yaml changed and is still served as it was");
+        assert!(told.contains("kill -HUP"), "{told}");
+        assert_eq!(offered(&mut client, 2), before);
+        assert!(starts(&room, "sneaky").is_empty(), "{words:?}: it was started unasked");
+        served.hang_up();
+        served.says("configuration reloaded: added sneaky");
+        notified(&mut client, CHANGED);
+        let after = offered(&mut client, 3);
+        assert!(after.contains("sneaky-echo"), "{after}");
+        assert_eq!(starts(&room, "kept").len(), 1, "what did not change was started again");
+        drop(client);
+        assert_eq!(served.ended(), Some(0));
+    }
+}
+
+/// A project that comes to be beside a run that trusts all is not what was trusted.
+#[test]
+fn a_project_that_appears_later_is_not_trusted_by_the_run_before_it() {
+    let room = Sandbox::new();
+    write_servers_to(&room, OWN_SERVERS, &["own"]);
+    let mut served = Served::start_with(&room, &["--trust", "serve"], &[]);
+    let mut client = served.streams();
+    client.initialize(json!({}));
+    let before = offered(&mut client, 1);
+    write_servers(&room, &["sneaky"]);
+    served.says("mcp.yaml changed and is still served as it was");
+    assert_eq!(offered(&mut client, 2), before);
+    assert!(starts(&room, "sneaky").is_empty(), "it was started unasked");
     drop(client);
     assert_eq!(served.ended(), Some(0));
 }
