@@ -3,14 +3,15 @@
 //! Owns: which calls are theirs, and who they are. Never does: count calls, which `live_calls` does for
 //! all of them.
 
-use std::collections::VecDeque;
 use std::time::Duration;
+
+use indexmap::IndexMap;
 
 use super::ConsoleCalls;
 use crate::model::{CallId, HostEvent};
 use crate::util::text::shorten;
 
-/// The most calls that are remembered; of more, those that began last.
+/// How many calls are remembered at least; of more than twice as many, those that began last.
 const MAX_CALLS: usize = 1_000;
 /// The most characters of the name of a client, which it chose itself.
 const MAX_NAME: usize = 60;
@@ -33,7 +34,7 @@ pub struct OtherCall {
 /// The calls of other clients, running or ended.
 #[derive(Debug, Default)]
 pub struct OtherClients {
-    calls: VecDeque<OtherCall>,
+    calls: IndexMap<CallId, OtherCall>,
 }
 
 impl OtherClients {
@@ -45,19 +46,21 @@ impl OtherClients {
                 if is_own(call_id) || parent.as_ref().is_some_and(is_own) {
                     return;
                 }
-                if self.calls.len() >= MAX_CALLS {
-                    self.calls.pop_front();
+                if self.calls.len() >= 2 * MAX_CALLS {
+                    // Half at a time, so that one call costs little on average.
+                    self.calls.drain(..MAX_CALLS);
                 }
-                self.calls.push_back(OtherCall {
+                let call = OtherCall {
                     id: call_id.clone(),
                     tool: tool.clone(),
                     client: shorten(client, MAX_NAME).into_owned(),
                     since: now,
                     is_running: true,
-                });
+                };
+                self.calls.insert(call_id.clone(), call);
             }
             HostEvent::CallFinished { call_id, .. } => {
-                if let Some(call) = self.calls.iter_mut().rev().find(|call| call.id == *call_id) {
+                if let Some(call) = self.calls.get_mut(call_id) {
                     call.is_running = false;
                 }
             }
@@ -67,12 +70,12 @@ impl OtherClients {
 
     /// The client that made a call; `None` for a call of this console, and one that is not known.
     pub fn client_of(&self, id: &CallId) -> Option<&str> {
-        self.calls.iter().rev().find(|call| call.id == *id).map(|call| &*call.client)
+        self.calls.get(id).map(|call| &*call.client)
     }
 
     /// The calls that run, the newest first.
     pub fn running(&self) -> impl Iterator<Item = &OtherCall> + '_ {
-        self.calls.iter().rev().filter(|call| call.is_running)
+        self.calls.values().rev().filter(|call| call.is_running)
     }
 
     /// The host is gone, and nothing is heard of its calls any more.
@@ -131,11 +134,11 @@ mod tests {
     #[test]
     fn the_number_of_calls_and_the_names_of_clients_are_bounded() {
         let (own, mut others) = (ConsoleCalls::default(), OtherClients::default());
-        for number in 0..2 * MAX_CALLS {
+        for number in 0..5 * MAX_CALLS {
             let event = started(&number.to_string(), None, &"x".repeat(10_000));
             others.handle_host_event(&event, &own, Duration::ZERO);
         }
-        assert_eq!(others.calls.len(), MAX_CALLS);
+        assert!((MAX_CALLS..=2 * MAX_CALLS).contains(&others.calls.len()));
         assert!(others.calls[0].client.chars().count() < 2 * MAX_NAME);
     }
 }
