@@ -126,9 +126,9 @@ pub enum Action {
     /// Stop the chosen call, server or run.
     Stop,
     /// Repeat a past call with the same arguments.
-    Replay,
+    Rerun,
     /// Call again after a look at the arguments.
-    ReplayEdited,
+    RerunEdited,
     /// Mark it, to be compared.
     Mark,
     /// Show how two things differ.
@@ -238,7 +238,7 @@ impl Action {
             Self::CopyCommand => "copy-command",
             Self::Export => "export",
             Self::SaveCall => "save-call",
-            Self::ChangeFormat => "turn",
+            Self::ChangeFormat => "change-format",
             Self::Detail => "detail",
             Self::Running => "running",
             Self::Pause => "pause",
@@ -252,8 +252,8 @@ impl Action {
             Self::Model => "model",
             Self::Baseline => "baseline",
             Self::Stop => "stop",
-            Self::Replay => "replay",
-            Self::ReplayEdited => "replay-edited",
+            Self::Rerun => "rerun",
+            Self::RerunEdited => "rerun-edited",
             Self::Mark => "mark",
             Self::Diff => "diff",
             Self::Delete => "delete",
@@ -270,7 +270,7 @@ impl Action {
             Self::YesForSession => "yes-for-session",
             Self::YesAsAuthor => "yes-as-author",
             Self::No => "no",
-            Self::CancelQuestion => "turnaway",
+            Self::CancelQuestion => "cancel-question",
             Self::Trust => "trust",
             Self::Attach => "attach",
             Self::Reload => "reload",

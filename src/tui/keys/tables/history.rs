@@ -16,13 +16,13 @@ pub(super) const HISTORY: KeyTable = KeyTable {
         ),
         footer_binding(
             KeyPress::Char('r'),
-            Action::Replay,
+            Action::Rerun,
             "rerun",
             "call again with the same arguments (asks for secrets)",
         ),
         footer_binding(
             KeyPress::Char('R'),
-            Action::ReplayEdited,
+            Action::RerunEdited,
             "edit and rerun",
             "edit the arguments, then call again",
         ),

@@ -41,7 +41,7 @@ impl HistoryView {
                 entry.tool
             ));
         }
-        let navigation = rerun(entry, arguments, action == Action::ReplayEdited, context);
+        let navigation = rerun(entry, arguments, action == Action::RerunEdited, context);
         vec![AppEffect::Navigate(navigation)]
     }
 

@@ -102,7 +102,7 @@ impl View for HistoryView {
             }
             Action::Mark => self.toggle_mark(context),
             Action::Diff => return Some(self.diff(context)),
-            Action::Replay | Action::ReplayEdited | Action::CopyCommand => {
+            Action::Rerun | Action::RerunEdited | Action::CopyCommand => {
                 return Some(self.act_on_entry(action, context));
             }
             Action::Copy => return Some(self.copy_selection(context)),
