@@ -5,6 +5,7 @@ pub mod audit;
 pub mod auth;
 pub mod bench;
 pub mod call;
+mod call_output;
 pub mod complete;
 pub mod completions;
 pub mod config;

@@ -5,7 +5,7 @@ use clap_complete::ArgValueCompleter;
 use serde_json::Value;
 
 use crate::cli::ad_hoc::ServerCommandArgs;
-use crate::cli::commands::call;
+use crate::cli::commands::call_output;
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult};
 use crate::cli::formats;
@@ -60,7 +60,7 @@ pub async fn run(args: &PromptGetArgs, context: &CommandContext) -> CommandResul
         Raw => {
             let blocks = filled.messages.iter().filter_map(|m| m.get("content").cloned());
             let all = ToolResult { content: blocks.collect(), ..ToolResult::default() };
-            let parts = call::payloads(&all)?;
+            let parts = call_output::payloads(&all)?;
             let parts: Vec<Vec<u8>> = parts.into_iter().map(|payload| payload.bytes).collect();
             output.raw(&parts.join(&b'\n'))
         }

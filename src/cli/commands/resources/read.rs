@@ -7,7 +7,7 @@ use clap_complete::ArgValueCompleter;
 use serde_json::Value;
 
 use crate::cli::ad_hoc::ServerCommandArgs;
-use crate::cli::commands::call;
+use crate::cli::commands::call_output;
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult};
 use crate::cli::formats;
@@ -57,7 +57,7 @@ pub async fn run(args: &ResourceReadArgs, context: &CommandContext) -> CommandRe
         save::check(path)?;
     }
     if let Some(filter) = &args.query {
-        call::check_filter(filter)?;
+        call_output::check_filter(filter)?;
     }
     let assembly = offering_lists::assemble(context, &args.server).await?;
     let read = assembly
@@ -75,7 +75,7 @@ pub async fn run(args: &ResourceReadArgs, context: &CommandContext) -> CommandRe
         None => None,
     };
     if let Some(path) = &args.save {
-        call::save_result(path, output, &result, filtered.as_deref())?;
+        call_output::save_result(path, output, &result, filtered.as_deref())?;
     }
     match (format, filtered) {
         (Json | Yaml, Some(values)) => {
@@ -83,9 +83,9 @@ pub async fn run(args: &ResourceReadArgs, context: &CommandContext) -> CommandRe
         }
         (Json | Yaml, None) => output.value(format, &ResourceContentsJson::from(&read)),
         _ if args.save.is_some() => Ok(()),
-        (Raw, Some(values)) => output.raw(&call::lines(&values)),
+        (Raw, Some(values)) => output.raw(&call_output::lines(&values)),
         (Raw, None) => {
-            let payloads = call::payloads(&result)?;
+            let payloads = call_output::payloads(&result)?;
             output.raw(&payloads.into_iter().flat_map(|payload| payload.bytes).collect::<Vec<u8>>())
         }
         (_, Some(values)) => {

@@ -1,0 +1,340 @@
+//! Writing what a call came to: as text, rows, JSON, bytes, or to files.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::call::CallArgs;
+use crate::cli::context::CommandResult;
+use crate::cli::json::call::CallJson;
+use crate::cli::output::content::{self, ContentPayload};
+use crate::cli::output::plural;
+use crate::cli::output::table::{Table, TableColumn};
+use crate::cli::output::{CommandError, Format, Output, SpanStyle, StyledLine, StyledPage};
+use crate::cli::{save, views};
+use crate::host::request::CallOutcome;
+use crate::model::{Error, ToolResult};
+use crate::util::json;
+use crate::util::{jq, units};
+
+/// Writes the outcome of a call that was dispatched. Its error is the caller's business.
+pub(super) fn print(
+    args: &CallArgs,
+    output: &Output,
+    format: Format,
+    outcome: &CallOutcome,
+) -> CommandResult {
+    let result = outcome.result.as_ref().ok();
+    let warnings = result.map(|result| result.warnings.as_slice()).unwrap_or_default();
+    let shown = if output.verbosity() > 0 { warnings.len() } else { 1 };
+    for warning in warnings.iter().take(shown) {
+        output.warn(warning);
+    }
+    if let Some(hidden @ 1..) = warnings.len().checked_sub(shown) {
+        // A noisy server says the same at each call.
+        let count = plural(hidden, "more warning", "more warnings");
+        output.note(&StyledLine::styled(SpanStyle::Dim, format!("{count}, -v shows all")));
+    }
+    views::outcome::note_routing(output, outcome.metadata.routing.as_ref());
+    let filtered = match (&args.query, result) {
+        // What a tool says when it fails is not what the expression was written for.
+        (Some(filter), Some(result)) if result.success => Some(filter_result(filter, result)?),
+        _ => None,
+    };
+    if let (Some(path), Some(result)) = (&args.save, result) {
+        save_result(path, output, result, filtered.as_deref())?;
+    }
+    match (format, filtered) {
+        (Format::Json | Format::Yaml, Some(values)) => {
+            values.iter().try_for_each(|value| output.value(format, value))
+        }
+        (Format::Json | Format::Yaml, None) => output.value(format, &CallJson::from(outcome)),
+        _ if args.save.is_some() => Ok(()),
+        (Format::Raw, Some(values)) => output.raw(&lines(&values)),
+        (Format::Raw, None) => result.map_or(Ok(()), |result| {
+            let payloads = payloads(result)?;
+            output.raw(&payloads.into_iter().flat_map(|p| p.bytes).collect::<Vec<u8>>())
+        }),
+        (Format::Table, values) => {
+            let values =
+                values.unwrap_or_else(|| result.map(content::filter_input).into_iter().collect());
+            output.page(&rows(&values, output.width()))
+        }
+        (_, Some(values)) => {
+            let mut page = StyledPage::default();
+            page.text(
+                SpanStyle::Plain,
+                0,
+                String::from_utf8_lossy(&lines(&values)).trim_end_matches('\n'),
+            );
+            if values.is_empty() {
+                page = StyledPage::default();
+            }
+            output.page(&page)
+        }
+        (_, None) => result.map_or(Ok(()), |result| {
+            // Where a person sees both streams, the words of a refusal are printed once.
+            let said = output.is_terminal()
+                && !args.ignore_tool_error
+                && outcome.error().is_some_and(|error| repeats_result(error, result));
+            if said { Ok(()) } else { output.page(&content::page(result, output.verbosity() > 0)) }
+        }),
+    }
+}
+
+/// Whether the `error:` line will say exactly what the result says.
+fn repeats_result(error: &Error, result: &ToolResult) -> bool {
+    result.structured.is_none()
+        && result.output.as_str().is_some_and(|text| text.trim() == error.message().trim())
+}
+
+/// Checks an expression before the call is made: it is compiled and never run.
+pub(super) fn check_filter(filter: &str) -> Result<(), Error> {
+    // The line break ends a comment of the expression.
+    let idle = format!("if false then ({filter}\n) else empty end");
+    let Err(wrapped) = jq::query(&idle, &Value::Null) else { return Ok(()) };
+    // The expression's own message points into what was typed.
+    let why = jq::query(filter, &Value::Null).err().unwrap_or(wrapped);
+    Err(Error::usage(format!("--query: {why}")))
+}
+
+pub(super) fn filter_result(filter: &str, result: &ToolResult) -> Result<Vec<Value>, CommandError> {
+    jq::query(filter, &content::filter_input(result)).map_err(|why| {
+        Error::usage(format!("--query: {why}"))
+            .with_hint("the call was made; --json prints its whole result")
+            .into()
+    })
+}
+
+pub(super) fn payloads(result: &ToolResult) -> Result<Vec<ContentPayload>, Error> {
+    content::payloads(result).map_err(|block| {
+        Error::protocol(format!("block {block} of the result is not valid base64"))
+            .with_hint("--json prints the result as it came")
+    })
+}
+
+/// One line for each value: text as it is, everything else as JSON.
+pub(super) fn lines(values: &[Value]) -> Vec<u8> {
+    let mut text = String::new();
+    for value in values {
+        match value {
+            Value::String(value) => text.push_str(value),
+            other => text.push_str(&json::pretty(other)),
+        }
+        text.push('\n');
+    }
+    text.into_bytes()
+}
+
+pub(super) fn save_result(
+    path: &Path,
+    output: &Output,
+    result: &ToolResult,
+    filtered: Option<&[Value]>,
+) -> Result<(), CommandError> {
+    let payloads = match filtered {
+        Some(values) => {
+            vec![ContentPayload { bytes: lines(values), media_type: "application/json".to_owned() }]
+        }
+        None => payloads(result)?,
+    };
+    if payloads.is_empty() {
+        output.warn("the result has nothing to save");
+    }
+    let kinds: Vec<&str> = payloads.iter().map(|p| p.media_type.as_str()).collect();
+    for (target, payload) in save::output_paths(path, &kinds).iter().zip(&payloads) {
+        save::write(target, &payload.bytes)?;
+        let size = units::show_size(payload.bytes.len() as u64);
+        output.note(
+            &StyledLine::plain("saved ")
+                .then(SpanStyle::Name, target.display().to_string())
+                .then(SpanStyle::Dim, format!(" ({}, {size})", payload.media_type)),
+        );
+    }
+    Ok(())
+}
+
+/// Objects as rows, their keys as columns; anything else as one column.
+fn rows(values: &[Value], width: Option<usize>) -> StyledPage {
+    let items: Vec<&Value> = match values {
+        [Value::Array(items)] => items.iter().collect(),
+        values => values.iter().collect(),
+    };
+    let mut keys: Vec<&str> = Vec::new();
+    for key in items.iter().filter_map(|item| item.as_object()).flat_map(|map| map.keys()) {
+        if !keys.contains(&key.as_str()) {
+            keys.push(key);
+        }
+    }
+    let cell = |value: Option<&Value>| match value {
+        None | Some(Value::Null) => StyledLine::default(),
+        Some(Value::String(text)) => StyledLine::plain(text),
+        Some(other) => StyledLine::plain(json::compact(other)),
+    };
+    if keys.is_empty() {
+        let mut page = StyledPage::default();
+        for item in items {
+            page.push(cell(Some(item)));
+        }
+        return page;
+    }
+    let mut table = Table::new(keys.iter().map(|key| TableColumn::new(key).shrinks_to(8)));
+    for item in &items {
+        let map = item.as_object();
+        table.row(keys.iter().enumerate().map(|(index, key)| match map {
+            Some(map) => cell(map.get(*key)),
+            None if index == 0 => cell(Some(item)),
+            None => StyledLine::default(),
+        }));
+    }
+    table.layout(width)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use insta::assert_snapshot;
+    use serde_json::json;
+
+    use super::*;
+    use crate::cli::commands::call::tests::args;
+    use crate::cli::output::LineRenderer;
+    use crate::cli::output::streams::OutputOptions;
+    use crate::cli::output::streams::tests::captured;
+    use crate::model::{CallId, CallMetadata, Origin, ToolDefinition, ToolName, ToolSource};
+
+    fn outcome(result: ToolResult) -> CallOutcome {
+        let origin = Origin::Server("s".to_owned());
+        CallOutcome {
+            definition: Arc::new(ToolDefinition::new(
+                ToolName::plain("t"),
+                ToolSource::Mcp,
+                "mcp",
+                origin,
+            )),
+            result: Ok(result),
+            metadata: CallMetadata {
+                call_id: CallId("1".to_owned()),
+                duration: Duration::from_millis(1),
+                person_wait: Duration::ZERO,
+                connect: None,
+                attempts: 1,
+                protocol: None,
+                routing: None,
+                host_pid: None,
+            },
+        }
+    }
+
+    fn printed(words: &[&str], format: Format, result: ToolResult) -> (String, String) {
+        let (output, out, err) = captured(OutputOptions::default(), false);
+        print(&args(words), &output, format, &outcome(result)).unwrap();
+        (out.text(), err.text())
+    }
+
+    #[test]
+    fn a_result_goes_to_stdout_and_warnings_to_stderr() {
+        let result = ToolResult { warnings: vec!["odd".to_owned()], ..ToolResult::text("hi") };
+        assert_eq!(
+            printed(&[], Format::Text, result),
+            ("hi\n".to_owned(), "warning: odd\n".to_owned())
+        );
+    }
+
+    #[test]
+    fn many_warnings_are_counted() {
+        let result = || ToolResult {
+            warnings: ["one", "two", "three"].map(str::to_owned).to_vec(),
+            ..ToolResult::text("hi")
+        };
+        assert_eq!(
+            printed(&[], Format::Text, result()).1,
+            "warning: one\n2 more warnings, -v shows all\n"
+        );
+        let (output, _, err) =
+            captured(OutputOptions { verbose: 1, ..OutputOptions::default() }, false);
+        print(&args(&[]), &output, Format::Text, &outcome(result())).unwrap();
+        assert_eq!(err.text(), "warning: one\nwarning: two\nwarning: three\n");
+    }
+
+    #[test]
+    fn raw_is_byte_exact() {
+        let result = ToolResult::text("a\u{1b}[0m\nb");
+        assert_eq!(printed(&[], Format::Raw, result).0, "a\u{1b}[0m\nb");
+    }
+
+    #[test]
+    fn the_words_of_a_refusal_are_printed_once() {
+        let on_a_terminal = |words: &[&str]| {
+            let (output, out, _) = captured(OutputOptions::default(), true);
+            print(&args(words), &output, Format::Text, &outcome(ToolResult::failure("no")))
+                .unwrap();
+            out.text()
+        };
+        assert_eq!(on_a_terminal(&[]), "");
+        assert_eq!(on_a_terminal(&["--ignore-tool-error"]), "no\n");
+        assert_eq!(printed(&[], Format::Text, ToolResult::failure("no")).0, "no\n");
+        let mut more = ToolResult::failure("no");
+        more.output = json!("no\nand why");
+        more.content = vec![json!({ "type": "text", "text": "no\nand why" })];
+        assert_eq!(printed(&[], Format::Text, more).0, "no\nand why\n");
+    }
+
+    #[test]
+    fn an_expression_is_checked_without_running_it() {
+        for filter in [".a", "error(\"only when it runs\")", "def f: 1; f", ".a # comment", "keys"]
+        {
+            assert!(check_filter(filter).is_ok(), "{filter}");
+        }
+        for filter in [".[", "", "nonsense(1)", ". |"] {
+            let error = check_filter(filter).unwrap_err();
+            assert_eq!(error.kind().exit_code(), 2, "{filter}");
+            assert!(!error.message().contains("if false"), "{error}");
+        }
+    }
+
+    #[test]
+    fn rows_are_made_of_objects() {
+        let values = [json!([{ "id": 1, "name": "a" }, { "id": 22, "tags": ["x"] }, "odd"])];
+        assert_snapshot!(LineRenderer::default().page(&rows(&values, Some(40))), @r#"
+        id   name  tags
+        1    a
+        22         ["x"]
+        odd
+        "#);
+        assert_eq!(LineRenderer::default().page(&rows(&[json!([1, "b"])], None)), "1\nb\n");
+    }
+
+    #[test]
+    fn results_are_saved_as_bytes_under_the_users_names() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("pic.png");
+        let result = ToolResult {
+            success: true,
+            content: vec![
+                json!({ "type": "image", "mimeType": "image/png", "data": "iVBORw==" }),
+                json!({ "type": "resource",
+                        "resource": { "uri": "file:///etc/passwd", "text": "x" } }),
+            ],
+            ..ToolResult::default()
+        };
+        let (out, err) = printed(&["--save", path.to_str().unwrap()], Format::Text, result);
+        assert_eq!(out, "");
+        assert!(err.contains("pic-1.png (image/png, 4 B)"), "{err}");
+        assert_eq!(std::fs::read(dir.path().join("pic-1.png")).unwrap(), b"\x89PNG");
+        assert_eq!(std::fs::read(dir.path().join("pic-2.txt")).unwrap(), b"x");
+    }
+
+    #[test]
+    fn binary_data_that_is_none_is_the_servers_error() {
+        let result = ToolResult {
+            content: vec![json!({ "type": "image", "data": "%%%" })],
+            ..ToolResult::default()
+        };
+        let (output, _, _) = captured(OutputOptions::default(), false);
+        let stop = print(&args(&[]), &output, Format::Raw, &outcome(result)).unwrap_err();
+        assert!(matches!(stop, CommandError::Failed(error) if error.kind().exit_code() == 10));
+    }
+}
