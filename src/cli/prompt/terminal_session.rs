@@ -17,7 +17,7 @@ use crate::cli::output::{Output, StyledLine, StyledPage};
 
 /// The longest line that is read.
 const MAX_LINE: usize = 64 * 1024;
-/// How often it is looked whether the talk was called off.
+/// The time between two checks that the question was withdrawn.
 const CANCEL_POLL_INTERVAL: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
 /// One talk. Dropping it ends whatever reading is under way.

@@ -14,7 +14,7 @@ use super::oauth::ProtectedResource;
 use super::token_store::{TOKEN_PREFIX, TokenDigest, digest};
 use crate::util::clock::{Clock as _, SystemClock};
 
-/// How often it is looked whether what a connected client showed is still valid.
+/// The time between two checks that the token of a connected client is still valid.
 const RECHECK: Duration = Duration::from_secs(1);
 
 /// The tokens that a listener takes.

@@ -22,7 +22,7 @@ pub use open::{FileIdentity, RecordLocation};
 
 use super::json::escape_invisible;
 
-/// How often it is made sure that the path still stands for the open file: on some systems that
+/// The time between two checks that the path still leads to the open file: on some systems that
 /// costs more than writing a line.
 const RECHECK_INTERVAL: Duration = Duration::from_secs(1);
 

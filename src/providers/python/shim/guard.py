@@ -44,7 +44,7 @@ class Guard:
         self.places = [self.root] + told["recorded_packages"]
         self.places += [os.path.realpath(place) for place in told["path"]]
         # With -E and -S this is the standard library and nothing else.
-        self.library = [os.path.abspath(place) for place in sys.path]
+        self.standard_path = [os.path.abspath(place) for place in sys.path]
         own = site.getsitepackages([sys.base_prefix, sys.base_exec_prefix])
         if not sys.flags.no_user_site:
             own.append(site.getusersitepackages())
@@ -60,7 +60,7 @@ class Guard:
 
     def is_own(self, path, real):
         """Whether a file belongs to the user's own Python. Links in there are the user's, too."""
-        for place in self.library:
+        for place in self.standard_path:
             if below(path, place):
                 parts = path[len(place):].split("/")
                 if len(parts) < 2 or parts[1] not in PACKAGE_DIRECTORIES:

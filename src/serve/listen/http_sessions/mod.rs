@@ -40,7 +40,7 @@ const FEW_RUNNING: usize = 64;
 const MIN_SERVICE_IDLE: Duration = Duration::from_millis(100);
 /// How long the service of a session waits for the next request.
 const SERVICE_IDLE: Duration = Duration::from_secs(2);
-/// How often it is looked which sessions are idle.
+/// The time between two looks for idle sessions.
 const SWEEP: Duration = Duration::from_secs(1);
 
 /// Why a session cannot be used.
