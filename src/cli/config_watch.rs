@@ -59,7 +59,7 @@ impl<'a> ConfigWatch<'a> {
             };
             let now = self.files.looked_at_again();
             let before = std::mem::replace(&mut self.files, now);
-            let is_still = self.files == before;
+            let is_still = self.files.changed_since(&before).next().is_none();
             if is_asked || (has_changed && is_still) {
                 self.reload(is_asked).await;
                 has_changed = false;
@@ -76,8 +76,8 @@ impl<'a> ConfigWatch<'a> {
         let name = |path: &Path| path.display().to_string();
         let changed: Vec<String> = self.files.changed_since(before).map(name).collect();
         self.warn(&format!(
-            "{} changed and is still served as it was: --trust and files named for a run hold for \
-             what they said then. To have it read now: kill -HUP {}",
+            "{} changed, and what was read before is still served: with --trust, or with files named \
+             for this run, they are read again only when asked: kill -HUP {}",
             changed.join(", "),
             std::process::id(),
         ));

@@ -56,6 +56,7 @@ pub fn load_beside(
     loader.builder.configuration.expanded = expanded;
     loader.builder.configuration.diagnostics = sources.diagnostics;
     loader.builder.configuration.searched = sources.searched;
+    loader.builder.configuration.directories = sources.directories;
     loader.scopes(&sources.files);
     loader.credentials(&sources.files);
     for section in credentials {

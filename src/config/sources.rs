@@ -27,6 +27,8 @@ pub(super) struct ConfigSources {
     pub diagnostics: Vec<Diagnostic>,
     /// Every place that was looked at.
     pub searched: Vec<PathBuf>,
+    /// The directories that `discover:` names.
+    pub directories: Vec<PathBuf>,
 }
 
 impl ConfigSources {
@@ -36,8 +38,8 @@ impl ConfigSources {
         environment: &dyn Environment,
         expanded: &ExpandedValues,
     ) -> Self {
-        let mut sources =
-            Self { diagnostics: found.diagnostics, searched: found.searched, files: Vec::new() };
+        let DiscoveredFiles { diagnostics, searched, .. } = found;
+        let mut sources = Self { diagnostics, searched, ..Self::default() };
         let opened = open_all(&found.files);
         let mut taken = BTreeSet::new();
         for (candidate, opened) in found.files.into_iter().zip(opened) {
@@ -121,6 +123,7 @@ impl ConfigSources {
             self.diagnostics.push(diagnostic.with_location(directory.location.clone()));
             return;
         }
+        self.directories.push(directory.path.clone());
         let paths = match discover::directory(&directory.path) {
             Ok(paths) => paths,
             Err(error) => {

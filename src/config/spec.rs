@@ -65,6 +65,8 @@ pub struct Configuration {
     pub files: Vec<LoadedFile>,
     /// Where files were looked for.
     pub searched: Vec<PathBuf>,
+    /// The directories whose files are all read, as `discover:` says.
+    pub directories: Vec<PathBuf>,
     /// Every value that a reference was replaced by, also those expanded while a tool is used.
     pub expanded: ExpandedValues,
     /// The handles that the files define, for entries that a program registers later.

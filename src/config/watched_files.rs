@@ -3,6 +3,7 @@
 //! Owns: which files that are, also those that may come to be, and telling one content of a file
 //! from another by its metadata. Never does: read a file, or decide what a change means.
 
+use std::collections::BTreeMap;
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -39,38 +40,46 @@ impl FileStamp {
 }
 
 /// The files of a configuration as they were at one moment.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct WatchedFiles(Vec<(PathBuf, Option<FileStamp>)>);
+#[derive(Debug, Clone, Default)]
+pub struct WatchedFiles {
+    files: BTreeMap<PathBuf, Option<FileStamp>>,
+    /// Of these every file counts that `discover:` would read.
+    directories: Vec<PathBuf>,
+}
 
 impl WatchedFiles {
     /// The files that a configuration was read from, those that the same look-up would also read if
     /// they were there, and `others`, as they are now.
     pub fn of(configuration: &Configuration, others: impl IntoIterator<Item = PathBuf>) -> Self {
-        let read = || configuration.files.iter().map(|file| file.path.clone());
+        let read = configuration.files.iter().map(|file| file.path.clone());
         // What the command line names is all that is read; else a directory may get more.
         let is_found = |layer| matches!(layer, Layer::Project | Layer::User);
         let found = configuration.files.iter().filter(|file| is_found(file.layer));
         let beside = found.filter_map(|file| file.path.parent());
         let searched = configuration.searched.iter().map(PathBuf::as_path).chain(beside);
         let possible = searched.flat_map(discover::usual_files);
-        let mut paths: Vec<PathBuf> = read().chain(possible).chain(others).collect();
-        paths.sort();
-        paths.dedup();
-        Self(paths.into_iter().map(|path| (path.clone(), FileStamp::of(&path))).collect())
+        let files = read.chain(possible).chain(others).map(|path| (path, None)).collect();
+        Self { files, directories: configuration.directories.clone() }.looked_at_again()
     }
 
     /// The same files as they are now.
     #[must_use]
     pub fn looked_at_again(&self) -> Self {
-        Self(self.0.iter().map(|(path, _)| (path.clone(), FileStamp::of(path))).collect())
+        let listed = self.directories.iter().flat_map(|path| discover::directory(path));
+        let paths = self.files.keys().cloned().chain(listed.flatten());
+        let stamped = paths.map(|path| (FileStamp::of(&path), path));
+        Self {
+            files: stamped.map(|(stamp, path)| (path, stamp)).collect(),
+            directories: self.directories.clone(),
+        }
     }
 
     /// The same files, those that `earlier` has as well as they were then.
     #[must_use]
     pub fn as_they_were(mut self, earlier: &Self) -> Self {
-        for (path, stamp) in &mut self.0 {
-            if let Ok(known) = earlier.0.binary_search_by(|(other, _)| other.cmp(path)) {
-                *stamp = earlier.0[known].1;
+        for (path, stamp) in &mut self.files {
+            if let Some(known) = earlier.files.get(path) {
+                *stamp = *known;
             }
         }
         self
@@ -78,8 +87,9 @@ impl WatchedFiles {
 
     /// The files that are not what they were before.
     pub fn changed_since<'a>(&'a self, before: &'a Self) -> impl Iterator<Item = &'a Path> {
-        let stamped = self.0.iter().zip(&before.0);
-        stamped.filter(|(now, before)| now != before).map(|((path, _), _)| path.as_path())
+        let was = |path: &Path| before.files.get(path).copied().flatten();
+        let changed = self.files.iter().filter(move |(path, now)| **now != was(path));
+        changed.map(|(path, _)| path.as_path())
     }
 }
 
@@ -92,8 +102,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = |name: &str| dir.path().join(name);
         std::fs::write(path("tools.yaml"), "tools: []").unwrap();
-        let searched = vec![dir.path().to_owned()];
-        let configuration = Configuration { searched, ..Configuration::default() };
+        std::fs::create_dir(path("tools.d")).unwrap();
+        let (searched, directories) = (vec![dir.path().to_owned()], vec![path("tools.d")]);
+        let configuration = Configuration { searched, directories, ..Configuration::default() };
         let before = WatchedFiles::of(&configuration, [path("other")]);
         let changed = |before: &WatchedFiles| -> Vec<String> {
             let now = before.looked_at_again();
@@ -108,6 +119,12 @@ mod tests {
         std::fs::write(path("other"), "").unwrap();
         assert_eq!(changed(&before), ["mcp.yml", "other", "tools.yaml"]);
         let before = before.looked_at_again();
+        assert_eq!(changed(&before), [""; 0]);
+        std::fs::write(path("tools.d/notes.txt"), "").unwrap();
+        assert_eq!(changed(&before), [""; 0]);
+        std::fs::write(path("tools.d/more.yaml"), "").unwrap();
+        assert_eq!(changed(&before), ["more.yaml"]);
+        std::fs::remove_file(path("tools.d/more.yaml")).unwrap();
         assert_eq!(changed(&before), [""; 0]);
         std::fs::remove_file(path("mcp.yml")).unwrap();
         assert_eq!(changed(&before), ["mcp.yml"]);

@@ -252,21 +252,20 @@ fn rules_and_profiles_hold_for_connected_clients_as_they_are_now() {
 /// Anything that can write such a file could otherwise have it start what it likes, unasked.
 #[test]
 fn what_was_agreed_to_for_one_run_is_read_again_only_when_asked() {
-    let named: &[(&[&str], &[(&str, &str)])] = &[
-        (&["--mcp", "mcp.yaml"], &[]),
-        (&["--trust"], &[]),
-        (&[], &[("TOOLHOST_MCP", "mcp.yaml")]),
-        (&[], &[("TOOLHOST_TRUST", "1")]),
-    ];
-    for (words, variables) in named {
+    for (words, variable) in [
+        (&["--mcp", "mcp.yaml"][..], None),
+        (&["--trust"], None),
+        (&[], Some(("TOOLHOST_MCP", "mcp.yaml"))),
+        (&[], Some(("TOOLHOST_TRUST", "1"))),
+    ] {
         let room = Sandbox::new();
         write_servers(&room, &["kept"]);
-        let mut served = Served::start_with(&room, &[words, &["serve"][..]].concat(), variables);
+        let mut served = Served::start_with(&room, &[words, &["serve"][..]].concat(), variable.as_slice());
         let mut client = served.streams();
         client.initialize(json!({}));
         let before = offered(&mut client, 1);
         write_servers(&room, &["kept", "sneaky"]);
-        let told = served.says("mcp.yaml changed and is still served as it was");
+        let told = served.says("mcp.yaml changed, and what was read before is still served");
         assert!(told.contains("kill -HUP"), "{told}");
         assert_eq!(offered(&mut client, 2), before);
         assert!(starts(&room, "sneaky").is_empty(), "{words:?}: it was started unasked");
@@ -291,7 +290,7 @@ fn a_project_that_appears_later_is_not_trusted_by_the_run_before_it() {
     client.initialize(json!({}));
     let before = offered(&mut client, 1);
     write_servers(&room, &["sneaky"]);
-    served.says("mcp.yaml changed and is still served as it was");
+    served.says("mcp.yaml changed, and what was read before is still served");
     assert_eq!(offered(&mut client, 2), before);
     assert!(starts(&room, "sneaky").is_empty(), "it was started unasked");
     drop(client);
