@@ -45,6 +45,8 @@ mod hostile_api;
 mod hostile_text;
 mod http;
 mod json_schemas;
+#[cfg(feature = "keyring")]
+mod keychain;
 mod local_faults;
 mod local_trust;
 mod logins;
