@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn all_problems_are_told_at_once_and_the_rest_holds() {
-        let text = "theme: pink\ncolour: red\nmouse: maybe\nkeys:\n  tools:\n    ctrl-k: sort\n    ^K: fill\n    hyper-x: sort\n    v: dance\n    s: turn\n  kitchen: {}\nascii: true\n";
+        let text = "theme: pink\ncolour: red\nmouse: maybe\nkeys:\n  tools:\n    ctrl-k: sort\n    ^K: fill\n    hyper-x: sort\n    v: dance\n    s: change-format\n  kitchen: {}\nascii: true\n";
         let (settings, problems) = settings(text);
         assert_eq!(
             problems,
@@ -205,9 +205,12 @@ mod tests {
 
     #[test]
     fn an_action_that_lost_its_key_is_named() {
-        let (_, problems) = settings("keys: { tools: { s: turn } }");
-        assert_eq!(problems, ["1:18: s is now turn in tools, and no key is left for sort"]);
-        let (_, problems) = settings("keys: { tools: { s: turn, o: sort } }");
+        let (_, problems) = settings("keys: { tools: { s: change-format } }");
+        assert_eq!(
+            problems,
+            ["1:18: s is now change-format in tools, and no key is left for sort"]
+        );
+        let (_, problems) = settings("keys: { tools: { s: change-format, o: sort } }");
         assert_eq!(problems, [""; 0]);
     }
 

@@ -260,7 +260,8 @@ fn what_was_agreed_to_for_one_run_is_read_again_only_when_asked() {
     ] {
         let room = Sandbox::new();
         write_servers(&room, &["kept"]);
-        let mut served = Served::start_with(&room, &[words, &["serve"][..]].concat(), variable.as_slice());
+        let mut served =
+            Served::start_with(&room, &[words, &["serve"][..]].concat(), variable.as_slice());
         let mut client = served.streams();
         client.initialize(json!({}));
         let before = offered(&mut client, 1);
