@@ -29,17 +29,22 @@ impl CommandContext {
         let loaded = self.read_for(starts).await?;
         let socket = self.host_socket(&loaded, starts).await;
         let front_end = self.front_end()?;
-        let assembly = self.build_from(loaded, front_end.clone())?;
-        self.report_diagnostics(&assembly.configuration)?;
-        if let Some(socket) = socket {
-            let front_end = host_sockets::attached_front_end(&front_end, &assembly.masker);
-            if let Some(client) = HostClient::connect(&socket, command, front_end).await {
-                if self.output.verbosity() > 0 {
-                    let words = format!("using the background host (pid {})", client.pid());
-                    self.output.note(&StyledLine::plain(words));
-                }
-                assembly.host.attach(Arc::new(client));
+        // The host answers the beginning of the connection while this process builds its own.
+        let client = match socket {
+            Some(socket) => {
+                let front_end = host_sockets::attached_front_end(&front_end, &loaded.masker);
+                HostClient::connect(&socket, command, front_end).await
             }
+            None => None,
+        };
+        let assembly = self.build_from(loaded, front_end)?;
+        self.report_diagnostics(&assembly.configuration)?;
+        if let Some(client) = client {
+            if self.output.verbosity() > 0 {
+                let words = format!("using the background host (pid {})", client.pid());
+                self.output.note(&StyledLine::plain(words));
+            }
+            assembly.host.attach(Arc::new(client));
         }
         Ok(assembly)
     }

@@ -38,8 +38,8 @@ pub const STOP: &str = "dev.toolhost/stop";
 /// Method: to be told what happens, from now until the request is cancelled. Its parameters have one
 /// member, `payload`, the [`ObserveRequest`](crate::host::link::ObserveRequest).
 pub const OBSERVE: &str = "dev.toolhost/observe";
-/// Notification: one thing that happened. Its parameters have one member, `payload`, the
-/// [`SentObservation`].
+/// Notification: what happened. Its parameters have one member, `payload`, the [`SentObservation`]s, one
+/// a line.
 pub const OBSERVED: &str = "dev.toolhost/observed";
 /// Method: to look again whether the host is still what was trusted, and to end if not.
 pub const RECHECK: &str = "dev.toolhost/recheck";
@@ -132,8 +132,13 @@ impl SentObservation {
         serde_json::to_string(self).unwrap_or_default().into()
     }
 
-    /// What was sent; `None` when it cannot be read.
-    pub fn read(line: &str) -> Option<Observation> {
+    /// What was sent in these lines. One that cannot be read is left out.
+    pub fn read(lines: &str) -> Vec<Observation> {
+        // In JSON a line break is always escaped.
+        lines.split('\n').filter_map(Self::read_line).collect()
+    }
+
+    fn read_line(line: &str) -> Option<Observation> {
         Some(match serde_json::from_str(line).ok()? {
             Self::Started => Observation::Started,
             Self::Event(event) => Observation::Event(event),

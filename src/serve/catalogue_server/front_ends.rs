@@ -140,9 +140,9 @@ impl CatalogueServer {
     }
 }
 
-/// Sends one observation; whether the front end is still there.
-async fn tell(context: &RequestContext<RoleServer>, line: &str) -> bool {
-    let params = json!({ protocol::PAYLOAD: line });
+/// Sends observations, one a line; whether the front end is still there.
+async fn tell(context: &RequestContext<RoleServer>, lines: &str) -> bool {
+    let params = json!({ protocol::PAYLOAD: lines });
     let notification = CustomNotification::new(protocol::OBSERVED, Some(params));
     context.peer.send_notification(notification.into()).await.is_ok()
 }
