@@ -261,6 +261,7 @@ async fn request(args: &CallArgs, context: &CommandContext) -> Result<CallReques
     request.assume_yes_nested = args.yes_nested;
     call_context::apply(&args.context, &mut request)?;
     request.session.clone_from(&args.session);
+    request.keeps_session = args.session.is_some();
     request.cancel = context.cancel.clone();
     Ok(request)
 }

@@ -41,6 +41,8 @@ pub struct HostServerJson<'a> {
     pub name: &'a str,
     /// As in `servers --json`: `idle`, `ready`, `failed`, …
     pub status: &'a str,
+    /// How many client sessions have a connection of their own; null when they share one.
+    pub connections: Option<usize>,
 }
 
 /// The host that `up` started or found.
@@ -82,7 +84,13 @@ impl<'a> From<&'a HostStatus> for HostJson<'a> {
             pid: host.pid,
             version: &host.version,
             uptime_s: host.uptime.as_secs_f64(),
-            servers: servers.map(|(name, status)| HostServerJson { name, status }).collect(),
+            servers: servers
+                .map(|server| HostServerJson {
+                    name: &server.name,
+                    status: &server.state,
+                    connections: server.connections,
+                })
+                .collect(),
             calls: host.calls,
             running: host.running,
             memory_bytes: host.memory,

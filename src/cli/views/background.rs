@@ -22,12 +22,14 @@ pub fn table(hosts: &[HostStatus], width: Option<usize>) -> StyledPage {
     ]);
     let plain = |text: String| StyledLine::plain(text);
     for host in hosts {
-        let ready = host.servers.iter().filter(|(_, state)| state == "ready").count();
+        let ready = host.servers.iter().filter(|server| server.state == "ready").count();
+        let of_sessions: usize = host.servers.iter().filter_map(|server| server.connections).sum();
+        let more = if of_sessions > 0 { format!(" ({of_sessions} own)") } else { String::new() };
         table.row([
             StyledLine::styled(SpanStyle::Name, host.directory.display().to_string()),
             plain(host.pid.to_string()),
             plain(show_duration(host.uptime)),
-            plain(format!("{ready}/{}", host.servers.len())),
+            plain(format!("{ready}/{}{more}", host.servers.len())),
             plain(host.calls.to_string()),
             plain(host.memory.map(show_size).unwrap_or_default()),
             plain(host.idle_left.map_or_else(|| "in use".to_owned(), show_duration)),

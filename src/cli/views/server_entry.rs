@@ -64,6 +64,9 @@ impl ServerEntryView<'_> {
         if let Some(keep) = spec.keep {
             fact("keep", &format!("warm for {} after a call", show_duration(keep)));
         }
+        if !spec.is_shared {
+            fact("shared", "no, each client session has a connection of its own");
+        }
         fact("drift", drift(spec));
         fact("pins", &self.pins.map_or_else(|| "none".to_owned(), pinned));
         if self.flagged > 0 {
@@ -88,6 +91,7 @@ impl ServerEntryView<'_> {
             max_total_ms: spec.max_total.map(millis),
             start_timeout_ms: spec.start_timeout.map(millis),
             keep_ms: spec.keep.map(millis),
+            shared: spec.is_shared,
             retries: spec.retries,
             requires_approval: spec.requires_approval,
             routing_weight: spec.routing_weight,

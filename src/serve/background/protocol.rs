@@ -152,6 +152,17 @@ impl SentObservation {
     }
 }
 
+/// A server of a background host.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct HostedServer {
+    /// Its name in the configuration.
+    pub name: String,
+    /// The word for its state.
+    pub state: String,
+    /// How many client sessions have a connection of their own; `None` when they share one.
+    pub connections: Option<usize>,
+}
+
 /// What a background host says of itself.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct HostStatus {
@@ -163,8 +174,8 @@ pub struct HostStatus {
     pub directory: PathBuf,
     /// How long it has run.
     pub uptime: Duration,
-    /// The servers of its configuration, with the word for the state of each.
-    pub servers: Vec<(String, String)>,
+    /// The servers of its configuration.
+    pub servers: Vec<HostedServer>,
     /// How many calls it was asked for.
     pub calls: u64,
     /// How many of them run now.

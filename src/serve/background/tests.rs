@@ -107,7 +107,7 @@ impl FrontEnd {
         let life = (place.path().to_owned(), Duration::from_mins(1));
         let current = Box::new(|| true);
         let lifetime = HostLifetime::new(life.0, life.1, stop.clone(), abort.clone(), current);
-        let background = BackgroundHost { lifetime, observers };
+        let background = BackgroundHost { lifetime, observers, sessions: None };
         let settings = ServeSettings { background: Some(background), ..ServeSettings::default() };
         let server = CatalogueServer::new(behind, clients, settings, abort);
         let socket = place.path().join("host.sock");

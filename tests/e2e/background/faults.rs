@@ -17,7 +17,7 @@ const KILLS: usize = 25;
 const CALLS: usize = 4;
 
 /// Waits until a process has ended.
-fn ended(pid: u64) {
+pub(super) fn ended(pid: u64) {
     let deadline = Instant::now() + Duration::from_mins(1);
     while is_alive(pid) {
         assert!(Instant::now() < deadline, "{pid} still runs");
@@ -26,7 +26,7 @@ fn ended(pid: u64) {
 }
 
 /// The file in the directory of sockets that ends like this.
-fn of_host(room: &Sandbox, extension: &str) -> std::path::PathBuf {
+pub(super) fn of_host(room: &Sandbox, extension: &str) -> std::path::PathBuf {
     let entries = std::fs::read_dir(room.path("state/toolhost/run")).unwrap();
     let mut paths = entries.map(|entry| entry.unwrap().path());
     paths.find(|path| path.extension().is_some_and(|end| end == extension)).unwrap()

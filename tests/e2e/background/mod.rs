@@ -3,6 +3,7 @@
 mod commands;
 mod console;
 mod faults;
+mod sessions;
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
