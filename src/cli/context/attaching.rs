@@ -49,6 +49,27 @@ impl CommandContext {
         Ok(assembly)
     }
 
+    /// As [`CommandContext::assemble`]; with it the process of the background host that would have been
+    /// used, when one runs, for a command that starts servers of its own all the same.
+    ///
+    /// # Errors
+    /// As [`CommandContext::assemble`].
+    pub async fn assemble_beside_host(
+        &self,
+        starts: StartScope<'_>,
+    ) -> Result<(Assembly, Option<u32>), Error> {
+        let loaded = self.read_for(starts).await?;
+        let host = match self.host_locator().socket(&loaded) {
+            Some(socket) => {
+                HostClient::connect(&socket, "toolhost", host_sockets::unattended()).await
+            }
+            None => None,
+        };
+        let assembly = self.build_from(loaded, self.front_end()?)?;
+        self.report_diagnostics(&assembly.configuration)?;
+        Ok((assembly, host.map(|host| host.pid())))
+    }
+
     /// Reads the configuration and builds the host for another front end, which asks by itself
     /// about what was never allowed. With it the socket of the background host that could answer in
     /// its place, which may not be there.

@@ -77,3 +77,19 @@ fn a_call_of_the_past_is_made_again_by_the_host() {
     );
     room.toolhost(["down"]).check().exits(0);
 }
+
+#[test]
+fn a_benchmark_has_servers_of_its_own_and_says_so() {
+    let room = trusted();
+    room.toolhost(["up"]).go().exits(0);
+    let (_, _, host) = count(&room, &[]);
+    let bench = ["bench", "counter-count", "-n", "5", "--json"];
+    let measured = room.toolhost(bench).go();
+    let said = format!("not through the background host (pid {})", host.unwrap());
+    measured.exits(0).says(&[&said]);
+    assert_eq!(count(&room, &[]).1, 2, "the server of the host was measured");
+    let fresh = room.toolhost(["--fresh"].into_iter().chain(bench)).go();
+    assert!(!fresh.exits(0).err().contains("background host"));
+    room.toolhost(["down"]).check().exits(0);
+    assert!(!room.toolhost(bench).go().exits(0).err().contains("background host"));
+}
