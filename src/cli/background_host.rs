@@ -75,12 +75,7 @@ pub async fn run(options: HostOptions, context: &CommandContext) -> CommandResul
         CatalogueServer::new(Arc::clone(&assembly.host), clients, settings, context.abort.clone());
     let socket = directory.socket(&identity);
     let listener = UnixSocketListener::bind(&socket)?;
-    if assembly.configuration.trust_request.is_some() {
-        context.output.warn(
-            "this project is not trusted, so what it would start is not served; \
-             see what it is with 'toolhost trust'",
-        );
-    }
+    context.warn_unserved(&assembly.configuration);
     context.output.note(&StyledLine::plain(format!("listening on {}", socket.display())));
     if options.is_detached {
         // The starter waits for this line, and then hears no more.

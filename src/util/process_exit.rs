@@ -7,8 +7,8 @@ use rustix::process::Pid;
 /// How often it is looked whether a process is there, on systems that do not tell.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Waits until no process has this identity any more. One that has ended counts as gone even if nobody
-/// has taken note of it yet.
+/// Waits until no process has this identity any more. One that has ended counts as gone even before
+/// its parent has taken note of it.
 pub async fn wait_for_exit(pid: u32) {
     let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return };
     if wait_for_event(pid).await.is_none() {

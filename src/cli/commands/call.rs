@@ -117,6 +117,9 @@ pub(super) enum ParseOptionError {
     /// A limit of zero.
     #[error("no call can end in no time")]
     NoTime,
+    /// A background host that would never be there.
+    #[error("a host needs some time, such as 10m or 2h")]
+    NoIdleTime,
     /// Not a duration.
     #[error("expected a time such as 500ms, 30s or 2m")]
     Duration,

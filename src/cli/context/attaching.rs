@@ -10,7 +10,9 @@ use crate::assembly::host_identity::host_identity;
 use crate::assembly::{self, Assembly, FrontEnd, LoadedConfiguration};
 use crate::cli::host_sockets::locator::HostLocator;
 use crate::cli::host_sockets::{self, runtime_directory::RuntimeDirectory};
-use crate::cli::output::StyledLine;
+use crate::cli::output::{StyledLine, plural};
+use crate::cli::views::configuration::out_of_service;
+use crate::config::spec::Configuration;
 use crate::host::link::HostLink as _;
 use crate::model::Error;
 use crate::serve::background::client::HostClient;
@@ -167,7 +169,8 @@ impl CommandContext {
         Ok((assembly, identity))
     }
 
-    /// The identity of the background host of this configuration.
+    /// The identity of the background host of this configuration, which is about to be started. What that
+    /// host will not serve is said.
     ///
     /// # Errors
     /// As [`CommandContext::assemble_host`].
@@ -175,6 +178,27 @@ impl CommandContext {
         let loaded = self.read()?;
         self.require_readable(&loaded.configuration)?;
         self.require_flawless(&loaded.configuration)?;
+        self.warn_unserved(&loaded.configuration);
         Ok(self.identity(&loaded, key))
+    }
+
+    /// The same without a word; `None` when the configuration cannot be read.
+    pub fn host_identity(&self, key: &[u8]) -> Option<String> {
+        Some(self.identity(&self.read().ok()?, key))
+    }
+
+    /// Says what a background host of this configuration does not serve.
+    pub fn warn_unserved(&self, configuration: &Configuration) {
+        if configuration.trust_request.is_some() {
+            self.output.warn(
+                "this project is not trusted, so what it would start is not served; \
+                 see what it is with 'toolhost trust'",
+            );
+        }
+        let broken = out_of_service(&configuration.diagnostics);
+        if broken > 0 {
+            let words = plural(broken, "entry is", "entries are");
+            self.output.warn(&format!("{words} out of service, see 'toolhost config check'"));
+        }
     }
 }

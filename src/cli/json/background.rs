@@ -30,7 +30,9 @@ pub struct HostJson<'a> {
     pub running: usize,
     /// Its own resident memory, without its servers.
     pub memory_bytes: Option<u64>,
-    /// How long it stays when no call comes; null while one runs.
+    /// How long it stays without a call.
+    pub idle_limit_s: f64,
+    /// What is left of that; null while a call runs.
     pub idle_left_s: Option<f64>,
 }
 
@@ -94,6 +96,7 @@ impl<'a> From<&'a HostStatus> for HostJson<'a> {
             calls: host.calls,
             running: host.running,
             memory_bytes: host.memory,
+            idle_limit_s: host.idle_limit.as_secs_f64(),
             idle_left_s: host.idle_left.map(|left| left.as_secs_f64()),
         }
     }

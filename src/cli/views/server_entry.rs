@@ -7,7 +7,7 @@ use crate::cli::output::plural;
 use crate::cli::output::{SpanStyle, StyledPage, caret};
 use crate::config::spec::{AuthSpec, Endpoint, ProtocolChoice, ServerSpec};
 use crate::util::number::millis;
-use crate::util::units::show_duration;
+use crate::util::units::{show_duration, show_span};
 
 /// The most of one kind of thing that is listed for people.
 const MOST: usize = 20;
@@ -62,7 +62,7 @@ impl ServerEntryView<'_> {
             fact("declares", &plural(spec.provides_tools.len(), "tool", "tools"));
         }
         if let Some(keep) = spec.keep {
-            fact("keep", &format!("warm for {} after a call", show_duration(keep)));
+            fact("keep", &format!("warm for {} after a call", show_span(keep)));
         }
         if !spec.is_shared {
             fact("shared", "no, each client session has a connection of its own");

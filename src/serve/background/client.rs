@@ -183,7 +183,9 @@ impl HostClient {
                         Some(HostMessage::Event(event)) => self.front_end.events.emit(event),
                         Some(HostMessage::Observed(seen)) => {
                             if let Some(sink) = sink {
-                                seen.into_iter().for_each(|seen| sink(seen));
+                                for seen in seen {
+                                    sink(seen);
+                                }
                             }
                         }
                         None => {}

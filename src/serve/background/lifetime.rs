@@ -145,6 +145,7 @@ impl HostLifetime {
             calls: activity.calls,
             running: activity.running,
             memory: process::resident_memory(std::process::id()),
+            idle_limit: self.idle_limit,
             idle_left: (activity.running == 0).then(|| self.idle_limit.saturating_sub(idle)),
         }
     }

@@ -182,6 +182,8 @@ pub struct HostStatus {
     pub running: usize,
     /// Its own resident memory, in bytes; `None` when the system does not tell.
     pub memory: Option<u64>,
-    /// How long it stays when no call comes; `None` while one runs.
+    /// How long it stays without a call.
+    pub idle_limit: Duration,
+    /// What is left of that; `None` while a call runs.
     pub idle_left: Option<Duration>,
 }

@@ -55,6 +55,7 @@ impl ServedClient {
     }
 
     /// The same client, which is this process.
+    #[must_use]
     pub fn of_process(mut self, process: Option<u32>) -> Self {
         self.process = process;
         self
