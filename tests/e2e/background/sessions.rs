@@ -1,13 +1,10 @@
 //! Servers that the clients of a background host do not share.
 
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::os::unix::net::UnixStream;
-
 use serde_json::{Value, json};
 
 use super::faults::{ended, of_host};
 use super::{call, count, hosts, is_alive, project};
-use crate::serve::client::{Served, Wire as _};
+use crate::serve::client::{HttpSession, Lines, Served, TOKEN, Wire as _};
 use crate::support::Sandbox;
 
 /// The project with a server that is not shared, trusted, and its host.
@@ -65,30 +62,50 @@ fn a_server_that_is_not_shared_is_one_for_each_client_and_ends_with_it() {
 fn a_client_that_is_not_this_program_has_its_server_as_long_as_its_connection() {
     let room = unshared();
     let connect = || {
-        let mut stream = UnixStream::connect(of_host(&room, "sock")).unwrap();
-        let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
-        let hello = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
-            "protocolVersion": "2025-11-25", "capabilities": {},
-            "clientInfo": { "name": "another", "version": "1" } } });
-        let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
-        let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call",
-            "params": { "name": "counter-count", "arguments": {} } });
-        stream.write_all(format!("{hello}\n{ready}\n{call}\n").as_bytes()).unwrap();
-        let answer = lines.find_map(|line| {
-            let answer: Value = serde_json::from_str(&line.unwrap()).unwrap();
-            (answer["id"] == 1).then_some(answer)
-        });
-        let answer = answer.unwrap()["result"]["structuredContent"].clone();
-        (stream, answer["pid"].as_u64().unwrap())
+        let mut client = Lines::connect(of_host(&room, "sock").to_str().unwrap());
+        client.initialize(json!({}));
+        let answer = client.call(1, "counter-count", json!({}));
+        (client, answer["structuredContent"]["pid"].as_u64().unwrap())
     };
     let (one, of_one) = connect();
     let (_other, of_other) = connect();
     assert_ne!(of_one, of_other);
-    one.shutdown(std::net::Shutdown::Both).unwrap();
+    drop(one);
     ended(of_one);
     assert!(is_alive(of_other));
     room.toolhost(["down"]).check().exits(0);
     assert!(!is_alive(of_other));
+}
+
+/// Two sessions over HTTP of one `serve`, of which one ends.
+fn two_sessions_over_http(room: &Sandbox) {
+    let mut served = Served::start(room, &["--http", "127.0.0.1:0"]);
+    let address = served.address();
+    let count = |session: &HttpSession, id: u64| {
+        let call = json!({ "name": "counter-count", "arguments": {} });
+        let (_, messages) = session.ask(id, "tools/call", &call);
+        let answer = &messages.last().unwrap()["result"]["structuredContent"];
+        (answer["pid"].as_u64().unwrap(), answer["calls"].as_u64().unwrap())
+    };
+    let (one, other) = (HttpSession::open(&address, TOKEN), HttpSession::open(&address, TOKEN));
+    let ((of_one, _), (of_other, _)) = (count(&one, 1), count(&other, 1));
+    assert_ne!(of_one, of_other);
+    assert_eq!(count(&one, 2), (of_one, 2));
+    one.end();
+    ended(of_one);
+    assert_eq!(count(&other, 2), (of_other, 2));
+    served.end();
+    ended(of_other);
+}
+
+#[test]
+fn each_session_over_http_has_its_server_with_a_host_and_without() {
+    let room = unshared();
+    two_sessions_over_http(&room);
+    assert!(hosts(&room)[0]["calls"].as_u64().unwrap() >= 4, "the host was not used");
+    room.toolhost(["down"]).check().exits(0);
+    two_sessions_over_http(&room);
+    assert!(room.inhabitants().is_empty());
 }
 
 #[test]
