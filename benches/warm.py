@@ -13,15 +13,17 @@ import statistics
 import struct
 import subprocess
 import sys
+import tempfile
 import termios
 import time
 from collections.abc import Iterator
 from fcntl import ioctl
 from pathlib import Path
 
-# Where .ci/peers/install.py puts the reference server.
-EVERYTHING = ("/tmp/toolhost-interop/node/node_modules/@modelcontextprotocol/server-everything"
-              "/dist/index.js")
+# Where `.ci/interop --install-only --with mcporter` puts the reference server and the peer.
+PACKAGES = Path(tempfile.gettempdir()) / "toolhost-interop"
+EVERYTHING = PACKAGES / "node/node_modules/@modelcontextprotocol/server-everything/dist/index.js"
+MCPORTER = PACKAGES / "mcporter/node_modules/.bin/mcporter"
 HELLO_PARAMS = {"protocolVersion": "2025-11-25", "capabilities": {}}
 # How long an idle host is watched.
 IDLE_SECONDS = 10
@@ -34,13 +36,13 @@ class Warm:
 
     def __init__(self, bench, options) -> None:
         self.bench, self.calls, self.alone = bench, options.host_calls, options.in_process
-        self.everything = options.everything or EVERYTHING
+        self.everything = str(options.everything or EVERYTHING)
         runtime = bench.scratch / "runtime"
         runtime.mkdir(exist_ok=True)
         self.env = {**bench.env, "XDG_RUNTIME_DIR": str(runtime)}
         self.sockets = runtime / "toolhost"
         named = {Path(path).name: path for path in options.peer}
-        self.mcporter = named.get("mcporter")
+        self.mcporter = named.get("mcporter") or (str(MCPORTER) if MCPORTER.exists() else None)
 
     # ---- hosts and clients
 
@@ -114,14 +116,17 @@ class Warm:
         words = ["--config", str(config)]
         theirs = self.bench.other("mcporter", self.mcporter, *words, "call", f"node.{tool}",
                                   "message=hi", expect="hi")
-        subprocess.run([self.mcporter, *words, "daemon", "start"], env=self.bench.env,
+        # The node that was installed beside it, which its first line looks for.
+        beside = str(Path(self.mcporter).parent)
+        theirs.env = {**theirs.env, "PATH": f"{beside}{os.pathsep}{theirs.env['PATH']}"}
+        subprocess.run([self.mcporter, *words, "daemon", "start"], env=theirs.env,
                        cwd=self.bench.scratch, check=True, capture_output=True, timeout=60)
         try:
             subprocess.run(theirs.argv, env=theirs.env, cwd=theirs.cwd, check=True,
                            capture_output=True, timeout=60)
             mine, yours = self.bench.timer.medians(warm, theirs)
         finally:
-            subprocess.run([self.mcporter, *words, "daemon", "stop"], env=self.bench.env,
+            subprocess.run([self.mcporter, *words, "daemon", "stop"], env=theirs.env,
                            cwd=self.bench.scratch, check=False, capture_output=True, timeout=60)
         ratio = statistics.median(b / a for a, b in zip(mine, yours))
         detail = f"mcporter with its daemon {statistics.median(yours):.1f} ms"

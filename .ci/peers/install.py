@@ -38,12 +38,16 @@ PYTHON_PACKAGES = [
 OLD_PYTHON_PACKAGES = ["mcp==1.3.0", "pydantic<2.11", "mcp-server-sqlite==2025.1.14"]
 # The only one that does not know `initialize`.
 RUST_PACKAGES = ["modelcontextprotocol@0.2.4"]
-# 300 MB, hence only on request.
-TOOLBOX_PACKAGES = ["@toolbox-sdk/server@1.12.0"]
+# Installed only on request: 300 MB, and a peer that no test of the servers needs. mcporter comes with a
+# node of its own, because it needs a newer one than the machine may have.
+EXTRA_PACKAGES = {
+    "toolbox": ["@toolbox-sdk/server@1.12.0"],
+    "mcporter": ["node@24", "mcporter@0.12.3"],
+}
 
 
-def install_all(cache: Path, toolbox: bool) -> None:
-    """Installs every server below `cache`."""
+def install_all(cache: Path, extra: list[str]) -> None:
+    """Installs every server below `cache`, and of the extra packages those that are named."""
     parts: list[tuple[str, list[str], Callable[[Path, list[str]], None]]] = [
         ("node", NODE_PACKAGES, by_npm),
         ("typescript", TYPESCRIPT_PACKAGES, by_npm),
@@ -52,8 +56,7 @@ def install_all(cache: Path, toolbox: bool) -> None:
         ("python-old", OLD_PYTHON_PACKAGES, by_pip),
         ("rust", RUST_PACKAGES, by_cargo),
     ]
-    if toolbox:
-        parts.append(("toolbox", TOOLBOX_PACKAGES, by_npm))
+    parts += [(name, packages, by_npm) for name, packages in EXTRA_PACKAGES.items() if name in extra]
     for name, packages, install in parts:
         place = cache / name
         stamp = place / "installed"

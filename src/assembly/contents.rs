@@ -11,7 +11,7 @@ use crate::audit::Masker;
 use crate::config::spec::{Configuration, DisabledEntry, FileRole, ToolSpec};
 use crate::model::Diagnostic;
 use crate::provider::{ProviderDeps, ToolProvider};
-use crate::providers::mcp::{McpProvider, McpSetup};
+use crate::providers::mcp::{self, McpSetup};
 
 /// What the providers of a host were built from, and with.
 #[derive(Clone)]
@@ -80,7 +80,7 @@ impl ProviderSources {
         for spec in &configuration.servers {
             let owner = ProviderOwner::Server(spec.name.clone());
             groups.push(known(&owner).unwrap_or_else(|| {
-                let provider = Arc::new(McpProvider::new(spec.clone(), setup.clone())) as _;
+                let provider = mcp::provider(spec.clone(), setup.clone());
                 ProviderGroup { owner, providers: vec![provider], diagnostics: Vec::new() }
             }));
         }

@@ -49,7 +49,7 @@ use crate::providers::mcp::McpSetup;
 use crate::providers::{builtin, command, files, http, mailbox, pipeline, python, storage};
 use crate::stats::{self, Spool};
 use crate::util::append::RecordLocation;
-use crate::util::clock::SystemClock;
+use crate::util::clock::{SteadyClock, SystemClock};
 use crate::util::orphans;
 use crate::util::private_file;
 use crate::util::segments::SegmentRetention;
@@ -365,7 +365,8 @@ fn recorders(
         project: configuration.project(),
         server_programs: server_programs.collect(),
     };
-    RecorderSet::new(stores, Arc::new(SystemClock), events.clone()).with_scope(scope)
+    RecorderSet::new(stores, Arc::new(SteadyClock::<SystemClock>::default()), events.clone())
+        .with_scope(scope)
 }
 
 /// Where the statistics are kept, whether they are switched on or not; `None` without a place to

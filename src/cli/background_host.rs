@@ -14,6 +14,7 @@ use crate::cli::host_sockets::runtime_directory::{self, RuntimeDirectory};
 use crate::cli::output::StyledLine;
 use crate::config::consent::store::TrustStore;
 use crate::model::Error;
+use crate::serve::background::held_sessions::HeldSessions;
 use crate::serve::background::lifetime::{CurrencyCheck, HostLifetime};
 use crate::serve::background::observers::ObserverHub;
 use crate::serve::catalogue_server::{
@@ -64,18 +65,17 @@ pub async fn run(options: HostOptions, context: &CommandContext) -> CommandResul
         context.abort.clone(),
         currency_check(context, key, identity.clone()),
     );
-    let background = BackgroundHost { lifetime: Arc::clone(&lifetime), observers };
+    // Without such a server no session has anything that would have to be ended.
+    let has_unshared = assembly.configuration.servers.iter().any(|server| !server.is_shared);
+    let sessions =
+        has_unshared.then(|| HeldSessions::new(Arc::clone(&assembly.host), options.idle));
+    let background = BackgroundHost { lifetime: Arc::clone(&lifetime), observers, sessions };
     let settings = ServeSettings { background: Some(background), ..ServeSettings::default() };
     let server =
         CatalogueServer::new(Arc::clone(&assembly.host), clients, settings, context.abort.clone());
     let socket = directory.socket(&identity);
     let listener = UnixSocketListener::bind(&socket)?;
-    if assembly.configuration.trust_request.is_some() {
-        context.output.warn(
-            "this project is not trusted, so what it would start is not served; \
-             see what it is with 'toolhost trust'",
-        );
-    }
+    context.warn_unserved(&assembly.configuration);
     context.output.note(&StyledLine::plain(format!("listening on {}", socket.display())));
     if options.is_detached {
         // The starter waits for this line, and then hears no more.

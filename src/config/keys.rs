@@ -284,6 +284,11 @@ pub const SERVER: &[KeySpec] = &[
         DURATION,
         "Start a background host with the first call, and keep the server until no call came for this time.",
     ),
+    key(
+        "shared",
+        BOOL,
+        "Whether all clients of a host use one connection; false gives each client session its own.",
+    ),
     key_with_aliases(
         "exclude",
         &["disabledTools", "blockedTools", "excludedTools", "excludeTools"],

@@ -151,6 +151,8 @@ pub struct ServerSpec {
     pub start_timeout: Option<Duration>,
     /// How long a background host keeps it without a call; `None` starts none by itself.
     pub keep: Option<Duration>,
+    /// Whether all clients of a host use one connection; otherwise each client session has its own.
+    pub is_shared: bool,
     /// Tools, prompts and resources to leave out; patterns with `*`.
     pub exclude: Vec<String>,
     /// Only these tools, when given; patterns with `*`.

@@ -204,6 +204,7 @@ impl ManagedServer for FakeProvider {
             last_error: None,
             weight: None,
             circuit: CircuitState::Closed,
+            connections: None,
             warnings: Vec::new(),
             stderr_tail: Vec::new(),
         }

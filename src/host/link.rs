@@ -135,6 +135,7 @@ pub enum HostQuery {
     },
     DryRun(Box<CallRequest>),
     Servers,
+    EndSession(String),
     StopServer(String),
     RestartServer(String),
     SetLogLevel {
@@ -145,10 +146,20 @@ pub enum HostQuery {
 }
 
 impl HostQuery {
+    /// The session on whose behalf it is asked; `None` for what belongs to no session.
+    pub fn session(&self) -> Option<&str> {
+        match self {
+            Self::Read { request, .. }
+            | Self::Prompt { request, .. }
+            | Self::Complete { request, .. } => request.session.as_deref(),
+            _ => None,
+        }
+    }
+
     /// Whether it only looks at what the host knows: it neither contacts a server nor keeps an idle
     /// host from ending.
     pub fn is_passive(&self) -> bool {
-        matches!(self, Self::Servers)
+        matches!(self, Self::Servers | Self::EndSession(_))
     }
 }
 
@@ -215,6 +226,7 @@ impl ToolHost {
                 json(&self.dry_run(&CallRequest { cancel, ..*request }).await)
             }
             HostQuery::Servers => json(&self.servers()),
+            HostQuery::EndSession(id) => json(&self.end_session(&id)),
             HostQuery::StopServer(name) => json(&self.stop_server(&name).await),
             HostQuery::RestartServer(name) => json(&self.restart_server(&name).await),
             HostQuery::SetLogLevel { server, level } => {

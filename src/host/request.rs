@@ -173,6 +173,9 @@ pub struct CallRequest {
     pub trace: Option<TraceContext>,
     /// The session, when the caller has one.
     pub session: Option<String>,
+    /// Whether the session goes on when the process that makes the call has ended. Only a background host
+    /// asks: it keeps what is the session's own as long as itself without a call.
+    pub keeps_session: bool,
     /// The directory the caller works in, in place of that of the host.
     pub cwd: Option<PathBuf>,
     /// The name of the client that makes the call, for records; `None` for a front end in this process.
@@ -205,6 +208,7 @@ impl CallRequest {
             user_id: None,
             trace: None,
             session: None,
+            keeps_session: false,
             cwd: None,
             client_name: None,
             client: ClientAbilities::default(),

@@ -164,6 +164,10 @@ pub struct ServerStatus {
     pub weight: Option<f64>,
     /// Whether the router sends calls to it.
     pub circuit: CircuitState,
+    /// How many client sessions have a connection of their own that is open; `None` for a server that
+    /// they share.
+    #[serde(default)]
+    pub connections: Option<usize>,
     /// Deviations from the protocol, in words.
     pub warnings: Vec<String>,
     /// The end of what it wrote to stderr.
@@ -207,6 +211,7 @@ impl ServerStatus {
             last_error: None,
             weight: None,
             circuit: CircuitState::default(),
+            connections: None,
             warnings: Vec::new(),
             stderr_tail: Vec::new(),
         }

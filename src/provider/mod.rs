@@ -89,6 +89,10 @@ pub trait ToolProvider: Send + Sync {
     /// Ends whatever was started. Idempotent; bounded in time by the provider.
     async fn close(&self) {}
 
+    /// Gives up what it keeps for one session of a client, because that ended. Returns at once: what
+    /// takes time is done meanwhile, at the latest until [`ToolProvider::close`] returns.
+    fn end_session(&self, _session: &str) {}
+
     /// The ability to report on a server, for providers that are one.
     fn as_server(&self) -> Option<&dyn ManagedServer> {
         None

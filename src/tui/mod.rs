@@ -17,6 +17,7 @@ pub mod draw;
 pub mod effects;
 pub mod event;
 pub mod external_editor;
+mod frame_pacer;
 pub mod keys;
 pub mod layout;
 mod painter;
@@ -40,6 +41,7 @@ use effects::{ConsoleDeps, EffectRunner, HostFactory};
 use event::trust::TrustStatus;
 use event::{AppEffect, AppEvent};
 use external_editor::EditorError;
+use frame_pacer::FramePacer;
 use screen::Screen;
 use state::{AppState, ConfigurationProblems};
 use theme::Appearance;
@@ -48,8 +50,6 @@ use theme::Appearance;
 pub const EVENT_QUEUE: usize = 1024;
 /// Events that are taken in before the screen is drawn again.
 const MAX_EVENTS_PER_FRAME: usize = 256;
-/// The least time between two frames.
-const FRAME: Duration = Duration::from_millis(33);
 /// How often the state hears what time it is, while something moves.
 const TICK: Duration = Duration::from_millis(250);
 
@@ -95,10 +95,10 @@ pub async fn run(launch: ConsoleLaunch) -> Result<Option<Signal>, Error> {
     }
     let mut ticks = tokio::time::interval(TICK);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
-    let mut last_frame = clock.now();
+    let mut pacer = FramePacer::new(clock.now());
     let mut stale = true;
     loop {
-        let wait = FRAME.saturating_sub(clock.now().saturating_duration_since(last_frame));
+        let wait = pacer.wait(clock.now());
         // In random order: neither a held key nor a flood of events starves the other.
         let event = tokio::select! {
             input = screen.input() => input?,
@@ -121,7 +121,7 @@ pub async fn run(launch: ConsoleLaunch) -> Result<Option<Signal>, Error> {
             }
             () = tokio::time::sleep(wait), if stale => {
                 screen.draw(&state)?;
-                last_frame = clock.now();
+                pacer.drawn(clock.now());
                 stale = false;
                 continue;
             }
@@ -162,7 +162,7 @@ pub async fn run(launch: ConsoleLaunch) -> Result<Option<Signal>, Error> {
             // A key is answered at once.
             if is_input {
                 screen.draw(&state)?;
-                last_frame = clock.now();
+                pacer.drawn(clock.now());
                 stale = false;
             }
         }

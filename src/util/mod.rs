@@ -26,6 +26,7 @@ pub mod pacer;
 pub mod pattern;
 pub mod private_file;
 pub mod process;
+pub mod process_exit;
 pub mod regular_file;
 pub mod segments;
 pub mod spelling;

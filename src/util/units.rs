@@ -60,6 +60,17 @@ pub fn show_duration(value: Duration) -> String {
     format!("{short} {unit}")
 }
 
+/// Writes a long span in its largest unit: `2 days`, `3 h`, `29 min`, `30 s`.
+pub fn show_span(span: Duration) -> String {
+    let seconds = span.as_secs();
+    match seconds {
+        172_800.. => format!("{} days", seconds / 86_400),
+        7_200.. => format!("{} h", seconds / 3_600),
+        120.. => format!("{} min", seconds / 60),
+        _ => show_duration(span),
+    }
+}
+
 /// A count with separators: `999`, `49,580`, `1,000,000`.
 pub fn show_count(count: u64) -> String {
     let digits = count.to_string();

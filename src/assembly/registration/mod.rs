@@ -23,7 +23,7 @@ use crate::provider::{
     BuiltProviders, ComponentConfig, ComponentFactory, FileEntry, FileFactory, FileProviders,
     ProviderDeps, ProviderKind, ToolProvider,
 };
-use crate::providers::mcp::{McpProvider, McpSetup};
+use crate::providers::mcp::{self, McpSetup};
 use crate::providers::storage::server_alias;
 
 /// Starts a host for a program that reads no files: every kind of internal tools is registered as a
@@ -133,7 +133,7 @@ impl ComponentFactory for ServerFactory {
             return Err(Error::config(format!("the MCP server '{}' is switched off", server.name)));
         };
         let setup = McpSetup { expanded: entry.expanded.clone(), ..self.setup.clone() };
-        Ok(Arc::new(McpProvider::new(spec, setup)))
+        Ok(mcp::provider(spec, setup))
     }
 }
 
@@ -186,7 +186,7 @@ impl FileFactory for TextFactory {
         for spec in configuration.servers {
             let setup = McpSetup { expanded: expanded.clone(), ..self.setup.clone() };
             let (name, location) = (spec.name.clone(), spec.location.clone());
-            let provider = Arc::new(McpProvider::new(spec, setup));
+            let provider = mcp::provider(spec, setup);
             built.providers.push(FileEntry { name, location, provider });
         }
         let masker = &self.compiler.masker;

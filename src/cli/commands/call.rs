@@ -113,6 +113,9 @@ pub(super) enum ParseOptionError {
     /// A limit of zero.
     #[error("no call can end in no time")]
     NoTime,
+    /// A background host that would never be there.
+    #[error("a host needs some time, such as 10m or 2h")]
+    NoIdleTime,
     /// Not a duration.
     #[error("expected a time such as 500ms, 30s or 2m")]
     Duration,
@@ -257,6 +260,7 @@ async fn request(args: &CallArgs, context: &CommandContext) -> Result<CallReques
     request.assume_yes_nested = args.yes_nested;
     call_context::apply(&args.context, &mut request)?;
     request.session.clone_from(&args.session);
+    request.keeps_session = args.session.is_some();
     request.cancel = context.cancel.clone();
     Ok(request)
 }

@@ -61,6 +61,7 @@ pub async fn run(args: &DispatchArgs, context: &CommandContext) -> CommandResult
             let answer = assembly.host.answer_model(&exported, &call, |request| {
                 request.assume_yes = args.yes;
                 request.session.clone_from(&args.session);
+                request.keeps_session = args.session.is_some();
                 request.cancel = context.cancel.clone();
             });
             let answer = answer.await;

@@ -32,9 +32,16 @@ pub async fn run(args: &DownArgs, context: &CommandContext) -> CommandResult {
     let configuration = context.load();
     let own = host_identity::host_directory(&configuration, context.environment.cwd());
     let mut hosts = host_sockets::running_hosts(context.environment.as_ref()).await;
-    hosts.retain(|host| {
-        args.all || host.status.as_ref().is_some_and(|status| status.directory == own)
-    });
+    if !args.all {
+        let silent = hosts.iter().any(|host| host.status.is_none());
+        // One that is too busy to say what it is, is known by its name.
+        let key = if silent { directory.key() } else { None };
+        let identity = key.and_then(|key| context.host_identity(&key));
+        hosts.retain(|host| match &host.status {
+            Some(status) => status.directory == own,
+            None => identity.as_ref() == Some(&host.identity),
+        });
+    }
     let ended: Vec<Result<EndedHostJson, Error>> =
         join_all(hosts.iter().map(|host| end(host, &directory))).await;
     let (ended, failed): (Vec<_>, Vec<_>) = ended.into_iter().partition(Result::is_ok);

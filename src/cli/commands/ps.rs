@@ -6,7 +6,7 @@ use crate::cli::context::{CommandContext, CommandResult};
 use crate::cli::formats;
 use crate::cli::host_sockets;
 use crate::cli::json::background::HostsJson;
-use crate::cli::output::{Format, StyledLine};
+use crate::cli::output::{Format, StyledLine, plural};
 use crate::cli::views;
 use crate::serve::background::protocol::HostStatus;
 
@@ -33,8 +33,10 @@ pub async fn run(_args: &PsArgs, context: &CommandContext) -> CommandResult {
         }
     }
     if silent > 0 {
+        let hosts = plural(silent, "background host does", "background hosts do");
         context.output.warn(&format!(
-            "{silent} of another version or without an answer; 'toolhost down --all' ends them"
+            "{hosts} not answer, because of another version or of too much work; \
+             'toolhost down --all' ends all"
         ));
     }
     Ok(())

@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::call::parse_timeout;
+use super::call::{ParseOptionError, parse_timeout};
 use crate::cli::background_host::{self, HostOptions};
 use crate::cli::context::{CommandContext, CommandResult};
 use crate::cli::formats;
 use crate::cli::host_sockets::start;
 use crate::cli::json::background::StartedHostJson;
 use crate::cli::output::{Format, SpanStyle, StyledLine};
+use crate::util::units;
 
 /// Keep the servers of this directory warm: run a host in the background.
 ///
@@ -21,7 +22,7 @@ use crate::cli::output::{Format, SpanStyle, StyledLine};
 #[command(arg = formats::option(formats::REPORT))]
 pub struct UpArgs {
     /// End after this time without a call, such as 10m or 2h
-    #[arg(long, value_name = "TIME", default_value = "30m", value_parser = parse_timeout)]
+    #[arg(long, value_name = "TIME", default_value = "30m", value_parser = parse_idle)]
     pub idle: Duration,
     /// Stay in the foreground, for a service manager
     #[arg(long)]
@@ -29,6 +30,14 @@ pub struct UpArgs {
     /// Leave the session of the process that started it, and tell that process when it listens
     #[arg(long, hide = true, requires = "foreground")]
     pub detached: bool,
+}
+
+/// Reads how long a host stays without a call.
+fn parse_idle(text: &str) -> Result<Duration, ParseOptionError> {
+    parse_timeout(text).map_err(|error| match error {
+        ParseOptionError::NoTime => ParseOptionError::NoIdleTime,
+        other => other,
+    })
 }
 
 /// Runs the command.
@@ -56,5 +65,12 @@ pub async fn run(args: &UpArgs, context: &CommandContext) -> CommandResult {
         .then(SpanStyle::Plain, format!(" (pid {}) for ", started.status.pid))
         .then(SpanStyle::Name, started.status.directory.display().to_string());
     context.output.note(&line);
+    let limit = started.status.idle_limit;
+    if limit != args.idle {
+        let limit = units::show_span(limit);
+        context.output.warn(&format!(
+            "it ends after {limit} without a call, as it was started; 'toolhost down' first to change that"
+        ));
+    }
     Ok(())
 }

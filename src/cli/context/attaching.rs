@@ -10,7 +10,9 @@ use crate::assembly::host_identity::host_identity;
 use crate::assembly::{self, Assembly, FrontEnd, LoadedConfiguration};
 use crate::cli::host_sockets::locator::HostLocator;
 use crate::cli::host_sockets::{self, runtime_directory::RuntimeDirectory};
-use crate::cli::output::StyledLine;
+use crate::cli::output::{StyledLine, plural};
+use crate::cli::views::configuration::out_of_service;
+use crate::config::spec::Configuration;
 use crate::host::link::HostLink as _;
 use crate::model::Error;
 use crate::serve::background::client::HostClient;
@@ -29,19 +31,45 @@ impl CommandContext {
         let loaded = self.read_for(starts).await?;
         let socket = self.host_socket(&loaded, starts).await;
         let front_end = self.front_end()?;
-        let assembly = self.build_from(loaded, front_end.clone())?;
-        self.report_diagnostics(&assembly.configuration)?;
-        if let Some(socket) = socket {
-            let front_end = host_sockets::attached_front_end(&front_end, &assembly.masker);
-            if let Some(client) = HostClient::connect(&socket, command, front_end).await {
-                if self.output.verbosity() > 0 {
-                    let words = format!("using the background host (pid {})", client.pid());
-                    self.output.note(&StyledLine::plain(words));
-                }
-                assembly.host.attach(Arc::new(client));
+        // The host answers the beginning of the connection while this process builds its own.
+        let client = match socket {
+            Some(socket) => {
+                let front_end = host_sockets::attached_front_end(&front_end, &loaded.masker);
+                HostClient::connect(&socket, command, front_end).await
             }
+            None => None,
+        };
+        let assembly = self.build_from(loaded, front_end)?;
+        self.report_diagnostics(&assembly.configuration)?;
+        if let Some(client) = client {
+            if self.output.verbosity() > 0 {
+                let words = format!("using the background host (pid {})", client.pid());
+                self.output.note(&StyledLine::plain(words));
+            }
+            assembly.host.attach(Arc::new(client));
         }
         Ok(assembly)
+    }
+
+    /// As [`CommandContext::assemble`]; with it the process of the background host that would have been
+    /// used, when one runs, for a command that starts servers of its own all the same.
+    ///
+    /// # Errors
+    /// As [`CommandContext::assemble`].
+    pub async fn assemble_beside_host(
+        &self,
+        starts: StartScope<'_>,
+    ) -> Result<(Assembly, Option<u32>), Error> {
+        let loaded = self.read_for(starts).await?;
+        let host = match self.host_locator().socket(&loaded) {
+            Some(socket) => {
+                HostClient::connect(&socket, "toolhost", host_sockets::unattended()).await
+            }
+            None => None,
+        };
+        let assembly = self.build_from(loaded, self.front_end()?)?;
+        self.report_diagnostics(&assembly.configuration)?;
+        Ok((assembly, host.map(|host| host.pid())))
     }
 
     /// Reads the configuration and builds the host for another front end, which asks by itself
@@ -141,7 +169,8 @@ impl CommandContext {
         Ok((assembly, identity))
     }
 
-    /// The identity of the background host of this configuration.
+    /// The identity of the background host of this configuration, which is about to be started. What that
+    /// host will not serve is said.
     ///
     /// # Errors
     /// As [`CommandContext::assemble_host`].
@@ -149,6 +178,27 @@ impl CommandContext {
         let loaded = self.read()?;
         self.require_readable(&loaded.configuration)?;
         self.require_flawless(&loaded.configuration)?;
+        self.warn_unserved(&loaded.configuration);
         Ok(self.identity(&loaded, key))
+    }
+
+    /// The same without a word; `None` when the configuration cannot be read.
+    pub fn host_identity(&self, key: &[u8]) -> Option<String> {
+        Some(self.identity(&self.read().ok()?, key))
+    }
+
+    /// Says what a background host of this configuration does not serve.
+    pub fn warn_unserved(&self, configuration: &Configuration) {
+        if configuration.trust_request.is_some() {
+            self.output.warn(
+                "this project is not trusted, so what it would start is not served; \
+                 see what it is with 'toolhost trust'",
+            );
+        }
+        let broken = out_of_service(&configuration.diagnostics);
+        if broken > 0 {
+            let words = plural(broken, "entry is", "entries are");
+            self.output.warn(&format!("{words} out of service, see 'toolhost config check'"));
+        }
     }
 }

@@ -23,8 +23,8 @@ use crate::serve::background::client::{AttachedFrontEnd, HostClient};
 use crate::serve::background::protocol::HostStatus;
 use runtime_directory::RuntimeDirectory;
 
-/// How long a host may take to say what it is.
-const STATUS_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long a host may take to say what it is; on a busy machine that is seconds.
+const STATUS_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long a host may take to end, its running calls and its servers included.
 pub const END_TIMEOUT: Duration = Duration::from_secs(15);

@@ -30,7 +30,9 @@ pub struct HostJson<'a> {
     pub running: usize,
     /// Its own resident memory, without its servers.
     pub memory_bytes: Option<u64>,
-    /// How long it stays when no call comes; null while one runs.
+    /// How long it stays without a call.
+    pub idle_limit_s: f64,
+    /// What is left of that; null while a call runs.
     pub idle_left_s: Option<f64>,
 }
 
@@ -41,6 +43,8 @@ pub struct HostServerJson<'a> {
     pub name: &'a str,
     /// As in `servers --json`: `idle`, `ready`, `failed`, …
     pub status: &'a str,
+    /// How many client sessions have a connection of their own; null when they share one.
+    pub connections: Option<usize>,
 }
 
 /// The host that `up` started or found.
@@ -82,10 +86,17 @@ impl<'a> From<&'a HostStatus> for HostJson<'a> {
             pid: host.pid,
             version: &host.version,
             uptime_s: host.uptime.as_secs_f64(),
-            servers: servers.map(|(name, status)| HostServerJson { name, status }).collect(),
+            servers: servers
+                .map(|server| HostServerJson {
+                    name: &server.name,
+                    status: &server.state,
+                    connections: server.connections,
+                })
+                .collect(),
             calls: host.calls,
             running: host.running,
             memory_bytes: host.memory,
+            idle_limit_s: host.idle_limit.as_secs_f64(),
             idle_left_s: host.idle_left.map(|left| left.as_secs_f64()),
         }
     }

@@ -83,6 +83,8 @@ pub struct ServerJson<'a> {
     pub circuit: &'static str,
     /// How long the circuit stays open.
     pub circuit_open_ms: Option<f64>,
+    /// How many client sessions have a connection of their own; null when they share one.
+    pub connections: Option<usize>,
     /// What is odd about it.
     pub warnings: &'a [String],
     /// The last lines of its standard error.
@@ -133,6 +135,7 @@ impl<'a> From<&'a ServerStatus> for ServerJson<'a> {
             }),
             weight: server.weight,
             circuit: server.circuit.as_str(),
+            connections: server.connections,
             circuit_open_ms: match server.circuit {
                 CircuitState::Open { remaining } => Some(millis(remaining)),
                 CircuitState::Closed | CircuitState::HalfOpen => None,
@@ -174,6 +177,8 @@ pub struct ServerEntryJson<'a> {
     pub start_timeout_ms: Option<f64>,
     /// How long a background host keeps it without a call, when the entry says so.
     pub keep_ms: Option<f64>,
+    /// Whether all clients of a host use one connection.
+    pub shared: bool,
     /// How often a failed call of a repeatable tool is tried again.
     pub retries: u32,
     /// Whether a person approves each call.

@@ -6,7 +6,7 @@ use crate::audit::read::{AuditOutcome, AuditedCall};
 use crate::cli::output::table::{Table, TableColumn};
 use crate::cli::output::{SpanStyle, StyledLine, StyledPage};
 use crate::cli::records::{local_time, short_arguments};
-use crate::util::units::show_duration;
+use crate::util::units::{show_duration, show_span};
 
 /// What is shown of a call that nothing was written about after it began.
 const NO_OUTCOME: &str = "no outcome (crashed, killed or under way)";
@@ -100,17 +100,6 @@ fn took(outcome: &AuditOutcome) -> String {
 
 fn duration(outcome: &AuditOutcome) -> Duration {
     Duration::from_micros(outcome.duration_us)
-}
-
-/// A span in its largest unit.
-fn show_span(span: Duration) -> String {
-    let seconds = span.as_secs();
-    match seconds {
-        172_800.. => format!("{} days", seconds / 86_400),
-        7_200.. => format!("{} h", seconds / 3_600),
-        120.. => format!("{} min", seconds / 60),
-        _ => show_duration(span),
-    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use crate::cli::output::StyledPage;
 use crate::cli::output::table::{Table, TableColumn};
 use crate::cli::output::{SpanStyle, StyledLine};
 use crate::serve::background::protocol::HostStatus;
-use crate::util::units::{show_duration, show_size};
+use crate::util::units::{show_size, show_span};
 
 /// One row for each host.
 pub fn table(hosts: &[HostStatus], width: Option<usize>) -> StyledPage {
@@ -22,15 +22,17 @@ pub fn table(hosts: &[HostStatus], width: Option<usize>) -> StyledPage {
     ]);
     let plain = |text: String| StyledLine::plain(text);
     for host in hosts {
-        let ready = host.servers.iter().filter(|(_, state)| state == "ready").count();
+        let ready = host.servers.iter().filter(|server| server.state == "ready").count();
+        let of_sessions: usize = host.servers.iter().filter_map(|server| server.connections).sum();
+        let more = if of_sessions > 0 { format!(" ({of_sessions} own)") } else { String::new() };
         table.row([
             StyledLine::styled(SpanStyle::Name, host.directory.display().to_string()),
             plain(host.pid.to_string()),
-            plain(show_duration(host.uptime)),
-            plain(format!("{ready}/{}", host.servers.len())),
+            plain(show_span(host.uptime)),
+            plain(format!("{ready}/{}{more}", host.servers.len())),
             plain(host.calls.to_string()),
             plain(host.memory.map(show_size).unwrap_or_default()),
-            plain(host.idle_left.map_or_else(|| "in use".to_owned(), show_duration)),
+            plain(host.idle_left.map_or_else(|| "in use".to_owned(), show_span)),
         ]);
     }
     table.layout(width)

@@ -258,6 +258,10 @@ fn facts(page: &mut StyledPage, server: &ServerStatus, width: Option<usize>) {
         }
         other => format!("circuit {}", other.as_str()),
     };
+    fact(
+        "connections",
+        server.connections.map(|open| format!("{open}, one for each client session")),
+    );
     fact("routing", server.weight.map(|weight| format!("weight {weight}, {circuit}")));
     fact(
         "last error",
@@ -355,6 +359,7 @@ mod tests {
             last_error: None,
             weight: None,
             circuit: CircuitState::Closed,
+            connections: None,
             warnings: Vec::new(),
             stderr_tail: vec!["listening".to_owned()],
         }

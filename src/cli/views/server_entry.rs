@@ -7,7 +7,7 @@ use crate::cli::output::plural;
 use crate::cli::output::{SpanStyle, StyledPage, caret};
 use crate::config::spec::{AuthSpec, Endpoint, ProtocolChoice, ServerSpec};
 use crate::util::number::millis;
-use crate::util::units::show_duration;
+use crate::util::units::{show_duration, show_span};
 
 /// The most of one kind of thing that is listed for people.
 const MOST: usize = 20;
@@ -62,7 +62,10 @@ impl ServerEntryView<'_> {
             fact("declares", &plural(spec.provides_tools.len(), "tool", "tools"));
         }
         if let Some(keep) = spec.keep {
-            fact("keep", &format!("warm for {} after a call", show_duration(keep)));
+            fact("keep", &format!("warm for {} after a call", show_span(keep)));
+        }
+        if !spec.is_shared {
+            fact("shared", "no, each client session has a connection of its own");
         }
         fact("drift", drift(spec));
         fact("pins", &self.pins.map_or_else(|| "none".to_owned(), pinned));
@@ -88,6 +91,7 @@ impl ServerEntryView<'_> {
             max_total_ms: spec.max_total.map(millis),
             start_timeout_ms: spec.start_timeout.map(millis),
             keep_ms: spec.keep.map(millis),
+            shared: spec.is_shared,
             retries: spec.retries,
             requires_approval: spec.requires_approval,
             routing_weight: spec.routing_weight,

@@ -244,6 +244,7 @@ fn resolve(
         max_total: None,
         start_timeout: None,
         keep: None,
+        is_shared: true,
         exclude: Vec::new(),
         include: None,
         roots: Vec::new(),
@@ -293,6 +294,9 @@ fn resolve(
             "keep" => {
                 let time = entry_diagnostics.ok_or_report(value.as_duration());
                 spec.keep = time.filter(|time| !time.is_zero());
+            }
+            "shared" => {
+                spec.is_shared = entry_diagnostics.ok_or_report(value.as_bool()).unwrap_or(true);
             }
             "exclude" => spec
                 .exclude

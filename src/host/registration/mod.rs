@@ -12,11 +12,14 @@ mod replacement;
 
 use std::sync::Arc;
 
+use tokio::runtime::Handle;
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 use super::ToolHost;
 use super::caller;
 use super::handler::ToolHandler;
+use super::link::HostQuery;
 use super::registry::HandlerSource;
 use super::sessions::SessionInfo;
 use crate::catalogue::build::describe_origin;
@@ -95,8 +98,19 @@ impl ToolHost {
         self.sessions.live.open(info)
     }
 
-    /// Ends a session and drops the tools made for it. Whether there was one.
+    /// Ends a session: drops the tools made for it, and closes the connections that it alone has. Whether
+    /// it had tools or was opened.
     pub fn end_session(&self, id: &str) -> bool {
+        for provider in self.directory.providers().iter() {
+            provider.inner.end_session(id);
+        }
+        if let (Some(link), Ok(runtime)) = (self.link.get(), Handle::try_current()) {
+            let ended = HostQuery::EndSession(id.to_owned());
+            runtime.spawn(async move {
+                // A host that is gone has ended it.
+                let _gone = link.query(&ended, &CancellationToken::new()).await;
+            });
+        }
         self.sessions.live.end(id)
     }
 

@@ -8,6 +8,7 @@ mod auth;
 mod backoff;
 mod call;
 mod call_meta;
+pub mod client_sessions;
 mod connection_slot;
 mod definition_drift;
 mod endpoint;
@@ -48,6 +49,7 @@ use crate::provider::{
     verify_trust,
 };
 use auth::ServerAuth;
+use client_sessions::SessionServers;
 use connection_slot::ConnectionSlot;
 pub use endpoint::{describe, start};
 use health::Health;
@@ -122,6 +124,15 @@ struct VersionedListing {
     /// The connection's count of list changes when it was asked.
     version: u64,
     listing: Arc<ToolListing>,
+}
+
+/// The provider of a server, as its entry wants it; nothing is started yet.
+pub fn provider(spec: ServerSpec, setup: McpSetup) -> Arc<dyn ToolProvider> {
+    if spec.is_shared {
+        Arc::new(McpProvider::new(spec, setup))
+    } else {
+        Arc::new(SessionServers::new(spec, setup))
+    }
 }
 
 impl McpProvider {

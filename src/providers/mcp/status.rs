@@ -66,6 +66,7 @@ impl ManagedServer for McpProvider {
             last_error: known.health.last(),
             weight: None,
             circuit: CircuitState::Closed,
+            connections: None,
             warnings: connection.map(Connection::protocol_warnings).unwrap_or_default(),
             stderr_tail: vitals.stderr_tail,
         }

@@ -52,8 +52,8 @@ pub struct HostClient {
     path: PathBuf,
     /// The process that listened last; 0 before one did.
     pid: AtomicU32,
-    /// The connection that showed that the host is there; the first request takes it.
-    first: Mutex<Option<UnixStream>>,
+    /// The connection that showed that the host is there, begun; the first request takes it.
+    first: Mutex<Option<HostConnection>>,
     /// What this program calls itself in the host's records.
     name: String,
     front_end: AttachedFrontEnd,
@@ -72,22 +72,23 @@ struct HostRequest<'a> {
     sink: Option<&'a ObservationSink>,
 }
 
-/// Connects to the socket of a host of this user; `None` when no such host listens there.
-async fn connect(path: &Path) -> Option<(UnixStream, u32)> {
+/// Connects to the socket of a host of this user and begins to speak; `None` when no such host listens
+/// there.
+async fn connect(path: &Path, name: &str) -> Option<(HostConnection, u32)> {
     let connecting = tokio::time::timeout(HANDSHAKE_TIMEOUT, UnixStream::connect(path));
     let stream = connecting.await.ok()?.ok()?;
     let peer = stream.peer_cred().ok()?;
     let is_own = peer.uid() == rustix::process::geteuid().as_raw();
     let pid = peer.pid().and_then(|pid| u32::try_from(pid).ok())?;
-    is_own.then_some((stream, pid))
+    if is_own { Some((HostConnection::begin(stream, name).await?, pid)) } else { None }
 }
 
 impl HostClient {
     /// Connects to the host that listens at `path`; `None` when there is none of this user.
     pub async fn connect(path: &Path, name: &str, front_end: AttachedFrontEnd) -> Option<Self> {
-        let (stream, pid) = connect(path).await?;
+        let (connection, pid) = connect(path, name).await?;
         let (path, name) = (path.to_owned(), name.to_owned());
-        let (pid, first) = (AtomicU32::new(pid), Mutex::new(Some(stream)));
+        let (pid, first) = (AtomicU32::new(pid), Mutex::new(Some(connection)));
         Some(Self { path, pid, first, name, front_end })
     }
 
@@ -137,16 +138,14 @@ impl HostClient {
 
     async fn open(&self) -> Option<HostConnection> {
         let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let stream = if let Some(stream) = first {
-            stream
+        let mut connection = if let Some(connection) = first {
+            connection
         } else {
-            let (stream, pid) = connect(&self.path).await?;
+            let (connection, pid) = connect(&self.path, &self.name).await?;
             self.pid.store(pid, Ordering::Relaxed);
-            stream
+            connection
         };
-        let mut connection = HostConnection::new(stream);
-        let handshake = connection.handshake(&self.name);
-        tokio::time::timeout(HANDSHAKE_TIMEOUT, handshake).await.ok()??;
+        tokio::time::timeout(HANDSHAKE_TIMEOUT, connection.handshake()).await.ok()??;
         Some(connection)
     }
 
@@ -184,7 +183,9 @@ impl HostClient {
                         Some(HostMessage::Event(event)) => self.front_end.events.emit(event),
                         Some(HostMessage::Observed(seen)) => {
                             if let Some(sink) = sink {
-                                sink(seen);
+                                for seen in seen {
+                                    sink(seen);
+                                }
                             }
                         }
                         None => {}

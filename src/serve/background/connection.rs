@@ -25,14 +25,26 @@ const HANDSHAKE_ID: u64 = 0;
 pub(super) struct HostConnection {
     input: FramedRead<OwnedReadHalf, LinesCodec>,
     output: OwnedWriteHalf,
+    /// What goes out with the next line, in one write.
+    held_back: String,
 }
 
 impl HostConnection {
-    /// Speaks over a stream that was just opened.
-    pub(super) fn new(stream: UnixStream) -> Self {
+    /// Begins to speak, as a front end called `name`, over a stream that was just opened. The host can
+    /// answer while the front end does something else; [`HostConnection::handshake`] takes the answer.
+    /// `None` when the host is gone.
+    pub(super) async fn begin(stream: UnixStream, name: &str) -> Option<Self> {
+        let params = json!({
+            "protocolVersion": "2025-11-25",
+            "capabilities": { "elicitation": { "form": {}, "url": {} }, "sampling": {} },
+            "clientInfo": { "name": name, "version": env!("CARGO_PKG_VERSION") },
+        });
+        let hello = json!({ "id": HANDSHAKE_ID, "method": "initialize", "params": params });
         let (input, output) = stream.into_split();
         let input = FramedRead::new(input, LinesCodec::new_with_max_length(MAX_ANSWER));
-        Self { input, output }
+        let mut connection = Self { input, output, held_back: String::new() };
+        connection.send(&message(&hello)).await?;
+        Some(connection)
     }
 
     /// The next line; `None` when the host is gone, or what it sends is no line.
@@ -42,23 +54,22 @@ impl HostConnection {
 
     /// Sends a line with its end; `None` when the host is gone.
     pub(super) async fn send(&mut self, line: &str) -> Option<()> {
-        self.output.write_all(line.as_bytes()).await.ok()
+        if self.held_back.is_empty() {
+            return self.output.write_all(line.as_bytes()).await.ok();
+        }
+        let lines = std::mem::take(&mut self.held_back) + line;
+        self.output.write_all(lines.as_bytes()).await.ok()
     }
 
-    /// Begins the connection as a front end called `name`; `None` when the host does not agree.
-    pub(super) async fn handshake(&mut self, name: &str) -> Option<()> {
-        let params = json!({
-            "protocolVersion": "2025-11-25",
-            "capabilities": { "elicitation": { "form": {}, "url": {} }, "sampling": {} },
-            "clientInfo": { "name": name, "version": env!("CARGO_PKG_VERSION") },
-        });
-        let hello = json!({ "id": HANDSHAKE_ID, "method": "initialize", "params": params });
-        self.send(&message(&hello)).await?;
+    /// Takes the host's answer to the beginning; `None` when it does not agree. That the front end is
+    /// ready goes out with its first request.
+    pub(super) async fn handshake(&mut self) -> Option<()> {
         let answer = self.next().await?;
         let is_agreed =
             matches!(HostMessage::read(&answer, None)?, HostMessage::Answer(HANDSHAKE_ID, Ok(_)));
         let ready = json!({ "method": "notifications/initialized" });
-        if is_agreed { self.send(&message(&ready)).await } else { None }
+        self.held_back = message(&ready);
+        is_agreed.then_some(())
     }
 }
 
@@ -68,8 +79,8 @@ pub(super) enum HostMessage {
     Request(Value, Value),
     /// How far the request is, or what was logged for it.
     Event(HostEvent),
-    /// Something that is observed.
-    Observed(Observation),
+    /// What is observed, in order.
+    Observed(Vec<Observation>),
 }
 
 impl HostMessage {
@@ -88,8 +99,8 @@ impl HostMessage {
                 Some(Self::Answer(id.as_u64()?, answer))
             }
             (None, Some(protocol::OBSERVED)) => {
-                let line = params.get(protocol::PAYLOAD).and_then(Value::as_str)?;
-                SentObservation::read(line).map(Self::Observed)
+                let lines = params.get(protocol::PAYLOAD).and_then(Value::as_str)?;
+                Some(Self::Observed(SentObservation::read(lines)))
             }
             (None, Some("notifications/progress")) => {
                 let number = |key: &str| params.get(key).and_then(Value::as_f64);

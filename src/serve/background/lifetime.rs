@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::protocol::HostStatus;
+use super::protocol::{HostStatus, HostedServer};
 use crate::host::ToolHost;
 use crate::util::process;
 
@@ -136,11 +136,16 @@ impl HostLifetime {
             uptime: self.started.elapsed(),
             servers: servers
                 .into_iter()
-                .map(|server| (server.name, server.state.as_str().to_owned()))
+                .map(|server| HostedServer {
+                    state: server.state.as_str().to_owned(),
+                    name: server.name,
+                    connections: server.connections,
+                })
                 .collect(),
             calls: activity.calls,
             running: activity.running,
             memory: process::resident_memory(std::process::id()),
+            idle_limit: self.idle_limit,
             idle_left: (activity.running == 0).then(|| self.idle_limit.saturating_sub(idle)),
         }
     }

@@ -16,6 +16,8 @@ use crate::model::{
 
 /// How many bytes may wait for one viewer; what comes then is dropped, and counted.
 const MAX_WAITING_BYTES: usize = 8 << 20;
+/// How many bytes are told at once, unless one observation alone has more.
+const MAX_BATCH_BYTES: usize = 256 << 10;
 
 /// The viewers of a host, as its events and its wires see them.
 pub struct ObserverHub {
@@ -145,23 +147,35 @@ impl ObserverQueue {
         self.added.notify_one();
     }
 
-    fn pop(&self) -> Option<Arc<str>> {
+    /// What waits, one a line, as far as it is told at once.
+    fn pop(&self) -> Option<String> {
         let mut waiting = self.waiting();
-        if let Some(line) = waiting.lines.pop_front() {
+        let mut batch = String::new();
+        while let Some(line) = waiting.lines.front() {
+            if !batch.is_empty() && batch.len() + line.len() > MAX_BATCH_BYTES {
+                return Some(batch);
+            }
+            if !batch.is_empty() {
+                batch.push('\n');
+            }
+            batch.push_str(line);
             waiting.bytes -= line.len();
-            return Some(line);
+            waiting.lines.pop_front();
+        }
+        if !batch.is_empty() {
+            return Some(batch);
         }
         let lost = std::mem::take(&mut waiting.lost);
-        (lost > 0).then(|| SentObservation::Lost(lost).line())
+        (lost > 0).then(|| SentObservation::Lost(lost).line().to_string())
     }
 }
 
 impl Observer {
-    /// The next observation, as it is sent. May be dropped while it waits.
-    pub async fn next(&self) -> Arc<str> {
+    /// The observations that wait, as they are sent: one a line. May be dropped while it waits.
+    pub async fn next(&self) -> String {
         loop {
-            if let Some(line) = self.queue.pop() {
-                return line;
+            if let Some(lines) = self.queue.pop() {
+                return lines;
             }
             self.queue.added.notified().await;
         }
@@ -204,11 +218,13 @@ mod tests {
         Traffic { server, sequence: 1, at, call: None, kind: TrafficKind::Stderr(text) }
     }
 
-    async fn next(viewer: &Observer) -> Observation {
+    /// What is told at once, without the beginning.
+    async fn next(viewer: &Observer) -> Vec<Observation> {
         loop {
-            match SentObservation::read(&viewer.next().await).unwrap() {
-                Observation::Started => {}
-                other => return other,
+            let mut told = SentObservation::read(&viewer.next().await);
+            told.retain(|seen| !matches!(seen, Observation::Started));
+            if !told.is_empty() {
+                return told;
             }
         }
     }
@@ -224,20 +240,24 @@ mod tests {
         events.emit(finished("one"));
         let viewer = hub.watch();
         assert!(wires.is_enabled());
-        let Observation::Event(HostEvent::CallStarted { call_id, client, .. }) =
-            next(&viewer).await
-        else {
-            panic!("not the call that runs")
+        let running = next(&viewer).await;
+        let [Observation::Event(HostEvent::CallStarted { call_id, client, .. })] = &*running else {
+            panic!("{running:?}")
         };
         assert_eq!((&*call_id.0, client.as_deref()), ("two", Some("an editor")));
         events.emit(finished("two"));
-        wires.emit(said("a line".to_owned()));
-        assert!(matches!(
-            next(&viewer).await,
-            Observation::Event(HostEvent::CallFinished { success: true, .. })
-        ));
-        let Observation::Traffic(seen) = next(&viewer).await else { panic!("no traffic") };
-        assert!(matches!(&seen.traffic.kind, TrafficKind::Stderr(text) if text == "a line"));
+        wires.emit(said("a line\nand another".to_owned()));
+        // Both waited, so both are told at once.
+        let told = next(&viewer).await;
+        let [
+            Observation::Event(HostEvent::CallFinished { success: true, .. }),
+            Observation::Traffic(seen),
+        ] = &*told
+        else {
+            panic!("{told:?}")
+        };
+        let TrafficKind::Stderr(text) = &seen.traffic.kind else { panic!("{seen:?}") };
+        assert_eq!(text, "a line\nand another");
         drop(viewer);
         assert!(!wires.is_enabled());
     }
@@ -251,18 +271,18 @@ mod tests {
         let mut seen = 0;
         for _ in 0..100 {
             wires.emit(said(large.clone()));
-            assert!(matches!(next(&quick).await, Observation::Traffic(_)));
+            assert!(matches!(*next(&quick).await, [Observation::Traffic(_)]));
         }
         let lost = loop {
-            match next(&slow).await {
-                Observation::Traffic(_) => seen += 1,
-                Observation::Lost(lost) => break lost,
-                other => panic!("{other:?}"),
+            match *next(&slow).await {
+                [Observation::Traffic(_)] => seen += 1,
+                [Observation::Lost(lost)] => break lost,
+                ref other => panic!("more at once than a batch has: {}", other.len()),
             }
         };
         assert_eq!(seen + lost, 100);
         assert!((30..=41).contains(&seen), "{seen} of 200 KiB in 8 MiB");
         wires.emit(said("again".to_owned()));
-        assert!(matches!(next(&slow).await, Observation::Traffic(_)), "and then goes on");
+        assert!(matches!(*next(&slow).await, [Observation::Traffic(_)]), "and then goes on");
     }
 }

@@ -38,8 +38,8 @@ pub const STOP: &str = "dev.toolhost/stop";
 /// Method: to be told what happens, from now until the request is cancelled. Its parameters have one
 /// member, `payload`, the [`ObserveRequest`](crate::host::link::ObserveRequest).
 pub const OBSERVE: &str = "dev.toolhost/observe";
-/// Notification: one thing that happened. Its parameters have one member, `payload`, the
-/// [`SentObservation`].
+/// Notification: what happened. Its parameters have one member, `payload`, the [`SentObservation`]s, one
+/// a line.
 pub const OBSERVED: &str = "dev.toolhost/observed";
 /// Method: to look again whether the host is still what was trusted, and to end if not.
 pub const RECHECK: &str = "dev.toolhost/recheck";
@@ -132,8 +132,13 @@ impl SentObservation {
         serde_json::to_string(self).unwrap_or_default().into()
     }
 
-    /// What was sent; `None` when it cannot be read.
-    pub fn read(line: &str) -> Option<Observation> {
+    /// What was sent in these lines. One that cannot be read is left out.
+    pub fn read(lines: &str) -> Vec<Observation> {
+        // In JSON a line break is always escaped.
+        lines.split('\n').filter_map(Self::read_line).collect()
+    }
+
+    fn read_line(line: &str) -> Option<Observation> {
         Some(match serde_json::from_str(line).ok()? {
             Self::Started => Observation::Started,
             Self::Event(event) => Observation::Event(event),
@@ -147,6 +152,17 @@ impl SentObservation {
     }
 }
 
+/// A server of a background host.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct HostedServer {
+    /// Its name in the configuration.
+    pub name: String,
+    /// The word for its state.
+    pub state: String,
+    /// How many client sessions have a connection of their own; `None` when they share one.
+    pub connections: Option<usize>,
+}
+
 /// What a background host says of itself.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct HostStatus {
@@ -158,14 +174,16 @@ pub struct HostStatus {
     pub directory: PathBuf,
     /// How long it has run.
     pub uptime: Duration,
-    /// The servers of its configuration, with the word for the state of each.
-    pub servers: Vec<(String, String)>,
+    /// The servers of its configuration.
+    pub servers: Vec<HostedServer>,
     /// How many calls it was asked for.
     pub calls: u64,
     /// How many of them run now.
     pub running: usize,
     /// Its own resident memory, in bytes; `None` when the system does not tell.
     pub memory: Option<u64>,
-    /// How long it stays when no call comes; `None` while one runs.
+    /// How long it stays without a call.
+    pub idle_limit: Duration,
+    /// What is left of that; `None` while a call runs.
     pub idle_left: Option<Duration>,
 }

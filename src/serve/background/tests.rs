@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -106,7 +107,7 @@ impl FrontEnd {
         let life = (place.path().to_owned(), Duration::from_mins(1));
         let current = Box::new(|| true);
         let lifetime = HostLifetime::new(life.0, life.1, stop.clone(), abort.clone(), current);
-        let background = BackgroundHost { lifetime, observers };
+        let background = BackgroundHost { lifetime, observers, sessions: None };
         let settings = ServeSettings { background: Some(background), ..ServeSettings::default() };
         let server = CatalogueServer::new(behind, clients, settings, abort);
         let socket = place.path().join("host.sock");
@@ -283,4 +284,46 @@ async fn a_front_end_goes_on_by_itself_when_the_host_has_ended() {
     };
     assert_eq!(outcome.result.unwrap().output, json!("own"));
     assert_eq!(outcome.metadata.host_pid, None);
+}
+
+/// The messages of the next write to a host.
+async fn next_write(stream: &tokio::net::UnixStream) -> Vec<Value> {
+    let mut bytes = vec![0; 65_536];
+    loop {
+        stream.readable().await.unwrap();
+        match stream.try_read(&mut bytes) {
+            Ok(read) => break bytes.truncate(read),
+            Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::WouldBlock),
+        }
+    }
+    let text = String::from_utf8(bytes).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[tokio::test]
+async fn a_call_begins_its_connection_before_it_is_made_and_is_one_write() {
+    let place = tempfile::tempdir().unwrap();
+    let socket = place.path().join("host.sock");
+    let listener = tokio::net::UnixListener::bind(&socket).unwrap();
+    let front_end = AttachedFrontEnd {
+        approver: Arc::new(Person { approves: false, asked: Mutex::default() }),
+        inbox: Arc::new(NoQuestionHandler),
+        events: EventSink::discard(),
+    };
+    let client = HostClient::connect(&socket, "a front end", front_end).await.unwrap();
+    let (stream, _) = listener.accept().await.unwrap();
+    // Nothing was asked for yet, and the host can already answer.
+    let hello = next_write(&stream).await;
+    assert_eq!((hello.len(), &hello[0]["method"]), (1, &json!("initialize")));
+    let host = ToolHost::builder().build();
+    host.attach(Arc::new(client));
+    let calling = tokio::spawn(async move { host.call(request("echo")).await });
+    let answer = json!({ "jsonrpc": "2.0", "id": 0, "result": {} });
+    stream.try_write(format!("{answer}\n").as_bytes()).unwrap();
+    let sent = next_write(&stream).await;
+    let methods: Vec<&Value> = sent.iter().map(|message| &message["method"]).collect();
+    assert_eq!(methods, [&json!("notifications/initialized"), &json!("tools/call")]);
+    drop(stream);
+    assert_eq!(calling.await.unwrap().unwrap_err().kind(), ErrorKind::Unreachable);
+    assert!(listener.accept().now_or_never().is_none(), "one connection was enough");
 }

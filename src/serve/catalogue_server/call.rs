@@ -31,6 +31,15 @@ impl CallerDetails {
     }
 }
 
+impl CallerDetails {
+    /// Keeps the session of a front end's call while the front end, a process, may come back to it.
+    pub(super) fn hold_session(&self, server: &CatalogueServer, process: Option<u32>) {
+        if let Some(request) = &self.front_end {
+            server.hold_session(request.session.as_deref(), request.keeps_session, process);
+        }
+    }
+}
+
 impl CatalogueServer {
     /// What a call says about its sender.
     ///

@@ -45,6 +45,18 @@ impl CatalogueServer {
         read(text).map(Some)
     }
 
+    /// Keeps what a session has of its own until nothing can come back to it: with `is_named`, because a
+    /// person named it, for the host's idle time, and otherwise while its process lives.
+    pub(super) fn hold_session(&self, session: Option<&str>, is_named: bool, process: Option<u32>) {
+        let sessions = self.settings.background.as_ref().and_then(|host| host.sessions.as_ref());
+        let (Some(sessions), Some(session)) = (sessions, session) else { return };
+        match process {
+            _ if is_named => sessions.hold_named(session),
+            Some(pid) => sessions.hold_for_process(session, pid),
+            None => {}
+        }
+    }
+
     /// Admits a call to a background host; `None` where the server is none.
     ///
     /// # Errors
@@ -59,13 +71,14 @@ impl CatalogueServer {
         &self,
         request: CustomRequest,
         context: &RequestContext<RoleServer>,
+        process: Option<u32>,
     ) -> Result<CustomResult, ErrorData> {
         let CustomRequest { method, params, .. } = request;
-        let Some(BackgroundHost { lifetime, observers }) = &self.settings.background else {
+        let Some(BackgroundHost { lifetime, observers, .. }) = &self.settings.background else {
             return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None));
         };
         match method.as_str() {
-            protocol::QUERY => self.answer_query(lifetime, params).await,
+            protocol::QUERY => self.answer_query(lifetime, params, process).await,
             protocol::OBSERVE => self.show(lifetime, observers, params, context).await,
             protocol::STATUS => payload(&lifetime.status(&self.host)),
             protocol::RECHECK => payload(&lifetime.recheck()),
@@ -81,8 +94,10 @@ impl CatalogueServer {
         &self,
         lifetime: &Arc<HostLifetime>,
         params: Option<Value>,
+        process: Option<u32>,
     ) -> Result<CustomResult, ErrorData> {
         let query: HostQuery = read_parameters(params.as_ref())?;
+        self.hold_session(query.session(), false, process);
         let _running = match query.is_passive() {
             true if lifetime.recheck() => None,
             true => return Err(not_current()),
@@ -140,9 +155,9 @@ impl CatalogueServer {
     }
 }
 
-/// Sends one observation; whether the front end is still there.
-async fn tell(context: &RequestContext<RoleServer>, line: &str) -> bool {
-    let params = json!({ protocol::PAYLOAD: line });
+/// Sends observations, one a line; whether the front end is still there.
+async fn tell(context: &RequestContext<RoleServer>, lines: &str) -> bool {
+    let params = json!({ protocol::PAYLOAD: lines });
     let notification = CustomNotification::new(protocol::OBSERVED, Some(params));
     context.peer.send_notification(notification.into()).await.is_ok()
 }

@@ -37,6 +37,8 @@ const MAX_WATCHED: usize = 256;
 pub struct ServedClient {
     server: Arc<CatalogueServer>,
     identity: ServedIdentity,
+    /// The process at the other end, where the transport tells.
+    process: Option<u32>,
     state: Arc<ClientState>,
     /// The calls of this client that run.
     calls: TaskTracker,
@@ -49,7 +51,14 @@ impl ServedClient {
         let gone = server.stop.child_token();
         let state = Arc::new(ClientState::new(identity.is_alone));
         let (guard, calls) = (gone.clone().drop_guard(), TaskTracker::new());
-        Self { server, identity, state, calls, gone, _gone_when_dropped: guard }
+        Self { server, identity, process: None, state, calls, gone, _gone_when_dropped: guard }
+    }
+
+    /// The same client, which is this process.
+    #[must_use]
+    pub fn of_process(mut self, process: Option<u32>) -> Self {
+        self.process = process;
+        self
     }
 
     /// What the client wants to hear: over HTTP its session knows that, which outlives this.
@@ -62,7 +71,7 @@ impl ServedClient {
         let head = context.extensions.get::<http::request::Parts>();
         let id = head.and_then(|head| head.headers.get(HEADER_SESSION_ID)?.to_str().ok());
         let own = &self.identity.session;
-        id.map_or_else(|| own.clone(), |id| format!("{own}-{id}"))
+        id.map_or_else(|| own.clone(), |id| served_session(own, id))
     }
 
     /// A request as its client sent it, with the state and the answers of a retry.
@@ -109,10 +118,32 @@ impl ServedClient {
         self.calls.clone()
     }
 
+    /// Ends its session when dropped, for a client whose connection is its session.
+    pub fn session_guard(&self) -> SessionGuard {
+        SessionGuard { server: Arc::clone(&self.server), session: self.identity.session.clone() }
+    }
+
     /// Fires when the client is gone or the server ends; firing it cancels what the client waits
     /// for.
     pub fn gone(&self) -> CancellationToken {
         self.gone.clone()
+    }
+}
+
+/// The name that a session over HTTP has in the host; `own` is that of all sessions with its token.
+pub(in crate::serve) fn served_session(own: &str, id: &str) -> String {
+    format!("{own}-{id}")
+}
+
+/// Ends the session of a client that has a connection of its own when dropped.
+pub struct SessionGuard {
+    server: Arc<CatalogueServer>,
+    session: String,
+}
+
+impl Drop for SessionGuard {
+    fn drop(&mut self) {
+        self.server.end_session(&self.session);
     }
 }
 
@@ -163,6 +194,7 @@ impl ServerHandler for ServedClient {
     ) -> Result<CallToolResponse, ErrorData> {
         let CallToolRequestParams { name, arguments, input_responses, request_state, .. } = request;
         let caller = self.server.caller(&context)?;
+        caller.hold_session(&self.server, self.process);
         let mut request = self.request(
             &context,
             "tools/call",
@@ -327,7 +359,7 @@ impl ServerHandler for ServedClient {
         request: CustomRequest,
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        let answer = self.server.answer_front_end(request, &context);
+        let answer = self.server.answer_front_end(request, &context, self.process);
         match self.gone.run_until_cancelled(answer).await {
             Some(answer) => answer,
             None => Err(ErrorData::internal_error("the connection ended", None)),

@@ -24,13 +24,15 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use crate::host::{ClientScope, ToolHost};
+use crate::serve::background::held_sessions::HeldSessions;
 use crate::serve::background::lifetime::HostLifetime;
 use crate::serve::background::observers::ObserverHub;
 use changes::ChangeFeed;
 pub(in crate::serve) use changes::ClientChanges;
 pub use client_registry::ClientRegistry;
 pub(in crate::serve) use client_state::ClientState;
-pub use handler::ServedClient;
+pub(in crate::serve) use handler::served_session;
+pub use handler::{ServedClient, SessionGuard};
 use parked_requests::ParkedRequests;
 use tool_list::ToolList;
 
@@ -54,6 +56,8 @@ pub struct BackgroundHost {
     pub lifetime: Arc<HostLifetime>,
     /// Who watches what happens in it.
     pub observers: Arc<ObserverHub>,
+    /// When sessions end; `None` when none has anything of its own.
+    pub sessions: Option<Arc<HeldSessions>>,
 }
 
 impl std::fmt::Debug for BackgroundHost {
@@ -114,6 +118,11 @@ impl CatalogueServer {
             changes: ChangeFeed::new(self.clients.changes()),
             stop: self.stop.child_token(),
         })
+    }
+
+    /// Ends a session of a client that is gone.
+    pub(in crate::serve) fn end_session(&self, session: &str) {
+        self.host.end_session(session);
     }
 
     /// Ends all connections of this server and the calls of its clients.

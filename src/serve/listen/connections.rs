@@ -26,6 +26,7 @@ where
     T: Transport<RoleServer> + 'static,
 {
     let (gone, calls) = (client.gone(), client.calls());
+    let _session_ends = client.session_guard();
     let draining = async {
         stop.cancelled().await;
         calls.close();

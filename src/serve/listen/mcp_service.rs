@@ -42,7 +42,7 @@ impl McpService {
             .disable_allowed_origins()
             .with_max_request_body_bytes(MAX_MESSAGE)
             .with_cancellation_token(end.clone());
-        let sessions = HttpSessions::new(server, end);
+        let sessions = HttpSessions::new(server, &session, end);
         let mut config = config;
         config.session_store = Some(Arc::clone(&sessions) as _);
         let server = Arc::clone(server);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use super::stream::serve_stream;
 use crate::model::Error;
@@ -18,6 +19,8 @@ pub async fn serve(
     stop: &CancellationToken,
 ) -> Result<(), Error> {
     let (input, output) = rmcp::transport::stdio_pipes();
-    let identity = ServedIdentity { session: "stdio".to_owned(), is_alone };
+    // Behind a background host there may be several such clients.
+    let session = format!("stdio-{}", Uuid::new_v4().simple());
+    let identity = ServedIdentity { session, is_alone };
     serve_stream(server, identity, input, output, stop).await
 }

@@ -9,7 +9,7 @@ use super::connections;
 use super::line_stream::{LineSink, LineSource};
 use super::text_transport::TextTransport;
 use crate::model::Error;
-use crate::serve::catalogue_server::{CatalogueServer, ServedIdentity};
+use crate::serve::catalogue_server::{CatalogueServer, ServedClient, ServedIdentity};
 
 /// Serves the client at the other end of a pair of streams, until it closes them or `stop` fires and
 /// its calls have ended.
@@ -27,7 +27,23 @@ where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    let client = server.connect(identity);
+    serve_client(server.connect(identity), input, output, stop).await
+}
+
+/// The same for a client that is known already.
+///
+/// # Errors
+/// As [`serve_stream`].
+pub(super) async fn serve_client<R, W>(
+    client: ServedClient,
+    input: R,
+    output: W,
+    stop: &CancellationToken,
+) -> Result<(), Error>
+where
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
     let gone = client.gone();
     let transport = TextTransport::new(LineSource::new(input), LineSink(output), gone);
     Box::pin(connections::serve(client, transport, stop)).await

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
-use super::stream::serve_stream;
+use super::stream::serve_client;
 use crate::model::Error;
 use crate::serve::catalogue_server::{CatalogueServer, ServedIdentity};
 
@@ -76,12 +76,14 @@ impl UnixSocketListener {
                 }
             };
             let session = format!("unix-{}", Uuid::new_v4().simple());
+            let peer = stream.peer_cred().ok().and_then(|peer| u32::try_from(peer.pid()?).ok());
             let identity = ServedIdentity { session, is_alone: false };
             let (server, stop) = (Arc::clone(server), stop.clone());
             clients.spawn(async move {
                 let (input, output) = stream.into_split();
                 // What a client does wrong is told to the client.
-                let _ended = serve_stream(&server, identity, input, output, &stop).await;
+                let client = server.connect(identity).of_process(peer);
+                let _ended = serve_client(client, input, output, &stop).await;
                 drop(place);
             });
         }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{count, hosts, is_alive, kill, pid_of, trusted};
+use super::{count, hosts, is_alive, kill, pid_of, project, trusted};
 use crate::support::{Pty, Sandbox};
 
 /// What a shell would offer for the last of these words.
@@ -75,5 +75,41 @@ fn a_call_of_the_past_is_made_again_by_the_host() {
         (&again["structured"]["pid"], &again["structured"]["calls"]),
         (&server.into(), &2.into())
     );
+    room.toolhost(["down"]).check().exits(0);
+}
+
+#[test]
+fn a_benchmark_has_servers_of_its_own_and_says_so() {
+    let room = trusted();
+    room.toolhost(["up"]).go().exits(0);
+    let (_, _, host) = count(&room, &[]);
+    let bench = ["bench", "counter-count", "-n", "5", "--json"];
+    let measured = room.toolhost(bench).go();
+    let said = format!("not through the background host (pid {})", host.unwrap());
+    measured.exits(0).says(&[&said]);
+    assert_eq!(count(&room, &[]).1, 2, "the server of the host was measured");
+    let fresh = room.toolhost(["--fresh"].into_iter().chain(bench)).go();
+    assert!(!fresh.exits(0).err().contains("background host"));
+    room.toolhost(["down"]).check().exits(0);
+    assert!(!room.toolhost(bench).go().exits(0).err().contains("background host"));
+}
+
+#[test]
+fn up_says_what_the_host_will_not_serve_and_how_long_one_stays_that_runs() {
+    let room = project();
+    let up = room.toolhost(["up"]).go();
+    up.exits(0).says(&["this project is not trusted", "toolhost trust"]);
+    room.toolhost(["down"]).check().exits(0);
+    room.toolhost(["trust", "--yes"]).go().exits(0);
+    let up = room.toolhost(["up", "--idle", "10m"]).go();
+    assert!(!up.exits(0).err().contains("warning"), "{up}");
+    let again = room.toolhost(["up", "--idle", "2h"]).go();
+    again.exits(0).says(&["already running", "it ends after 10 min without a call"]);
+    assert_eq!(hosts(&room)[0]["idle_limit_s"], 600.0);
+    room.toolhost(["down"]).check().exits(0);
+    room.toolhost(["up", "--idle", "0s"]).go().exits(2).says(&["a host needs some time"]);
+    // A file that cannot be read leaves its servers out.
+    room.file("mcp.yaml", "mcp_servers: [broken\n");
+    room.toolhost(["up"]).go().exits(0).says(&["out of service", "config check"]);
     room.toolhost(["down"]).check().exits(0);
 }

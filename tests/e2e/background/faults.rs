@@ -17,7 +17,7 @@ const KILLS: usize = 25;
 const CALLS: usize = 4;
 
 /// Waits until a process has ended.
-fn ended(pid: u64) {
+pub(super) fn ended(pid: u64) {
     let deadline = Instant::now() + Duration::from_mins(1);
     while is_alive(pid) {
         assert!(Instant::now() < deadline, "{pid} still runs");
@@ -26,7 +26,7 @@ fn ended(pid: u64) {
 }
 
 /// The file in the directory of sockets that ends like this.
-fn of_host(room: &Sandbox, extension: &str) -> std::path::PathBuf {
+pub(super) fn of_host(room: &Sandbox, extension: &str) -> std::path::PathBuf {
     let entries = std::fs::read_dir(room.path("state/toolhost/run")).unwrap();
     let mut paths = entries.map(|entry| entry.unwrap().path());
     paths.find(|path| path.extension().is_some_and(|end| end == extension)).unwrap()
@@ -115,7 +115,10 @@ fn another_build_of_the_program_uses_no_host_of_this_one() {
     let host = count(&room, &[]).2;
     assert!(host.is_some());
     let other = room.path("run/toolhost-of-tomorrow");
-    std::fs::copy(env!("CARGO_BIN_EXE_toolhost"), &other).unwrap();
+    // Another process writes it: a child of a test beside this one would hold this one's descriptor for a
+    // moment, and what is open for writing cannot be started.
+    let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_toolhost")).arg(&other).status();
+    assert!(copied.unwrap().success());
     let other = other.to_str().unwrap().to_owned();
     let finished = room.program(&other, ["call", "counter-count", "--json"]).go();
     finished.exits(0);

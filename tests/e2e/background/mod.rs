@@ -1,8 +1,11 @@
 //! The background host: one that is started with `up`, used by every command, and ended.
 
+mod clock;
 mod commands;
 mod console;
 mod faults;
+mod sessions;
+mod users;
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -85,7 +88,10 @@ for line in sys.stdin:
 
 /// A room whose project has the server, and tools that are refused, or need a person.
 fn project() -> Sandbox {
-    let room = Sandbox::new();
+    project_in(Sandbox::new())
+}
+
+fn project_in(room: Sandbox) -> Sandbox {
     room.file("server.py", SERVER);
     room.file(
         "mcp.yaml",
@@ -357,7 +363,8 @@ fn nothing_of_an_untrusted_project_is_started_and_what_is_no_longer_trusted_ends
     // `down` waits for a host that is ending.
     room.toolhost(["down", "--all"]).go().exits(0);
     call(&room, &["counter-count"]).exits(6);
-    assert!(!is_alive(server) || !is_alive(host));
+    faults::ended(server);
+    faults::ended(host);
 }
 
 #[test]

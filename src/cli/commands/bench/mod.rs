@@ -40,7 +40,16 @@ pub async fn run(args: &BenchArgs, context: &CommandContext) -> CommandResult {
     let demands = acceptance_criteria(args)?;
     let wanted = targets::target_specs(args, context).await?;
     let names: Vec<String> = wanted.iter().map(|target| target.name.clone()).collect();
-    let assembly = context.assemble(StartScope::Named(&names, &args.server)).await?;
+    let starts = StartScope::Named(&names, &args.server);
+    let (assembly, background) = context.assemble_beside_host(starts).await?;
+    if let Some(pid) = background {
+        // The host's pipes are shared, and each of its calls is recorded.
+        let words = format!(
+            "measured with servers of its own and not through the background host (pid {pid}), \
+             whose socket, records and other clients would be part of the figures"
+        );
+        context.output.note(&StyledLine::styled(SpanStyle::Dim, words));
+    }
     let abort = CancellationToken::new();
     let found = targets::resolve(wanted, args, context, &assembly.host, &abort, plan.seed).await?;
     if let Some(path) = &args.export_locust {

@@ -26,7 +26,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::serve::catalogue_server::{CatalogueServer, ClientChanges};
+use crate::serve::catalogue_server::{CatalogueServer, ClientChanges, served_session};
 use session::{ServedSession, ServedSessionTransport};
 
 /// How many sessions the holders of one token may have.
@@ -63,6 +63,8 @@ pub(super) struct HttpSessions {
     limits: SessionLimits,
     /// How many services run.
     running: Arc<AtomicUsize>,
+    /// Told of each session that has ended.
+    on_end: Box<dyn Fn(&str) + Send + Sync>,
 }
 
 /// How many sessions there may be.
@@ -83,15 +85,24 @@ impl Default for SessionLimits {
 }
 
 impl HttpSessions {
-    /// No sessions yet. What changes behind `server` is told to them until `end` fires.
-    pub(super) fn new(server: &CatalogueServer, end: CancellationToken) -> Arc<Self> {
-        let sessions = Arc::new(Self::with_limits(SessionLimits::default()));
+    /// No sessions yet; `name` is what their names in the host begin with. What changes behind `server`
+    /// is told to them until `end` fires.
+    pub(super) fn new(
+        server: &Arc<CatalogueServer>,
+        name: &str,
+        end: CancellationToken,
+    ) -> Arc<Self> {
+        let mut sessions = Self::with_limits(SessionLimits::default());
+        let (host, name) = (Arc::clone(server), name.to_owned());
+        sessions.on_end = Box::new(move |id| host.end_session(&served_session(&name, id)));
+        let sessions = Arc::new(sessions);
         tokio::spawn(tend(Arc::downgrade(&sessions), server.changes(), end));
         sessions
     }
 
     fn with_limits(limits: SessionLimits) -> Self {
-        Self { sessions: Mutex::default(), limits, running: Arc::default() }
+        let on_end = Box::new(|_: &str| {});
+        Self { sessions: Mutex::default(), limits, running: Arc::default(), on_end }
     }
 
     /// Whether another session may be opened. Those that wait for nothing make room.
@@ -120,12 +131,13 @@ impl HttpSessions {
     /// Ends the services of idle sessions, and forgets sessions of clients that seem to be gone.
     fn sweep(&self) {
         let mut sessions = self.sessions();
-        sessions.retain(|_, session| {
+        sessions.retain(|id, session| {
             let is_kept = !session.is_abandoned();
             if is_kept {
                 session.park_if_idle(SERVICE_IDLE);
             } else {
                 session.end();
+                (self.on_end)(id);
             }
             is_kept
         });
@@ -195,6 +207,7 @@ impl SessionManager for HttpSessions {
         // The service is gone. What is left is what a new one begins with, if there is that.
         if self.session(id).is_ok_and(|session| !session.close_service()) {
             self.sessions().remove(id);
+            (self.on_end)(id);
         }
         Ok(())
     }
@@ -259,6 +272,7 @@ impl SessionStore for HttpSessions {
     async fn delete(&self, id: &str) -> Result<(), SessionStoreError> {
         if let Some(session) = self.sessions().remove(id) {
             session.end();
+            (self.on_end)(id);
         }
         Ok(())
     }

@@ -44,6 +44,7 @@ pub(in crate::tui) fn ready(name: &str) -> ServerStatus {
         last_error: None,
         weight: None,
         circuit: CircuitState::Closed,
+        connections: None,
         warnings: Vec::new(),
         stderr_tail: vec!["listening".to_owned(), "\u{1b}[31mreloaded config".to_owned()],
     }

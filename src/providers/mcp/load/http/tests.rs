@@ -33,6 +33,7 @@ fn provider(url: url::Url, transport: HttpTransport, traffic: TrafficSink) -> Mc
         max_total: None,
         start_timeout: None,
         keep: None,
+        is_shared: true,
         exclude: Vec::new(),
         include: None,
         roots: Vec::new(),

@@ -44,6 +44,7 @@ fn spec(calls: &str) -> ServerSpec {
         max_total: None,
         start_timeout: None,
         keep: None,
+        is_shared: true,
         exclude: Vec::new(),
         include: None,
         roots: Vec::new(),
