@@ -7,10 +7,22 @@ _clap_complete_toolhost() {
     else
         local _CLAP_COMPLETE_SPACE=true
     fi
-    local words=("${COMP_WORDS[@]}")
-    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
-        words[COMP_CWORD]="$2"
-    fi
+    local words=() rest="${COMP_LINE:0:COMP_POINT}" piece blanks
+    local pieces=("${COMP_WORDS[@]:0:COMP_CWORD+1}")
+    [[ -n "$2" ]] && pieces[COMP_CWORD]="$2"
+    for piece in "${pieces[@]}"; do
+        blanks="${rest%%[![:space:]]*}"
+        rest="${rest#"$blanks"}"
+        if [[ ${#words[@]} -gt 0 && -z "$blanks" ]]; then
+            words[${#words[@]}-1]+="$piece"
+        else
+            words+=("$piece")
+        fi
+        rest="${rest#"$piece"}"
+    done
+    local _CLAP_COMPLETE_INDEX=$((${#words[@]} - 1))
+    local on_line="${words[_CLAP_COMPLETE_INDEX]}"
+    on_line="${on_line%"$2"}"
     COMPREPLY=()
     read -r -d '' -a COMPREPLY < <( \
         _CLAP_IFS="$IFS" \
@@ -20,6 +32,15 @@ _clap_complete_toolhost() {
         COMPLETE="bash" \
         "toolhost" -- "${words[@]}" \
     )
+    if [[ -n "$on_line" ]]; then
+        local whole=("${COMPREPLY[@]}") candidate
+        COMPREPLY=()
+        for candidate in "${whole[@]}"; do
+            if [[ "$candidate" == "$on_line"* ]]; then
+                COMPREPLY+=("${candidate#"$on_line"}")
+            fi
+        done
+    fi
     if [[ ${#COMPREPLY[@]} == 0 ]]; then
         unset COMPREPLY
     elif [[ $_CLAP_COMPLETE_SPACE == false ]] && [[ "${COMPREPLY-}" =~ [=/:]$ ]]; then

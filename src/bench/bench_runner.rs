@@ -4,22 +4,23 @@
 //! load on all targets at once or in turns, take stock.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 
 use crate::host::load::{self, LoadTarget};
 use crate::model::Error;
 use crate::util::clock::Clock;
-use crate::util::units::show_duration;
 
 use super::caveats;
 use super::driver::{ArgumentStream, LoadDriver, RunControl, lock, shared_scheduler};
 use super::monitor::{RunMonitor, RunPhase};
-use super::plan::{BenchPlan, LoadModel, RunLimits, Sharing, WarmUp};
+use super::plan::{BenchPlan, LoadModel, RunLimits, Sharing};
 use super::report::{BenchReport, Round, SampleBlock};
 use super::report_builder::{self, RunFacts};
-use super::target_worker::{TargetWorker, ToolConnector};
+use super::step_runner;
+use super::target_worker::{BenchTarget, TargetWorker};
+use super::turns::{describe_plan, measure_turn, warm_up};
 
 /// A tool that is ready to be called many times.
 pub struct PreparedTarget {
@@ -29,13 +30,6 @@ pub struct PreparedTarget {
     pub arguments: Box<dyn ArgumentStream>,
     /// How often it is chosen among several.
     pub weight: f64,
-}
-
-/// A target before its connector is open.
-pub(super) struct BenchTarget {
-    pub(super) connector: Arc<dyn ToolConnector>,
-    pub(super) arguments: Box<dyn ArgumentStream>,
-    pub(super) weight: f64,
 }
 
 /// Runs a plan on tools, which `watch` looks at while `control` may pause or stop it.
@@ -68,11 +62,18 @@ pub(super) async fn run_targets(
     if bench_targets.is_empty() {
         return Err(Error::usage("there is nothing to call"));
     }
+    let (began, from) = (clock.unix(), clock.now());
+    if let Sharing::Steps { in_flight, error_limit } = &plan.sharing {
+        let [target] = <[BenchTarget; 1]>::try_from(bench_targets)
+            .map_err(|_| Error::usage("steps are of one tool"))?;
+        let steps = (in_flight.as_slice(), *error_limit);
+        let (workers, ran) = step_runner::run(plan, target, steps, &clock, control, watch).await?;
+        return Ok(finish(plan, workers, ran, (&clock, began, from), control, watch));
+    }
     let lanes = match plan.model {
         LoadModel::Closed { concurrency } => concurrency,
         LoadModel::Open { in_flight, .. } => in_flight,
     };
-    let (began, from) = (clock.unix(), clock.now());
     let mut workers = Vec::with_capacity(bench_targets.len());
     for BenchTarget { connector, arguments, weight } in bench_targets {
         let driver = LoadDriver::idle(Arc::clone(&clock), control, arguments);
@@ -83,14 +84,24 @@ pub(super) async fn run_targets(
     for worker in &mut workers {
         worker.begin(&describe_plan(plan))?;
     }
-    let mut ran = match plan.sharing {
+    let ran = match plan.sharing {
         Sharing::Interleaved { rounds } if workers.len() > 1 => {
             run_interleaved(plan, &mut workers, rounds.max(1), control, watch).await
         }
-        Sharing::Interleaved { .. } | Sharing::Mixed => {
-            run_mixed(plan, &mut workers, control, watch).await
-        }
+        _ => run_mixed(plan, &mut workers, control, watch).await,
     };
+    Ok(finish(plan, workers, ran, (&clock, began, from), control, watch))
+}
+
+/// Closes what is still open, and makes the report of a run that began then.
+fn finish(
+    plan: &BenchPlan,
+    mut workers: Vec<TargetWorker>,
+    mut ran: RunFacts,
+    (clock, began, from): (&Arc<dyn Clock>, Duration, Instant),
+    control: &RunControl,
+    watch: &RunMonitor,
+) -> BenchReport {
     watch.lock().phase = RunPhase::Done;
     for worker in &mut workers {
         let (warnings, lost) = worker.end();
@@ -101,7 +112,7 @@ pub(super) async fn run_targets(
     ran.warnings.extend(caveats::clock_step(wall, past));
     ran.stopped =
         control.is_stopped() || workers.iter().any(|worker| worker.connector.is_cancelled());
-    Ok(report_builder::build(plan, began, workers, ran))
+    report_builder::build(plan, began, workers, ran)
 }
 
 /// All targets at once.
@@ -131,12 +142,8 @@ async fn run_interleaved(
     watch: &RunMonitor,
 ) -> RunFacts {
     let mut ran = RunFacts::default();
-    if !matches!(plan.warm_up, WarmUp::Calls(0) | WarmUp::Time(Duration::ZERO)) {
-        let until = RunLimits { requests: Some(0), duration: None };
-        for worker in workers.iter_mut() {
-            run_turn(BenchPlan { limits: until, ..plan.clone() }, worker, &mut ran, control, watch)
-                .await;
-        }
+    for worker in workers.iter_mut() {
+        warm_up(plan, worker, &mut ran, control, watch).await;
     }
     let mut random = fastrand::Rng::with_seed(plan.seed);
     for round in 0..rounds {
@@ -151,15 +158,11 @@ async fn run_interleaved(
             }
             let part = BenchPlan {
                 limits: round_limits(plan.limits, round, rounds),
-                warm_up: WarmUp::Calls(0),
                 // The same chance for all targets of a round, another one for each round.
                 seed: plan.seed.wrapping_add(u64::from(round)),
                 ..plan.clone()
             };
-            let meter = worker.driver.meter();
-            lock(&meter).begin_turn();
-            run_turn(part, worker, &mut ran, control, watch).await;
-            turns[who] = lock(&meter).end_turn();
+            turns[who] = measure_turn(part, worker, &mut ran, control, watch).await;
         }
         // What was broken off says nothing about how the targets compare.
         let is_whole = !ran.aborted
@@ -172,42 +175,12 @@ async fn run_interleaved(
     ran
 }
 
-async fn run_turn(
-    plan: BenchPlan,
-    worker: &mut TargetWorker,
-    ran: &mut RunFacts,
-    control: &RunControl,
-    watch: &RunMonitor,
-) {
-    if !worker.is_open() {
-        return;
-    }
-    let scheduler =
-        shared_scheduler(plan, control, watch, vec![worker.driver.scheduled_target(1.0)]);
-    worker.driver.join(&scheduler, 0);
-    worker.run().await;
-    let scheduler = lock(&scheduler);
-    ran.aborted |= scheduler.is_aborted();
-    ran.paused += scheduler.paused();
-}
-
 /// What of the bounds is for this round.
 fn round_limits(until: RunLimits, round: u32, rounds: u32) -> RunLimits {
     let (round, rounds) = (u64::from(round), u64::from(rounds));
     RunLimits {
         requests: until.requests.map(|all| all / rounds + u64::from(round < all % rounds)),
         duration: until.duration.map(|all| all / u32::try_from(rounds).unwrap_or(u32::MAX)),
-    }
-}
-
-/// What a run is about to do, for the record of it.
-fn describe_plan(plan: &BenchPlan) -> String {
-    let calls = plan.limits.requests.map(|calls| format!("{calls} calls"));
-    let time = plan.limits.duration.map(|time| format!("for {}", show_duration(time)));
-    match (calls, time) {
-        (Some(calls), Some(time)) => format!("a benchmark, {calls} or {time}"),
-        (Some(one), None) | (None, Some(one)) => format!("a benchmark, {one}"),
-        (None, None) => "a benchmark".to_owned(),
     }
 }
 

@@ -24,7 +24,7 @@ pub fn collect(report: &BenchReport) -> Vec<String> {
     let several = report.targets.len() > 1;
     let mut all = Vec::new();
     for target in &report.targets {
-        let about = if several { format!("{}: ", target.tool) } else { String::new() };
+        let about = if several { format!("{}: ", target.label()) } else { String::new() };
         let says = connection_lost(target)
             .into_iter()
             .chain(failed_calls(target))
@@ -35,7 +35,7 @@ pub fn collect(report: &BenchReport) -> Vec<String> {
     all.extend(generator_lag(report));
     all.extend(paused(report));
     for target in &report.targets {
-        let about = if several { format!("{}: ", target.tool) } else { String::new() };
+        let about = if several { format!("{}: ", target.label()) } else { String::new() };
         let says = [
             unreliable_percentile(target),
             coordinated_omission(report, target),

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
+use crate::model::JsonObject;
 use crate::provider::load::{
     BenchRequest, CompletedRequest, EncodedArguments, Load, LoadDecision, LoadOutcome,
 };
@@ -25,6 +26,15 @@ use super::target_arrivals::TargetArrivals;
 pub trait ArgumentStream: Send {
     /// The arguments of the call with this number; the same ones whenever it is asked for.
     fn payload(&mut self, ticket: u64) -> Arc<EncodedArguments>;
+}
+
+/// The arguments of a load that is over.
+struct NoArguments;
+
+impl ArgumentStream for NoArguments {
+    fn payload(&mut self, _ticket: u64) -> Arc<EncodedArguments> {
+        Arc::new(EncodedArguments::new(JsonObject::new()))
+    }
 }
 
 /// Tickets are numbered by this program, so their hash needs no protection from chosen keys.
@@ -116,6 +126,11 @@ impl LoadDriver {
     /// The meter, shared so that it can be read while the run goes on.
     pub fn meter(&self) -> Arc<Mutex<Meter>> {
         Arc::clone(&self.meter)
+    }
+
+    /// The arguments, for another load of the same calls; this one is over.
+    pub(super) fn take_arguments(&mut self) -> Box<dyn ArgumentStream> {
+        std::mem::replace(&mut self.arguments, Box::new(NoArguments))
     }
 
     /// The arguments of the call with this number.

@@ -35,6 +35,8 @@ pub(crate) fn target(tool: &str, times: impl IntoIterator<Item = Duration>) -> T
     let ok = response.count();
     TargetReport {
         tool: tool.to_owned(),
+        step: None,
+        elapsed: now,
         program: None,
         protocol: None,
         cold: ColdStart::default(),

@@ -20,6 +20,21 @@ pub fn calls(count: u64) -> String {
     format!("{} {}", show_count(count), if count == 1 { "call" } else { "calls" })
 }
 
+/// How the load of a whole run was made, and what the times count from.
+pub fn load(plan: &BenchPlan) -> String {
+    match &plan.sharing {
+        Sharing::Steps { in_flight, .. } => {
+            format!("closed load in steps: {} calls in flight, timed from sending", list(in_flight))
+        }
+        Sharing::Mixed | Sharing::Interleaved { .. } => model(&plan.model),
+    }
+}
+
+/// Numbers between commas.
+pub fn list(numbers: &[usize]) -> String {
+    numbers.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")
+}
+
 /// How the load was made, and what the times count from.
 pub fn model(model: &LoadModel) -> String {
     match model {
@@ -102,18 +117,32 @@ pub fn warm_up(report: &BenchReport) -> String {
 
 /// How targets share a run; nothing for one.
 pub fn sharing(report: &BenchReport) -> Option<String> {
-    (report.targets.len() > 1).then(|| match report.plan.sharing {
-        Sharing::Mixed => "all at once, chosen by weight".to_owned(),
+    match &report.plan.sharing {
+        Sharing::Steps { in_flight, .. } => Some(format!(
+            "{} of {} steps, each after the other",
+            report.targets.len(),
+            in_flight.len()
+        )),
+        _ if report.targets.len() < 2 => None,
+        Sharing::Mixed => Some("all at once, chosen by weight".to_owned()),
         Sharing::Interleaved { rounds } => {
-            format!("in turns, {rounds} rounds in random order (seed {})", report.plan.seed)
+            Some(format!("in turns, {rounds} rounds in random order (seed {})", report.plan.seed))
         }
-    })
+    }
 }
 
 /// Why a run ended before its plan was done; `None` when it was done.
 pub fn ending(report: &BenchReport) -> Option<String> {
     match report.status {
-        RunStatus::Complete => None,
+        RunStatus::Complete => match &report.plan.sharing {
+            Sharing::Steps { in_flight, error_limit: Some(limit) }
+                if report.targets.len() < in_flight.len() =>
+            {
+                let limit = limit * 100.0;
+                Some(format!("no further step: more than {limit}% of the calls failed"))
+            }
+            _ => None,
+        },
         RunStatus::Stopped => {
             Some("stopped early: the figures cover the calls made so far".to_owned())
         }

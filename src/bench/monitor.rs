@@ -31,7 +31,7 @@ pub struct RunState {
     pub phase: RunPhase,
     /// When the first call that counts was made.
     pub began: Option<Instant>,
-    /// The round that runs, from 1, and how many there are; only when targets take turns.
+    /// The round or step that runs, from 1, and how many there are.
     pub round: Option<(u32, u32)>,
     /// The full name of each target and what is metered of it.
     pub targets: Vec<(String, Arc<Mutex<Meter>>)>,

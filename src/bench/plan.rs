@@ -139,8 +139,8 @@ pub struct RunLimits {
     pub duration: Option<Duration>,
 }
 
-/// How several targets share a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// How several targets, or the steps of one, share a run.
+#[derive(Debug, Clone, PartialEq, Default)]
 pub enum Sharing {
     /// All at once: each call is for one of them, chosen by weight.
     #[default]
@@ -152,6 +152,21 @@ pub enum Sharing {
         /// The rounds; at least 1.
         rounds: u32,
     },
+    /// One target again and again, with so many calls in flight in each step. A step has the limits,
+    /// the warm-up and the connections of a run of its own, and its part of the report.
+    Steps {
+        /// Calls in flight of each step; at least 1 each.
+        in_flight: Vec<usize>,
+        /// No step is made after one of whose calls a larger share failed.
+        error_limit: Option<f64>,
+    },
+}
+
+impl Sharing {
+    /// What a part of the run is called.
+    pub fn part(&self) -> &'static str {
+        if matches!(self, Self::Steps { .. }) { "step" } else { "round" }
+    }
 }
 
 /// Calls that are made first and counted apart.

@@ -8,7 +8,7 @@ use super::plan::{
     Arrivals, BenchPlan, DEFAULT_DURATION, DEFAULT_REQUESTS, LoadModel, OverflowPolicy, RunLimits,
     Sharing, StopRule, WarmUp,
 };
-use super::syntax::RateSpec;
+use super::syntax::{ConcurrencySpec, RateSpec};
 use crate::model::Error;
 
 /// Calls in flight at most in an open load that says nothing about it.
@@ -29,8 +29,10 @@ pub struct PlanOptions {
     pub requests: Option<u64>,
     /// For how long calls are made.
     pub duration: Option<Duration>,
-    /// Calls in flight; with a rate, at most.
-    pub concurrency: Option<u32>,
+    /// Calls in flight, or those of each step; with a rate, at most.
+    pub concurrency: Option<ConcurrencySpec>,
+    /// With steps: no step is made after one of whose calls a larger share failed.
+    pub error_limit: Option<f64>,
     /// The rate of an open load; a closed one has none.
     pub rate: Option<RateSpec>,
     /// Whether calls of an open load come at random moments.
@@ -45,6 +47,10 @@ pub struct PlanOptions {
     pub seed: Option<u64>,
     /// Two tools take turns.
     pub is_comparison: bool,
+    /// Several tools are called at once.
+    pub is_mix: bool,
+    /// The run is compared with a saved one.
+    pub has_baseline: bool,
     /// How many turns each.
     pub rounds: Option<u32>,
 }
@@ -68,6 +74,23 @@ impl PlanOptions {
 }
 
 fn sharing(brief: &PlanOptions) -> Result<Sharing, Error> {
+    if let Some(steps) = brief.concurrency.as_ref().filter(|spec| spec.has_steps()) {
+        let others = [
+            (brief.rate.is_some(), "--rate", "its own steps are written as 50@10s,100@10s"),
+            (brief.is_comparison, "--vs", "compare at one number of calls in flight"),
+            (brief.is_mix, "--mix", "mix at one number of calls in flight"),
+            (brief.has_baseline, "--baseline", "compare at one number of calls in flight"),
+        ];
+        if let Some((_, option, hint)) = others.into_iter().find(|(is_given, ..)| *is_given) {
+            return Err(Error::usage(format!("steps of -c do not go together with {option}"))
+                .with_hint(hint));
+        }
+        return Ok(Sharing::Steps { in_flight: steps.steps(), error_limit: brief.error_limit });
+    }
+    if brief.error_limit.is_some() {
+        return Err(Error::usage("--step-error-limit says nothing without steps")
+            .with_hint("steps are written as -c 1,4,16,64"));
+    }
     if brief.is_comparison {
         let rounds = brief.rounds.unwrap_or(DEFAULT_ROUNDS);
         return match brief.requests {
@@ -112,7 +135,7 @@ fn warm_up(brief: &PlanOptions) -> WarmUp {
 }
 
 fn model(brief: &PlanOptions) -> Result<LoadModel, Error> {
-    let concurrency = brief.concurrency.and_then(|calls| usize::try_from(calls).ok());
+    let concurrency = brief.concurrency.as_ref().map(|spec| spec.first);
     let Some(rate) = &brief.rate else {
         for (given, option) in
             [(brief.is_poisson.is_some(), "--arrivals"), (brief.overflow.is_some(), "--over")]

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::model::{Error, ErrorKind};
 use crate::util::histogram::Durations;
 
-use super::plan::{BenchPlan, LoadModel};
+use super::plan::{BenchPlan, LoadModel, Sharing};
 
 /// A run, whole.
 #[derive(Debug, Clone)]
@@ -50,6 +50,10 @@ pub enum RunStatus {
 pub struct TargetReport {
     /// The full name.
     pub tool: String,
+    /// Of a run in steps: the calls in flight of this one.
+    pub step: Option<usize>,
+    /// The time in which its calls were made: of targets that take turns, its own turns.
+    pub elapsed: Duration,
     /// The program behind the name; `None` for tools without an entry of a file.
     pub program: Option<String>,
     /// The protocol revision, for tools of servers.
@@ -96,6 +100,21 @@ pub struct TargetReport {
     pub protocol_warnings: Vec<String>,
     /// Why it was not called any more, when that was before the plan was done.
     pub error: Option<Error>,
+}
+
+impl TargetReport {
+    /// The tool, and in which step it was called.
+    pub fn label(&self) -> String {
+        match self.step {
+            Some(in_flight) => format!("{} at {in_flight} in flight", self.tool),
+            None => self.tool.clone(),
+        }
+    }
+
+    /// Calls without a usable answer: refused, failed, timed out or unanswered.
+    pub fn failed_calls(&self) -> u64 {
+        self.requests.saturating_sub(self.ok)
+    }
 }
 
 /// What came before the first counted call.
@@ -187,6 +206,15 @@ impl BenchReport {
         }
         let commonest = |(kind, count): &(ErrorKind, u64)| (*count, Reverse(kind.precedence()));
         counts.into_iter().max_by_key(commonest).map(|(kind, _)| kind)
+    }
+
+    /// The full names of the tools, each once.
+    pub fn tools(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = self.targets.iter().map(|target| target.tool.as_str()).collect();
+        if matches!(self.plan.sharing, Sharing::Steps { .. }) {
+            names.dedup();
+        }
+        names
     }
 
     /// Whether times count from intended moments.

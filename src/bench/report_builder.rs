@@ -85,7 +85,9 @@ fn target_report(worker: TargetWorker, meter: Meter, elapsed: Duration) -> Targe
     let connector = worker.connector;
     #[expect(clippy::cast_precision_loss, reason = "far below 2^52 calls")]
     let throughput = if elapsed.is_zero() { 0.0 } else { meter.ok as f64 / elapsed.as_secs_f64() };
-    let (protocol, before) = (connector.protocol(), connector.connect());
+    // What was connected before belongs to the first step.
+    let before = connector.connect().filter(|_| !worker.is_repeated);
+    let protocol = connector.protocol();
     // Tools that nothing is connected for have nothing to say about connecting.
     let connects = protocol.is_some() || before.is_some();
     let connect = connects.then(|| before.unwrap_or_default() + worker.connect_time);
@@ -95,6 +97,8 @@ fn target_report(worker: TargetWorker, meter: Meter, elapsed: Duration) -> Targe
     }
     TargetReport {
         tool: connector.tool(),
+        step: worker.step,
+        elapsed,
         program: connector.program(),
         protocol,
         cold: ColdStart { connect, first_call: meter.first_call },

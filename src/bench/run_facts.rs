@@ -13,7 +13,7 @@ type Fact = (&'static str, LineTone, String);
 /// What there is to say about the run as a whole.
 pub fn facts(report: &BenchReport) -> Vec<Fact> {
     let plan = &report.plan;
-    let mut facts = vec![("load", LineTone::Plain, formatting::model(&plan.model))];
+    let mut facts = vec![("load", LineTone::Plain, formatting::load(plan))];
     if let Some(sharing) = formatting::sharing(report) {
         facts.push(("sharing", LineTone::Plain, sharing));
     }
@@ -28,8 +28,10 @@ pub fn facts(report: &BenchReport) -> Vec<Fact> {
 
 fn bound(report: &BenchReport) -> Fact {
     let mut bounds = formatting::bounds(&report.plan);
-    if report.targets.len() > 1 && matches!(report.plan.sharing, Sharing::Interleaved { .. }) {
-        bounds.push_str(" for each");
+    match report.plan.sharing {
+        Sharing::Interleaved { .. } if report.targets.len() > 1 => bounds.push_str(" for each"),
+        Sharing::Steps { .. } => bounds.push_str(" for each step"),
+        Sharing::Interleaved { .. } | Sharing::Mixed => {}
     }
     let default_limits =
         RunLimits { requests: Some(DEFAULT_REQUESTS), duration: Some(DEFAULT_DURATION) };

@@ -120,7 +120,7 @@ impl BenchSnapshot {
             targets.push(TargetSnapshot::of(name, &meter, elapsed));
         }
         let elapsed = match plan.sharing {
-            Sharing::Interleaved { .. } => times.iter().sum(),
+            Sharing::Interleaved { .. } | Sharing::Steps { .. } => times.iter().sum(),
             Sharing::Mixed => times.iter().max().copied().unwrap_or_default(),
         };
         let made = targets.iter().map(|target| target.requests + target.dropped).sum();
@@ -161,12 +161,14 @@ impl BenchSnapshot {
     }
 }
 
-/// The limits of the whole run; when targets take turns, each has the whole plan.
+/// The limits of the whole run; each target that takes turns and each step has the whole plan.
 pub fn total_limits(plan: &BenchPlan, targets: usize) -> RunLimits {
-    let times = match plan.sharing {
-        Sharing::Interleaved { .. } => u32::try_from(targets.max(1)).unwrap_or(1),
+    let times = match &plan.sharing {
+        Sharing::Interleaved { .. } => targets.max(1),
+        Sharing::Steps { in_flight, .. } => in_flight.len(),
         Sharing::Mixed => 1,
     };
+    let times = u32::try_from(times).unwrap_or(1);
     RunLimits {
         requests: plan.limits.requests.map(|all| all.saturating_mul(times.into())),
         duration: plan.limits.duration.map(|all| all.saturating_mul(times)),

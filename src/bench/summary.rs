@@ -9,7 +9,7 @@ use super::baseline::{BaselineChange, BaselineReport, RegressionVerdict};
 use super::compare::{RatioVerdict, TargetComparison, letter};
 use super::findings::BenchFindings;
 use super::formatting;
-use super::plan::LoadModel;
+use super::plan::{LoadModel, Sharing};
 use super::report::{BenchReport, TargetReport};
 use super::threshold::ThresholdResult;
 use crate::util::histogram::Durations;
@@ -53,8 +53,11 @@ impl ReportLine {
 pub fn summarize(report: &BenchReport, findings: &BenchFindings) -> Vec<ReportLine> {
     let mut lines = Vec::new();
     lines.extend(findings.comparisons.iter().map(comparison));
-    for (at, target) in report.targets.iter().enumerate() {
-        lines.extend(target_lines(report, at, target));
+    if matches!(report.plan.sharing, Sharing::Steps { .. }) {
+        lines.extend(step_lines(report));
+    } else {
+        let targets = report.targets.iter().enumerate();
+        lines.extend(targets.flat_map(|(at, target)| target_lines(report, at, target)));
     }
     lines.extend(thresholds(&findings.thresholds));
     lines.extend(findings.baseline.iter().flat_map(baseline));
@@ -83,6 +86,32 @@ fn comparison(compared: &TargetComparison) -> ReportLine {
     let mut letters = sentence.chars();
     let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
     ReportLine::new(tone, first + letters.as_str())
+}
+
+/// The calls of all steps, which have a table of their own, and the first failures.
+fn step_lines(report: &BenchReport) -> Vec<ReportLine> {
+    let made: u64 = report.targets.iter().map(|target| target.requests).sum();
+    let failed: u64 = report.targets.iter().map(TargetReport::failed_calls).sum();
+    let (tone, outcome) = match failed {
+        0 => (LineTone::Good, "all ok".to_owned()),
+        _ => (LineTone::Bad, format!("{} failed", show_count(failed))),
+    };
+    let steps = match report.targets.len() {
+        1 => "1 step".to_owned(),
+        many => format!("{many} steps"),
+    };
+    let (calls, took) = (formatting::calls(made), show_duration(report.elapsed));
+    let mut lines = vec![ReportLine::new(tone, format!("{calls} in {steps}, {took}, {outcome}"))];
+    let errors = report.targets.iter().filter_map(|target| {
+        let worst = target.errors_by_kind.iter().max_by_key(|(_, cause)| cause.count);
+        worst.map(|(kind, cause)| (target.step, kind, cause))
+    });
+    for (step, kind, cause) in errors.take(MAX_LINES) {
+        let (count, sample) = (show_count(cause.count), first_sentence(&cause.sample));
+        let text = format!("at {} in flight: {kind} {count}: {sample}", step.unwrap_or_default());
+        lines.push(ReportLine::new(LineTone::Bad, text));
+    }
+    lines
 }
 
 /// The calls of a target, their times, and the commonest failures.

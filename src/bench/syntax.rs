@@ -10,6 +10,10 @@ use crate::util::units;
 
 /// How finely a rising rate is made of steps.
 const RAMP_STEPS: u32 = 50;
+/// Calls in flight at most.
+const MAX_IN_FLIGHT: usize = 10_000;
+/// Steps of a run at most; thresholds call them A to Z.
+const MAX_STEPS: usize = 20;
 /// Calls a second at most: more than any machine makes.
 const MAX_RATE: f64 = 10_000_000.0;
 
@@ -28,12 +32,53 @@ pub enum ParseLoadError {
     /// Neither a count nor a time.
     #[error("expected a number of calls such as 100, or a time such as 3s")]
     WarmUp,
+    /// Not calls in flight, nor steps of them.
+    #[error(
+        "expected 1 to 10000 calls in flight, or steps such as 1,4,16,64 (at most {MAX_STEPS})"
+    )]
+    Concurrency,
     /// Not a share.
     #[error("expected a percentage such as 10%")]
     Percent,
     /// Not a weight, or one that is not above 0.
     #[error("expected a weight above 0, such as 1 or 0.5")]
     Weight,
+}
+
+/// Calls in flight, or several numbers of them for a step each.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConcurrencySpec {
+    /// The number of the first step, or of the whole run.
+    pub first: usize,
+    /// Those of the further steps.
+    pub further: Vec<usize>,
+}
+
+impl ConcurrencySpec {
+    /// Whether the run is made in steps.
+    pub fn has_steps(&self) -> bool {
+        !self.further.is_empty()
+    }
+
+    /// The numbers of all steps.
+    pub fn steps(&self) -> Vec<usize> {
+        std::iter::once(self.first).chain(self.further.iter().copied()).collect()
+    }
+}
+
+impl FromStr for ConcurrencySpec {
+    type Err = ParseLoadError;
+
+    fn from_str(text: &str) -> Result<Self, ParseLoadError> {
+        let number = |text: &str| {
+            text.trim().parse().ok().filter(|calls| (1..=MAX_IN_FLIGHT).contains(calls))
+        };
+        let steps: Option<Vec<usize>> = text.split(',').map(number).collect();
+        let steps = steps.filter(|steps| steps.len() <= MAX_STEPS);
+        let (first, further) =
+            steps.as_deref().and_then(<[_]>::split_first).ok_or(ParseLoadError::Concurrency)?;
+        Ok(Self { first: *first, further: further.to_vec() })
+    }
 }
 
 /// One rate, or several for a time each.
@@ -133,6 +178,16 @@ mod tests {
         assert_eq!(rising[0], step(11.0, 1));
         assert_eq!(rising[49], step(109.0, 1));
         assert_eq!(rising[50], step(7.0, 2));
+    }
+
+    #[test]
+    fn calls_in_flight_are_one_number_or_steps() {
+        let spec = |text: &str| text.parse::<ConcurrencySpec>();
+        assert!(!spec("8").unwrap().has_steps());
+        assert_eq!(spec("1,4, 16").unwrap().steps(), [1, 4, 16]);
+        for text in ["", "0", "1,", "1,0", "10001", "many", "-1", &["1"; 21].join(",")] {
+            assert_eq!(spec(text), Err(ParseLoadError::Concurrency), "{text}");
+        }
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::provider::load::LoadExecutor;
 use crate::util::clock::Clock;
 
 use super::control::RunControl;
-use super::driver::{LoadDriver, lock};
+use super::driver::{ArgumentStream, LoadDriver, lock};
 use super::meter::Meter;
 
 /// How often a connector is opened again in one run.
@@ -109,11 +109,22 @@ impl ToolConnector for LoadTarget {
     }
 }
 
+/// A target before its connector is open.
+pub(super) struct BenchTarget {
+    pub(super) connector: Arc<dyn ToolConnector>,
+    pub(super) arguments: Box<dyn ArgumentStream>,
+    pub(super) weight: f64,
+}
+
 /// Carries the calls of one target.
 pub(super) struct TargetWorker {
     pub(super) connector: Arc<dyn ToolConnector>,
     pub(super) driver: LoadDriver,
     pub(super) weight: f64,
+    /// Of a run in steps: the calls in flight of this one.
+    pub(super) step: Option<usize>,
+    /// Whether an earlier step called the same tool.
+    pub(super) is_repeated: bool,
     control: RunControl,
     lanes: usize,
     repeater: Option<Box<dyn LoadExecutor>>,
@@ -145,6 +156,8 @@ impl TargetWorker {
             connector,
             driver,
             weight,
+            step: None,
+            is_repeated: false,
             control,
             lanes,
             repeater,

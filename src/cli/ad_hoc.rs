@@ -8,12 +8,16 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::{Map, Value, json};
 
+use crate::config::secrets::{looks_secret, names_secret};
+use crate::host::command::quote;
 use crate::model::{Error, check_name};
 
 /// The file that such an entry is said to be in.
 const SOURCE: &str = "command line";
 /// What it is called when its words give no name.
 const DEFAULT_NAME: &str = "server";
+/// Stands for what looks like a secret where a command is shown or kept.
+const HIDDEN: &str = "…";
 /// The longest name that is taken from a command or an address.
 const MAX_NAME: usize = 40;
 
@@ -40,6 +44,9 @@ pub struct AdHocServer {
     pub name: String,
     /// Its entry, as a file of servers would have it.
     entry: Value,
+    /// The end of a command line that names it again, for a shell: `-- COMMAND`, with `--as` and
+    /// `--header` before it where they were given. `…` stands for what looks like a secret.
+    pub command_end: String,
 }
 
 /// Whether a word is the address of a server.
@@ -58,7 +65,7 @@ impl AdHocServer {
             [url] if is_url(url) => name_of_url(url),
             words => name_of_command(words),
         };
-        let name = name.map_or(derived, str::to_owned);
+        let name = name.map_or_else(|| derived.clone(), str::to_owned);
         check_name(&name).map_err(|error| Error::usage(format!("--as: {error}")))?;
         let entry = match words {
             [url] if is_url(url) => json!({ "url": url, "headers": read_headers(headers)? }),
@@ -69,7 +76,7 @@ impl AdHocServer {
             [command, args @ ..] => json!({ "command": command, "args": args }),
             [] => return Err(Error::usage("no command was given")),
         };
-        Ok(Self { name, entry })
+        Ok(Self { command_end: command_end(words, &derived, &name, headers), name, entry })
     }
 
     /// Its entry, in which references are still to be expanded.
@@ -90,6 +97,37 @@ impl AdHocServer {
         let text = json!({ "mcp_servers": { (self.name.as_str()): entry } });
         (PathBuf::from(SOURCE), text.to_string())
     }
+}
+
+fn command_end(words: &[String], derived: &str, name: &str, headers: &[String]) -> String {
+    let mut line: Vec<String> = Vec::new();
+    if name != derived {
+        line.extend(["--as".to_owned(), name.to_owned()]);
+    }
+    for header in headers {
+        let (key, value) = header.split_once(':').unwrap_or((header, ""));
+        // A reference says where the value comes from, and not what it is.
+        let value = if value.contains("${") { value.trim() } else { HIDDEN };
+        line.extend(["--header".to_owned(), format!("{}: {value}", key.trim())]);
+    }
+    line.push("--".to_owned());
+    let mut is_named_secret = false;
+    for word in words {
+        let hidden = std::mem::replace(&mut is_named_secret, false);
+        let (key, value) = word.split_once('=').unwrap_or((word, ""));
+        let is_secret_name = names_secret(key.trim_start_matches('-'));
+        line.push(match () {
+            () if hidden => HIDDEN.to_owned(),
+            () if is_secret_name && !value.is_empty() => format!("{key}={HIDDEN}"),
+            () if looks_secret(word) => HIDDEN.to_owned(),
+            () if is_url(word) => word
+                .split_once('?')
+                .map_or_else(|| word.clone(), |(url, _)| format!("{url}?{HIDDEN}")),
+            () => word.clone(),
+        });
+        is_named_secret = is_secret_name && word.starts_with('-') && value.is_empty();
+    }
+    line.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" ")
 }
 
 fn escape_references(value: &mut Value) {
@@ -181,6 +219,25 @@ mod tests {
         let named = AdHocServer::new(&words("python3 s.py"), Some("mine"), &[]).unwrap();
         assert_eq!(named.name, "mine");
         assert!(AdHocServer::new(&words("x"), Some("not a name"), &[]).is_err());
+    }
+
+    #[test]
+    fn its_words_can_be_pasted_and_hold_no_secret() {
+        let end = |line: &str, name| AdHocServer::new(&words(line), name, &[]).unwrap().command_end;
+        assert_eq!(end("python3 my$server.py", None), "-- python3 'my$server.py'");
+        assert_eq!(end("python3 s.py", Some("mine")), "--as mine -- python3 s.py");
+        for (line, shown) in [
+            ("env API_KEY=hunter2 LANG=C run", "-- env API_KEY=… LANG=C run"),
+            ("run --token hunter2 -v", "-- run --token … -v"),
+            ("run --api-key=hunter2", "-- run --api-key=…"),
+            ("https://x.test/mcp?key=hunter2", "-- 'https://x.test/mcp?…'"),
+        ] {
+            assert_eq!(end(line, None).replace('\'', ""), shown.replace('\'', ""), "{line}");
+        }
+        let headers = ["X-Key: hunter2", "Authorization: Bearer ${TOKEN}"].map(str::to_owned);
+        let remote = AdHocServer::new(&words("https://x.test"), None, &headers).unwrap();
+        assert!(!remote.command_end.contains("hunter2"), "{}", remote.command_end);
+        assert!(remote.command_end.contains("${TOKEN}"), "{}", remote.command_end);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 use super::ad_hoc::{AdHocServer, is_url};
 use super::args::{Cli, CliCommand};
+use super::commands::history::HistoryAction;
 use super::commands::prompts::PromptsAction;
 use super::commands::resources::ResourcesAction;
 use crate::model::Error;
@@ -61,6 +62,10 @@ fn server_words(command: &mut CliCommand) -> Vec<String> {
         CliCommand::Complete(args) => &mut args.target,
         CliCommand::Export(args) => &mut args.target,
         CliCommand::Serve(args) => &mut args.target,
+        CliCommand::History(args) => match &mut args.action {
+            Some(HistoryAction::Rerun(args)) => &mut args.target,
+            _ => return Vec::new(),
+        },
         CliCommand::Resources(args) => match &mut args.action {
             ResourcesAction::List(args) => &mut args.target,
             ResourcesAction::Read(args) => &mut args.target,

@@ -43,6 +43,8 @@ pub struct LoadRequest {
     pub inline_tools: Vec<(PathBuf, String)>,
     /// Files of servers that are not on a disk, likewise.
     pub inline_servers: Vec<(PathBuf, String)>,
+    /// The words that name the only one of them again, when a command line does; else `None`.
+    pub command_end: Option<String>,
     /// `--trust`, `TOOLHOST_TRUST=1`: a project's files may start what they name, for this run.
     pub trust_all: bool,
     /// Look for the project in this directory alone; `None` looks from the working directory

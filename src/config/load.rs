@@ -52,6 +52,7 @@ pub fn load_beside(
             .iter()
             .find(|file| file.candidate.layer == Layer::Project)
             .and_then(|file| file.candidate.directory().map(Path::to_path_buf)),
+        command_end: request.command_end.clone(),
     };
     loader.builder.configuration.expanded = expanded;
     loader.builder.configuration.diagnostics = sources.diagnostics;
@@ -93,6 +94,8 @@ struct Loader<'a> {
     project_root: PathBuf,
     /// The directory in which the project's configuration was found.
     project: Option<PathBuf>,
+    /// The words that name the server of the command line again; there is no other entry then.
+    command_end: Option<String>,
 }
 
 impl<'a> Loader<'a> {
@@ -212,6 +215,7 @@ impl<'a> Loader<'a> {
             base_dir,
             project_root: self.project.clone(),
             default_cwd,
+            command_end: self.command_end.clone(),
             duplicates,
             schemas: None,
             defaults: None,

@@ -28,6 +28,9 @@ pub struct HistoryCallJson<'a> {
     /// Which program was behind the name, as 12 hexadecimal digits; null for tools without an
     /// entry of a file.
     program: Option<&'a str>,
+    /// The words that name its server on a command line; only for one that is in no file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    command_end: Option<&'a str>,
     /// `internal` or `mcp`.
     source: Option<&'a str>,
     /// The session it belongs to.
@@ -72,6 +75,7 @@ impl<'a> From<&'a HistoryEntry> for HistoryCallJson<'a> {
             server: entry.server.as_deref(),
             project: entry.place.project.as_deref(),
             program: entry.place.program.as_deref(),
+            command_end: entry.command_end.as_deref(),
             source: entry.source.as_deref(),
             session: entry.session.as_deref(),
             caller: entry.caller.as_ref(),

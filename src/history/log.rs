@@ -72,6 +72,7 @@ impl HistoryLog {
         line.text_if("project", place.project.as_deref().map(truncate))
             .text_if("program", place.program.as_deref());
         line.text_if("source", call.source()).text("session", truncate(&call.caller.session));
+        line.text_if("command_end", call.command_end().map(truncate));
         line.value("caller", &call.caller);
         line.text_if("parent", call.parent().map(truncate))
             .text_if("protocol", call.protocol.as_deref().map(truncate));

@@ -34,6 +34,8 @@ pub struct HistoryEntry {
     pub source: Option<String>,
     /// The session the call was made in.
     pub session: Option<String>,
+    /// The words that name its server on a command line; only for one that is in no file.
+    pub command_end: Option<String>,
     /// Whose call it was; lines of earlier versions do not say.
     pub caller: Option<CallerRecord>,
     /// The call this one was part of.

@@ -27,7 +27,7 @@ pub fn arguments(schema: &Value) -> JsonObject {
 /// The command line of an example call with [`arguments`].
 pub fn command_line(definition: &ToolDefinition) -> String {
     let schema = &*definition.input_schema;
-    format_command(&definition.name.full(), schema, &arguments(schema))
+    format_command(&definition.name.full(), schema, &arguments(schema)) + &definition.command_end()
 }
 
 /// The command line of a call with these arguments, as a POSIX shell takes it.

@@ -72,15 +72,20 @@ impl ToolDirectory {
         });
         let visible =
             pool.iter().map(|(_, tool)| &tool.definition).filter(|tool| search.view.shows(tool));
-        let names: Vec<&ToolName> = visible.map(|tool| &tool.name).collect();
-        let error = error.with_hint(unknown_name_hint(name, begins.first().copied(), &names));
+        let visible: Vec<_> = visible.collect();
+        let names: Vec<&ToolName> = visible.iter().map(|tool| &tool.name).collect();
+        // The only server of a command line is named again.
+        let end = visible.first().map(|tool| tool.command_end()).unwrap_or_default();
+        let hint = unknown_name_hint(name, begins.first().copied(), &names)
+            .unwrap_or_else(|| format!("`toolhost list{end}` shows all tools"));
+        let error = error.with_hint(hint);
         silent.annotate(error, &format!("'{name}'"))
     }
 }
 
 /// What to try instead of a name that no tool has: the ones that look like it, else all tools of the
 /// component that it begins with.
-fn unknown_name_hint(name: &str, owner: Option<&str>, names: &[&ToolName]) -> String {
+fn unknown_name_hint(name: &str, owner: Option<&str>, names: &[&ToolName]) -> Option<String> {
     let own: Vec<&ToolName> =
         names.iter().copied().filter(|known| known.component() == owner).collect();
     let rest = owner.and_then(|owner| naming::after_component(name, owner));
@@ -88,15 +93,15 @@ fn unknown_name_hint(name: &str, owner: Option<&str>, names: &[&ToolName]) -> St
         Some(rest) if !own.is_empty() => naming::did_you_mean(rest, &own),
         _ => naming::did_you_mean(name, names),
     };
-    if let Some(near) = near {
+    if near.is_some() {
         return near;
     }
     match rest {
         Some(_) if !own.is_empty() => {
             let shown: Vec<String> = own.iter().take(SHOWN).map(|name| name.full()).collect();
             let more = if own.len() > SHOWN { " and more" } else { "" };
-            format!("its tools are {}{more}", shown.join(", "))
+            Some(format!("its tools are {}{more}", shown.join(", ")))
         }
-        _ => "`toolhost list` shows all tools".to_owned(),
+        _ => None,
     }
 }

@@ -53,6 +53,12 @@ impl CallRecord {
         self.definition.as_ref()?.program()
     }
 
+    /// The words that name its server on a command line; only for one that is in no file.
+    #[doc(hidden)] // for the program's own records
+    pub fn command_end(&self) -> Option<&str> {
+        self.definition.as_ref()?.entry.as_ref()?.command_end.as_deref()
+    }
+
     /// The identity of the call this one is nested in, as the records spell it.
     pub fn parent(&self) -> Option<&str> {
         self.parent.as_ref().map(|id| id.0.as_str())

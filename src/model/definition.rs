@@ -294,6 +294,14 @@ impl ToolDefinition {
         self.entry.as_ref().map(|entry| entry.program_id())
     }
 
+    /// The words at the end of a command line that name its server, with a blank before them; empty
+    /// for all that stands in a file.
+    #[doc(hidden)] // for the program's own commands
+    pub fn command_end(&self) -> String {
+        let end = self.entry.as_ref().and_then(|entry| entry.command_end.as_ref());
+        end.map_or_else(String::new, |words| format!(" {words}"))
+    }
+
     /// How fast it declares to be; `None` for a tool of a server whose entry in `provides_tools`
     /// says nothing, because servers declare no speed themselves.
     pub fn declared_speed(&self) -> Option<Speed> {

@@ -52,6 +52,10 @@ pub struct EntryOrigin {
     /// The command line, the address or the function, as the file writes it: with references
     /// instead of their values.
     pub declaration: String,
+    /// The end of a command line that names the server again, such as `-- python3 server.py`; only
+    /// for one that is in no file. Values that look like secrets are left out of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command_end: Option<String>,
 }
 
 impl EntryOrigin {
@@ -59,7 +63,7 @@ impl EntryOrigin {
     #[cfg(test)]
     pub(crate) fn of(layer: Layer, directory: &str) -> std::sync::Arc<Self> {
         let (directory, written) = (directory.into(), String::new());
-        std::sync::Arc::new(Self { layer, directory, declaration: written })
+        std::sync::Arc::new(Self { layer, directory, declaration: written, command_end: None })
     }
 
     /// What tells the programs behind one name apart in statistics and history: 12 hexadecimal

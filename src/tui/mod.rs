@@ -43,7 +43,7 @@ use event::{AppEffect, AppEvent};
 use external_editor::EditorError;
 use frame_pacer::FramePacer;
 use screen::Screen;
-use state::{AppState, ConfigurationProblems};
+use state::{AppState, ConfigurationProblems, ShownProjects};
 use theme::Appearance;
 
 /// Events that may wait before the senders of unimportant ones lose them.
@@ -82,6 +82,9 @@ pub async fn run(launch: ConsoleLaunch) -> Result<Option<Signal>, Error> {
     let mut screen = Screen::open()?;
     let mut state = AppState::new(screen.size()?);
     state.context.appearance = appearance;
+    if deps.project_root.is_some() {
+        state.context.shown_projects = ShownProjects::Own;
+    }
     state.configuration_problems = ConfigurationProblems::of(&trust.diagnostics);
     state.trust.begin(trust);
     let editor = deps.editor.clone();

@@ -42,6 +42,40 @@ fn every_command_about_servers_takes_one_that_is_in_no_file() {
 }
 
 #[test]
+fn what_is_shown_of_it_can_be_pasted_and_its_calls_are_made_again_when_it_is_named() {
+    let room = Sandbox::new();
+    let end = format!("-- {TOOLHOST} demo-server");
+    // As a shell reads a line that was copied.
+    let paste = |line: &str| {
+        let line = line.replacen("toolhost", TOOLHOST, 1);
+        room.program("sh", ["-c", &line]).check()
+    };
+    let shown = room.toolhost(about(&["inspect", "add", "--json"])).check();
+    let example = shown.exits(0).json()["example"].as_str().unwrap().to_owned();
+    assert_eq!(example, format!("toolhost call toolhost-add a=1 b=1 {end}"));
+    assert_eq!(paste(&example).exits(0).json()["sum"], 2);
+    room.toolhost(about(&["call", "add", "a=two"])).check().exits(2).says(&[&example]);
+    room.toolhost(about(&["call", "zzz"])).check().exits(2).says(&[&format!("list {end}")]);
+    // What the history has of it is no consent: the command is typed again, or pasted.
+    let refused = room.toolhost(["history", "rerun", "last", "--json"]).check();
+    let error: serde_json::Value = serde_json::from_str(refused.exits(2).err().trim()).unwrap();
+    let hint = error["error"]["hint"].as_str().unwrap();
+    assert!(hint.starts_with("toolhost history rerun ") && hint.ends_with(&end), "{hint}");
+    assert_eq!(paste(hint).exits(0).json()["sum"], 2);
+    let kept = room.toolhost(["history", "show", "last", "--json"]).check();
+    assert_eq!(kept.exits(0).json()["command_end"], *end);
+    // Of a server in a file there is nothing to name.
+    room.toolhost(["call", "calculator", "expression=6*7"]).check().exits(0);
+    room.toolhost(["history", "rerun", "last"]).check().exits(0);
+    // The console shows the same line.
+    let mut pty = Pty::console(&room, &["--", TOOLHOST, "demo-server"], 40, 160);
+    pty.expect_shown("toolhost-add").type_keys("/toolhost-add\r").expect_shown("Catalogue 1/");
+    pty.type_keys("\r").expect_shown("Arguments").type_keys("2").expect_shown("a=2 -- /");
+    pty.type_keys("\u{1b}").expect_shown("Catalogue").type_keys("q");
+    assert_eq!(pty.finish().0, Some(0));
+}
+
+#[test]
 fn a_url_names_a_server_in_the_place_of_a_name_and_as_an_option() {
     let room = Sandbox::new();
     let fixture = Fixture::fault(Place::Http, "none", "legacy", &room.log("server"));

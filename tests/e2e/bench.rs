@@ -465,6 +465,9 @@ fn plain_output_repaints_nothing() {
 
 #[test]
 fn a_reader_that_leaves_is_no_failure() {
+    if crate::support::lacks(&["bash"]) {
+        return;
+    }
     let house = House::new("none");
     let script = "\"$0\" --mcp mcp.yaml bench srv-echo message=hi -n 5 | true; \
                   test \"${PIPESTATUS[0]}\" = 0";
@@ -485,4 +488,43 @@ fn plain(text: &str) -> String {
             .unwrap_or("");
     }
     out + rest
+}
+
+#[test]
+fn steps_of_calls_in_flight_are_one_table_in_every_form() {
+    let house = House::new("none");
+    let words = ["-c", "1,4", "-n", "40", "--warmup", "5", "--html", "run.html"];
+    let report = house.report(&words, 0);
+    let steps = report["steps"].as_array().unwrap();
+    let seen: Vec<_> = steps.iter().map(|step| (&step["concurrency"], &step["requests"])).collect();
+    assert_eq!(seen, [(&1.into(), &40.into()), (&4.into(), &40.into())]);
+    assert!(steps.iter().all(|step| step["failed"] == 0 && step["p95_ms"].as_f64() > Some(0.0)));
+    assert_eq!(report["targets"][1]["peak_in_flight"], 4);
+    // Each step warms up by itself, and has a line in the audit log.
+    assert_eq!(house.calls(), 90);
+    let page = std::fs::read_to_string(house.room.path("work/run.html")).unwrap();
+    for expected in ["<h2>Steps</h2>", "in flight", "srv-echo at 4 in flight"] {
+        assert!(page.contains(expected), "{expected}\n{page}");
+    }
+    let told = house.bench(&["-c", "1,4", "-n", "40", "--fail-if", "B.error_rate>1%"]).check();
+    for expected in ["in flight  calls/s", "p95", "80 calls in 2 steps", "1 of 1 hold"] {
+        assert!(told.exits(0).out().contains(expected), "{expected}\n{told}");
+    }
+    assert!(told.out().lines().any(|line| line.trim_start().starts_with("4 ")), "{told}");
+}
+
+#[test]
+fn a_step_with_too_many_errors_is_the_last_one_only_when_that_was_asked_for() {
+    let house = House::after(30, "tool-error");
+    let words = ["-c", "1,2,4", "-n", "20", "--warmup", "0"];
+    let limited = [&words[..], &["--step-error-limit", "10%"]].concat();
+    let report = house.report(&limited, 0);
+    let failed: Vec<_> = report["steps"].as_array().unwrap().iter().collect();
+    assert_eq!(failed.len(), 2, "{report}");
+    assert_eq!((&failed[0]["failed"], &failed[1]["failed"]), (&0.into(), &10.into()));
+    assert_eq!(report["ending"], "complete");
+    let house = House::after(30, "tool-error");
+    assert_eq!(house.report(&words, 0)["steps"].as_array().unwrap().len(), 3);
+    let told = house.bench(&limited).check();
+    assert!(told.out().contains("no further step: more than 10% of the calls failed"), "{told}");
 }

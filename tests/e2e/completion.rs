@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crate::support::{Fixture, Place, Pty, Sandbox};
+use crate::support::{Fixture, Place, Pty, Sandbox, log_events};
 
 /// Each name that is offered, by its first letter. The fixture knows the same ones.
 const WORDS: [&str; 13] = [
@@ -72,6 +72,90 @@ fn fish_gets_literal_words() {
     complete_everything(&FISH);
 }
 
+#[test]
+fn bash_completes_values() {
+    complete_values(&BASH);
+}
+
+#[test]
+fn zsh_completes_values() {
+    complete_values(&ZSH);
+}
+
+#[test]
+fn fish_completes_values() {
+    complete_values(&FISH);
+}
+
+/// Choices, yes or no, defaults, addresses, arguments of prompts and saved calls.
+fn complete_values(shell: &Shell) {
+    if !is_installed(shell.name) {
+        return crate::support::left_out(&format!("{} is not installed", shell.name));
+    }
+    let room = Sandbox::new();
+    let toolhost = env!("CARGO_BIN_EXE_toolhost");
+    room.file(
+        "mcp.yaml",
+        &format!("mcp_servers:\n  demo: {{ command: {toolhost}, args: [demo-server] }}\n"),
+    );
+    room.file("tools.yaml", PICK);
+    for command in [
+        &["list"][..],
+        &["prompts", "list"],
+        &["resources", "list"],
+        &["call", "pick", "size=small", "--save-as", "tiny"],
+    ] {
+        let named = ["--mcp", "mcp.yaml", "--tools", "tools.yaml"].iter().chain(command);
+        room.toolhost(named.copied()).check().exits(0);
+    }
+    let mut line = Line::start(&room, shell);
+    for (before, typed, word) in [
+        ("call pick ", "si", "size="),
+        ("call pick ", "size=s", "size=small"),
+        ("call pick size=small ", "loud=t", "loud=true"),
+        ("bench pick ", "level=", "level=12"),
+        ("run tiny ", "size=l", "size=large"),
+        ("run ", "ti", "tiny"),
+        ("call demo-weather_report ", "ci", "city="),
+        ("resources read ", "demo://r", "demo://readme"),
+        ("resources watch ", "demo://u", "demo://uptime"),
+        ("prompts get demo-greet name=Ada ", "la", "language="),
+    ] {
+        line.completes(before, typed, word);
+    }
+    line.end();
+}
+
+const PICK: &str = "\
+tools:
+  - name: pick
+    command: [echo, '{size}']
+    parameters_schema:
+      type: object
+      properties:
+        size: { enum: [small, large] }
+        loud: { type: boolean }
+        level: { type: integer, default: 12 }
+";
+
+#[test]
+fn options_are_offered_where_one_is_begun_and_not_among_names() {
+    let room = Sandbox::new();
+    room.file("tools.yaml", PICK);
+    let offered = |words: &[&str]| -> Vec<String> {
+        let line = ["--", "toolhost", "--tools", "tools.yaml"].iter().chain(words).copied();
+        let finished = room.toolhost(line).env("COMPLETE", "fish").check();
+        let word = |line: &str| line.split('\t').next().unwrap().to_owned();
+        finished.exits(0).out().lines().map(word).collect()
+    };
+    assert_eq!(offered(&["call", ""]), ["pick"]);
+    assert_eq!(offered(&["call", "pick", ""]), ["level=", "loud=", "size="]);
+    assert_eq!(offered(&["call", "pick", "size="]), ["size=small", "size=large"]);
+    assert!(offered(&["call", "--dry"]).contains(&"--dry-run".to_owned()));
+    // Where nothing has a name there are only options to offer.
+    assert!(offered(&["stats", "--since", "1h", ""]).iter().all(|word| !word.is_empty()));
+}
+
 fn is_installed(shell: &str) -> bool {
     std::env::split_paths("/usr/local/bin:/usr/bin:/bin").any(|dir| dir.join(shell).exists())
 }
@@ -90,6 +174,8 @@ fn complete_everything(shell: &Shell) {
         let named = ["--mcp", "mcp.yaml", "--tools", "tools.yaml"].iter().chain(command);
         room.toolhost(named.copied()).go();
     }
+    let starts = || log_events(&room.log("srv"), "start").len();
+    let before = starts();
     // Words that the shell would find by itself, and a file that fits a pattern among them.
     room.file("files/srv-nX_n", "").file("files/nX_n", "").file("files/o$(touch pwned)o", "");
     let mut line = Line::start(&room, shell);
@@ -111,6 +197,7 @@ fn complete_everything(shell: &Shell) {
         line.offers_nothing(before, typed);
     }
     line.end();
+    assert_eq!(starts(), before, "no server is started to complete a word");
     assert_eq!(found(&room.path("work"), "pwned"), Vec::<String>::new());
 }
 
@@ -168,13 +255,12 @@ impl Line {
         assert!(all.contains(&format!("<{word}>")), "{}: {before}{typed}: {all}", self.shell);
     }
 
-    /// The same where no value is known. Bash begins a new word behind `=`, and offers keys there.
+    /// The same where no value is known: the word stays as it was typed.
     #[track_caller]
     fn offers_nothing(&mut self, before: &str, typed: &str) {
         let all = self.after_tab(before, typed);
         let last = before.rsplit(' ').next().unwrap();
-        let end = if self.shell == "bash" { "" } else { ">" };
-        assert!(all.contains(&format!("<{last}{typed}{end}")), "{}: {before}: {all}", self.shell);
+        assert!(all.contains(&format!("<{last}{typed}>")), "{}: {before}: {all}", self.shell);
     }
 
     /// The words of the line after a tab, as the shell reads them.

@@ -194,6 +194,9 @@ fn what_is_not_permitted_is_neither_listed_nor_done() {
 
 #[test]
 fn a_server_without_the_network_cannot_use_it() {
+    if crate::support::lacks(&["python3"]) {
+        return;
+    }
     let (room, listener) = (Sandbox::new(), Listener::http());
     let (host, port) = {
         let address = listener.authority();

@@ -53,6 +53,9 @@ fn the_calculator_is_builtin_where_no_module_is() {
 
 #[test]
 fn the_calculator_is_the_module_where_there_is_one() {
+    if crate::support::lacks(&["python3"]) {
+        return;
+    }
     let room = Sandbox::new();
     let module = document!("calculator/src/tools/core/calculator_tool.py");
     room.file("src/tools/core/calculator_tool.py", module);
@@ -181,6 +184,9 @@ fn an_agents_file_searches_files_and_creates_tasks() {
 
 #[test]
 fn a_host_tool_answers_through_its_async_handler() {
+    if crate::support::lacks(&["python3"]) {
+        return;
+    }
     let room = Sandbox::new();
     room.file("host-tools.yaml", document!("host/host-tools.yaml"));
     room.file("myapp/tools/database.py", document!("host/myapp/tools/database.py"));

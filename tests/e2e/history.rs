@@ -115,9 +115,12 @@ fn secrets_are_not_kept_and_asked_for() {
     assert!(after.trim_start().starts_with('{') && after.contains("typed-secret"), "{screen}");
 
     // An interruption gives the terminal back as it was.
+    if crate::support::lacks(&["grep"]) {
+        return;
+    }
     let script = "\"$0\" history rerun last; stty -a | tr ';' '\\n' | grep -wo -e '-echo' -e echo";
     let binary = env!("CARGO_BIN_EXE_toolhost");
-    let mut pty = Pty::program(&room, "bash", &["-c", &format!("trap : INT; {script}"), binary]);
+    let mut pty = Pty::program(&room, "sh", &["-c", &format!("trap : INT; {script}"), binary]);
     pty.expect("(secret):").type_keys("\u{3}");
     let (_, screen) = pty.finish();
     assert!(screen.contains("\necho"), "{screen}");

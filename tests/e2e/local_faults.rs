@@ -145,6 +145,9 @@ fn functions(room: &Sandbox) {
 
 #[test]
 fn a_function_that_floods_its_output_is_bounded() {
+    if crate::support::lacks(&["python3"]) {
+        return;
+    }
     let room = Sandbox::new();
     functions(&room);
     bounded(named(&room, &["call", "flood"])).exits(7);
@@ -154,6 +157,9 @@ fn a_function_that_floods_its_output_is_bounded() {
 
 #[test]
 fn a_function_that_ignores_its_end_is_killed_with_all_it_started() {
+    if crate::support::lacks(&["python3"]) {
+        return;
+    }
     let room = Sandbox::new();
     functions(&room);
     bounded(named(&room, &["call", "stubborn"])).exits(7);
@@ -164,6 +170,9 @@ fn a_function_that_ignores_its_end_is_killed_with_all_it_started() {
 
 #[test]
 fn a_function_gets_no_input_of_toolhost() {
+    if crate::support::lacks(&["python3"]) {
+        return;
+    }
     let room = Sandbox::new();
     functions(&room);
     let reader = bounded(named(&room, &["call", "reader"]).stdin("for toolhost only\n"));
@@ -172,6 +181,9 @@ fn a_function_gets_no_input_of_toolhost() {
 
 #[test]
 fn what_a_function_returns_or_raises_is_judged_and_shown_clean() {
+    if crate::support::lacks(&["python3"]) {
+        return;
+    }
     let room = Sandbox::new();
     functions(&room);
     // What is cut is said.

@@ -255,6 +255,9 @@ fn a_projects_rules_only_tighten_what_the_user_said() {
 /// N04: a `.env` beside the file, and variables that would choose code, change nothing.
 #[test]
 fn a_dot_env_file_is_not_read_by_any_kind() {
+    if crate::support::lacks(&["python3"]) {
+        return;
+    }
     let room = Sandbox::new();
     room.file(".env", "FROM_DOT_ENV=yes\nTOOLHOST_TRUST=1\n").file(
         "tools.yaml",

@@ -8,6 +8,9 @@ const ECHO: &str = "tools: [{ name: echo, module: builtin.echo }]\n";
 
 #[test]
 fn a_named_file_that_is_not_there_is_exit_9_whichever_option_names_it() {
+    if crate::support::lacks(&["python3"]) {
+        return;
+    }
     let room = Sandbox::new();
     room.file("t.yaml", ECHO);
     for words in [

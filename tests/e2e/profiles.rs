@@ -97,6 +97,9 @@ fn an_entry_that_nobody_trusted_is_no_matter_of_a_profile_that_hides_it() {
 
 #[test]
 fn python_code_that_a_profile_hides_is_not_imported() {
+    if crate::support::lacks(&["python3"]) {
+        return;
+    }
     let room = Sandbox::new();
     room.file("mcp.yaml", "mcp_servers: {}\n");
     room.file(

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::support::{Finished, Sandbox};
+use crate::support::{Finished, Pty, Sandbox};
 
 const TOOLHOST: &str = env!("CARGO_BIN_EXE_toolhost");
 
@@ -86,6 +86,31 @@ fn a_project_counts_its_own_calls_and_others_only_when_asked() {
     run_in(&room, "one", &["stats", "--reset", "--yes"]).exits(0).says(&["2 calls forgotten"]);
     assert_eq!(stats(".", &[]), owned(&[(2, "two")]));
     run_in(&room, "one", &["stats"]).exits(0).says(&["--all-projects"]);
+}
+
+#[test]
+fn the_console_shows_a_projects_calls_and_those_of_all_when_asked() {
+    let room = Sandbox::new();
+    project(&room, "one", "one");
+    project(&room, "two", "two");
+    call(&room, "one");
+    call(&room, "two");
+    call(&room, "two");
+    let start = format!("cd one && exec {TOOLHOST} --trust");
+    let mut pty = Pty::sized(&room, "sh", &["-c", &start], 24, 80);
+    pty.expect_shown("greet").type_keys("6").expect_shown("History 1  this project");
+    pty.type_keys("P").expect_shown("History 3  all projects");
+    // The statistics follow, by name in the palette too.
+    pty.type_keys("4").expect_shown("last 1h  all projects");
+    pty.type_keys(":all-proj").expect_shown("show the calls of all projects").type_keys("\r");
+    pty.expect_shown("last 1h  this project");
+    pty.type_keys("6").expect_shown("History 1  this project").type_keys("q");
+    assert_eq!(pty.finish().0, Some(0));
+    // Elsewhere there is nothing to widen.
+    let mut pty = Pty::console(&room, &["--fresh"], 24, 80);
+    pty.expect_shown("Catalogue").type_keys("6").expect_shown("History 3");
+    pty.type_keys("P").expect_shown("no project here").type_keys("q");
+    assert_eq!(pty.finish().0, Some(0));
 }
 
 #[test]

@@ -30,6 +30,9 @@ fn files(directory: &Path, found: &mut Vec<std::path::PathBuf>) {
 
 #[test]
 fn secrets_of_entries_are_neither_shown_nor_kept() {
+    if crate::support::lacks(&["python3"]) {
+        return;
+    }
     let room = Sandbox::new();
     room.file("leaking.py", CODE).file(
         "tools.yaml",

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::plan::{Arrivals, LoadModel, OverflowPolicy, Sharing};
 use super::report::{BenchReport, TargetReport, TimelineSlice};
+use super::steps;
 use crate::util::histogram::Durations;
 use crate::util::number::{float, float_len};
 use crate::util::units::{show_count, show_duration};
@@ -32,10 +33,15 @@ const DRIFT_FACTOR: f64 = 1.5;
 /// What limits a run: for each target a few sentences, the most important one first.
 pub fn find(report: &BenchReport) -> Vec<String> {
     let several = report.targets.len() > 1;
-    let mut said = Vec::new();
+    let mut said: Vec<String> = steps::reading(report).into_iter().collect();
     for target in &report.targets {
-        for sentence in of_target(report, target) {
-            said.push(if several { format!("{}: {sentence}", target.tool) } else { sentence });
+        let sentences = if target.step.is_some() {
+            failures(target).into_iter().chain(long_tail(target)).collect()
+        } else {
+            of_target(report, target)
+        };
+        for sentence in sentences {
+            said.push(if several { format!("{}: {sentence}", target.label()) } else { sentence });
         }
     }
     said

@@ -22,7 +22,7 @@ pub fn csv(report: &BenchReport) -> String {
 }
 
 fn rows(out: &mut String, report: &BenchReport, target: &TargetReport) {
-    let tool = cell(&target.tool);
+    let tool = cell(&target.label());
     let mut row = |of: &str, statistic: &str, value: &str, unit: &str, sure: bool| {
         let (of, statistic) = (cell(of), cell(statistic));
         let sure = if sure { "yes" } else { "no" };

@@ -28,7 +28,7 @@ fn result(target: &TargetReport) -> Value {
     let times: Vec<f64> =
         (0..many).filter_map(|at| seconds(durations.quantile(share(at)))).collect();
     json!({
-        "command": target.tool,
+        "command": target.label(),
         "mean": seconds(durations.mean()),
         "stddev": seconds(durations.stddev()),
         "median": seconds(durations.quantile(0.5)),

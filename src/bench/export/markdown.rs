@@ -31,8 +31,8 @@ pub fn markdown(report: &BenchReport, comparisons: &[TargetComparison]) -> Strin
         };
         let percentiles = [0.5, 0.9, 0.95, 0.99].map(&mut percentile);
         let name = match report.targets.len() {
-            1 => cell(&target.tool),
-            _ => format!("{}: {}", letter(at), cell(&target.tool)),
+            1 => cell(&target.label()),
+            _ => format!("{}: {}", letter(at), cell(&target.label())),
         };
         let mean = match (times.mean(), times.stddev()) {
             (Some(mean), Some(spread)) => {

@@ -12,8 +12,8 @@ use self::shape::{
     ArrivalsJson, BaselineJson, BaselineTargetJson, BenchBucketJson, BenchServerJson,
     ColdStartJson, ComparisonJson, DurationsJson, EnvironmentJson, ErrorCountJson, GeneratorJson,
     GraceJson, HistogramJson, LoadModelJson, PlanJson, RateStepJson, RatioJson, RunJson,
-    SampleBlockJson, SharingJson, StopRuleJson, TargetErrorJson, TargetJson, ThresholdJson,
-    ThresholdLineJson, TimelineSliceJson, WarmUpJson,
+    SampleBlockJson, SharingJson, StepJson, StopRuleJson, TargetErrorJson, TargetJson,
+    ThresholdJson, ThresholdLineJson, TimelineSliceJson, WarmUpJson,
 };
 use super::baseline::{self, BaselineChange, BaselineReport, FORMAT};
 use super::buckets;
@@ -55,6 +55,7 @@ pub fn report<'a>(
         concurrency,
         rate,
         first: all().next(),
+        steps: report.targets.iter().enumerate().filter_map(step).collect(),
         targets: if report.targets.len() > 1 { all().collect() } else { Vec::new() },
         generator: GeneratorJson {
             lag_ms: durations(&report.generator.lag),
@@ -130,6 +131,24 @@ fn target(report: &BenchReport, at: usize) -> TargetJson<'_> {
             message: error.to_string(),
         }),
     }
+}
+
+fn step((at, of): (usize, &TargetReport)) -> Option<StepJson> {
+    let concurrency = of.step?;
+    let percentile = |share| of.response.quantile(share).map(millis);
+    let shown = [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)];
+    let unsure = shown.iter().filter(|(_, share)| !of.response.is_reliable_at(*share));
+    Some(StepJson {
+        letter: letter(at).to_string(),
+        concurrency,
+        requests: of.requests,
+        failed: of.failed_calls(),
+        throughput: number(of.throughput),
+        p50_ms: percentile(0.5),
+        p95_ms: percentile(0.95),
+        p99_ms: percentile(0.99),
+        unsure: unsure.map(|(name, _)| *name).collect(),
+    })
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
@@ -291,9 +310,13 @@ fn plan(of: &BenchPlan) -> PlanJson {
         model,
         requests: of.limits.requests,
         duration_s: of.limits.duration.map(|time| time.as_secs_f64()),
-        sharing: match of.sharing {
+        sharing: match &of.sharing {
             Sharing::Mixed => SharingJson::Mixed,
-            Sharing::Interleaved { rounds } => SharingJson::Turns { rounds },
+            Sharing::Interleaved { rounds } => SharingJson::Turns { rounds: *rounds },
+            Sharing::Steps { in_flight, error_limit } => SharingJson::Steps {
+                in_flight: in_flight.clone(),
+                error_limit: error_limit.and_then(number),
+            },
         },
         warm_up: match of.warm_up {
             WarmUp::Calls(calls) => WarmUpJson::Calls { calls },

@@ -31,6 +31,10 @@ pub struct RunJson<'a> {
     /// The full name of the first target.
     #[serde(flatten)]
     pub first: Option<TargetJson<'a>>,
+    /// The steps of a run with several numbers of calls in flight, in their order; step by step they
+    /// are `targets`, too.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<StepJson>,
     /// All targets of a run on several; the first one is A, whose fields stand at the top too.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<TargetJson<'a>>,
@@ -50,6 +54,29 @@ pub struct RunJson<'a> {
     pub environment: EnvironmentJson<'a>,
     /// What the run was asked to do.
     pub plan: PlanJson,
+}
+
+/// One step of a run: what so many calls in flight gave.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct StepJson {
+    /// What thresholds call it: A is the first one.
+    pub letter: String,
+    /// The number of calls in flight.
+    pub concurrency: usize,
+    /// Calls that were made and count.
+    pub requests: u64,
+    /// Of those: without a usable answer.
+    pub failed: u64,
+    /// Answered calls a second.
+    pub throughput: Option<f64>,
+    /// The time that half of the answered calls did not exceed, in milliseconds.
+    pub p50_ms: Option<f64>,
+    /// The time that 95% did not exceed, in milliseconds.
+    pub p95_ms: Option<f64>,
+    /// The time that 99% did not exceed, in milliseconds.
+    pub p99_ms: Option<f64>,
+    /// Those of the percentiles with fewer than ten calls beyond them.
+    pub unsure: Vec<&'static str>,
 }
 
 /// A tool that the run called.
@@ -455,6 +482,13 @@ pub enum SharingJson {
     Turns {
         /// How many turns each of them has.
         rounds: u32,
+    },
+    /// One target, with another number of calls in flight in each step.
+    Steps {
+        /// Calls in flight of each step.
+        in_flight: Vec<usize>,
+        /// No step follows one of whose calls a larger share failed.
+        error_limit: Option<f64>,
     },
 }
 

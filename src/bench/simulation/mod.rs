@@ -23,12 +23,13 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 
-use super::bench_runner::{BenchTarget, run_targets};
+use super::bench_runner::run_targets;
 use super::control::RunControl;
 use super::driver::{ArgumentStream, lock};
 use super::monitor::RunMonitor;
 use super::plan::BenchPlan;
 use super::report::BenchReport;
+use super::target_worker::BenchTarget;
 use super::target_worker::ToolConnector;
 use crate::model::{Error, JsonObject};
 use crate::provider::load::{

@@ -110,7 +110,7 @@ fn pins_of_another_file_are_of_another_server() {
 /// An entry of this layer and directory that says this.
 fn entry(layer: Layer, directory: &str, written: &str) -> Arc<EntryOrigin> {
     let (directory, written) = (directory.into(), written.to_owned());
-    Arc::new(EntryOrigin { layer, directory, declaration: written })
+    Arc::new(EntryOrigin { layer, directory, declaration: written, command_end: None })
 }
 
 fn pinned(entry: &EntryOrigin) -> PinnedEntry {

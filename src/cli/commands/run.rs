@@ -28,7 +28,7 @@ pub struct RunArgs {
     #[arg(add = ArgValueCompleter::new(complete::saved_calls))]
     pub name: Option<String>,
     /// Arguments in the place of saved ones: key=value, key:=json, key=@file
-    #[arg(value_name = "ARGS")]
+    #[arg(value_name = "ARGS", add = ArgValueCompleter::new(complete::arguments))]
     pub words: Vec<String>,
     /// Give up after this time, such as 500ms, 30s or 2m
     #[arg(long, value_name = "TIME", value_parser = call::parse_timeout)]

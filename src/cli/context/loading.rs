@@ -55,6 +55,7 @@ impl CommandContext {
                 .map(|m| assembly::tools_module_file(m))
                 .collect(),
             inline_servers: self.global.ad_hoc.iter().map(AdHocServer::file).collect(),
+            command_end: self.global.ad_hoc.as_ref().map(|server| server.command_end.clone()),
             trust_all: self.trusts_all(),
             ..LoadRequest::default()
         }

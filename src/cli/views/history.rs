@@ -71,6 +71,7 @@ pub fn whole(entry: &HistoryEntry, width: Option<usize>) -> StyledPage {
             .map(|waited| format!("{} for a person", show_duration(waited)))
             .unwrap_or_default(),
     );
+    fact("server", entry.command_end.as_deref().unwrap_or_default());
     fact("attempts", &entry.attempts.to_string());
     fact("session", entry.session.as_deref().unwrap_or_default());
     let caller = entry.caller.clone().unwrap_or_default();
@@ -139,6 +140,7 @@ pub(super) mod tests {
             place: CallPlace::default(),
             source: Some("internal".to_owned()),
             session: Some("s".to_owned()),
+            command_end: None,
             caller: None,
             parent: None,
             protocol: None,

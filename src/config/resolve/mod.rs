@@ -43,6 +43,8 @@ pub(super) struct FileContext<'a> {
     pub is_project: bool,
     /// The root of the project, links resolved.
     pub root: &'a Path,
+    /// Of a server of the command line: the words that name it again.
+    pub command_end: Option<String>,
     pub duplicates: Vec<DuplicateKey>,
     /// The file's `schemas`, which its entries refer to by name.
     pub schemas: Option<ConfigNode>,

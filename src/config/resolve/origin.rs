@@ -45,7 +45,12 @@ fn origin(
     // The user's own entries are known by what they say, wherever their file lies.
     let directory = project.map(|root| root.canonicalize().unwrap_or_else(|_| root.clone()));
     let directory: PathBuf = directory.unwrap_or_default();
-    Arc::new(EntryOrigin { layer: file.layer, directory, declaration: words.join(" ") })
+    Arc::new(EntryOrigin {
+        layer: file.layer,
+        directory,
+        declaration: words.join(" "),
+        command_end: file.command_end.clone(),
+    })
 }
 
 fn texts(node: &ConfigNode, words: &mut Vec<String>) {

@@ -22,7 +22,10 @@ pub(super) fn draw(
 ) {
     let (history, focused) = (&state.history, state.context.focus == shown);
     match shown {
-        Pane::HistoryList => list(frame, styler, history, focused, area),
+        Pane::HistoryList => {
+            let projects = state.context.shown_projects.title();
+            list(frame, styler, (history, projects), focused, area);
+        }
         _ => entry(frame, styler, history, focused, area),
     }
 }
@@ -30,7 +33,7 @@ pub(super) fn draw(
 fn list(
     frame: &mut Frame<'_>,
     styler: &Styler<'_>,
-    history: &HistoryView,
+    (history, projects): (&HistoryView, Option<&str>),
     focused: bool,
     area: Rect,
 ) {
@@ -41,6 +44,7 @@ fn list(
     }
     if let HistoryFileState::Read { damaged, more, .. } = &history.file {
         title.push_str(if *more { "+" } else { "" });
+        title.extend(projects.iter().flat_map(|words| ["  ", words]));
         if *damaged > 0 {
             title = format!("{title}  {} damaged lines skipped", grouped(*damaged));
         }

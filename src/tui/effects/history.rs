@@ -100,7 +100,7 @@ fn newest(
             SessionFilter::Current => deps.host.session().to_owned(),
             SessionFilter::Id(id) => id.clone(),
         }),
-        project: deps.project_root.clone(),
+        project: deps.project_root.clone().filter(|_| !wanted.all_projects),
         ..CallFilter::default()
     };
     let summary = |entry| call_summary(entry, deps.host.session());

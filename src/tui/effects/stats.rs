@@ -34,7 +34,21 @@ struct OpenStatistics {
     /// The root of the project whose calls are shown; `None` shows those of all.
     project: Option<String>,
     /// When a person began to count anew, and what had been counted then.
-    baseline: Option<Summary>,
+    baseline: Option<StatsBaseline>,
+}
+
+/// What had been counted at a reset.
+struct StatsBaseline {
+    /// Of the console's own project.
+    project: Summary,
+    /// Of all projects.
+    all: Summary,
+}
+
+impl StatsBaseline {
+    fn of(&self, all_projects: bool) -> &Summary {
+        if all_projects { &self.all } else { &self.project }
+    }
 }
 
 impl StatsReader {
@@ -92,40 +106,49 @@ async fn query(
 }
 
 impl OpenStatistics {
-    fn filter(&self, since: Option<Duration>) -> CallFilter {
-        CallFilter { since, project: self.project.clone(), ..CallFilter::default() }
+    fn filter(&self, since: Option<Duration>, all_projects: bool) -> CallFilter {
+        let project = self.project.clone().filter(|_| !all_projects);
+        CallFilter { since, project, ..CallFilter::default() }
     }
 
     fn reset(&mut self, now: Duration) -> Result<(), Error> {
         self.statistics.refresh(now)?;
-        let query = self.filter(Some(now));
-        self.baseline = Some(self.statistics.summary(&query, now)?);
+        let (project, all) = (self.filter(Some(now), false), self.filter(Some(now), true));
+        self.baseline = Some(StatsBaseline {
+            project: self.statistics.summary(&project, now)?,
+            all: self.statistics.summary(&all, now)?,
+        });
         Ok(())
     }
 
     fn snapshot(&mut self, look: &StatsViewQuery, now: Duration) -> Result<StatsSnapshot, Error> {
         self.statistics.refresh(now)?;
-        let since = match (look.window, look.window.length(), &self.baseline) {
+        let baseline = self.baseline.as_ref().map(|baseline| baseline.of(look.all_projects));
+        let since = match (look.window, look.window.length(), baseline) {
             (_, Some(length), _) => Some(now.saturating_sub(length)),
             (StatsWindow::Session, ..) => Some(self.opened),
             (StatsWindow::SinceReset, _, Some(before)) => Some(before.now),
             _ => None,
         };
-        let filter = self.filter(since);
+        let filter = self.filter(since, look.all_projects);
         let summary = self.statistics.summary(&filter, now)?;
         let comparison = match look.window.length() {
             Some(_) => self.statistics.compare(&filter, &summary, look.by_server)?,
             None => None,
         };
-        let summary = match (look.window, &self.baseline) {
+        let summary = match (look.window, baseline) {
             (StatsWindow::SinceReset, Some(before)) => summary.since(before),
             _ => summary,
         };
         let since = since.map(|since| since.min(now.saturating_sub(MIN_TIMELINE_SPAN)));
-        let query = CallFilter { tools: Some(look.timelines_of.clone()), ..self.filter(since) };
+        let query = CallFilter {
+            tools: Some(look.timelines_of.clone()),
+            ..self.filter(since, look.all_projects)
+        };
         let timelines = self.statistics.time_series_by(&query, now, SLICES, look.by_server)?;
         Ok(StatsSnapshot {
             window: look.window,
+            all_projects: look.all_projects,
             summary,
             comparison,
             timelines,

@@ -36,6 +36,8 @@ pub struct HistoryReadFilter {
     pub since: Option<Since>,
     /// Only calls of this session.
     pub session: Option<SessionFilter>,
+    /// Calls of all projects instead of those of the console's own.
+    pub all_projects: bool,
 }
 
 /// The console session, or the session of the command line, that made a call.

@@ -25,6 +25,8 @@ pub struct StatsViewQuery {
     pub timelines_of: Vec<String>,
     /// The totals of all tools of one server.
     pub by_server: bool,
+    /// Calls of all projects instead of those of the console's own.
+    pub all_projects: bool,
 }
 
 /// What the reader reports to the statistics view.
@@ -41,6 +43,8 @@ pub enum StatsEvent {
 pub struct StatsSnapshot {
     /// The window of time these statistics are of.
     pub window: StatsWindow,
+    /// Whether they are of all projects.
+    pub all_projects: bool,
     /// The counts by tool or server.
     pub summary: Summary,
     /// What changed since the period before, for a window of a fixed length.

@@ -111,6 +111,8 @@ pub enum Action {
     Scale,
     /// Switch to the next window of time.
     Window,
+    /// Show the calls of all projects, or of this one again.
+    AllProjects,
     /// Count from now on, or clear what was collected.
     Reset,
     /// Open the benchmark with the chosen tool.
@@ -245,6 +247,7 @@ impl Action {
             Self::Follow => "follow",
             Self::Scale => "scale",
             Self::Window => "window",
+            Self::AllProjects => "all-projects",
             Self::Reset => "reset",
             Self::Bench => "bench",
             Self::TargetA => "target-a",

@@ -41,6 +41,29 @@ pub enum Overlay {
     SaveCall(Box<SaveCallWindow>),
 }
 
+/// Whose calls the statistics and the history show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ShownProjects {
+    /// There is no project here: those of all.
+    #[default]
+    NoProject,
+    /// Those of the project that the console was opened in.
+    Own,
+    /// Those of all projects, because a person wanted it.
+    All,
+}
+
+impl ShownProjects {
+    /// What titles say; nothing without a project.
+    pub fn title(self) -> Option<&'static str> {
+        match self {
+            Self::NoProject => None,
+            Self::Own => Some("this project"),
+            Self::All => Some("all projects"),
+        }
+    }
+}
+
 /// A message on the status line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatusMessage {
@@ -85,6 +108,8 @@ pub struct AppContext {
     pub tabs: RefCell<Vec<(Range<u16>, ViewId)>>,
     /// How many rows the form of the tools view needs, its frame included; known when it was drawn.
     pub form_rows: Cell<Option<u16>>,
+    /// Whose calls the statistics and the history show.
+    pub shown_projects: ShownProjects,
     /// The process of the background host that answers in place of the console's own; `None` without.
     pub attached_host: Option<u32>,
 }
@@ -110,8 +135,22 @@ impl AppContext {
             dragged: None,
             tabs: RefCell::default(),
             form_rows: Cell::new(None),
+            shown_projects: ShownProjects::default(),
             attached_host: None,
         }
+    }
+
+    /// Between the calls of the project and those of all; without a project says why not.
+    pub fn switch_projects(&mut self) {
+        self.shown_projects = match self.shown_projects {
+            ShownProjects::NoProject => {
+                self.show_status("no project here: the calls of all are shown");
+                return;
+            }
+            ShownProjects::Own => ShownProjects::All,
+            ShownProjects::All => ShownProjects::Own,
+        };
+        self.show_status(format!("showing {}", self.shown_projects.title().unwrap_or_default()));
     }
 
     /// The size class of the terminal.

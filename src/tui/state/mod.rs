@@ -54,7 +54,7 @@ pub use super::view_id::{Pane, ViewId};
 pub use bench::BenchView;
 pub use call_activity::{CallActivity, CallProgress, ChildCall, PendingRetry};
 pub use calls::{CallResult, ConsoleCall, ConsoleCalls};
-pub use context::{AppContext, Overlay, StatusMessage};
+pub use context::{AppContext, Overlay, ShownProjects, StatusMessage};
 pub use diagnostics::ConfigurationProblems;
 pub use form::{FormRow, FormSummary, SchemaForm, folds, fresh_draft, is_date};
 #[cfg(test)]

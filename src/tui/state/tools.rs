@@ -413,7 +413,9 @@ impl ToolsView {
     fn copy_command(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
         let Some(row) = self.catalogue.chosen() else { return Vec::new() };
         let line = match context.calls.arguments_of(&row.name) {
-            Some(arguments) => crate::host::command::call(&row.name, arguments),
+            Some(arguments) => {
+                crate::host::command::call(&row.name, arguments) + &row.tool.command_end()
+            }
             None => crate::host::example::command_line(&row.tool),
         };
         context.copy("command", line)

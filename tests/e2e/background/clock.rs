@@ -46,7 +46,7 @@ fn recorded(room: &Sandbox, command: &[&str]) -> Vec<String> {
 
 #[test]
 fn a_clock_that_is_set_ends_no_host_early_and_lets_no_record_run_backwards() {
-    let room = trusted();
+    let Some(room) = trusted() else { return };
     let (source, library) = (room.path("run/clock.c"), room.path("run/clock.so"));
     std::fs::write(&source, SHIFTED_CLOCK).unwrap();
     let mut compiler = Command::new("cc");

@@ -81,3 +81,20 @@ fn what_changes_something_is_refused_until_it_is_allowed() {
     pty.type_keys("q");
     assert_eq!(pty.finish().0, Some(0));
 }
+
+#[test]
+fn steps_of_calls_in_flight_are_a_table_that_grows() {
+    let (room, _fixture) = room_with_server();
+    let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 40, 120);
+    pty.expect_shown("srv-echo").type_keys("/sec\r").expect_shown("Catalogue 1/");
+    pty.type_keys("b").expect_shown("Plan").expect_shown("steps as 1,4,16,64");
+    // A, arguments, mix, B, model, in flight.
+    pty.type_keys("m").expect_shown("< open >").type_keys("m").expect_shown("< closed >");
+    pty.type_keys("j").type_keys("e1,3\r").expect_shown("stop above").expect_shown("-c 1,3");
+    pty.type_keys("\r").type_keys("12\r").expect_shown("-n 12");
+    pty.type_keys("\u{1b}[15~").expect_shown("step 2 of 2").expect_shown("Verdict 1  done");
+    pty.expect_shown("in flight  calls/s").expect_shown("closed, 1, 3 in flight");
+    assert_eq!(calls(&room, "echo"), 26);
+    pty.type_keys("q");
+    assert_eq!(pty.finish().0, Some(0));
+}

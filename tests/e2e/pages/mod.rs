@@ -205,7 +205,7 @@ fn run(room: &Sandbox, manner: &Manner<'_>, command: &str) -> (String, Option<i3
     );
     let (text, code) = if manner.terminal || manner.typing.is_some() {
         write!(script, "export TERM=dumb; stty cols 90\n{command}").unwrap();
-        let mut pty = Pty::program(room, "bash", &["-c", &script]);
+        let mut pty = Pty::program(room, "sh", &["-c", &script]);
         if let Some(answer) = manner.typing {
             pty.expect("[y/N] ").type_keys(&format!("{answer}\r"));
         }
@@ -213,7 +213,7 @@ fn run(room: &Sandbox, manner: &Manner<'_>, command: &str) -> (String, Option<i3
         (screen.replace("\r\n", "\n"), code)
     } else {
         script.push_str(command);
-        let finished = room.program("bash", ["-c", &script]).check();
+        let finished = room.program("sh", ["-c", &script]).check();
         (finished.out() + &finished.err(), finished.code)
     };
     let home = room.path("home").display().to_string();

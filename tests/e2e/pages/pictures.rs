@@ -64,7 +64,7 @@ fn take(script: &str, pages: &[Page]) -> vt100::Screen {
     let binary = env!("CARGO_BIN_EXE_toolhost");
     let clone = room.path("home").join(CLONE).display().to_string();
     let start = format!("cd {clone} && exec {binary} --trust");
-    let mut pty = Pty::sized(&room, "bash", &["-c", &start], height, width);
+    let mut pty = Pty::sized(&room, "sh", &["-c", &start], height, width);
     for step in steps {
         match step {
             Step::Until(text) => pty.expect_shown(text),

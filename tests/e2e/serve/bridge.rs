@@ -74,6 +74,9 @@ const LOGGED: [&str; 3] =
 
 #[test]
 fn log_lines_of_a_call_reach_its_client_alone_at_the_level_it_chose() {
+    if crate::support::lacks(&["python3"]) {
+        return;
+    }
     for era in ERAS {
         let gateway = Gateway::start(era);
         let mut caller = gateway.client(json!({}));
@@ -103,6 +106,9 @@ fn log_lines_of_a_call_reach_its_client_alone_at_the_level_it_chose() {
 
 #[test]
 fn what_a_server_asks_for_a_prompt_reaches_the_client_that_wants_it() {
+    if crate::support::lacks(&["python3"]) {
+        return;
+    }
     for era in ERAS {
         let gateway = Gateway::start(era);
         let get = json!({ "name": "fixture-test_input_required_result_prompt" });
@@ -133,6 +139,9 @@ fn what_a_server_asks_for_a_prompt_reaches_the_client_that_wants_it() {
 
 #[test]
 fn the_roots_of_a_client_answer_the_servers_of_its_own_calls() {
+    if crate::support::lacks(&["python3"]) {
+        return;
+    }
     for era in ERAS {
         let gateway = Gateway::start(era);
         let call = json!({ "name": "test_input_required_result_list_roots", "arguments": {} });
@@ -175,6 +184,9 @@ fn the_roots_of_a_client_answer_the_servers_of_its_own_calls() {
 
 #[test]
 fn a_server_is_told_what_the_client_behind_a_call_can_answer() {
+    if crate::support::lacks(&["python3"]) {
+        return;
+    }
     let gateway = Gateway::start("modern");
     let ask = |name: &str, capabilities: Value| {
         let call = json!({ "name": name, "arguments": {} });
@@ -198,6 +210,9 @@ fn a_server_is_told_what_the_client_behind_a_call_can_answer() {
 
 #[test]
 fn answers_that_come_without_a_state_are_taken_for_the_questions_of_their_names() {
+    if crate::support::lacks(&["python3"]) {
+        return;
+    }
     let gateway = Gateway::start("modern");
     let call = |answer: Value| {
         let name = "test_input_required_result_elicitation";

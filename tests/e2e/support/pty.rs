@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
-use super::Sandbox;
+use super::{Sandbox, example};
 
 /// How long to wait for something to appear on the screen.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -80,9 +80,9 @@ impl Pty {
             let file = File::options().read(true).write(true).open(name.to_str().unwrap());
             Stdio::from(OwnedFd::from(file.unwrap()))
         };
-        // `setsid --ctty` gives a session and a controlling terminal without unsafe code here.
-        let child = Command::new("setsid")
-            .arg("--ctty")
+        // Gives a session and a controlling terminal.
+        let child = Command::new(example("launcher"))
+            .arg("--terminal")
             .args(room.as_user(Path::new(program)))
             .args(arguments)
             .env_clear()

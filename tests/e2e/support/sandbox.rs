@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::{Finished, Fixture};
+use super::{Finished, Fixture, example};
 
 /// How long a run may take before it is killed and the test fails; generous, because a loaded
 /// machine is no fault.
@@ -47,7 +47,7 @@ impl Sandbox {
     }
 
     /// An empty room of an ordinary user: for what depends on who owns a file and who may write
-    /// to it, which root is not asked about. Needs `setpriv` when the tests run as root.
+    /// to it, which root is not asked about.
     pub fn ordinary() -> Self {
         let is_root = rustix::process::geteuid().is_root();
         let mut room = Self::new();
@@ -63,8 +63,7 @@ impl Sandbox {
                 std::os::unix::fs::lchown(path, Some(ORDINARY), Some(ORDINARY)).unwrap();
             }
             let id = ORDINARY.to_string();
-            let words = ["setpriv", "--reuid", &id, "--regid", &id, "--clear-groups", "--"];
-            line.extend(words.map(Into::into));
+            line.extend([example("launcher").into(), "--user".into(), id.into()]);
         }
         line.push(program.into());
         line

@@ -53,8 +53,7 @@ pub fn html(
     environment: &BenchEnvironment,
     findings: &BenchFindings,
 ) -> String {
-    let names: Vec<&str> = report.targets.iter().map(|target| target.tool.as_str()).collect();
-    let title = format!("Benchmark of {}", names.join(" and "));
+    let title = format!("Benchmark of {}", report.tools().join(" and "));
     let mut page = String::new();
     let _infallible = write!(
         page,
@@ -67,6 +66,7 @@ pub fn html(
         began = escaped(&json::timestamp(report.began).unwrap_or_default()),
     );
     lines(&mut page, &summarize(report, findings));
+    tables::steps(&mut page, report);
     for picture in [svg::svg(report, None), svg::rate(report), svg::percentiles(report)] {
         let _infallible = write!(page, "<figure>\n{picture}</figure>\n");
     }

@@ -7,6 +7,7 @@ use super::{class, escaped};
 use crate::bench::baseline::{BaselineReport, RegressionVerdict};
 use crate::bench::compare::{Ratio, RatioVerdict, TargetComparison, letter};
 use crate::bench::report::{BenchReport, TargetReport};
+use crate::bench::steps::{self, StepRow};
 use crate::bench::summary::LineTone;
 use crate::bench::threshold::ThresholdResult;
 use crate::util::histogram::Durations;
@@ -46,10 +47,22 @@ fn table(page: &mut String, heading: &str, columns: &[&str], rows: &[Vec<Cell>])
 
 fn name(report: &BenchReport, at: usize, target: &TargetReport) -> String {
     if report.targets.len() > 1 {
-        format!("{} {}", letter(at), target.tool)
+        format!("{} {}", letter(at), target.label())
     } else {
-        target.tool.clone()
+        target.label()
     }
+}
+
+/// The steps of a run beside each other.
+pub(super) fn steps(page: &mut String, report: &BenchReport) {
+    let row = |row: StepRow| {
+        let [in_flight, rate, p50, p95, p99, errors] = row.cells;
+        let times = [in_flight, rate, p50, p95, p99].map(plain);
+        let tone = if row.has_errors { LineTone::Bad } else { LineTone::Dim };
+        times.into_iter().chain([(tone, errors)]).collect()
+    };
+    let rows: Vec<Vec<Cell>> = steps::rows(report).into_iter().map(row).collect();
+    table(page, "Steps", &steps::COLUMNS, &rows);
 }
 
 /// Percentiles of each tool; of an open load from the intended moment and from the sending.

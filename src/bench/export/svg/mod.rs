@@ -89,13 +89,18 @@ pub fn svg(report: &BenchReport, title: Option<&str>) -> String {
 }
 
 fn names(targets: &[&TargetReport]) -> String {
-    let names: Vec<&str> = targets.iter().map(|target| target.tool.as_str()).collect();
+    let mut names: Vec<&str> = targets.iter().map(|target| target.tool.as_str()).collect();
+    // The steps of a run are of one tool.
+    names.dedup();
     names.join(" against ")
 }
 
 /// How load was made, in words.
 fn load(report: &BenchReport) -> String {
     let how = match &report.plan.model {
+        _ if report.targets.iter().any(|target| target.step.is_some()) => {
+            "closed load, in steps".to_owned()
+        }
         LoadModel::Closed { concurrency } => format!("closed load, {concurrency} in flight"),
         LoadModel::Open { arrivals, in_flight, .. } => {
             let rate = match arrivals {
@@ -339,8 +344,8 @@ fn figures(canvas: &mut Canvas, targets: &[&TargetReport], top: f64) {
         canvas.line((30.0, line - 5.0), (58.0, line - 5.0), &format!("line c{at} d{at}"));
         shape(canvas, (44.0, line - 5.0), at);
         let name = match targets.len() {
-            1 => target.tool.clone(),
-            _ => format!("{}  {}", letter(at), target.tool),
+            1 => target.label(),
+            _ => format!("{}  {}", letter(at), target.label()),
         };
         canvas.text((68.0, line), "cell", &text::cut(&text::safe_line(&name), 48));
         let time = |value: Option<Duration>| value.map_or_else(|| "–".to_owned(), show_duration);

@@ -9,7 +9,7 @@ use clap_complete::ArgValueCompleter;
 use super::files::ExportSpec;
 use crate::bench::mix::MixSpec;
 use crate::bench::plan::WarmUp;
-use crate::bench::syntax::{self, RateSpec};
+use crate::bench::syntax::{self, ConcurrencySpec, RateSpec};
 use crate::cli::ad_hoc::ServerCommandArgs;
 use crate::cli::commands::call::parse_timeout;
 use crate::cli::complete;
@@ -62,10 +62,13 @@ pub struct BenchArgs {
     /// Time to make calls for, such as 30s or 2m
     #[arg(long, value_name = "TIME", value_parser = parse_timeout, help_heading = LOAD)]
     pub duration: Option<Duration>,
-    /// Number of calls in flight; with --rate, the maximum (default 1; with --rate 100)
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000),
-          help_heading = LOAD)]
-    pub concurrency: Option<u32>,
+    /// Number of calls in flight, or of each step, such as 1,4,16,64; with --rate, the maximum
+    /// (default 1; with --rate 100)
+    #[arg(short, long, value_name = "N[,N]", help_heading = LOAD)]
+    pub concurrency: Option<ConcurrencySpec>,
+    /// With steps of -c: make no further step after one in which more calls failed than this
+    #[arg(long, value_name = "PERCENT", value_parser = syntax::percent, help_heading = LOAD)]
+    pub step_error_limit: Option<f64>,
     /// Make calls at this rate, however slow the tool is: 50 or 50/s; steps as 50@10s,100@10s;
     /// rising as 10..100:60s
     #[arg(long, value_name = "PER_SECOND", help_heading = LOAD)]
@@ -156,6 +159,7 @@ Arguments may differ from call to call:
 Examples:
   toolhost bench demo-echo message=hi                 one call after the other
   toolhost bench demo-echo message=hi -c 8 -n 10000   8 in flight, 10000 calls
+  toolhost bench demo-echo message=hi -c 1,4,16,64    how much do more in flight bring?
   toolhost bench demo-echo message=hi --rate 200      200 a second, whatever it takes
   toolhost bench demo-add a={{seq}} b:=1              other arguments each time
   toolhost bench old-search q=x --vs new-search       which one is faster?

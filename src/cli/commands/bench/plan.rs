@@ -16,7 +16,8 @@ pub(super) fn plan(args: &BenchArgs) -> Result<BenchPlan, Error> {
     let brief = PlanOptions {
         requests: args.requests,
         duration: args.duration,
-        concurrency: args.concurrency,
+        concurrency: args.concurrency.clone(),
+        error_limit: args.step_error_limit,
         rate: args.rate.clone(),
         is_poisson: args.arrivals.map(|word| word == ArrivalsArg::Poisson),
         overflow: args.over.map(|word| match word {
@@ -27,6 +28,8 @@ pub(super) fn plan(args: &BenchArgs) -> Result<BenchPlan, Error> {
         stop_after_failures: args.stop_after_failures,
         seed: args.seed,
         is_comparison: args.vs.is_some(),
+        is_mix: !args.mix.is_empty(),
+        has_baseline: args.baseline.is_some(),
         rounds: args.rounds,
     };
     brief.plan()
@@ -108,6 +111,15 @@ mod tests {
     }
 
     #[test]
+    fn several_numbers_in_flight_are_steps_of_a_closed_load() {
+        let plan = planned(&["-c", "2,8", "--step-error-limit", "5%", "-n", "50"]).unwrap();
+        assert_eq!(plan.model, LoadModel::Closed { concurrency: 2 });
+        let steps = Sharing::Steps { in_flight: vec![2, 8], error_limit: Some(0.05) };
+        assert_eq!(plan.sharing, steps);
+        assert_eq!((plan.limits.requests, plan.warm_up), (Some(50), WarmUp::Calls(5)));
+    }
+
+    #[test]
     fn options_that_do_not_go_together_are_named() {
         for (words, named) in [
             (&["--over", "drop"][..], ["--over", "--rate"]),
@@ -116,6 +128,11 @@ mod tests {
             (&["--vs-args", "{}"], ["--vs-args", "--vs"]),
             (&["--vs", "b", "--rounds", "9", "-n", "5"], ["--rounds 9", "-n"]),
             (&["--arrivals", "poisson", "--rate", "1@1s"], ["--arrivals", "--rate"]),
+            (&["-c", "1,2", "--rate", "5"], ["-c", "--rate"]),
+            (&["-c", "1,2", "--vs", "b"], ["-c", "--vs"]),
+            (&["-c", "1,2", "--mix", "1 b"], ["-c", "--mix"]),
+            (&["-c", "1,2", "--baseline", "b.json"], ["-c", "--baseline"]),
+            (&["--step-error-limit", "5%"], ["--step-error-limit", "steps"]),
         ] {
             let error = planned(words).unwrap_err();
             assert_eq!(error.kind().exit_code(), 2);

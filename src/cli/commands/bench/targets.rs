@@ -11,9 +11,10 @@ use crate::model::Error;
 use crate::util::clock::{Clock, SystemClock};
 use tokio_util::sync::CancellationToken;
 
-/// How many tools a command line names.
+/// How many targets a report will have: the tools of a command line, or the steps of one.
 pub(super) fn count(args: &BenchArgs) -> usize {
-    1 + usize::from(args.vs.is_some()) + args.mix.len()
+    let steps = args.concurrency.as_ref().map_or(0, |spec| spec.further.len());
+    1 + steps + usize::from(args.vs.is_some()) + args.mix.len()
 }
 
 /// All tools of the command line, the first one first.

@@ -7,6 +7,7 @@ use clap::Args;
 use clap_complete::ArgValueCompleter;
 
 use crate::assembly::Assembly;
+use crate::cli::ad_hoc::ServerCommandArgs;
 use crate::cli::commands::call::{self, CallArgs};
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult, StartScope};
@@ -14,6 +15,7 @@ use crate::cli::formats;
 use crate::cli::prompt;
 use crate::cli::raw_arguments::{self, RawArguments};
 use crate::history::HistoryEntry;
+use crate::host::command;
 use crate::host::request::{ArgumentWord, CallArguments, CallRequest};
 use crate::host::rerun::{masked_paths, restore_secret};
 use crate::host::validate::{ValuePath, ValuePathSegment};
@@ -44,6 +46,9 @@ pub struct HistoryRerunArgs {
     /// Show what would be sent or started, and do nothing
     #[arg(long)]
     pub dry_run: bool,
+    /// The server, for a call of one that is in no file.
+    #[command(flatten)]
+    pub target: ServerCommandArgs,
 }
 
 /// Runs the command.
@@ -80,6 +85,14 @@ pub(super) async fn prepare(
     words: &[String],
     context: &CommandContext,
 ) -> Result<(Assembly, CallRequest), Error> {
+    if let (Some(words), None) = (&entry.command_end, &context.global.ad_hoc) {
+        let line = command::rerun(&entry.id);
+        return Err(Error::usage(format!(
+            "'{}' is a tool of a server that is in no file, so it has to be named again",
+            entry.tool
+        ))
+        .with_hint(format!("{line} {words}")));
+    }
     let Some(recorded) = entry.arguments.clone() else {
         return Err(Error::usage(format!(
             "the arguments of this call of '{}' were too large to be kept",

@@ -30,7 +30,7 @@ pub struct PromptGetArgs {
     #[arg(add = ArgValueCompleter::new(complete::prompts))]
     pub name: String,
     /// key=value, or key=@file; all arguments of prompts are texts
-    #[arg(value_name = "ARGS")]
+    #[arg(value_name = "ARGS", add = ArgValueCompleter::new(complete::prompt_arguments))]
     pub words: Vec<String>,
     /// Look for the prompt at this server only; repeatable
     #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::servers))]

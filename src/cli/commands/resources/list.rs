@@ -63,6 +63,9 @@ pub async fn run(args: &ResourceListArgs, context: &CommandContext) -> CommandRe
         return offering_lists::print(context, format, &shown, &all);
     }
     let all = assembly.host.resources(&LookupScope::of_servers(&args.server)).await?;
+    if context.global.profile.is_none() {
+        complete::save_resources(&*context.environment, &assembly.configuration, &all);
+    }
     let fits = |r: &&Resource| {
         let (title, description) = (r.title.as_deref(), r.description.as_deref());
         words.matches(&[Some(&r.uri), Some(&r.name), title, description])

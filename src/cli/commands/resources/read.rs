@@ -31,6 +31,7 @@ JSON: {\"server\", \"uri\", \"contents\": [...], \"ttl_ms\", \"cache_scope\", \"
 #[command(arg = formats::option(formats::CONTENT))]
 pub struct ResourceReadArgs {
     /// Its address
+    #[arg(add = ArgValueCompleter::new(complete::resources))]
     pub uri: String,
     /// Read it from this server, whether it lists the address or not
     #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::servers))]

@@ -33,7 +33,7 @@ JSON, a line for each change: {\"at\", \"server\", \"event\": \"updated\", \"uri
 #[command(arg = formats::option(formats::STREAM))]
 pub struct ResourceWatchArgs {
     /// The addresses
-    #[arg(required = true, value_name = "URI")]
+    #[arg(required = true, value_name = "URI", add = ArgValueCompleter::new(complete::resources))]
     pub uris: Vec<String>,
     /// Watch them at this server, whether it lists the addresses or not
     #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::servers))]

@@ -77,7 +77,8 @@ fn title(snapshot: &BenchSnapshot, plan: &BenchPlan) -> StyledLine {
     }
     line.push(SpanStyle::Heading, doing);
     if let Some((round, rounds)) = snapshot.round {
-        line.push(SpanStyle::Plain, format!(", round {round} of {rounds}"));
+        let word = plan.sharing.part();
+        line.push(SpanStyle::Plain, format!(", {word} {round} of {rounds}"));
     }
     let mut of = show_duration(snapshot.elapsed);
     if let Some(all) = total_limits(plan, snapshot.targets.len()).duration {

@@ -9,9 +9,11 @@ mod target;
 use crate::bench::environment::BenchEnvironment;
 use crate::bench::findings::BenchFindings;
 use crate::bench::report::BenchReport;
+use crate::bench::steps::{self, StepRow};
 use crate::bench::summary::{LineTone, summarize};
 use crate::bench::{machine_facts, run_facts};
-use crate::cli::output::{SpanStyle, StyledPage};
+use crate::cli::output::table::{Table, TableColumn};
+use crate::cli::output::{SpanStyle, StyledLine, StyledPage};
 
 /// The report: what became of the calls of each tool, how they compare, what limits them, and what
 /// to know before believing it.
@@ -21,7 +23,7 @@ pub fn page(
     findings: &BenchFindings,
     width: Option<usize>,
 ) -> StyledPage {
-    let mut page = StyledPage::default();
+    let mut page = steps_table(report, width);
     for (index, target) in report.targets.iter().enumerate() {
         page.heading(&target::title(report, index));
         page.append(target::page(report, target, width));
@@ -53,11 +55,32 @@ pub fn page(
 /// The report in about ten lines, the verdict first.
 pub fn brief(report: &BenchReport, findings: &BenchFindings, width: Option<usize>) -> StyledPage {
     let mut page = StyledPage::default();
-    if let [target] = report.targets.as_slice() {
-        page.heading(&target.tool);
+    if let [tool] = report.tools().as_slice() {
+        page.heading(tool);
     }
+    page.append(steps_table(report, width));
     for line in summarize(report, findings) {
         page.paragraph(style(line.tone), 2, &line.text, width);
+    }
+    page
+}
+
+/// The steps of a run beside each other; nothing of a run without steps.
+fn steps_table(report: &BenchReport, width: Option<usize>) -> StyledPage {
+    let rows = steps::rows(report);
+    if rows.is_empty() {
+        return StyledPage::default();
+    }
+    let mut table = Table::new(steps::COLUMNS.map(|title| TableColumn::new(title).right()));
+    for StepRow { cells, has_errors } in rows {
+        let errors = if has_errors { SpanStyle::Error } else { SpanStyle::Dim };
+        let last = cells.len() - 1;
+        let style = |at| if at == last { errors } else { SpanStyle::Plain };
+        table.row(cells.iter().enumerate().map(|(at, cell)| StyledLine::styled(style(at), cell)));
+    }
+    let mut page = StyledPage::default();
+    for line in table.layout(width.map(|width| width.saturating_sub(2))).lines() {
+        page.push(line.clone().indented(2));
     }
     page
 }

@@ -16,11 +16,11 @@ const LINE: usize = 40;
 
 /// The name of one tool, with its letter when there are several.
 pub(super) fn title(report: &BenchReport, index: usize) -> String {
-    let tool = report.targets.get(index).map_or("", |target| target.tool.as_str());
+    let tool = report.targets.get(index).map_or_else(String::new, TargetReport::label);
     if report.targets.len() > 1 {
         return format!("{}  {tool}", compare::letter(index));
     }
-    tool.to_owned()
+    tool
 }
 
 /// The figures of one tool: headline, times, failures, and what happened when.
@@ -30,7 +30,7 @@ pub(super) fn page(
     width: Option<usize>,
 ) -> StyledPage {
     let mut page = StyledPage::default();
-    let (label, said) = headline(report, target);
+    let (label, said) = headline(target);
     page.paragraph(label, 2, &said, width);
     page.append(failures(report, target, width));
     if target.ok > 0 {
@@ -43,15 +43,15 @@ pub(super) fn page(
     for (key, label, value) in facts(target) {
         page.field(key, label, &value, width);
     }
-    page.append(over_time(report, target, width));
+    page.append(over_time(target, width));
     page
 }
 
 /// How many, how long, how fast.
-fn headline(report: &BenchReport, target: &TargetReport) -> (SpanStyle, String) {
+fn headline(target: &TargetReport) -> (SpanStyle, String) {
     let made = formatting::calls(target.requests);
     let rate = formatting::per_second(target.throughput);
-    let said = format!("{made} in {}, {rate} calls/s", show_duration(report.elapsed));
+    let said = format!("{made} in {}, {rate} calls/s", show_duration(target.elapsed));
     (if target.ok == 0 { SpanStyle::Error } else { SpanStyle::Plain }, said)
 }
 
@@ -135,13 +135,13 @@ fn facts(target: &TargetReport) -> Vec<(&'static str, SpanStyle, String)> {
 }
 
 /// Rate and a high percentile, from the beginning to the end.
-fn over_time(report: &BenchReport, target: &TargetReport, width: Option<usize>) -> StyledPage {
+fn over_time(target: &TargetReport, width: Option<usize>) -> StyledPage {
     let mut page = StyledPage::default();
     let slices = &target.timeline;
     // Two points show no trend.
     let [_, _, _, ..] = slices.as_slice() else { return page };
     let cells = width.unwrap_or(80).saturating_sub(15).clamp(8, LINE);
-    for (name, numbers) in [("calls/s", rates(slices, report.elapsed)), ("p95", highs(slices))] {
+    for (name, numbers) in [("calls/s", rates(slices, target.elapsed)), ("p95", highs(slices))] {
         let mut line = StyledLine::styled(SpanStyle::Dim, name).indented(2);
         line.pad_to(15);
         line.push(SpanStyle::Success, shape::sparkline(&numbers, cells));

@@ -5,10 +5,11 @@ use ratatui::text::Line;
 use crate::bench::compare::letter;
 use crate::bench::formatting::{calls, per_second};
 use crate::bench::monitor::RunPhase;
-use crate::bench::plan::{Arrivals, LoadModel};
+use crate::bench::plan::{Arrivals, BenchPlan, LoadModel};
 use crate::bench::snapshot::{
     BenchSnapshot, LatencySummary, PERCENTILES, TargetSnapshot, total_limits,
 };
+use crate::bench::steps::{self, StepRow};
 use crate::tui::draw::digits::grouped;
 use crate::tui::draw::styler::Styler;
 use crate::tui::draw::wrap::wrap;
@@ -69,8 +70,18 @@ pub(super) fn lines(
         return lines;
     };
     lines.push(progress(styler, run, seen, width));
-    lines.push(totals_line(styler, seen));
+    lines.push(totals_line(styler, &run.spec.plan, seen));
     lines.extend(rate(styler, run, seen));
+    let steps = steps::live_rows(&run.spec.plan.sharing, &seen.targets);
+    if !steps.is_empty() {
+        lines.extend(steps_table(styler, &steps));
+        let taken: usize = lines.iter().map(|line| wrap(line, width).len()).sum();
+        let newest = seen.targets.last();
+        lines.extend(newest.into_iter().flat_map(|target| {
+            of_target(styler, &target.name, target, false, width, height.saturating_sub(taken))
+        }));
+        return lines;
+    }
     let is_open = matches!(run.spec.plan.model, LoadModel::Open { .. });
     let several = seen.targets.len() > 1;
     // What is above may take more lines than it is.
@@ -93,6 +104,27 @@ pub(super) fn lines(
         lines.extend(targets.flat_map(|(at, target)| block(at, target, width, each)));
     }
     lines
+}
+
+/// The steps beside each other, the newest one last.
+fn steps_table(styler: &Styler<'_>, rows: &[StepRow]) -> Vec<Line<'static>> {
+    let widest = |at: usize| {
+        let cells = rows.iter().map(|row| text::width(&row.cells[at]));
+        cells.max().unwrap_or(0).max(steps::COLUMNS[at].len())
+    };
+    let line = |cells: &[&str], role: StyleRole, last: StyleRole| {
+        let cell = |(at, cell): (usize, &&str)| {
+            let role = if at + 1 == cells.len() { last } else { role };
+            styler.span(role, format!("{cell:>0$}  ", widest(at)))
+        };
+        Line::from(cells.iter().enumerate().map(cell).collect::<Vec<_>>())
+    };
+    let row = |row: &StepRow| {
+        let last = if row.has_errors { StyleRole::Error } else { StyleRole::Dim };
+        line(&row.cells.each_ref().map(String::as_str), StyleRole::Plain, last)
+    };
+    let head = line(&steps::COLUMNS, StyleRole::Dim, StyleRole::Dim);
+    std::iter::once(head).chain(rows.iter().map(row)).collect()
 }
 
 fn progress(
@@ -122,7 +154,7 @@ fn progress(
     Line::from(vec![styler.span(StyleRole::Success, bar), styler.span(StyleRole::Plain, tail)])
 }
 
-fn totals_line(styler: &Styler<'_>, seen: &BenchSnapshot) -> Line<'static> {
+fn totals_line(styler: &Styler<'_>, plan: &BenchPlan, seen: &BenchSnapshot) -> Line<'static> {
     let warm_up: u64 = seen.targets.iter().map(|target| target.warm_up).sum();
     let failed = seen.failed();
     let mut spans = vec![
@@ -139,7 +171,8 @@ fn totals_line(styler: &Styler<'_>, seen: &BenchSnapshot) -> Line<'static> {
         );
     }
     if let Some((round, rounds)) = seen.round {
-        spans.push(styler.span(StyleRole::Plain, format!("  round {round} of {rounds}")));
+        let part = format!("  {} {round} of {rounds}", plan.sharing.part());
+        spans.push(styler.span(StyleRole::Plain, part));
     }
     spans.push(styler.span(StyleRole::Dim, format!("  warm-up {}", grouped(warm_up))));
     Line::from(spans)

@@ -63,6 +63,7 @@ fn title(state: &AppState) -> String {
     if running > 0 {
         parts.push(format!("in flight {running}"));
     }
+    parts.extend(state.context.shown_projects.title().map(str::to_owned));
     if stats.is_paused {
         parts.push("PAUSED".to_owned());
     }

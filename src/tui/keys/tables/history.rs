@@ -46,6 +46,11 @@ pub(super) const HISTORY: KeyTable = KeyTable {
             "copy as command",
             "copy the call as a command",
         ),
+        help_binding(
+            KeyPress::Char('P'),
+            Action::AllProjects,
+            "show the calls of all projects, or of this one",
+        ),
         help_binding(KeyPress::Char('E'), Action::Export, "export the listed calls as JSON lines"),
         help_binding(KeyPress::Char('u'), Action::Refresh, "reload the history"),
     ],

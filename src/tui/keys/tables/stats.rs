@@ -40,6 +40,11 @@ pub(super) const STATS: KeyTable = KeyTable {
             "reset",
             "count from now on; keeps the data",
         ),
+        help_binding(
+            KeyPress::Char('P'),
+            Action::AllProjects,
+            "show the calls of all projects, or of this one",
+        ),
         help_binding(KeyPress::Char('H'), Action::Scale, "switch between linear and log scale"),
         help_binding(KeyPress::Char('h'), Action::ShowHistory, "show the history of the tool"),
         help_binding(KeyPress::Char('u'), Action::Refresh, "refresh now and clear messages"),

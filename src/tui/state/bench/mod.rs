@@ -1,5 +1,6 @@
 //! The benchmark view: plan, run, results.
 
+mod plan_field;
 mod plan_form;
 mod plan_text;
 mod tool_picker;
@@ -13,7 +14,8 @@ use crate::model::{Error, JsonObject};
 use crate::tui::event::bench::{BenchEffect, BenchEvent, BenchRunSpec, TargetSide};
 use crate::tui::event::{AppEffect, Navigation};
 use crate::tui::keys::{Action, KeyContext};
-pub use plan_form::{PlanField, PlanForm};
+pub use plan_field::PlanField;
+pub use plan_form::PlanForm;
 pub use tool_picker::ToolPicker;
 
 /// The benchmark: what is to be run, the run, what it showed.

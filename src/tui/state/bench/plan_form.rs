@@ -7,10 +7,12 @@ use std::str::FromStr as _;
 
 use serde_json::Value;
 
+use super::plan_field::PlanField;
 use super::plan_text::{mixed, object, parts, shell_quote};
-use crate::bench::plan::{BenchPlan, LoadModel};
+use crate::bench::formatting;
+use crate::bench::plan::{BenchPlan, LoadModel, Sharing};
 use crate::bench::plan_options::PlanOptions;
-use crate::bench::syntax::{self, RateSpec};
+use crate::bench::syntax::{self, ConcurrencySpec, RateSpec};
 use crate::bench::threshold;
 use crate::model::{Error, JsonObject};
 use crate::tui::event::bench::{BenchArguments, BenchRunSpec, BenchRunTarget, TargetSide};
@@ -19,104 +21,6 @@ use crate::util::units;
 
 /// What is expected where a duration is read.
 const TIME: &str = "a duration such as 30s";
-
-/// An entry of the plan.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum PlanField {
-    ToolA,
-    ArgumentsA,
-    LinesA,
-    Mix,
-    ToolB,
-    ArgumentsB,
-    Rounds,
-    Model,
-    Rate,
-    Arrivals,
-    InFlight,
-    Calls,
-    Duration,
-    WarmUp,
-    Timeout,
-    FailIf,
-    Baseline,
-    MaxRegression,
-    Seed,
-    AllowWrites,
-}
-
-impl PlanField {
-    const ALL: [Self; 20] = [
-        Self::ToolA,
-        Self::ArgumentsA,
-        Self::LinesA,
-        Self::Mix,
-        Self::ToolB,
-        Self::ArgumentsB,
-        Self::Rounds,
-        Self::Model,
-        Self::Rate,
-        Self::Arrivals,
-        Self::InFlight,
-        Self::Calls,
-        Self::Duration,
-        Self::WarmUp,
-        Self::Timeout,
-        Self::FailIf,
-        Self::Baseline,
-        Self::MaxRegression,
-        Self::Seed,
-        Self::AllowWrites,
-    ];
-
-    /// The label in the form.
-    pub fn title(self) -> &'static str {
-        match self {
-            Self::ToolA => "A",
-            Self::ToolB => "B",
-            Self::ArgumentsA | Self::ArgumentsB => "arguments",
-            Self::LinesA => "lines of",
-            Self::Mix => "mix",
-            Self::Arrivals => "arrivals",
-            Self::Rounds => "rounds",
-            Self::Model => "model",
-            Self::Rate => "rate",
-            Self::InFlight => "in flight",
-            Self::Calls => "calls",
-            Self::Duration => "duration",
-            Self::WarmUp => "warm-up",
-            Self::Timeout => "timeout",
-            Self::FailIf => "fail if",
-            Self::Baseline => "baseline",
-            Self::MaxRegression => "worse by",
-            Self::Seed => "seed",
-            Self::AllowWrites => "writes",
-        }
-    }
-
-    /// Whether it is chosen of two instead of written.
-    pub fn is_choice(self) -> bool {
-        matches!(self, Self::Model | Self::Arrivals | Self::AllowWrites)
-    }
-
-    /// The option of the command line.
-    fn option(self) -> Option<&'static str> {
-        match self {
-            Self::LinesA => Some("--args-lines"),
-            Self::Rounds => Some("--rounds"),
-            Self::Rate => Some("--rate"),
-            Self::InFlight => Some("-c"),
-            Self::Calls => Some("-n"),
-            Self::Duration => Some("--duration"),
-            Self::WarmUp => Some("--warmup"),
-            Self::Timeout => Some("--timeout"),
-            Self::Baseline => Some("--baseline"),
-            Self::MaxRegression => Some("--max-regression"),
-            Self::Seed => Some("--seed"),
-            _ => None,
-        }
-    }
-}
 
 /// What is wrong with an entry.
 #[derive(Debug, Clone)]
@@ -158,6 +62,7 @@ impl PlanForm {
             PlanField::ToolB => self.text(PlanField::Mix).is_empty(),
             PlanField::Rate | PlanField::Arrivals => self.is_open,
             PlanField::MaxRegression => judged,
+            PlanField::StepErrorLimit => self.has_steps(),
             _ => true,
         })
     }
@@ -268,7 +173,8 @@ impl PlanForm {
             PlanField::Rounds => "20 rounds",
             PlanField::Rate => "50, 50@10s,100@10s or 10..100:60s",
             PlanField::InFlight if self.is_open => "100 at most",
-            PlanField::InFlight => "1",
+            PlanField::InFlight => "1; steps as 1,4,16,64",
+            PlanField::StepErrorLimit => "every step is made; 5% failed",
             PlanField::Calls if self.text(PlanField::Duration).is_empty() => "1000",
             PlanField::Duration if self.text(PlanField::Calls).is_empty() => "10s",
             PlanField::Calls | PlanField::Duration => "no limit",
@@ -294,6 +200,7 @@ impl PlanForm {
             targets.push(BenchRunTarget { tool, arguments: self.arguments(words)?, weight: 1.0 });
         }
         let is_comparison = targets.len() > 1;
+        let steps = self.in_flight()?.map_or(1, |spec| spec.steps().len());
         if !targets.is_empty() && !is_comparison {
             targets.extend(mixed(self.text(PlanField::Mix)).map_err(flaw(PlanField::Mix))?);
         }
@@ -301,14 +208,19 @@ impl PlanForm {
             let error = Error::usage("no tool chosen").with_hint("press a to choose one");
             return Err(PlanFieldError { entry: PlanField::ToolA, error });
         }
-        let thresholds = threshold::parse(&self.conditions(), targets.len());
+        let thresholds = threshold::parse(&self.conditions(), targets.len().max(steps));
         let thresholds = thresholds.map_err(flaw(PlanField::FailIf))?;
         let brief = PlanOptions {
             requests: self.read(PlanField::Calls, "a number of calls, such as 1000", above_zero)?,
             duration: self.read(PlanField::Duration, TIME, units::duration)?,
-            concurrency: self.read(PlanField::InFlight, "1 to 10000", |text| {
-                text.parse().ok().filter(|calls| (1..=10_000).contains(calls))
-            })?,
+            concurrency: self.in_flight()?,
+            error_limit: if self.has_steps() {
+                self.read(PlanField::StepErrorLimit, "a percentage such as 5%", |text| {
+                    syntax::percent(text).ok()
+                })?
+            } else {
+                None
+            },
             rate: self.rate()?,
             warm_up: self.read(
                 PlanField::WarmUp,
@@ -318,6 +230,8 @@ impl PlanForm {
             seed: self.read(PlanField::Seed, "a whole number", |text| text.parse().ok())?,
             is_poisson: (self.is_open && self.is_poisson).then_some(true),
             is_comparison,
+            is_mix: !is_comparison && targets.len() > 1,
+            has_baseline: !self.text(PlanField::Baseline).is_empty(),
             rounds: if is_comparison {
                 self.read(PlanField::Rounds, "1 to 1000", |text| {
                     text.parse().ok().filter(|rounds| (1..=1_000).contains(rounds))
@@ -336,7 +250,9 @@ impl PlanForm {
         };
         Ok(BenchRunSpec {
             targets,
-            plan: brief.plan().map_err(flaw(if self.is_poisson {
+            plan: brief.plan().map_err(flaw(if self.has_steps() {
+                PlanField::InFlight
+            } else if self.is_poisson {
                 PlanField::Arrivals
             } else {
                 PlanField::Rounds
@@ -388,12 +304,14 @@ impl PlanForm {
 
     /// How calls are made, in a word or two.
     pub fn load(plan: &BenchPlan) -> String {
+        if let Sharing::Steps { in_flight, .. } = &plan.sharing {
+            return format!("closed, {} in flight", formatting::list(in_flight));
+        }
         match &plan.model {
             LoadModel::Closed { concurrency } => format!("closed, {concurrency} in flight"),
-            LoadModel::Open { arrivals, in_flight, .. } => format!(
-                "open, {}, {in_flight} in flight at most",
-                crate::bench::formatting::arrivals(arrivals)
-            ),
+            LoadModel::Open { arrivals, in_flight, .. } => {
+                format!("open, {}, {in_flight} in flight at most", formatting::arrivals(arrivals))
+            }
         }
     }
 
@@ -420,6 +338,17 @@ impl PlanForm {
     fn conditions(&self) -> Vec<String> {
         let all = self.text(PlanField::FailIf).split([',', ';']).map(str::trim);
         all.filter(|condition| !condition.is_empty()).map(str::to_owned).collect()
+    }
+
+    fn in_flight(&self) -> Result<Option<ConcurrencySpec>, PlanFieldError> {
+        self.read(PlanField::InFlight, "1 to 10000, or steps such as 1,4,16", |text| {
+            text.parse().ok()
+        })
+    }
+
+    /// Whether calls in flight are written as steps.
+    fn has_steps(&self) -> bool {
+        self.text(PlanField::InFlight).contains(',')
     }
 
     fn rate(&self) -> Result<Option<RateSpec>, PlanFieldError> {
@@ -462,7 +391,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::bench::plan::{Arrivals, OverflowPolicy, RunLimits, Sharing, WarmUp};
+    use crate::bench::plan::{Arrivals, OverflowPolicy, RunLimits, WarmUp};
 
     fn form(entries: &[(PlanField, &str)]) -> PlanForm {
         let mut form = PlanForm::default();

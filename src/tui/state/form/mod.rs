@@ -44,6 +44,8 @@ pub struct SchemaForm {
     root: FormNode,
     schema: Arc<Value>,
     is_call: bool,
+    /// What a command line needs behind the arguments.
+    command_end: String,
     /// The text being typed, and the field it is for.
     draft: TextArea,
     draft_path: Option<Vec<usize>>,
@@ -83,6 +85,7 @@ impl SchemaForm {
     pub fn of(tool: &ToolDefinition, earlier: Option<&JsonObject>) -> Self {
         let mut form = Self::of_schema(tool.name.full(), &tool.input_schema, earlier);
         form.is_call = true;
+        form.command_end = tool.command_end();
         form.show();
         form
     }
@@ -102,6 +105,7 @@ impl SchemaForm {
             root: FormNode::of_object(ResolvedSchema::of(schema), earlier),
             schema: Arc::clone(schema),
             is_call: false,
+            command_end: String::new(),
             draft: TextArea::default(),
             draft_path: None,
             draft_problem: None,
@@ -409,7 +413,8 @@ impl SchemaForm {
         };
         let required = self.root.required_fields();
         let object = whole.as_object().filter(|_| self.is_call);
-        let command = object.map(|it| example::format_command(&self.tool, &self.schema, it));
+        let command = object
+            .map(|it| example::format_command(&self.tool, &self.schema, it) + &self.command_end);
         self.shown = FormSummary {
             preview: cut(whole.to_string()),
             command: command.map(cut),

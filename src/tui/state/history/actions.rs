@@ -28,11 +28,12 @@ impl HistoryView {
         };
         if action == Action::CopyCommand {
             let is_whole = rerun::masked_paths(arguments).is_empty();
-            let line = if is_whole {
+            let mut line = if is_whole {
                 command::call(&entry.tool, arguments)
             } else {
                 command::rerun(&entry.id)
             };
+            line.extend(entry.command_end.iter().flat_map(|words| [" ", words]));
             return context.copy("command", line);
         }
         if matches!(self.changed, Some(Ok(Some(true)))) {

@@ -9,7 +9,7 @@ mod query;
 pub(in crate::tui) mod tests;
 
 use super::list_cursor::action_step;
-use super::{AppContext, LineInput, ListCursor, Pane, ScrollText, View, ViewId};
+use super::{AppContext, LineInput, ListCursor, Pane, ScrollText, ShownProjects, View, ViewId};
 use crate::history::HistoryEntry;
 use crate::history::compare::CallComparison;
 use crate::model::Error;
@@ -47,6 +47,8 @@ pub struct HistoryView {
     limit: usize,
     /// The filter of the read in progress or of the last one.
     last_request: Option<(HistoryReadFilter, usize)>,
+    /// Whether calls of all projects are read.
+    all_projects: bool,
     is_reading: bool,
     is_stale: bool,
     /// The call that is being read, or was read last.
@@ -96,6 +98,11 @@ impl View for HistoryView {
                 self.is_stale = true;
                 return Some(self.next_request());
             }
+            Action::AllProjects => {
+                context.switch_projects();
+                self.all_projects = context.shown_projects == ShownProjects::All;
+                return Some(self.next_request());
+            }
             Action::ChangeFormat => {
                 self.format = self.format.next();
                 self.show();
@@ -127,7 +134,8 @@ impl View for HistoryView {
         }
     }
 
-    fn enter(&mut self, _context: &mut AppContext) -> Vec<AppEffect> {
+    fn enter(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+        self.all_projects = context.shown_projects == ShownProjects::All;
         self.is_stale = true;
         self.next_request()
     }
@@ -266,7 +274,9 @@ impl HistoryView {
     /// The effects that read what is shown and neither known nor being read.
     fn next_request(&mut self) -> Vec<AppEffect> {
         let mut effects = Vec::new();
-        let wanted = (self.query.read_filter.clone(), self.limit.max(PAGE_SIZE));
+        let filter =
+            HistoryReadFilter { all_projects: self.all_projects, ..self.query.read_filter.clone() };
+        let wanted = (filter, self.limit.max(PAGE_SIZE));
         if !self.is_reading && (self.is_stale || self.last_request.as_ref() != Some(&wanted)) {
             (self.is_reading, self.is_stale) = (true, false);
             self.last_request = Some(wanted.clone());

@@ -119,6 +119,7 @@ mod tests {
             failed: Some(true),
             since: Some(Since::Ago(Duration::from_hours(1))),
             session: Some(SessionFilter::Current),
+            all_projects: false,
         };
         assert_eq!(query.read_filter, wanted);
         assert_eq!(

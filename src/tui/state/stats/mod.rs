@@ -4,7 +4,8 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use super::{
-    AppContext, LineInput, ListCursor, Pane, ScrollPosition, UsageByName, UsageFigures, View,
+    AppContext, LineInput, ListCursor, Pane, ScrollPosition, ShownProjects, UsageByName,
+    UsageFigures, View,
 };
 use crate::bench::distribution::{Distribution, linear, logarithmic};
 use crate::model::{Error, ToolDefinition};
@@ -118,6 +119,8 @@ pub struct StatsView {
     pub position: ScrollPosition,
     /// The name of the file to write to, while it is written.
     pub file: Option<LineInput>,
+    /// Whether the calls of all projects are counted.
+    all_projects: bool,
     is_querying: bool,
     last_query: Duration,
 }
@@ -142,6 +145,11 @@ impl View for StatsView {
             }
             Action::Window => {
                 self.window = self.window.next();
+                return Some(self.refresh());
+            }
+            Action::AllProjects => {
+                context.switch_projects();
+                self.all_projects = context.shown_projects == ShownProjects::All;
                 return Some(self.refresh());
             }
             Action::Reset => {
@@ -205,7 +213,8 @@ impl View for StatsView {
         }
     }
 
-    fn enter(&mut self, _context: &mut AppContext) -> Vec<AppEffect> {
+    fn enter(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+        self.all_projects = context.shown_projects == ShownProjects::All;
         if self.is_paused { Vec::new() } else { self.refresh() }
     }
 
@@ -248,7 +257,7 @@ impl StatsView {
             StatsEvent::Failed(error) => self.error = Some(error),
             StatsEvent::Loaded(seen) => {
                 let is_new = self.snapshot.is_none();
-                let other = seen.window != self.window;
+                let other = seen.window != self.window || seen.all_projects != self.all_projects;
                 let chosen = self.chosen().map(|usage| usage.tool.clone());
                 self.error = None;
                 // Each is told once, and the next look comes in a second.
@@ -334,7 +343,12 @@ impl StatsView {
         } else {
             near.map(|tool| tool.name.clone()).collect()
         };
-        StatsViewQuery { window: self.window, timelines_of, by_server: self.by_server }
+        StatsViewQuery {
+            window: self.window,
+            timelines_of,
+            by_server: self.by_server,
+            all_projects: self.all_projects,
+        }
     }
 
     /// Puts the rows in order; what was chosen stays chosen, wherever it is now.

@@ -5,6 +5,7 @@ use crate::stats::Summary;
 use crate::stats::count::{CallCounts, UsagePeriod};
 use crate::stats::summary::TimeSeriesSet;
 use crate::tui::event::AppEvent;
+use crate::tui::event::history::HistoryEffect;
 use crate::tui::state::tests::{press, sample};
 use crate::tui::state::{AppState, ViewId};
 
@@ -44,6 +45,7 @@ pub(in crate::tui) fn seen(window: StatsWindow) -> StatsSnapshot {
     let now = Duration::from_secs(NOW);
     let from = Some(Duration::from_secs(NOW - 3_600));
     StatsSnapshot {
+        all_projects: false,
         window,
         summary: Summary { from, now, tools, ..Summary::default() },
         comparison: None,
@@ -113,6 +115,26 @@ fn windows_come_in_turn_and_what_was_asked_meanwhile_is_looked_at_next() {
     assert_eq!(press(&mut state, &["w"]), []);
     let effects = tell(&mut state, StatsEvent::Loaded(Box::new(seen(StatsWindow::Session))));
     assert_eq!(looks(&effects)[0].window, StatsWindow::All);
+}
+
+#[test]
+fn all_projects_are_counted_on_request_and_the_title_says_whose_calls_they_are() {
+    let mut state = measured();
+    assert_eq!(press(&mut state, &["P"]).len(), 1);
+    assert!(state.context.message.as_ref().unwrap().text.contains("no project here"));
+    tell(&mut state, StatsEvent::Loaded(Box::new(seen(StatsWindow::Hour))));
+    state.context.shown_projects = ShownProjects::Own;
+    let effects = press(&mut state, &["P"]);
+    assert!(looks(&effects)[0].all_projects);
+    // What was read before is of the project only: it is looked at again.
+    let effects = tell(&mut state, StatsEvent::Loaded(Box::new(seen(StatsWindow::Hour))));
+    assert!(looks(&effects)[0].all_projects);
+    // The history shows the same.
+    let effects = press(&mut state, &["6"]);
+    let reads_all = |effect: &AppEffect| matches!(effect, AppEffect::History(HistoryEffect::Read { filter, .. }) if filter.all_projects);
+    assert!(effects.iter().any(reads_all), "{effects:?}");
+    assert!(!press(&mut state, &["P"]).iter().any(reads_all));
+    assert_eq!(state.context.shown_projects, ShownProjects::Own);
 }
 
 #[test]

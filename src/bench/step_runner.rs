@@ -1,0 +1,80 @@
+//! A run in steps: one tool again and again, with other numbers of calls in flight.
+//!
+//! Owns: that each step has connections and a warm-up of its own, and when no further one is made.
+
+use std::sync::Arc;
+
+use super::driver::{LoadDriver, RunControl, lock};
+use super::monitor::{RunMonitor, RunPhase};
+use super::plan::{BenchPlan, LoadModel};
+use super::report_builder::RunFacts;
+use super::target_worker::{BenchTarget, TargetWorker};
+use super::turns::{describe_plan, measure_turn, warm_up};
+use crate::model::Error;
+use crate::util::clock::Clock;
+use crate::util::number::float;
+
+/// Runs the steps, one after the other.
+///
+/// # Errors
+/// When the first one cannot begin. A later one that cannot ends the run with those before it.
+pub(super) async fn run(
+    plan: &BenchPlan,
+    target: BenchTarget,
+    (in_flight, error_limit): (&[usize], Option<f64>),
+    clock: &Arc<dyn Clock>,
+    control: &RunControl,
+    watch: &RunMonitor,
+) -> Result<(Vec<TargetWorker>, RunFacts), Error> {
+    let mut ran = RunFacts::default();
+    let mut workers: Vec<TargetWorker> = Vec::with_capacity(in_flight.len());
+    let BenchTarget { connector, mut arguments, weight } = target;
+    let many = u32::try_from(in_flight.len()).unwrap_or(u32::MAX);
+    for (number, &calls) in (1..).zip(in_flight) {
+        let driver = LoadDriver::idle(Arc::clone(clock), control, arguments);
+        {
+            let mut stage = watch.lock();
+            (stage.phase, stage.round) = (RunPhase::Connecting, Some((number, many)));
+            stage.targets.push((format!("{calls} in flight"), driver.meter()));
+        }
+        let around = (Arc::clone(clock), control.clone());
+        let opened =
+            TargetWorker::open(Arc::clone(&connector), driver, weight, calls, around).await;
+        let mut worker = match opened {
+            Ok(worker) => worker,
+            Err(error) if workers.is_empty() => return Err(error),
+            Err(error) => {
+                ran.warnings.push(format!("no step of {calls} in flight: {error}"));
+                ran.aborted = true;
+                break;
+            }
+        };
+        worker.step = Some(calls);
+        worker.is_repeated = number > 1;
+        let step = BenchPlan { model: LoadModel::Closed { concurrency: calls }, ..plan.clone() };
+        worker.begin(&format!("{}, {calls} in flight", describe_plan(plan)))?;
+        warm_up(&step, &mut worker, &mut ran, control, watch).await;
+        measure_turn(step, &mut worker, &mut ran, control, watch).await;
+        let (warnings, lost) = worker.end();
+        ran.warnings.extend(warnings);
+        ran.lost_record = ran.lost_record.take().or(lost);
+        arguments = worker.driver.take_arguments();
+        let is_over = ran.aborted
+            || worker.error.is_some()
+            || control.is_stopped()
+            || connector.is_cancelled()
+            || error_limit.is_some_and(|limit| failed_share(&worker) > limit);
+        workers.push(worker);
+        if is_over {
+            break;
+        }
+    }
+    Ok((workers, ran))
+}
+
+/// The share of the counted calls that had no usable answer.
+fn failed_share(worker: &TargetWorker) -> f64 {
+    let meter = worker.driver.meter();
+    let meter = lock(&meter);
+    float(meter.requests.saturating_sub(meter.ok)) / float(meter.requests.max(1))
+}

@@ -1,0 +1,321 @@
+//! The names seen last: what only a server knows is remembered from the newest listing.
+//!
+//! Owns: the file of names, one for each set of configuration files, and what is kept of a listing.
+//! Never does: contact a server.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use super::values;
+use crate::catalogue::{Catalogue, ServerListing};
+use crate::cli::views;
+use crate::config::environment::Environment;
+use crate::config::spec::Configuration;
+use crate::host::offerings::Offerings;
+use crate::model::{Prompt, Resource, ToolDefinition, ToolSource};
+use crate::util::atomic_file::{self, FileMode};
+use crate::util::private_file;
+use crate::util::text;
+
+/// The most names that are kept.
+pub(super) const MAX_NAMES: usize = 10_000;
+/// The most arguments of one tool that are kept.
+const MAX_KEYS: usize = 50;
+/// The largest file of names that is read.
+const MAX_BYTES: u64 = 4 << 20;
+
+/// Names, each with a word about it.
+pub(super) type CandidateNames = BTreeMap<String, String>;
+
+/// What is known without contacting a server. Of the names of tools, prompts and resources that were
+/// kept the word is their server.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct KnownNames {
+    pub(super) tools: CandidateNames,
+    /// The arguments of each tool.
+    #[serde(rename = "tool_arguments")]
+    pub(super) arguments: BTreeMap<String, BTreeMap<String, KnownArgument>>,
+    pub(super) prompts: CandidateNames,
+    /// The arguments of each prompt.
+    pub(super) prompt_arguments: BTreeMap<String, CandidateNames>,
+    /// Addresses.
+    pub(super) resources: CandidateNames,
+    #[serde(skip)]
+    pub(super) servers: CandidateNames,
+    #[serde(skip)]
+    pub(super) profiles: CandidateNames,
+}
+
+/// An argument of a tool.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct KnownArgument {
+    /// What its description begins with.
+    pub(super) about: String,
+    /// The values that the schema names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) values: Vec<String>,
+}
+
+/// The arguments of a tool.
+pub(super) fn arguments(tool: &ToolDefinition) -> BTreeMap<String, KnownArgument> {
+    let properties = tool.input_schema.get("properties").and_then(Value::as_object);
+    let properties = properties.into_iter().flatten().take(MAX_KEYS);
+    properties
+        .filter(|(key, _)| is_word(key) && !key.contains('='))
+        .map(|(key, schema)| {
+            let text = schema.get("description").and_then(Value::as_str).unwrap_or_default();
+            let mut values = values::of_property(&tool.input_schema, key, schema);
+            values.retain(|value| is_word(value));
+            (key.clone(), KnownArgument { about: summary(text), values })
+        })
+        .collect()
+}
+
+/// Whether a name can be put on a command line, quoted where that has to be.
+pub(super) fn is_word(name: &str) -> bool {
+    let is_other_space = |c: char| c.is_whitespace() && c != ' ';
+    !name.is_empty()
+        && !name.starts_with('-')
+        && name.trim() == name
+        && !name.chars().any(|c| is_other_space(c) || c.is_control() || text::is_invisible(c))
+}
+
+/// Keeps the names of a listing for the next completion. A failure costs only completions.
+pub fn save_tools(
+    environment: &dyn Environment,
+    configuration: &Configuration,
+    catalogue: &Catalogue,
+) {
+    let remote: CandidateNames = catalogue
+        .tools
+        .iter()
+        .filter(|tool| tool.source == ToolSource::Mcp)
+        .take(MAX_NAMES)
+        .map(|tool| (tool.name.full(), tool.name.component().unwrap_or_default().to_owned()))
+        .collect();
+    if catalogue.servers.is_empty() {
+        return;
+    }
+    let before = read(environment, configuration);
+    // The names of a server that did not answer this time are not forgotten.
+    let answered: Vec<&str> = catalogue
+        .servers
+        .iter()
+        .filter(|server| server.error.is_none() && !server.is_partial)
+        .map(|server| server.name.as_str())
+        .collect();
+    let mut now =
+        KnownNames { tools: CandidateNames::new(), arguments: BTreeMap::new(), ..before.clone() };
+    for (name, server) in &before.tools {
+        if !answered.contains(&server.as_str()) {
+            now.tools.insert(name.clone(), server.clone());
+            let known = before.arguments.get(name).cloned().unwrap_or_default();
+            now.arguments.insert(name.clone(), known);
+        }
+    }
+    now.tools.extend(remote);
+    let listed =
+        catalogue.tools.iter().filter(|tool| tool.source == ToolSource::Mcp).take(MAX_NAMES);
+    now.arguments.extend(listed.map(|tool| (tool.name.full(), arguments(tool))));
+    save(environment, configuration, &before, &now);
+}
+
+/// Keeps the names of the prompts of a listing for the next completion.
+pub fn save_prompts(
+    environment: &dyn Environment,
+    configuration: &Configuration,
+    listed: &Offerings<Prompt>,
+) {
+    let before = read(environment, configuration);
+    let mut now = before.clone();
+    // The names of a server that did not answer this time are not forgotten.
+    now.prompts.retain(|_, server| !has_answered(&listed.servers, server));
+    let prompts = || listed.items.iter().take(MAX_NAMES);
+    let names = prompts().map(|prompt| &prompt.name);
+    now.prompts.extend(names.map(|n| (n.full(), n.component().unwrap_or_default().to_owned())));
+    let arguments = |prompt: &Prompt| -> CandidateNames {
+        let arguments = prompt.arguments.iter().take(MAX_KEYS).filter(|one| is_word(&one.name));
+        arguments
+            .map(|one| (one.name.clone(), summary(one.description.as_deref().unwrap_or_default())))
+            .collect()
+    };
+    now.prompt_arguments.extend(prompts().map(|one| (one.name.full(), arguments(one))));
+    let known: BTreeSet<String> = now.prompts.keys().cloned().collect();
+    now.prompt_arguments.retain(|name, _| known.contains(name));
+    save(environment, configuration, &before, &now);
+}
+
+/// Keeps the addresses of the resources of a listing for the next completion.
+pub fn save_resources(
+    environment: &dyn Environment,
+    configuration: &Configuration,
+    listed: &Offerings<Resource>,
+) {
+    let before = read(environment, configuration);
+    let mut now = before.clone();
+    now.resources.retain(|_, server| !has_answered(&listed.servers, server));
+    let found = listed.items.iter().filter(|one| is_word(&one.uri)).take(MAX_NAMES);
+    now.resources.extend(found.map(|one| (one.uri.clone(), one.server.clone())));
+    save(environment, configuration, &before, &now);
+}
+
+fn has_answered(servers: &[ServerListing], name: &str) -> bool {
+    let known = servers.iter().find(|listing| listing.name == name);
+    known.is_some_and(|listing| listing.error.is_none() && !listing.is_partial)
+}
+
+/// The first sentence of a description, short and safe.
+pub(super) fn summary(text: &str) -> String {
+    text::cut(&text::safe_line(&views::first_sentence(text)), 80).into_owned()
+}
+
+fn save(
+    environment: &dyn Environment,
+    configuration: &Configuration,
+    before: &KnownNames,
+    now: &KnownNames,
+) {
+    if now == before {
+        return;
+    }
+    let Some(path) = path(environment, configuration) else { return };
+    let Ok(kept) = serde_json::to_string(now) else { return };
+    if let Some(directory) = path.parent()
+        && private_file::make_own_directory(directory).is_ok()
+    {
+        // A cache that cannot be written is a slower or poorer completion and nothing else.
+        let _unwritten = atomic_file::replace(&path, kept.as_bytes(), FileMode::Private);
+    }
+}
+
+/// The names kept for these configuration files, each with its server. The file is read as this
+/// program wrote it; what a person made of it is offered only as words.
+pub(super) fn read(environment: &dyn Environment, configuration: &Configuration) -> KnownNames {
+    let mut known = KnownNames::default();
+    let Some(path) = path(environment, configuration) else { return known };
+    if std::fs::metadata(&path).is_ok_and(|found| found.len() > MAX_BYTES) {
+        return known;
+    }
+    let Ok(text) = std::fs::read_to_string(&path) else { return known };
+    known = serde_json::from_str(&text).unwrap_or_default();
+    known
+}
+
+/// One file for each set of configuration files, so that projects do not mix.
+fn path(environment: &dyn Environment, configuration: &Configuration) -> Option<PathBuf> {
+    let mut hash = Sha256::new();
+    for file in &configuration.files {
+        hash.update(file.path.as_os_str().as_encoded_bytes());
+        hash.update([0]);
+    }
+    let mut name = String::from("names-");
+    for byte in hash.finalize().iter().take(8) {
+        write!(name, "{byte:02x}").ok()?;
+    }
+    Some(environment.cache_dir()?.join(name + ".json"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::config::environment::FixedEnvironment;
+    use crate::config::spec::{FileRole, Layer, LoadedFile};
+    use crate::model::{Error, Origin, ToolName};
+
+    fn files(path: &str) -> Configuration {
+        let file = LoadedFile {
+            path: PathBuf::from(path),
+            role: FileRole::Servers,
+            layer: Layer::Project,
+        };
+        Configuration { files: vec![file], ..Configuration::default() }
+    }
+
+    fn catalogue(tools: &[(&str, &str)], servers: &[(&str, bool)]) -> Catalogue {
+        let tools = tools.iter().map(|(server, tool)| {
+            let origin = Origin::Server((*server).to_owned());
+            let name = ToolName::of(*server, *tool);
+            Arc::new(ToolDefinition::new(name, ToolSource::Mcp, "mcp", origin))
+        });
+        let servers = servers.iter().map(|(name, ok)| ServerListing {
+            name: (*name).to_owned(),
+            error: (!ok).then(|| Error::unreachable("gone")),
+            is_partial: false,
+        });
+        Catalogue { tools: tools.collect(), servers: servers.collect(), ..Catalogue::default() }
+    }
+
+    fn kept(environment: &dyn Environment, configuration: &Configuration) -> Vec<String> {
+        read(environment, configuration).tools.into_keys().collect()
+    }
+
+    #[test]
+    fn names_are_kept_per_configuration_and_per_server() {
+        let dir = tempfile::tempdir().unwrap();
+        let environment = FixedEnvironment {
+            root: Some(dir.path().to_path_buf()),
+            ..FixedEnvironment::default()
+        };
+        let here = files("/here/mcp.yaml");
+        let both = [("a", true), ("b", true)];
+        save_tools(&environment, &here, &catalogue(&[("a", "x"), ("b", "y")], &both));
+        assert_eq!(kept(&environment, &here), ["a-x", "b-y"]);
+        assert_eq!(kept(&environment, &files("/there/mcp.yaml")), [""; 0]);
+        // `a` answers with another tool, `b` does not answer.
+        let one = [("a", true), ("b", false)];
+        save_tools(&environment, &here, &catalogue(&[("a", "z")], &one));
+        assert_eq!(kept(&environment, &here), ["a-z", "b-y"]);
+    }
+
+    #[test]
+    fn a_damaged_file_of_names_is_no_trouble() {
+        let dir = tempfile::tempdir().unwrap();
+        let environment = FixedEnvironment {
+            root: Some(dir.path().to_path_buf()),
+            ..FixedEnvironment::default()
+        };
+        let here = files("/here/mcp.yaml");
+        let path = path(&environment, &here).unwrap();
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        for text in ["", "{", "[1]", r#"{"tools":{"a":1}}"#] {
+            std::fs::write(&path, text).unwrap();
+            let _names = kept(&environment, &here);
+        }
+    }
+
+    #[test]
+    fn the_arguments_of_a_server_s_tool_are_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let environment = FixedEnvironment {
+            root: Some(dir.path().to_path_buf()),
+            ..FixedEnvironment::default()
+        };
+        let mut listed = catalogue(&[("a", "x")], &[("a", true)]);
+        Arc::make_mut(&mut listed.tools[0]).input_schema = Arc::new(json!({
+            "properties": { "city": { "description": "Where. In words.", "enum": ["Oslo", "a\u{1b}b"] },
+                "a\nb": {} }
+        }));
+        save_tools(&environment, &files("f"), &listed);
+        let known = read(&environment, &files("f"));
+        let city = KnownArgument { about: "Where".to_owned(), values: vec!["Oslo".to_owned()] };
+        assert_eq!(known.arguments["a-x"], BTreeMap::from([("city".to_owned(), city)]));
+    }
+
+    #[test]
+    fn only_names_that_are_words_are_kept() {
+        assert!(is_word("github-search_issues"));
+        for name in ["", "-x", " a", "a\u{a0}b", "a\nb", "a\u{1b}[2J", "a\u{202e}b"] {
+            assert!(!is_word(name), "{name:?}");
+        }
+    }
+}

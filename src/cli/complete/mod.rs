@@ -1,0 +1,338 @@
+//! Completion candidates: names of tools, arguments, prompts, servers and profiles.
+//!
+//! Owns: answering the scripts of `completions/`, and the file of names seen last. Never does:
+//! start or contact a server; what only a server knows comes from that file, or from the background
+//! host that has it connected.
+
+mod known_names;
+mod line;
+mod values;
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use clap::Command;
+use clap_complete::{CompleteEnv, CompletionCandidate};
+
+use super::host_sockets::connected_tools::connected_tools;
+use super::host_sockets::locator::HostLocator;
+use super::output::streams::CommandError;
+use super::{parse_errors, records, shell_quoting};
+use crate::assembly::{self, Assembly, AssemblyOptions, FrontEnd};
+use crate::catalogue::{Catalogue, query};
+use crate::config;
+use crate::config::editors::EDITORS;
+use crate::config::environment::{Environment, ProcessEnvironment};
+use crate::config::saved_calls::{SavedCall, SavedCalls};
+use crate::config::spec::ProfileSpec;
+use crate::history;
+use crate::host::request::ListScope;
+use crate::model::{CallFilter, Error, Origin, ToolDefinition, ToolName, ToolSource};
+use crate::util::segments::ReverseLines;
+use crate::util::text;
+
+use known_names::{CandidateNames, KnownArgument, KnownNames, MAX_NAMES, is_word, read, summary};
+pub use known_names::{save_prompts, save_resources, save_tools};
+use line::{find_by_name, given_keys, options, plain_words};
+
+/// The variable by which a script asks for candidates.
+pub const VARIABLE: &str = "COMPLETE";
+/// The most calls of the past that are offered.
+const MAX_CALLS: usize = 50;
+/// The grammar of the line that is completed; completers are given the current word only.
+static GRAMMAR: OnceLock<fn() -> Command> = OnceLock::new();
+
+/// Answers a shell that asks for candidates; `false` when this is an ordinary run. `grammar` is that
+/// of the whole command line.
+///
+/// # Errors
+/// An unknown shell, or an answer that cannot be written.
+pub fn complete_if_requested(
+    grammar: fn() -> Command,
+    arguments: &[OsString],
+    environment: &dyn Environment,
+) -> Result<bool, CommandError> {
+    if environment.var(VARIABLE).is_none_or(|shell| shell.is_empty()) {
+        return Ok(false);
+    }
+    CompleteEnv::with_factory(*GRAMMAR.get_or_init(|| grammar))
+        .shells(shell_quoting::SHELLS)
+        .var(VARIABLE)
+        .bin("toolhost")
+        .completer("toolhost")
+        .try_complete(arguments.iter().cloned(), Some(&environment.cwd()))
+        .map_err(|error| Error::usage(parse_errors::message(&error)).into())
+}
+
+/// Candidates for a tool.
+pub fn tools(current: &OsStr) -> Vec<CompletionCandidate> {
+    candidates(current, known_names().tools)
+}
+
+/// Candidates for an argument of the tool that is being called: `key=`, and behind it the values
+/// that its schema names.
+pub fn arguments(current: &OsStr) -> Vec<CompletionCandidate> {
+    with_plain_words(|words| {
+        let saved;
+        let (tool, given) = match words {
+            ["call" | "invoke" | "bench", tool, given @ ..] => (*tool, given),
+            ["run", name, given @ ..] => {
+                saved = SavedCalls::open(ProcessEnvironment.config_dir().as_deref()).ok()?;
+                (saved.calls.get(*name)?.tool.as_str(), given)
+            }
+            _ => return None,
+        };
+        let known = known_names();
+        Some(argument_candidates(current, find_by_name(&known.arguments, tool)?, given))
+    })
+}
+
+/// Candidates for an argument of a prompt: `key=`.
+pub fn prompt_arguments(current: &OsStr) -> Vec<CompletionCandidate> {
+    with_plain_words(|words| {
+        let ["prompts", "get", prompt, given @ ..] = words else { return None };
+        let known = known_names();
+        let keys = find_by_name(&known.prompt_arguments, prompt)?.clone();
+        let argument = |about| KnownArgument { about, values: Vec::new() };
+        let keys = keys.into_iter().map(|(key, about)| (key, argument(about))).collect();
+        Some(argument_candidates(current, &keys, given))
+    })
+}
+
+/// What is found for the words of the line that are no options.
+fn with_plain_words(
+    find: impl FnOnce(&[&str]) -> Option<Vec<CompletionCandidate>>,
+) -> Vec<CompletionCandidate> {
+    let words: Vec<String> =
+        std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    let Some(grammar) = GRAMMAR.get().map(|grammar| grammar()) else { return Vec::new() };
+    find(&plain_words(&grammar, &words)).unwrap_or_default()
+}
+
+/// Keys that are not given yet, or the values of the one that is being written.
+fn argument_candidates(
+    current: &OsStr,
+    known: &BTreeMap<String, KnownArgument>,
+    given: &[&str],
+) -> Vec<CompletionCandidate> {
+    let typed = shell_quoting::unquoted(&current.to_string_lossy());
+    if let Some((key, _)) = typed.split_once('=') {
+        let argument = known.get(key).cloned().unwrap_or_default();
+        // As they are in the schema: the default is the first of them.
+        let values = argument.values.iter().map(|value| format!("{key}={value}"));
+        let matching = values.filter(|word| word.starts_with(&typed));
+        return matching.map(CompletionCandidate::new).collect();
+    }
+    let given = given_keys(given);
+    let left = known.iter().filter(|(key, _)| !given.contains(&key.as_str()));
+    candidates(current, left.map(|(key, known)| (format!("{key}="), known.about.clone())).collect())
+}
+
+/// Candidates for a server.
+pub fn servers(current: &OsStr) -> Vec<CompletionCandidate> {
+    candidates(current, known_names().servers)
+}
+
+/// Candidates for a prompt.
+pub fn prompts(current: &OsStr) -> Vec<CompletionCandidate> {
+    candidates(current, known_names().prompts)
+}
+
+/// Candidates for the address of a resource.
+pub fn resources(current: &OsStr) -> Vec<CompletionCandidate> {
+    candidates(current, known_names().resources)
+}
+
+/// Candidates for a tool or a server.
+pub fn names(current: &OsStr) -> Vec<CompletionCandidate> {
+    let mut known = known_names();
+    known.tools.extend(known.servers);
+    candidates(current, known.tools)
+}
+
+/// Candidates for a call of the past.
+pub fn calls(current: &OsStr) -> Vec<CompletionCandidate> {
+    candidates(current, past_calls().unwrap_or_default())
+}
+
+/// The newest calls, each with its time and tool.
+fn past_calls() -> Option<CandidateNames> {
+    let environment = ProcessEnvironment;
+    let files = options(std::env::args_os()).files;
+    let configuration = config::load(&files, &assembly::kind_words(), &environment);
+    let state_dir = environment.state_dir();
+    let location = assembly::record_location(
+        &configuration.history,
+        history::log::FILE,
+        state_dir.as_deref(),
+    )?;
+    let lines = ReverseLines::all(&location).ok()?;
+    let found = history::read::newest(lines, &CallFilter::default(), MAX_CALLS).ok()?;
+    let about = |entry: &history::HistoryEntry| {
+        let about = format!("{} {}", records::local_time(entry.unix), entry.tool);
+        text::safe_line(&about).into_owned()
+    };
+    let mut names: CandidateNames =
+        found.entries.iter().map(|entry| (entry.id.clone(), about(entry))).collect();
+    names.insert("last".to_owned(), "the newest call".to_owned());
+    names.retain(|name, _| is_word(name));
+    Some(names)
+}
+
+/// Candidates for a saved call.
+pub fn saved_calls(current: &OsStr) -> Vec<CompletionCandidate> {
+    let saved = SavedCalls::open(ProcessEnvironment.config_dir().as_deref());
+    let saved = saved.map(|saved| saved.calls).unwrap_or_default();
+    let about = |call: &SavedCall| text::safe_line(&call.command_words().join(" ")).into_owned();
+    candidates(current, saved.iter().map(|(name, call)| (name.clone(), about(call))).collect())
+}
+
+/// Candidates for an editor; a file is completed by the shell.
+pub fn editors(current: &OsStr) -> Vec<CompletionCandidate> {
+    let editors = EDITORS.iter().map(|e| (e.name.to_owned(), e.title.to_owned()));
+    candidates(current, editors.collect())
+}
+
+/// Candidates for a profile.
+pub fn profiles(current: &OsStr) -> Vec<CompletionCandidate> {
+    candidates(current, known_names().profiles)
+}
+
+fn candidates(current: &OsStr, names: CandidateNames) -> Vec<CompletionCandidate> {
+    let start = current.to_string_lossy();
+    let plain = shell_quoting::unquoted(&start);
+    names
+        .into_iter()
+        .filter(|(name, _)| name.starts_with(&*start) || name.starts_with(&plain))
+        .map(|(name, about)| {
+            let about = (!about.is_empty()).then(|| about.into());
+            CompletionCandidate::new(name).help(about)
+        })
+        .collect()
+}
+
+/// Everything that is known without contacting a server; nothing when the configuration is
+/// unusable.
+fn known_names() -> KnownNames {
+    let environment: Arc<dyn Environment> = Arc::new(ProcessEnvironment);
+    // A completer is given the current word only.
+    let options = options(std::env::args_os());
+    let is_fresh = std::env::args_os().any(|word| word == "--fresh");
+    let assemble = |options: &AssemblyOptions| {
+        let loaded = assembly::read(options, environment.as_ref())?;
+        let locator = HostLocator::new(options.clone(), Arc::clone(&environment), is_fresh);
+        let socket = locator.socket(&loaded);
+        assembly::build(loaded, options, &environment, FrontEnd::headless()).map(|a| (a, socket))
+    };
+    let profile = options.profile.clone();
+    // A profile may be half typed.
+    let assembly =
+        assemble(&options).or_else(|_| assemble(&AssemblyOptions { profile: None, ..options }));
+    match assembly {
+        Ok((assembly, socket)) => {
+            let profile = profile.and_then(|name| assembly.configuration.profiles.get(&name));
+            collect_names(&assembly, socket, environment.as_ref(), profile)
+        }
+        Err(_) => KnownNames::default(),
+    }
+}
+
+fn collect_names(
+    assembly: &Assembly,
+    socket: Option<PathBuf>,
+    environment: &dyn Environment,
+    profile: Option<&ProfileSpec>,
+) -> KnownNames {
+    let configuration = &assembly.configuration;
+    let mut known = read(environment, configuration);
+    if let Some(profile) = profile {
+        known.tools.retain(|name, server| profile_includes(profile, name, server));
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    if let Ok(runtime) = runtime {
+        let mut declared = runtime.block_on(assembly.host.catalogue(&ListScope::Declared));
+        declared.tools.extend(runtime.block_on(connected_tools(socket)));
+        declared.tools = assembly.host.masked_definitions(&declared.tools);
+        known.tools.extend(tool_names(&declared));
+        let arguments = declared.tools.iter().take(MAX_NAMES);
+        known
+            .arguments
+            .extend(arguments.map(|tool| (tool.name.full(), known_names::arguments(tool))));
+    }
+    for server in &configuration.servers {
+        let about = summary(server.description.as_deref().unwrap_or_default());
+        known.servers.insert(server.name.clone(), about);
+    }
+    known.profiles =
+        configuration.profiles.keys().map(|name| (name.clone(), String::new())).collect();
+    known.tools.retain(|name, _| is_word(name));
+    known.servers.retain(|name, _| is_word(name));
+    known.prompts.retain(|name, _| is_word(name));
+    known.resources.retain(|name, _| is_word(name));
+    for arguments in known.arguments.values_mut() {
+        arguments.retain(|name, known| {
+            known.values.retain(|value| is_word(value));
+            is_word(name)
+        });
+    }
+    for arguments in known.prompt_arguments.values_mut() {
+        arguments.retain(|name, _| is_word(name));
+    }
+    known
+}
+
+/// Whether a profile shows a tool of which only the names are kept.
+fn profile_includes(profile: &ProfileSpec, full: &str, server: &str) -> bool {
+    let tool = full.strip_prefix(server).and_then(|rest| rest.strip_prefix('-')).unwrap_or(full);
+    let (name, origin) = (ToolName::of(server, tool), Origin::Server(server.to_owned()));
+    query::is_in_profile(profile, &ToolDefinition::new(name, ToolSource::Mcp, "mcp", origin))
+}
+
+fn tool_names(catalogue: &Catalogue) -> CandidateNames {
+    let tools = catalogue.tools.iter().take(MAX_NAMES);
+    tools
+        .map(|tool| {
+            let about = summary(tool.description.as_deref().unwrap_or_default());
+            (tool.name.full(), about)
+        })
+        .filter(|(name, _)| is_word(name))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_begin_as_typed_are_offered() {
+        let names = CandidateNames::from([
+            ("ab".to_owned(), "one".to_owned()),
+            ("b".to_owned(), String::new()),
+        ]);
+        let found = candidates(OsStr::new("a"), names);
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].get_value(), "ab");
+    }
+
+    #[test]
+    fn keys_are_offered_first_and_then_their_values() {
+        let unit = KnownArgument {
+            about: "Which".to_owned(),
+            values: vec!["metric".to_owned(), "imperial".to_owned()],
+        };
+        let known = BTreeMap::from([
+            ("city".to_owned(), KnownArgument::default()),
+            ("unit".to_owned(), unit),
+        ]);
+        let offered = |typed: &str, given: &[&str]| -> Vec<String> {
+            let found = argument_candidates(OsStr::new(typed), &known, given);
+            found.iter().map(|one| one.get_value().to_string_lossy().into_owned()).collect()
+        };
+        assert_eq!(offered("", &["unit=metric"]), ["city="]);
+        assert_eq!(offered("unit=", &["unit="]), ["unit=metric", "unit=imperial"]);
+        assert_eq!(offered("unit=i", &["unit=i"]), ["unit=imperial"]);
+        assert!(offered("city=O", &["city=O"]).is_empty() && offered("x=", &[]).is_empty());
+    }
+}
