@@ -17,6 +17,7 @@ mod offerings;
 mod parked_requests;
 mod questions;
 mod result;
+mod subscription;
 mod tool_list;
 
 use std::sync::Arc;
@@ -31,7 +32,9 @@ pub(in crate::serve) use changes::ClientChanges;
 pub use client_registry::ClientRegistry;
 pub(in crate::serve) use client_state::ClientState;
 pub use handler::ServedClient;
+pub(in crate::serve) use handler::implementation;
 use parked_requests::ParkedRequests;
+pub(in crate::serve) use subscription::{ServedSubscription, SubscriptionHandoff};
 use tool_list::ToolList;
 
 /// How the catalogue is offered.

@@ -6,6 +6,7 @@
 //! a request.
 
 mod event_stream;
+mod kept_answers;
 mod session;
 #[cfg(test)]
 mod tests;
@@ -27,6 +28,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::serve::catalogue_server::{CatalogueServer, ClientChanges};
+pub(super) use kept_answers::KeptAnswers;
 use session::{ServedSession, ServedSessionTransport};
 
 /// How many sessions the holders of one token may have.
@@ -61,6 +63,7 @@ pub enum SessionError {
 pub(super) struct HttpSessions {
     sessions: Mutex<HashMap<SessionId, Arc<ServedSession>>>,
     limits: SessionLimits,
+    answers: Arc<KeptAnswers>,
     /// How many services run.
     running: Arc<AtomicUsize>,
 }
@@ -83,15 +86,21 @@ impl Default for SessionLimits {
 }
 
 impl HttpSessions {
-    /// No sessions yet. What changes behind `server` is told to them until `end` fires.
-    pub(super) fn new(server: &CatalogueServer, end: CancellationToken) -> Arc<Self> {
-        let sessions = Arc::new(Self::with_limits(SessionLimits::default()));
+    /// No sessions yet. What changes behind `server` is told to them until `end` fires; what they
+    /// keep for clients that did not read it counts against `answers`.
+    pub(super) fn new(
+        server: &CatalogueServer,
+        answers: KeptAnswers,
+        end: CancellationToken,
+    ) -> Arc<Self> {
+        let sessions = Arc::new(Self::with_limits(SessionLimits::default(), answers));
         tokio::spawn(tend(Arc::downgrade(&sessions), server.changes(), end));
         sessions
     }
 
-    fn with_limits(limits: SessionLimits) -> Self {
-        Self { sessions: Mutex::default(), limits, running: Arc::default() }
+    fn with_limits(limits: SessionLimits, answers: KeptAnswers) -> Self {
+        let answers = Arc::new(answers);
+        Self { sessions: Mutex::default(), limits, answers, running: Arc::default() }
     }
 
     /// Whether another session may be opened. Those that wait for nothing make room.
@@ -173,7 +182,7 @@ impl SessionManager for HttpSessions {
             return Err(SessionError::TooMany);
         }
         let id: SessionId = Uuid::new_v4().to_string().into();
-        let session = ServedSession::new();
+        let session = ServedSession::new(Arc::clone(&self.answers));
         let transport = session.start_service(&self.running);
         self.sessions().insert(Arc::clone(&id), session);
         Ok((id, transport))
