@@ -200,28 +200,33 @@ class Serving:
         ]
 
     def memory(self) -> list[tuple]:
-        """Clients that are connected, have a session and a stream of events, and say nothing."""
+        """Clients of either era that are connected, hear of changes, and say nothing."""
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-        counts = sorted({min(1000, self.idle), min(self.idle, hard // 2 - 100)})
-        rows, streams = [], []
         tools = self.bench.scratch / "echo.yaml"
         tools.write_text("tools: [{ name: echo, module: builtin.echo }]\n")
+        counts = sorted({min(1000, self.idle), min(self.idle, hard - 100)})
         try:
-            with self.served("--tools", str(tools)) as (pid, port):
+            return [row for era, client in IDLE_CLIENTS.items()
+                    for row in self.crowded(str(tools), era, client, counts)]  # fmt: skip
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+    def crowded(self, tools: str, era: str, client, counts: list[int]) -> Iterator[tuple]:
+        streams: list[socket.socket] = []
+        with self.served("--tools", tools) as (pid, port):
+            try:
                 for count in counts:
                     while len(streams) < count:
-                        streams.append(listen(port, hello(port)))
+                        streams.append(client(port))
                     alive = sum(1 for stream in streams if not is_closed(stream))
-                    resident = memory_of(pid)
-                    bar = ("<=", 64) if count == 1000 else None
+                    bar = {1_000: 64, 10_000: 128}.get(count)
+                    name = f"{count:,} idle HTTP clients, {era}"
                     detail = f"{alive:,} are still connected"
-                    rows.append((f"{count:,} idle HTTP clients", resident, "MiB", bar, detail))
-        finally:
-            for stream in streams:
-                stream.close()
-            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-        return rows
+                    yield name, memory_of(pid), "MiB", bar and ("<=", bar), detail
+            finally:
+                for stream in streams:
+                    stream.close()
 
 
 def additions(wire: str, found: dict[str, float], bar: float) -> list[tuple]:
@@ -258,15 +263,53 @@ def hello(port: int) -> str:
     return session
 
 
-def listen(port: int, session: str) -> socket.socket:
-    """A client's stream of events, of which the head was read."""
+def listen(port: int) -> socket.socket:
+    """The stream of events of a new session, of which the head was read."""
+    return begin(port, "GET", "", {"accept": "text/event-stream", "mcp-session-id": hello(port)})
+
+
+def subscribe(port: int) -> socket.socket:
+    """The stream of a subscription to changes of tools."""
+    method, prefix = "subscriptions/listen", "io.modelcontextprotocol/"
+    meta = {f"{prefix}protocolVersion": "2026-07-28", f"{prefix}clientCapabilities": {},
+            f"{prefix}clientInfo": {"name": "compare", "version": "1"}}  # fmt: skip
+    body = {"jsonrpc": "2.0", "id": 1, "method": method,
+            "params": {"notifications": {"toolsListChanged": True}, "_meta": meta}}  # fmt: skip
+    named = {"mcp-protocol-version": "2026-07-28", "mcp-method": method}
+    return begin(port, "POST", json.dumps(body), {**HEADERS, **named})
+
+
+def ask(port: int) -> socket.socket:
+    """A session and the connection on which it was opened, which waits for the next request."""
+    stream = begin(port, "POST", json.dumps(HELLO), HEADERS)
+    while not stream.recv(65536).endswith(b"0\r\n\r\n"):
+        pass
+    return stream
+
+
+IDLE_CLIENTS = {
+    "a session and its stream": listen,
+    "a session and its connection": ask,
+    "a subscription (2026-07-28)": subscribe,
+}
+
+
+def begin(port: int, method: str, body: str, headers: dict[str, str]) -> socket.socket:
+    """A request on a connection of its own, of whose answer the head was read."""
     stream = socket.create_connection(("127.0.0.1", port))
     head = {"host": f"127.0.0.1:{port}", "authorization": f"Bearer {TOKEN}",
-            "accept": "text/event-stream", "mcp-session-id": session}  # fmt: skip
+            "content-length": str(len(body)), **headers}  # fmt: skip
     lines = "".join(f"{name}: {value}\r\n" for name, value in head.items())
-    stream.sendall(f"GET /mcp HTTP/1.1\r\n{lines}\r\n".encode())
-    if not stream.recv(4096).startswith(b"HTTP/1.1 200"):
-        sys.exit("compare: a stream of events is refused")
+    stream.sendall(f"{method} /mcp HTTP/1.1\r\n{lines}\r\n{body}".encode())
+    answer = b""
+    while b"\r\n\r\n" not in answer:
+        # Byte by byte: what follows is for others to read.
+        read = stream.recv(1)
+        answer += read
+        if not read:
+            break
+    if not answer.startswith(b"HTTP/1.1 200"):
+        sys.exit(f"compare: {method} is answered with {answer[:200]!r}")
     return stream
 
 

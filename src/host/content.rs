@@ -4,7 +4,6 @@
 //! a link, or take a file name from a server.
 
 use std::borrow::Cow;
-use std::io;
 
 use serde_json::Value;
 
@@ -101,18 +100,5 @@ pub fn is_text_copy_of(content: &[Value], value: &Value) -> bool {
 
 /// Bytes of a result as JSON, counted without building it.
 pub fn size(result: &ToolResult) -> u64 {
-    struct Count(u64);
-    impl io::Write for Count {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0 += bytes.len() as u64;
-            Ok(bytes.len())
-        }
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-    let mut count = Count(0);
-    // Counting cannot fail; a value that is no JSON counts as far as it was written.
-    let _ignored = serde_json::to_writer(&mut count, &(&result.content, &result.structured));
-    count.0
+    json::size(&(&result.content, &result.structured))
 }

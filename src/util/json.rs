@@ -64,6 +64,27 @@ impl<F: FnMut(&str) -> bool> Write for LineWriter<F> {
     }
 }
 
+/// The bytes of a value as JSON, counted without building it.
+pub fn size(value: &impl Serialize) -> u64 {
+    let mut count = ByteCounter(0);
+    // Counting cannot fail; a value that is no JSON counts as far as it was written.
+    let _ignored = serde_json::to_writer(&mut count, value);
+    count.0
+}
+
+struct ByteCounter(u64);
+
+impl Write for ByteCounter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// A JSON value with every text in it, keys included, rewritten.
 pub fn map_json(value: &Value, rewrite: &dyn Fn(&str) -> String) -> Value {
     match value {

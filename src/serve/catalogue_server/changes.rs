@@ -3,14 +3,14 @@
 //! Owns: which resources are watched for clients, that a resource several of them watch is asked for
 //! once, and turning a change into the notification of each era. Never does: keep a list.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rmcp::RoleServer;
 use rmcp::model::{
     Notification, NotificationNoParam, ResourceUpdatedNotificationParam, ServerNotification,
 };
-use rmcp::service::{Peer, SubscriptionContext, SubscriptionSendError};
+use rmcp::service::Peer;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, mpsc};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -72,6 +72,13 @@ impl ChangeFeed {
             watched.insert(uri.to_owned(), entry);
         }
         ResourceWatch { uri: uri.to_owned(), watched: Arc::clone(&self.watched) }
+    }
+}
+
+impl ResourceWatch {
+    /// Whether it is that of this address.
+    pub(super) fn is_of(&self, uri: &str) -> bool {
+        self.uri == uri
     }
 }
 
@@ -191,7 +198,8 @@ impl ClientChange {
     }
 }
 
-fn list_changed(list: ListKind) -> ServerNotification {
+/// The notification of a changed list.
+pub(super) fn list_changed(list: ListKind) -> ServerNotification {
     match list {
         ListKind::Tools => {
             ServerNotification::ToolListChangedNotification(NotificationNoParam::default())
@@ -226,60 +234,5 @@ pub(super) async fn tell_legacy_client(
                 return;
             }
         }
-    }
-}
-
-/// Answers a subscription of the newer era until it ends.
-pub(super) async fn tell_subscriber(
-    context: &SubscriptionContext,
-    watches: &[ResourceWatch],
-    mut changes: broadcast::Receiver<CatalogueChange>,
-    stop: &CancellationToken,
-) {
-    let watched: HashSet<&String> = watches.iter().map(|watch| &watch.uri).collect();
-    let sink = context.sink();
-    loop {
-        let change = tokio::select! {
-            () = context.cancelled() => return,
-            () = stop.cancelled() => return,
-            change = changes.recv() => change,
-        };
-        let told = match change {
-            Ok(CatalogueChange::List(list)) => notify_subscriber(context, list).await,
-            Ok(CatalogueChange::Resource(uri)) if watched.contains(&uri) => {
-                sink.notify_resource_updated(uri).await
-            }
-            Ok(CatalogueChange::Resource(_) | CatalogueChange::Log(_)) => Ok(()),
-            Err(RecvError::Lagged(_)) => {
-                let mut told = Ok(());
-                for list in ListKind::ALL {
-                    told = told.and(notify_subscriber(context, list).await);
-                }
-                told
-            }
-            Err(RecvError::Closed) => return,
-        };
-        if told.is_err() {
-            return;
-        }
-    }
-}
-
-async fn notify_subscriber(
-    context: &SubscriptionContext,
-    list: ListKind,
-) -> Result<(), SubscriptionSendError> {
-    let (sink, accepted) = (context.sink(), context.accepted());
-    match list {
-        ListKind::Tools if accepted.tools_list_changed == Some(true) => {
-            sink.notify_tool_list_changed().await
-        }
-        ListKind::Prompts if accepted.prompts_list_changed == Some(true) => {
-            sink.notify_prompt_list_changed().await
-        }
-        ListKind::Resources if accepted.resources_list_changed == Some(true) => {
-            sink.notify_resource_list_changed().await
-        }
-        _ => Ok(()),
     }
 }

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use tokio_util::sync::CancellationToken;
+
 use super::changes::{ClientChange, Interests, ResourceWatch};
 use super::exchange::DEFAULT_LEVEL;
 use super::log_line::ServedLogLine;
@@ -13,13 +15,25 @@ pub struct ClientState {
     /// The least grave level of the lines that it wants, once it has chosen one.
     level: Mutex<Option<&'static str>>,
     watched: Mutex<HashMap<String, ResourceWatch>>,
+    ended: CancellationToken,
 }
 
 impl ClientState {
     /// A client that chose nothing. `takes_logs`: every line a server logs is for it, beside those of
     /// its own requests.
     pub fn new(takes_logs: bool) -> Self {
-        Self { takes_logs, level: Mutex::default(), watched: Mutex::default() }
+        let (level, watched) = (Mutex::default(), Mutex::default());
+        Self { takes_logs, level, watched, ended: CancellationToken::new() }
+    }
+
+    /// Cancels what the client waits for: it ended its session.
+    pub fn end(&self) {
+        self.ended.cancel();
+    }
+
+    /// Fires when the client ended its session.
+    pub(super) fn ended(&self) -> &CancellationToken {
+        &self.ended
     }
 
     /// Whether the client is to be told of a change.

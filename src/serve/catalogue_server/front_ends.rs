@@ -74,6 +74,11 @@ impl CatalogueServer {
         process: Option<u32>,
     ) -> Result<CustomResult, ErrorData> {
         let CustomRequest { method, params, .. } = request;
+        if method.starts_with("tasks/") {
+            let words =
+                format!("{method}: there are no tasks here; call the tool, its end is waited for");
+            return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, words, None));
+        }
         let Some(BackgroundHost { lifetime, observers, .. }) = &self.settings.background else {
             return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None));
         };

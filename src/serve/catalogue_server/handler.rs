@@ -24,6 +24,7 @@ use super::client_state::ClientState;
 use super::exchange::{ClientRequest, FrontEndCall, ServedAnswer, ServedResult};
 use super::log_line::known_level;
 use super::parked_requests::RequestKey;
+use super::subscription::{ServedSubscription, SubscriptionHandoff};
 use super::{CatalogueServer, ServedIdentity, questions};
 use crate::host::request::ItemRequest;
 use crate::model::JsonObject;
@@ -105,9 +106,11 @@ impl ServedClient {
             return Err(ErrorData::internal_error(words, None));
         }
         let _counted = self.calls.token();
+        let state = Arc::clone(self.state(&context.extensions));
         // Boxed: it is most of what a connection holds.
         let answer = Box::pin(self.server.exchange(request, context, work));
-        match self.gone.run_until_cancelled(answer).await {
+        let answer = state.ended().run_until_cancelled(answer);
+        match self.gone.run_until_cancelled(answer).await.flatten() {
             Some(answer) => answer,
             None => Err(ErrorData::internal_error("the connection ended", None)),
         }
@@ -147,6 +150,11 @@ impl Drop for SessionGuard {
     }
 }
 
+/// What the server calls itself.
+pub fn implementation() -> Implementation {
+    Implementation::new("toolhost", env!("CARGO_PKG_VERSION"))
+}
+
 fn mixed_up() -> ErrorData {
     ErrorData::internal_error("the result belongs to a request of another kind", None)
 }
@@ -166,7 +174,7 @@ impl ServerHandler for ServedClient {
                 .enable_logging()
                 .build(),
         )
-        .with_server_info(Implementation::new("toolhost", env!("CARGO_PKG_VERSION")))
+        .with_server_info(implementation())
     }
 
     async fn list_tools(
@@ -287,9 +295,35 @@ impl ServerHandler for ServedClient {
                 watches.push(self.server.changes.watch(&self.server.host, uri));
             }
         }
-        changes::tell_subscriber(&context, &watches, self.server.changes.subscribe(), &self.gone)
-            .await;
-        Ok(())
+        let head = context.request_context().extensions.get::<http::request::Parts>();
+        let handoff = head.and_then(|head| head.extensions.get::<SubscriptionHandoff>());
+        // What carries it on outlives this.
+        let stop = if handoff.is_some() { &self.server.stop } else { &self.gone };
+        let mut subscription = ServedSubscription {
+            id: context.sink().id().clone(),
+            accepted: context.accepted().clone(),
+            watches,
+            changes: self.server.changes.subscribe(),
+            stop: stop.clone(),
+        };
+        if let Some(handoff) = handoff {
+            match handoff.give(subscription) {
+                Ok(()) => return Ok(()),
+                Err(same) => subscription = same,
+            }
+        }
+        loop {
+            let told = tokio::select! {
+                () = context.cancelled() => return Ok(()),
+                told = subscription.next() => told,
+            };
+            let Some(told) = told else { return Ok(()) };
+            for notification in told {
+                if context.sink().send(notification).await.is_err() {
+                    return Ok(());
+                }
+            }
+        }
     }
 
     async fn subscribe(

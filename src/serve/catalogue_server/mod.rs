@@ -17,6 +17,7 @@ mod offerings;
 mod parked_requests;
 mod questions;
 mod result;
+mod subscription;
 mod tool_list;
 
 use std::sync::Arc;
@@ -31,9 +32,10 @@ use changes::ChangeFeed;
 pub(in crate::serve) use changes::ClientChanges;
 pub use client_registry::ClientRegistry;
 pub(in crate::serve) use client_state::ClientState;
-pub(in crate::serve) use handler::served_session;
 pub use handler::{ServedClient, SessionGuard};
+pub(in crate::serve) use handler::{implementation, served_session};
 use parked_requests::ParkedRequests;
+pub(in crate::serve) use subscription::{ServedSubscription, SubscriptionHandoff};
 use tool_list::ToolList;
 
 /// How the catalogue is offered.

@@ -3,18 +3,14 @@
 //! Owns: the connections, their limits, and the paths that are answered: `/mcp`, behind the access
 //! rules, `/health` for balancers, and the metadata of a protected resource. The protocol itself is the SDK's.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::FutureExt as _;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
-use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
-use hyper::body::{Body as _, Incoming};
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper::body::Body as _;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -24,20 +20,18 @@ use super::MAX_MESSAGE;
 use super::access::{AccessError, AccessRules};
 use super::authentication::Authenticator;
 use super::http_clients::HttpClients;
+use super::http_connection::{self, HttpAnswer, RequestBody};
+use super::http_sessions::KeptAnswers;
 use super::identity::Requester;
 use super::mcp_service::McpService;
 use crate::serve::catalogue_server::CatalogueServer;
 
 /// How many connections may be open at once.
 const MAX_CONNECTIONS: usize = 16_384;
-/// How long the head of a request may take.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long the body of a request may take.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long requests may go on after the server was told to end.
 const DRAIN: Duration = Duration::from_secs(5);
-
-type Answer = Response<BoxBody<Bytes, Infallible>>;
 
 /// A listener for HTTP.
 pub struct HttpListener {
@@ -60,8 +54,10 @@ impl HttpListener {
         authenticator: Arc<Authenticator>,
     ) -> Self {
         let (end, server) = (CancellationToken::new(), Arc::clone(server));
-        let mcp = McpService::new(&server, "http".to_owned(), end.clone());
-        Self { server, mcp, rules, authenticator, clients: HttpClients::default(), end }
+        let answers = KeptAnswers::new();
+        let clients = HttpClients::new(answers.of_one_token());
+        let mcp = McpService::new(&server, "http".to_owned(), answers, end.clone());
+        Self { server, mcp, rules, authenticator, clients, end }
     }
 
     /// Serves all clients that connect until `stop` fires, and what they asked before for a moment longer.
@@ -82,22 +78,11 @@ impl HttpListener {
             let _as_it_was = stream.set_nodelay(true);
             let (shared, stop) = (Arc::clone(&shared), stop.clone());
             clients.spawn(async move {
-                let service = service_fn(|request| {
+                let answer = |request| {
                     let shared = Arc::clone(&shared);
-                    async move { Ok::<_, Infallible>(shared.answer(request).await) }
-                });
-                let mut builder = http1::Builder::new();
-                builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
-                let connection = builder.serve_connection(TokioIo::new(stream), service);
-                let mut connection = std::pin::pin!(connection);
-                // What a client does wrong ends its own connection.
-                tokio::select! {
-                    _ended = &mut connection => {}
-                    () = stop.cancelled() => {
-                        connection.as_mut().graceful_shutdown();
-                        let _ended = connection.await;
-                    }
-                }
+                    async move { shared.answer(request).await }.boxed()
+                };
+                http_connection::serve(stream, answer, &stop).await;
                 drop(place);
             });
         }
@@ -110,7 +95,7 @@ impl HttpListener {
         shared.end.cancel();
     }
 
-    async fn answer(&self, request: Request<Incoming>) -> Answer {
+    async fn answer(&self, request: Request<RequestBody>) -> HttpAnswer {
         match (request.method(), request.uri().path()) {
             (&Method::GET, "/health") => text(StatusCode::OK, "ok"),
             (_, "/mcp") => self.mcp(request).await,
@@ -131,7 +116,7 @@ impl HttpListener {
         }
     }
 
-    fn refusal(&self, error: AccessError, head: &http::request::Parts) -> Answer {
+    fn refusal(&self, error: AccessError, head: &http::request::Parts) -> HttpAnswer {
         let mut answer = text(error.status(), &error.to_string());
         let has_token = head.headers.contains_key(header::AUTHORIZATION);
         let challenge = match (error, self.authenticator.resource()) {
@@ -150,7 +135,7 @@ impl HttpListener {
     }
 
     /// The metadata of the resource, for everyone: it says where to get a token.
-    fn metadata(&self, path: &str) -> Option<Answer> {
+    fn metadata(&self, path: &str) -> Option<HttpAnswer> {
         let metadata = self.authenticator.resource()?.metadata(path)?;
         let mut answer = text(StatusCode::OK, &metadata);
         let json = HeaderValue::from_static("application/json");
@@ -158,7 +143,7 @@ impl HttpListener {
         Some(answer)
     }
 
-    async fn mcp(&self, request: Request<Incoming>) -> Answer {
+    async fn mcp(&self, request: Request<RequestBody>) -> HttpAnswer {
         let (head, body) = request.into_parts();
         let mcp = match self.admit(&head).await {
             Ok(mcp) => mcp,
@@ -185,7 +170,7 @@ impl HttpListener {
     }
 }
 
-fn text(status: StatusCode, words: &str) -> Answer {
+fn text(status: StatusCode, words: &str) -> HttpAnswer {
     let mut answer = Response::new(Full::new(Bytes::from(format!("{words}\n"))).boxed());
     *answer.status_mut() = status;
     answer

@@ -11,6 +11,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::authentication::Authenticator;
+use super::http_sessions::KeptAnswers;
 use super::identity::AuthenticatedClient;
 use super::mcp_service::McpService;
 use crate::serve::catalogue_server::CatalogueServer;
@@ -19,8 +20,11 @@ use crate::serve::catalogue_server::CatalogueServer;
 const MAX_CLIENTS: usize = 4_096;
 
 /// The clients that sent a request and whose token is still valid.
-#[derive(Default)]
-pub(super) struct HttpClients(Arc<Mutex<HashMap<String, HttpClient>>>);
+pub(super) struct HttpClients {
+    known: Arc<Mutex<HashMap<String, HttpClient>>>,
+    /// The room that all of them keep answers in.
+    answers: KeptAnswers,
+}
 
 struct HttpClient {
     service: McpService,
@@ -29,6 +33,11 @@ struct HttpClient {
 }
 
 impl HttpClients {
+    /// No clients yet; each has its share of the room of `answers`.
+    pub(super) fn new(answers: KeptAnswers) -> Self {
+        Self { known: Arc::default(), answers }
+    }
+
     /// What answers the requests of a client; `None` when there are too many. It ends with the
     /// client's token, and when `end` fires.
     pub(super) fn service(
@@ -38,7 +47,7 @@ impl HttpClients {
         authenticator: &Arc<Authenticator>,
         end: &CancellationToken,
     ) -> Option<McpService> {
-        let mut clients = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut clients = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = clients.get(&identity.key) {
             known.expires.fetch_max(identity.expires.as_secs(), Ordering::Relaxed);
             return Some(known.service.clone());
@@ -47,12 +56,13 @@ impl HttpClients {
             return None;
         }
         let (server, end) = (server.for_client(identity.scope.clone()), end.child_token());
-        let service = McpService::new(&server, format!("http:{}", identity.key), end.clone());
+        let (session, answers) = (format!("http:{}", identity.key), self.answers.of_one_token());
+        let service = McpService::new(&server, session, answers, end.clone());
         let expires = Arc::new(AtomicU64::new(identity.expires.as_secs()));
         let client = HttpClient { service: service.clone(), expires: Arc::clone(&expires) };
         clients.insert(identity.key.clone(), client);
         drop(clients);
-        let (all, authenticator) = (Arc::clone(&self.0), Arc::clone(authenticator));
+        let (all, authenticator) = (Arc::clone(&self.known), Arc::clone(authenticator));
         tokio::spawn(async move {
             let latest = || Duration::from_secs(expires.load(Ordering::Relaxed));
             tokio::select! {

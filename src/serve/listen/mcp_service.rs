@@ -4,36 +4,44 @@
 //! look at a token.
 
 use std::borrow::Cow;
-use std::convert::Infallible;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use http::request::Parts;
-use http::{Request, Response};
+use http::{Method, Request, header};
 use http_body_util::Full;
-use http_body_util::combinators::BoxBody;
 use rmcp::transport::common::http_header::HEADER_SESSION_ID;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
 use super::MAX_MESSAGE;
-use super::http_sessions::{HttpSessions, SessionError};
-use crate::serve::catalogue_server::{CatalogueServer, ServedClient, ServedIdentity};
+use super::http_connection::{HttpAnswer, StaysOpen};
+use super::http_sessions::{HttpSessions, KeptAnswers, SessionError};
+use super::subscription_body::subscription_body;
+use crate::serve::catalogue_server::{
+    CatalogueServer, ServedClient, ServedIdentity, SubscriptionHandoff,
+};
+
+/// What a client of the newer era sends to hear of changes.
+const LISTEN: &str = "subscriptions/listen";
 
 /// What answers the requests of one client, or of all that have the owner's token.
 #[derive(Clone)]
 pub(super) struct McpService {
     service: StreamableHttpService<ServedClient, HttpSessions>,
     sessions: Arc<HttpSessions>,
+    /// Fires when sessions and streams have to end.
+    end: CancellationToken,
 }
 
 impl McpService {
     /// A service for `server` whose clients that name no session of their own call in `session`. It
-    /// ends when `end` fires.
+    /// keeps for them what `answers` has room for, and ends when `end` fires.
     pub(super) fn new(
         server: &Arc<CatalogueServer>,
         session: String,
+        answers: KeptAnswers,
         end: CancellationToken,
     ) -> Self {
         // The rules of the listener are stricter than the SDK's, and come before.
@@ -42,7 +50,7 @@ impl McpService {
             .disable_allowed_origins()
             .with_max_request_body_bytes(MAX_MESSAGE)
             .with_cancellation_token(end.clone());
-        let sessions = HttpSessions::new(server, &session, end);
+        let sessions = HttpSessions::new(server, &session, answers, end.clone());
         let mut config = config;
         config.session_store = Some(Arc::clone(&sessions) as _);
         let server = Arc::clone(server);
@@ -51,7 +59,7 @@ impl McpService {
             Ok(server.connect(identity))
         };
         let service = StreamableHttpService::new(connect, Arc::clone(&sessions), config);
-        Self { service, sessions }
+        Self { service, sessions, end }
     }
 
     /// Answers one request.
@@ -60,27 +68,43 @@ impl McpService {
     /// When the request opens a session and there are too many.
     pub(super) async fn answer(
         &self,
-        head: Parts,
+        mut head: Parts,
         body: Bytes,
-    ) -> Result<Response<BoxBody<Bytes, Infallible>>, SessionError> {
+    ) -> Result<HttpAnswer, SessionError> {
+        let is_in_session = head.headers.contains_key(HEADER_SESSION_ID);
+        let method = if is_in_session { None } else { method(&body) };
         // The SDK would answer that with an error of its own.
-        if !head.headers.contains_key(HEADER_SESSION_ID)
-            && begins_session(&body)
-            && !self.sessions.has_room()
-        {
+        if method.as_deref() == Some("initialize") && !self.sessions.has_room() {
             return Err(SessionError::TooMany);
         }
-        Ok(self.service.handle(Request::from_parts(head, Full::new(body))).await)
+        let (is_get, subscribes) = (head.method == Method::GET, method.as_deref() == Some(LISTEN));
+        let (handoff, subscription) = SubscriptionHandoff::new();
+        if subscribes {
+            head.extensions.insert(handoff);
+        }
+        let request = Request::from_parts(head, Full::new(body.clone()));
+        let mut answer = self.service.handle(request).await;
+        let content = answer.headers().get(header::CONTENT_TYPE);
+        if content.is_none_or(|content| content != "text/event-stream") {
+            return Ok(answer);
+        }
+        if is_get || subscribes {
+            answer.extensions_mut().insert(StaysOpen);
+        }
+        if subscribes {
+            let end = self.end.clone();
+            answer = answer.map(|request| subscription_body(request, subscription, end));
+        }
+        Ok(answer)
     }
 }
 
-/// Whether a message asks for a session of its own.
-fn begins_session(body: &[u8]) -> bool {
+/// What a message asks for.
+fn method(body: &[u8]) -> Option<Cow<'_, str>> {
     #[derive(Deserialize)]
     struct MessageHead<'a> {
         #[serde(borrow)]
         method: Option<Cow<'a, str>>,
     }
-    serde_json::from_slice::<MessageHead<'_>>(body)
-        .is_ok_and(|head| head.method.is_some_and(|method| method == "initialize"))
+    serde_json::from_slice::<MessageHead<'_>>(body).ok()?.method
 }

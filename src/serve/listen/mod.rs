@@ -19,10 +19,12 @@ pub mod web_socket;
 mod backlog;
 mod connections;
 mod http_clients;
+mod http_connection;
 mod http_sessions;
 mod identity;
 mod line_stream;
 mod mcp_service;
+mod subscription_body;
 mod text_transport;
 
 use std::time::Duration;

@@ -7,11 +7,14 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt as _, StreamExt as _};
 use http::{Response, StatusCode};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{Mutex, Semaphore};
+use tokio::time::Instant;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::server::{ErrorResponse, Request};
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
@@ -32,6 +35,11 @@ use crate::serve::catalogue_server::{CatalogueServer, ServedIdentity};
 const MAX_CLIENTS: usize = 4_096;
 /// How long the handshake may take.
 const HANDSHAKE: Duration = Duration::from_secs(10);
+/// How long a client may take to its first message.
+const FIRST_MESSAGE: Duration = Duration::from_mins(1);
+/// How long a client may be silent before it is asked whether it is there, and how long it may take
+/// to say so.
+const SILENCE: Duration = Duration::from_secs(30);
 /// The subprotocol that clients may name.
 const SUBPROTOCOL: &str = "mcp";
 
@@ -70,9 +78,10 @@ pub async fn serve(
                 };
                 let session = format!("ws-{}", Uuid::new_v4().simple());
                 let client = server.connect(ServedIdentity { session, is_alone: false });
-                let (sink, source) = stream.split();
-                let transport =
-                    TextTransport::new(FrameSource(source), FrameSink(sink), client.gone());
+                let (sink, frames) = stream.split();
+                let sink = Arc::new(Mutex::new(sink));
+                let source = FrameSource::new(frames, &sink);
+                let transport = TextTransport::new(source, FrameSink(sink), client.gone());
                 // What a client does wrong is told to the client.
                 let mut serving = Box::pin(connections::serve(client, transport, &stop));
                 if let Some(identity) = identity {
@@ -130,12 +139,48 @@ async fn open(
     Ok((stream, requester.ok_or(FrameError::ConnectionClosed)?))
 }
 
-struct FrameSource(SplitStream<WebSocketStream<TcpStream>>);
+struct FrameSource<T> {
+    frames: SplitStream<WebSocketStream<T>>,
+    sink: SharedSink<T>,
+    /// Whether a message came; until then the client has to say something within [`FIRST_MESSAGE`].
+    has_spoken: bool,
+    /// When something of the client was heard last, or it was asked whether it is there.
+    since: Instant,
+    is_asked: bool,
+}
 
-impl TextSource for FrameSource {
+impl<T: AsyncRead + AsyncWrite + Unpin> FrameSource<T> {
+    fn new(frames: SplitStream<WebSocketStream<T>>, sink: &SharedSink<T>) -> Self {
+        let (sink, since) = (Arc::clone(sink), Instant::now());
+        Self { frames, sink, has_spoken: false, since, is_asked: false }
+    }
+
+    /// The next frame; `None` when the client is gone, or does not say that it is there.
+    async fn frame(&mut self) -> Option<Result<Message, FrameError>> {
+        loop {
+            let patience = if self.has_spoken { SILENCE } else { FIRST_MESSAGE };
+            let due = self.since + patience;
+            if let Ok(frame) = tokio::time::timeout_at(due, self.frames.next()).await {
+                (self.since, self.is_asked) = (Instant::now(), false);
+                return frame;
+            }
+            if !self.has_spoken || self.is_asked {
+                return None;
+            }
+            (self.since, self.is_asked) = (Instant::now(), true);
+            let ping = async { self.sink.lock().await.send(Message::Ping(Bytes::new())).await };
+            // One that takes nothing does not answer either.
+            let _unsent = tokio::time::timeout(SILENCE, ping).await;
+        }
+    }
+}
+
+impl<T: AsyncRead + AsyncWrite + Unpin + Send> TextSource for FrameSource<T> {
     async fn next(&mut self) -> Option<Result<String, TextError>> {
         loop {
-            return match self.0.next().await? {
+            let frame = self.frame().await?;
+            self.has_spoken |= matches!(frame, Ok(Message::Text(_)));
+            return match frame {
                 Ok(Message::Text(text)) => Some(Ok(text.as_str().to_owned())),
                 Ok(Message::Binary(_)) | Err(FrameError::Utf8(_)) => Some(Err(TextError::NotText)),
                 Ok(Message::Close(_)) => None,
@@ -148,14 +193,59 @@ impl TextSource for FrameSource {
     }
 }
 
-struct FrameSink(SplitSink<WebSocketStream<TcpStream>, Message>);
+type SharedSink<T> = Arc<Mutex<SplitSink<WebSocketStream<T>, Message>>>;
 
-impl TextSink for FrameSink {
+struct FrameSink<T>(SharedSink<T>);
+
+impl<T: AsyncRead + AsyncWrite + Unpin + Send> TextSink for FrameSink<T> {
     async fn send(&mut self, text: String) -> io::Result<()> {
-        self.0.send(Message::text(text)).await.map_err(io::Error::other)
+        self.0.lock().await.send(Message::text(text)).await.map_err(io::Error::other)
     }
 
     async fn close(&mut self) -> io::Result<()> {
-        self.0.close().await.map_err(io::Error::other)
+        self.0.lock().await.close().await.map_err(io::Error::other)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::DuplexStream;
+    use tokio_tungstenite::tungstenite::protocol::Role;
+
+    use super::*;
+
+    /// What the server reads of a client, and the client.
+    async fn connected() -> (FrameSource<DuplexStream>, WebSocketStream<DuplexStream>) {
+        let (server, client) = tokio::io::duplex(4_096);
+        let server = WebSocketStream::from_raw_socket(server, Role::Server, None).await;
+        let client = WebSocketStream::from_raw_socket(client, Role::Client, None).await;
+        let (sink, frames) = server.split();
+        (FrameSource::new(frames, &Arc::new(Mutex::new(sink))), client)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_says_nothing_after_the_handshake_is_let_go() {
+        let (mut source, _client) = connected().await;
+        assert!(tokio::time::timeout(FIRST_MESSAGE * 2, source.next()).await.unwrap().is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_silent_client_stays_as_long_as_it_answers_pings() {
+        let (mut source, mut client) = connected().await;
+        client.send(Message::text("hello")).await.unwrap();
+        assert_eq!(source.next().await.unwrap().unwrap(), "hello");
+        // Reading answers them.
+        let reading = tokio::spawn(async move {
+            let first = client.next().await;
+            (client, first)
+        });
+        let silent = tokio::time::timeout(SILENCE * 3 / 2, source.next()).await;
+        assert!(silent.is_err(), "it was let go");
+        let (mut client, ping) = reading.await.unwrap();
+        assert!(matches!(ping, Some(Ok(Message::Ping(_)))), "{ping:?}");
+        client.flush().await.unwrap();
+        assert!(tokio::time::timeout(SILENCE, source.next()).await.is_err(), "it was let go");
+        // From here on it reads nothing.
+        assert!(tokio::time::timeout(SILENCE * 3, source.next()).await.unwrap().is_none());
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::client::{Lines, Served, Wire, ask_stateless, outcome, stream_stateless};
-use crate::support::Sandbox;
+use crate::support::{Fixture, Place, Sandbox, log_events};
 
 const ERAS: [&str; 2] = ["legacy", "modern"];
 
@@ -226,4 +226,62 @@ fn answers_that_come_without_a_state_are_taken_for_the_questions_of_their_names(
     let again = call(json!(12345));
     assert!(again["code"] == -32602 || again["resultType"] == "input_required", "{again}");
     gateway.end();
+}
+
+#[test]
+fn a_server_s_task_is_waited_for_and_none_is_offered() {
+    for era in ERAS {
+        let room = Sandbox::new();
+        let fixture = Fixture::fault(Place::Stdio, "asks-a-person", era, &room.log("srv"));
+        room.server_with("srv", &fixture, "");
+        let socket = room.path("run/s").display().to_string();
+        let words = ["--mcp", "mcp.yaml", "--unix", &socket, "--http", "127.0.0.1:0"];
+        let mut served = Served::start(&room, &words);
+        served.address();
+        let http = served.address();
+        let mut client = Lines::connect(&socket);
+        client.initialize(json!({ "elicitation": {}, "tasks": { "list": {}, "cancel": {} } }));
+        let listed = client.ask(1, "tools/list", json!({}))["result"]["tools"].to_string();
+        assert!(listed.contains("srv-task") && !listed.contains("taskSupport"), "{listed}");
+        // A client may ask for a task of its own, which a server without them takes for a call.
+        let call =
+            json!({ "name": "srv-task", "arguments": { "what": "t-1" }, "task": { "ttl": 9 } });
+        send(&mut client, 2, "tools/call", &call);
+        if era == "modern" {
+            let ada = json!({ "action": "accept", "content": { "name": "Ada" } });
+            answer(&mut client, "elicitation/create", &ada);
+        }
+        let said = until_response(&mut client, 2);
+        let result = &said.last().unwrap()["result"];
+        let expected = if era == "legacy" { "the task is done" } else { "Ada" };
+        assert!(result["content"].to_string().contains(expected), "{era}: {result}");
+        assert!(result.get("task").is_none(), "{era}: {result}");
+        for (id, method) in [(3, "tasks/get"), (4, "tasks/list"), (5, "tasks/result")] {
+            let refused = client.ask(id, method, json!({ "taskId": "t-1" }));
+            assert_eq!(refused["error"]["code"], -32601, "{refused}");
+        }
+        let able = json!({ "extensions": { "io.modelcontextprotocol/tasks": {} } });
+        let refused = json!({ "taskId": "t-1", "name": "t-1" });
+        let refused = stream_stateless(&http, "tasks/get", refused, &able, None);
+        assert_eq!(refused.last().unwrap()["error"]["code"], -32601, "{refused:?}");
+        // A client that gives up cancels the task behind its call.
+        let forever = json!({ "name": "srv-task", "arguments": { "what": "forever" },
+                              "_meta": { "progressToken": "p" } });
+        send(&mut client, 6, "tools/call", &forever);
+        let is_sent = |client: &mut dyn Wire, method: &str| {
+            (0..100_000).any(|_| {
+                client.ask(7, "ping", json!({}));
+                let log = log_events(&room.log("srv"), "message");
+                log.iter().any(|message| {
+                    message["method"] == method && message["params"]["taskId"] == "forever"
+                })
+            })
+        };
+        assert!(is_sent(&mut client, "tasks/get"), "{era}: the task was not begun");
+        client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled",
+                             "params": { "requestId": 6 } }));
+        assert!(is_sent(&mut client, "tasks/cancel"), "{era}: the task goes on");
+        drop(client);
+        assert_eq!(served.end(), Some(143));
+    }
 }

@@ -413,6 +413,32 @@ pub fn stream_stateless(
     said
 }
 
+/// The stream of a subscription with the id 7, of which the head was read.
+pub fn subscribe(address: &str, wanted: &Value) -> BufReader<TcpStream> {
+    let params = json!({ "notifications": wanted, "_meta": stateless_meta(&json!({})) });
+    let method = "subscriptions/listen";
+    let body = json!({ "jsonrpc": "2.0", "id": 7, "method": method, "params": params }).to_string();
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    write!(
+        stream,
+        "POST /mcp HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\n\
+         Accept: application/json, text/event-stream\r\nAuthorization: Bearer {TOKEN}\r\n\
+         MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: {method}\r\n\
+         Content-Length: {}\r\n\r\n{body}",
+        body.len()
+    )
+    .unwrap();
+    let mut stream = BufReader::new(stream);
+    let mut line = String::new();
+    while line != "\r\n" {
+        line.clear();
+        assert_ne!(stream.read_line(&mut line).unwrap(), 0, "the stream ended in its head");
+        assert!(!line.starts_with("HTTP") || line.contains("200"), "{line}");
+    }
+    stream
+}
+
 fn stateless_meta(capabilities: &Value) -> Value {
     json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",

@@ -74,6 +74,36 @@ fn the_calls_of_a_client_that_vanishes_are_cancelled() {
 }
 
 #[test]
+fn the_calls_of_a_session_that_its_client_ends_are_cancelled() {
+    let room = Sandbox::new();
+    let mut served = Served::start(&room, &["--http", "127.0.0.1:0"]);
+    let http = served.address();
+    let session = HttpSession::open(&http, TOKEN);
+    let params = json!({
+        "name": "demo-slow", "arguments": { "seconds": 30 }, "_meta": { "progressToken": "p" },
+    });
+    let body = call(1, &params).to_string();
+    let mut stream = TcpStream::connect(&http).unwrap();
+    stream.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
+    let more = session.headers.split("\r\n").nth(1).unwrap();
+    let more = format!("{more}\r\nConnection: close\r\n");
+    write!(stream, "{}{body}", head(&http, body.len(), &more)).unwrap();
+    let mut stream = BufReader::new(stream);
+    heard(&mut stream, "notifications/progress");
+    let headers = session.headers.clone();
+    session.end();
+    let mut rest = String::new();
+    stream.read_to_string(&mut rest).unwrap();
+    assert!(!rest.contains("\"result\""), "{rest}");
+    let ping = json!({ "jsonrpc": "2.0", "id": 2, "method": "ping" });
+    assert_eq!(post(&http, "/mcp", &headers, &ping.to_string()).0, 404, "an ended session answers");
+    let interrupted =
+        |_: &u32| room.toolhost(["audit", "--json"]).go().out().contains("interrupted");
+    assert!((0..200).any(|try_| interrupted(&try_)), "the call goes on");
+    assert_eq!(served.end(), Some(143));
+}
+
+#[test]
 fn clients_that_say_nothing_keep_no_one_out() {
     let room = Sandbox::new();
     let socket = room.path("run/s").display().to_string();

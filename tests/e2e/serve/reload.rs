@@ -1,9 +1,11 @@
 //! Files that change while clients are connected.
 
+use std::io::Read as _;
+
 use serde_json::{Value, json};
 
 use super::client::{
-    HttpSession, Served, TOKEN, Wire, ask_stateless, heard, outcome_in, post_stateless,
+    HttpSession, Served, TOKEN, Wire, ask_stateless, heard, outcome_in, post_stateless, subscribe,
 };
 use crate::support::Sandbox;
 
@@ -296,4 +298,36 @@ fn a_project_that_appears_later_is_not_trusted_by_the_run_before_it() {
     assert!(starts(&room, "sneaky").is_empty(), "it was started unasked");
     drop(client);
     assert_eq!(served.ended(), Some(0));
+}
+
+#[test]
+fn a_subscription_over_http_hears_of_changes_until_the_server_ends_it() {
+    let room = Sandbox::new();
+    room.file("mcp.yaml", "mcp_servers: {}\n");
+    room.file("tools.yaml", "tools: [{ name: one, module: builtin.echo }]\n");
+    let mut served = start(&room, &["--http", "127.0.0.1:0"]);
+    let http = served.address();
+    let mut tools = subscribe(&http, &json!({ "toolsListChanged": true }));
+    let begun = heard(&mut tools, "data: {");
+    assert!(begun.contains("notifications/subscriptions/acknowledged"), "{begun}");
+    assert!(begun.contains("\"toolsListChanged\":true"), "{begun}");
+    // One that wants something else is not told.
+    let mut prompts = subscribe(&http, &json!({ "promptsListChanged": true }));
+    heard(&mut prompts, "notifications/subscriptions/acknowledged");
+    room.file("tools.yaml", "tools: [{ name: two, module: builtin.echo }]\n");
+    served.hang_up();
+    let told = heard(&mut tools, "data: {");
+    assert!(told.contains(CHANGED), "{told}");
+    assert!(told.contains("\"io.modelcontextprotocol/subscriptionId\":7"), "{told}");
+    assert_eq!(served.end(), Some(143));
+    for mut stream in [tools, prompts] {
+        let last = heard(&mut stream, "data: {");
+        assert!(
+            last.contains("\"resultType\":\"complete\"") && last.contains("\"id\":7"),
+            "{last}"
+        );
+        let mut rest = String::new();
+        stream.read_to_string(&mut rest).unwrap();
+        assert!(rest.ends_with("0\r\n\r\n"), "the stream was cut off: {rest:?}");
+    }
 }

@@ -4,12 +4,13 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rmcp::model::ServerJsonRpcMessage;
+use rmcp::model::{ErrorData, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_server::session::ServerSseMessage;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::SessionError;
+use super::kept_answers::{KeptAnswers, KeptBytes};
 
 /// How many events wait for a client that is slow to read.
 const QUEUE: usize = 16;
@@ -24,10 +25,18 @@ pub(super) struct EventStream {
     /// The number that its events carry; the stream that belongs to no request has none.
     number: Option<u64>,
     client: Option<mpsc::Sender<ServerSseMessage>>,
-    kept: VecDeque<(u64, ServerSseMessage)>,
+    kept: VecDeque<KeptEvent>,
     next: u64,
     /// Since when the answer is among the events.
     answered: Option<Instant>,
+}
+
+/// An event that may be asked for again.
+struct KeptEvent {
+    index: u64,
+    event: ServerSseMessage,
+    /// The room that it takes, once there was nobody to read it.
+    bytes: Option<KeptBytes>,
 }
 
 impl EventStream {
@@ -61,33 +70,56 @@ impl EventStream {
         self.client.as_ref().is_some_and(|client| !client.is_closed())
     }
 
-    /// Adds an event: what is to be sent, and where.
+    /// Adds an event: what is to be sent, and where. Where nobody reads, events are kept only as
+    /// far as `answers` has room.
     pub(super) fn push(
         &mut self,
         message: Arc<ServerJsonRpcMessage>,
+        answers: &KeptAnswers,
     ) -> (ServerSseMessage, Option<mpsc::Sender<ServerSseMessage>>) {
+        let event = self.keep(self.next, message);
+        self.next += 1;
+        if !self.is_read() {
+            self.kept.retain_mut(|kept| {
+                if let (None, Some(message)) = (&kept.bytes, &kept.event.message) {
+                    kept.bytes = answers.take(message);
+                }
+                kept.bytes.is_some()
+            });
+        }
+        (event, self.client.clone())
+    }
+
+    fn keep(&mut self, index: u64, message: Arc<ServerJsonRpcMessage>) -> ServerSseMessage {
         let mut event = ServerSseMessage::default();
-        event.event_id = Some(self.event_id(self.next));
+        event.event_id = Some(self.event_id(index));
         event.message = Some(message);
         if self.kept.len() >= KEPT {
             self.kept.pop_front();
         }
-        self.kept.push_back((self.next, event.clone()));
-        self.next += 1;
-        (event, self.client.clone())
+        self.kept.push_back(KeptEvent { index, event: event.clone(), bytes: None });
+        event
     }
 
-    /// Ends it with the event that was added last. Whether it may be forgotten: its client reads it.
-    pub(super) fn finish(&mut self) -> bool {
+    /// Ends it with the event that was added last, the answer to the request `id`. Whether it may be
+    /// forgotten: its client reads it.
+    pub(super) fn finish(&mut self, id: Option<&RequestId>) -> bool {
         self.answered = Some(Instant::now());
         let is_read = self.is_read();
         self.client = None;
+        let last = self.next.saturating_sub(1);
+        if !is_read && self.kept.back().is_none_or(|kept| kept.index < last) {
+            let words = "the answer was not kept: the connection ended before it was read, and too \
+                         much waits for other clients";
+            let error = ErrorData::internal_error(words, None);
+            self.keep(last, Arc::new(ServerJsonRpcMessage::error(error, id.cloned())));
+        }
         is_read
     }
 
-    /// Whether its client did not come back for the answer.
-    pub(super) fn is_abandoned(&self, patience: Duration) -> bool {
-        self.answered.is_some_and(|since| since.elapsed() >= patience)
+    /// Since when the answer is there for a client that did not come back for it.
+    pub(super) fn answered(&self) -> Option<Instant> {
+        self.answered
     }
 
     /// Reads on after the event with this index; `None` begins with what is kept.
@@ -103,11 +135,10 @@ impl EventStream {
         }
         let reader = self.open();
         if let Some(client) = &self.client {
-            let missed =
-                self.kept.iter().filter(|(index, _)| last.is_none_or(|last| *index > last));
-            for (_, event) in missed {
+            let missed = self.kept.iter().filter(|kept| last.is_none_or(|last| kept.index > last));
+            for kept in missed {
                 // No more are kept than the queue takes.
-                let _queued = client.try_send(event.clone());
+                let _queued = client.try_send(kept.event.clone());
             }
         }
         if self.answered.is_some() {

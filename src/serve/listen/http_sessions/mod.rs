@@ -6,6 +6,7 @@
 //! a request.
 
 mod event_stream;
+mod kept_answers;
 mod session;
 #[cfg(test)]
 mod tests;
@@ -27,6 +28,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::serve::catalogue_server::{CatalogueServer, ClientChanges, served_session};
+pub(super) use kept_answers::KeptAnswers;
 use session::{ServedSession, ServedSessionTransport};
 
 /// How many sessions the holders of one token may have.
@@ -61,6 +63,7 @@ pub enum SessionError {
 pub(super) struct HttpSessions {
     sessions: Mutex<HashMap<SessionId, Arc<ServedSession>>>,
     limits: SessionLimits,
+    answers: Arc<KeptAnswers>,
     /// How many services run.
     running: Arc<AtomicUsize>,
     /// Told of each session that has ended.
@@ -86,13 +89,15 @@ impl Default for SessionLimits {
 
 impl HttpSessions {
     /// No sessions yet; `name` is what their names in the host begin with. What changes behind `server`
-    /// is told to them until `end` fires.
+    /// is told to them until `end` fires; what they keep for clients that did not read it counts
+    /// against `answers`.
     pub(super) fn new(
         server: &Arc<CatalogueServer>,
         name: &str,
+        answers: KeptAnswers,
         end: CancellationToken,
     ) -> Arc<Self> {
-        let mut sessions = Self::with_limits(SessionLimits::default());
+        let mut sessions = Self::with_limits(SessionLimits::default(), answers);
         let (host, name) = (Arc::clone(server), name.to_owned());
         sessions.on_end = Box::new(move |id| host.end_session(&served_session(&name, id)));
         let sessions = Arc::new(sessions);
@@ -100,9 +105,9 @@ impl HttpSessions {
         sessions
     }
 
-    fn with_limits(limits: SessionLimits) -> Self {
-        let on_end = Box::new(|_: &str| {});
-        Self { sessions: Mutex::default(), limits, running: Arc::default(), on_end }
+    fn with_limits(limits: SessionLimits, answers: KeptAnswers) -> Self {
+        let (answers, on_end) = (Arc::new(answers), Box::new(|_: &str| {}));
+        Self { sessions: Mutex::default(), limits, answers, running: Arc::default(), on_end }
     }
 
     /// Whether another session may be opened. Those that wait for nothing make room.
@@ -185,7 +190,7 @@ impl SessionManager for HttpSessions {
             return Err(SessionError::TooMany);
         }
         let id: SessionId = Uuid::new_v4().to_string().into();
-        let session = ServedSession::new();
+        let session = ServedSession::new(Arc::clone(&self.answers));
         let transport = session.start_service(&self.running);
         self.sessions().insert(Arc::clone(&id), session);
         Ok((id, transport))

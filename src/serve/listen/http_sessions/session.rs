@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rmcp::RoleServer;
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientNotification, GetExtensions, InitializeRequestParams,
+    ClientJsonRpcMessage, ClientNotification, ErrorData, GetExtensions, InitializeRequestParams,
     JsonRpcMessage, RequestId, ServerJsonRpcMessage,
 };
 use rmcp::service::{OriginatingRequestId, RxJsonRpcMessage, TxJsonRpcMessage};
@@ -18,12 +18,16 @@ use tokio::time::Instant;
 
 use super::SessionError;
 use super::event_stream::EventStream;
+use super::kept_answers::KeptAnswers;
 use crate::serve::catalogue_server::ClientState;
+use crate::serve::listen::backlog::MAX_UNANSWERED;
 
 /// How many messages of a client wait for the service.
 const INCOMING: usize = 8;
 /// How long the answer of a request is kept for a client whose stream broke off.
 const ANSWER_KEPT: Duration = Duration::from_mins(1);
+/// How many such answers are kept of one session.
+pub(super) const MAX_KEPT_ANSWERS: usize = 64;
 /// How long a client may take to introduce itself.
 const HANDSHAKE: Duration = Duration::from_mins(1);
 /// How long a session is kept that has no stream and is not used, also while a person is asked.
@@ -36,6 +40,7 @@ pub(super) struct ServedSession {
     /// What the client wants to hear. It outlives the service.
     pub(super) client: Arc<ClientState>,
     state: Mutex<SessionContents>,
+    answers: Arc<KeptAnswers>,
     /// Held while an event is sent, so that none overtakes another.
     sending: tokio::sync::Mutex<()>,
 }
@@ -91,8 +96,8 @@ impl Drop for RunningService {
 }
 
 impl ServedSession {
-    /// A session whose client said nothing yet.
-    pub(super) fn new() -> Arc<Self> {
+    /// A session whose client said nothing yet. What it keeps for its client counts against `answers`.
+    pub(super) fn new(answers: Arc<KeptAnswers>) -> Arc<Self> {
         let contents = SessionContents {
             hello: None,
             service: None,
@@ -108,6 +113,7 @@ impl ServedSession {
         Arc::new(Self {
             client,
             state: Mutex::new(contents),
+            answers,
             sending: tokio::sync::Mutex::default(),
         })
     }
@@ -141,8 +147,9 @@ impl ServedSession {
         state.hello.is_some()
     }
 
-    /// Ends the service and all streams.
+    /// Ends the service, all streams, and the calls that run.
     pub(super) fn end(&self) {
+        self.client.end();
         let mut state = self.state();
         state.service = None;
         state.common = EventStream::default();
@@ -154,7 +161,8 @@ impl ServedSession {
     /// Ends the service if nothing was asked of it for so long; whether it did.
     pub(super) fn park_if_idle(&self, patience: Duration) -> bool {
         let mut state = self.state();
-        state.requests.retain(|_, stream| !stream.is_abandoned(ANSWER_KEPT));
+        let is_abandoned = |since: Instant| since.elapsed() >= ANSWER_KEPT;
+        state.requests.retain(|_, stream| !stream.answered().is_some_and(is_abandoned));
         let is_idle = state.waiting.is_empty() && state.last_used.elapsed() >= patience;
         let is_parked = is_idle && state.hello.is_some() && state.is_ready();
         if is_parked {
@@ -239,7 +247,8 @@ impl ServedSession {
         Ok(())
     }
 
-    /// Hands a request over; what its client reads of it.
+    /// Hands a request over; what its client reads of it. One more than there may be is answered
+    /// with an error.
     ///
     /// # Errors
     /// When the service ended.
@@ -251,7 +260,20 @@ impl ServedSession {
             let mut state = self.state();
             let number = state.next_stream;
             state.next_stream += 1;
-            let (stream, reader) = EventStream::of_request(number);
+            let (mut stream, reader) = EventStream::of_request(number);
+            if let (true, JsonRpcMessage::Request(request)) =
+                (state.waiting.len() >= MAX_UNANSWERED, &message)
+            {
+                let words =
+                    format!("{MAX_UNANSWERED} requests of this session are without an answer");
+                let error = ErrorData::internal_error(words, None);
+                let answer = ServerJsonRpcMessage::error(error, Some(request.id.clone()));
+                if let (event, Some(client)) = stream.push(Arc::new(answer), &self.answers) {
+                    // The queue has room for it.
+                    let _queued = client.try_send(event);
+                }
+                return Ok(reader);
+            }
             state.requests.insert(number, stream);
             if let JsonRpcMessage::Request(request) = &message {
                 // The stream of an unanswered request with the same id ends.
@@ -313,7 +335,7 @@ impl ServedSession {
         if state.hello.is_none() {
             return;
         }
-        if let (event, Some(client)) = state.common.push(Arc::clone(message)) {
+        if let (event, Some(client)) = state.common.push(Arc::clone(message), &self.answers) {
             let _slow_client = client.try_send(event);
         }
     }
@@ -341,15 +363,17 @@ impl ServedSession {
             }
             match number.and_then(|number| Some((number, state.requests.get_mut(&number)?))) {
                 Some((number, stream)) => {
-                    let pushed = stream.push(Arc::new(message));
-                    if is_answer && stream.finish() {
+                    let pushed = stream.push(Arc::new(message), &self.answers);
+                    if is_answer && stream.finish(of_request.as_ref()) {
                         state.requests.remove(&number);
+                    } else if is_answer {
+                        state.forget_oldest_answer();
                     }
                     pushed
                 }
                 // The answer to a request that its client gave up.
                 None if is_answer => return,
-                None => state.common.push(Arc::new(message)),
+                None => state.common.push(Arc::new(message), &self.answers),
             }
         };
         if let Some(client) = client {
@@ -374,6 +398,16 @@ impl SessionContents {
         let (spare, reader) = mpsc::channel(1);
         self.spares.push(spare);
         Ok(reader)
+    }
+
+    /// Makes room for the answer that was kept last, where too many are.
+    fn forget_oldest_answer(&mut self) {
+        let answered = |(number, stream): (&u64, &EventStream)| Some((stream.answered()?, *number));
+        if self.requests.values().filter_map(EventStream::answered).count() > MAX_KEPT_ANSWERS
+            && let Some((_, oldest)) = self.requests.iter().filter_map(answered).min()
+        {
+            self.requests.remove(&oldest);
+        }
     }
 
     fn is_ready(&self) -> bool {

@@ -1,9 +1,11 @@
 //! Sessions that are too many, idle, or of clients that are gone.
 
+use futures_util::StreamExt as _;
 use rmcp::transport::Transport as _;
 use serde_json::json;
 
 use super::*;
+use crate::serve::listen::backlog::MAX_UNANSWERED;
 
 fn client(value: serde_json::Value) -> ClientJsonRpcMessage {
     serde_json::from_value(value).unwrap()
@@ -33,7 +35,93 @@ async fn opened(sessions: &HttpSessions) -> (SessionId, ServedSessionTransport) 
 }
 
 fn sessions(known: usize, running: usize, few: usize) -> HttpSessions {
-    HttpSessions::with_limits(SessionLimits { known, running, few })
+    let answers = KeptAnswers::new().of_one_token();
+    HttpSessions::with_limits(SessionLimits { known, running, few }, answers)
+}
+
+/// Asks something, leaves, and lets the service answer with a text of this length.
+async fn ask_and_leave(
+    sessions: &HttpSessions,
+    (id, service): &mut (SessionId, ServedSessionTransport),
+    number: u64,
+    length: usize,
+) {
+    let ping = json!({ "jsonrpc": "2.0", "id": number, "method": "ping" });
+    drop(sessions.create_stream(id, client(ping)).await.unwrap());
+    service.receive().await.unwrap();
+    let content = json!([{ "type": "text", "text": "x".repeat(length) }]);
+    let result = json!({ "content": content });
+    let answer = json!({ "jsonrpc": "2.0", "id": number, "result": result });
+    service.send(serde_json::from_value(answer).unwrap()).await.unwrap();
+}
+
+/// What a client reads that comes back to the stream with this number: the text of each message.
+async fn come_back(
+    sessions: &HttpSessions,
+    id: &SessionId,
+    stream: u64,
+) -> Result<Vec<String>, SessionError> {
+    let events = sessions.resume(id, format!("0/{stream}")).await?;
+    let messages = events.map(|event| serde_json::to_string(&event.message).unwrap());
+    Ok(messages.collect().await)
+}
+
+#[tokio::test]
+async fn one_session_has_only_so_many_answers_that_its_client_did_not_read() {
+    let sessions = sessions(10, 10, 10);
+    let mut one = opened(&sessions).await;
+    let (first, last) = (0, session::MAX_KEPT_ANSWERS as u64);
+    for number in first..=last {
+        ask_and_leave(&sessions, &mut one, number, 10).await;
+    }
+    assert_eq!(come_back(&sessions, &one.0, first).await, Err(SessionError::UnknownEvent));
+    let kept = come_back(&sessions, &one.0, last).await.unwrap();
+    assert!(kept[0].contains("xxxxxxxxxx"), "{kept:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn answers_that_clients_do_not_read_are_kept_up_to_a_number_of_bytes() {
+    let common = KeptAnswers::new();
+    let limits = SessionLimits::default();
+    let sessions = HttpSessions::with_limits(limits, common.of_one_token());
+    let mut one = opened(&sessions).await;
+    let answer = 1 << 20;
+    let fitting = (kept_answers::BYTES_OF_ONE_TOKEN / answer) as u64 - 1;
+    for number in 0..=fitting {
+        ask_and_leave(&sessions, &mut one, number, answer).await;
+    }
+    let kept = come_back(&sessions, &one.0, fitting - 1).await.unwrap();
+    assert!(kept[0].len() > answer, "{}", kept[0].len());
+    let told = come_back(&sessions, &one.0, fitting).await.unwrap();
+    assert!(told[0].contains("\"error\"") && told[0].contains("was not kept"), "{told:?}");
+    // The client of another token still has its share.
+    let others = HttpSessions::with_limits(limits, common.of_one_token());
+    let mut other = opened(&others).await;
+    ask_and_leave(&others, &mut other, 1, answer).await;
+    assert!(come_back(&others, &other.0, 0).await.unwrap()[0].len() > answer);
+    // What is forgotten makes room.
+    tokio::time::advance(Duration::from_mins(2)).await;
+    sessions.sweep();
+    let mut later = opened(&sessions).await;
+    ask_and_leave(&sessions, &mut later, 1, answer).await;
+    let kept = come_back(&sessions, &later.0, 0).await.unwrap();
+    assert!(kept[0].len() > answer, "{}", kept[0].len());
+}
+
+#[tokio::test]
+async fn a_session_has_only_so_many_requests_without_an_answer() {
+    let sessions = sessions(10, 10, 10);
+    let (id, mut service) = opened(&sessions).await;
+    for number in 0..MAX_UNANSWERED as u64 {
+        let ping = json!({ "jsonrpc": "2.0", "id": number, "method": "ping" });
+        drop(sessions.create_stream(&id, client(ping)).await.unwrap());
+        service.receive().await.unwrap();
+    }
+    let one_more = json!({ "jsonrpc": "2.0", "id": "more", "method": "ping" });
+    let events = sessions.create_stream(&id, client(one_more)).await.unwrap();
+    let told = events.map(|event| serde_json::to_string(&event.message).unwrap());
+    let told: Vec<_> = told.collect().await;
+    assert!(told[1].contains("without an answer") && told[1].contains("\"more\""), "{told:?}");
 }
 
 #[tokio::test]
@@ -90,4 +178,19 @@ async fn sessions_of_clients_that_are_gone_are_forgotten() {
     tokio::time::advance(Duration::from_mins(31)).await;
     sessions.sweep();
     assert!(!is_known(&gone) && is_known(&listening));
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_read_its_stream_misses_changes_and_costs_no_more() {
+    let sessions = sessions(10, 10, 10);
+    let (id, _service) = opened(&sessions).await;
+    let mut stream = Box::pin(sessions.create_standalone_stream(&id).await.unwrap());
+    let note = json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" });
+    let note: Arc<ServerJsonRpcMessage> = Arc::new(serde_json::from_value(note).unwrap());
+    let session = sessions.session(&id).unwrap();
+    for _ in 0..10_000 {
+        session.notify(&note);
+    }
+    assert!(Arc::strong_count(&note) < 50, "{} are kept", Arc::strong_count(&note));
+    assert!(stream.next().await.is_some(), "it may still read");
 }
