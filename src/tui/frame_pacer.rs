@@ -39,6 +39,7 @@ impl FramePacer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::util::clock::{Clock as _, SystemClock};
 
     /// When frames are drawn while there is always something new, in milliseconds after `start`.
     fn flooded(pacer: &mut FramePacer, start: Instant, until: u64) -> Vec<u64> {
@@ -55,7 +56,7 @@ mod tests {
 
     #[test]
     fn after_a_rest_three_frames_follow_at_once_and_a_flood_gets_thirty_a_second() {
-        let start = Instant::now();
+        let start = SystemClock.now();
         let mut pacer = FramePacer::new(start);
         assert_eq!(flooded(&mut pacer, start, 140), [0, 0, 0, 33, 66, 99, 132]);
         let later = start + Duration::from_secs(2);
@@ -68,7 +69,7 @@ mod tests {
 
     #[test]
     fn frames_for_keys_hold_up_the_next_one_by_an_interval_at_most() {
-        let now = Instant::now();
+        let now = SystemClock.now();
         let mut pacer = FramePacer::new(now);
         for _key in 0..1_000 {
             pacer.drawn(now);
