@@ -106,9 +106,9 @@
 
 // What the library promises. `tests/e2e/tidy/public_api.txt` is the reviewed list of it.
 pub use assembly::{Assembly, AssemblyOptions, FrontEnd, assemble, host_builder};
-pub use catalogue::Catalogue;
+pub use catalogue::{Catalogue, LocalFailure, ServerListing};
 pub use config::discover::LoadRequest;
-pub use config::environment::{Environment, FixedEnvironment, ProcessEnvironment};
+pub use config::environment::{Environment, FixedEnvironment, ProcessEnvironment, VariableName};
 pub use config::spec::{FileRole, PolicyAction, PolicyRule, ProfileSpec};
 pub use formats::{
     CallAnswer, ExportedCatalogue, ExportedTool, ModelFormat, RequestedCall, ResponseError,
@@ -131,13 +131,14 @@ pub use host::usage_counter::UsageCounter;
 pub use host::{ClientScope, FileRegistration, RegistrationError, Removal, ScopeProfile, ToolHost};
 pub use model::{
     Annotations, AuthorizationRequest, Browser, CallId, CallMetadata, CallPlace, CallRecord,
-    CallerRecord, Completion, CompletionQuery, CompletionReference, Diagnostic, Error, ErrorCause,
-    ErrorKind, ErrorPhase, EventSink, HostEvent, JsonObject, ListKind, ListOwner, LogLevel,
-    LoginReport, NestedCall, Origin, Prompt, PromptArgument, PromptMessages, Question,
-    QuestionBody, QuestionHandler, QuestionOutcome, QuestionReply, RecordedOutcome, Resource,
-    ResourceContents, ResourceTemplate, RetryAdvice, Routing, Safety, ServerState, ServerStatus,
-    Severity, Signal, SkippedServer, SourceLocation, Speed, ToolCall, ToolCaller, ToolContext,
-    ToolDefinition, ToolName, ToolResult, ToolScope, ToolSource, ToolStatus, TraceContext,
+    CallerRecord, CircuitState, Completion, CompletionQuery, CompletionReference, Diagnostic, Era,
+    Error, ErrorCause, ErrorKind, ErrorPhase, EventSink, Freshness, HostEvent, InvalidNameError,
+    JsonObject, ListKind, ListOwner, LogLevel, LoginReport, NestedCall, Origin, PastError,
+    PinState, Prompt, PromptArgument, PromptMessages, Question, QuestionBody, QuestionHandler,
+    QuestionOutcome, QuestionRecord, QuestionReply, RecordedOutcome, Resource, ResourceContents,
+    ResourceTemplate, RetryAdvice, Routing, Safety, ServerState, ServerStatus, Severity, Signal,
+    SkippedServer, SourceLocation, Speed, ToolCall, ToolCaller, ToolContext, ToolDefinition,
+    ToolName, ToolResult, ToolScope, ToolSource, ToolStatus, TraceContext, WithheldItem,
 };
 pub use provider::{
     ComponentConfig, ComponentFactory, Preview, ToolListVersion, ToolListing, ToolProvider,
@@ -146,6 +147,7 @@ pub use serve::catalogue_server::{CatalogueServer, ClientRegistry, ServeSettings
 pub use serve::listen::stream::serve_stream;
 pub use stats::count::{CallCounts, ToolKey};
 pub use util::histogram::Durations;
+pub use util::static_text::StaticText;
 
 // The modules are public for the program's own tests and benchmarks, and change without notice:
 // hidden, because how files are compiled or screens are drawn is no promise to a dependent. The same

@@ -85,6 +85,7 @@ pub struct FrontEnd {
     /// Shows progress, logs and changes of state; may lose some.
     pub events: EventSink,
     /// Sees what crosses the wires of servers.
+    #[doc(hidden)] // for the program's own trace
     pub traffic: TrafficSink,
 }
 
@@ -105,8 +106,10 @@ pub struct Assembly {
     /// The gateway to all tools.
     pub host: Arc<ToolHost>,
     /// The files as they were compiled, diagnostics and broken entries included.
+    #[doc(hidden)] // for the program's own front ends
     pub configuration: Configuration,
     /// Takes values that must not be shown out of whatever is written.
+    #[doc(hidden)] // for the program's own front ends
     pub masker: Masker,
     sources: ProviderSources,
 }

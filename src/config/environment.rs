@@ -28,6 +28,7 @@ pub trait Environment: Send + Sync {
 
     /// The value of a variable that a configuration file names. It is recorded in `expanded`, so
     /// that it is hidden wherever something is shown or kept.
+    #[doc(hidden)] // for the compiler of files
     fn expand(&self, name: &str, expanded: &ExpandedValues) -> Option<String> {
         let value = self.read(VariableName(name))?;
         expanded.variable(name, &value);
@@ -39,6 +40,7 @@ pub trait Environment: Send + Sync {
     ///
     /// # Errors
     /// When there is no keychain, in this build or in this system, or it refuses.
+    #[doc(hidden)] // for the compiler of files
     fn keychain(&self, service: &str, account: &str) -> Result<Option<Vec<u8>>, KeychainError> {
         keychain::read_within(service, account, UNLOCK_TIMEOUT)
     }

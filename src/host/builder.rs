@@ -216,6 +216,7 @@ impl ToolHostBuilder {
     /// What makes the providers of texts that are written like files and registered while the host
     /// runs; without it none can be.
     #[must_use]
+    #[doc(hidden)] // for `assembly`, which knows the kinds
     pub fn file_factory(mut self, factory: Arc<dyn FileFactory>) -> Self {
         self.directory.file_factory = Some(factory);
         self

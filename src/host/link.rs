@@ -165,6 +165,7 @@ impl HostQuery {
 
 impl ToolHost {
     /// Passes everything that [`HostLink`] knows on to another host from now on.
+    #[doc(hidden)] // for the program's own front ends
     pub fn attach(&self, link: Arc<dyn HostLink>) {
         self.link.set(Some(link));
     }
@@ -199,6 +200,7 @@ impl ToolHost {
     ///
     /// # Errors
     /// When the answer cannot be written.
+    #[doc(hidden)] // for the program's own front ends
     pub async fn answer_query(
         &self,
         query: HostQuery,

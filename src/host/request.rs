@@ -92,6 +92,7 @@ pub struct ItemRequest {
     pub session: Option<String>,
     /// The client on whose behalf it is made: what it can be asked, and what it wants to hear.
     #[serde(skip)]
+    #[doc(hidden)] // for `serve`
     pub client: ClientAbilities,
     /// Fires when the request should stop.
     #[serde(skip)]
@@ -182,6 +183,7 @@ pub struct CallRequest {
     pub client_name: Option<String>,
     /// The client on whose behalf the call is made: what it can be asked, and what it wants to hear.
     #[serde(skip)]
+    #[doc(hidden)] // for `serve`
     pub client: ClientAbilities,
     /// Fires when the call should stop.
     #[serde(skip)]

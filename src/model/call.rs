@@ -47,6 +47,7 @@ pub struct ToolContext {
     /// Fires when the call should stop: Ctrl-C, a deadline, a client that went away.
     pub cancel: CancellationToken,
     /// The client behind the call: what it can be asked, and which log lines it wants.
+    #[doc(hidden)] // for `serve`
     pub client: ClientAbilities,
     /// Where progress and log lines go while the tool runs.
     pub events: EventSink,

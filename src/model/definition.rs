@@ -264,10 +264,12 @@ pub struct ToolDefinition {
     /// The file, server or program that the definition is from.
     pub origin: Origin,
     /// Whose entry it comes from; `None` for tools that the embedding program registered.
+    #[doc(hidden)] // for the program's own views
     pub entry: Option<Arc<EntryOrigin>>,
     /// Names of variables that a call may set (`context_env` of the entry), beside `TOOLHOST_*`.
     pub context_env: Arc<[String]>,
     /// The credentials that a call is given on its way, by their handles.
+    #[doc(hidden)] // for the program's own views
     pub credentials: Arc<[CredentialUse]>,
     /// Whether it can be called now, and how sure its definition is.
     pub status: ToolStatus,
@@ -280,6 +282,7 @@ pub struct ToolDefinition {
     /// What a call may touch, in words: the program it starts, the directory it works in.
     pub touches: Vec<String>,
     /// What its sandbox keeps and leaves open; nothing when it has none.
+    #[doc(hidden)] // for the program's own views
     pub sandbox: Option<Arc<Coverage>>,
     /// The tools it calls, by the names its definition uses; empty when it is not made of others,
     /// or does not say.

@@ -120,10 +120,13 @@ pub struct ServerStatus {
     /// What its program is confined to, in lines; nothing when it has the user's rights.
     pub confinement: Vec<String>,
     /// What its sandbox keeps and leaves open; nothing when it has none.
+    #[doc(hidden)] // for the program's own views
     pub sandbox: Option<Coverage>,
     /// What its entry lets it offer and use.
+    #[doc(hidden)] // for the program's own views
     pub permissions: ServerPermissions,
     /// The credentials it is given, by their handles.
+    #[doc(hidden)] // for the program's own views
     pub credentials: Vec<CredentialUse>,
     /// The lifecycle it speaks, once known.
     pub era: Option<Era>,

@@ -94,21 +94,25 @@ pub trait ToolProvider: Send + Sync {
     fn end_session(&self, _session: &str) {}
 
     /// The ability to report on a server, for providers that are one.
+    #[doc(hidden)] // an ability of the kinds of this program
     fn as_server(&self) -> Option<&dyn ManagedServer> {
         None
     }
 
     /// The ability to offer prompts and resources beside tools.
+    #[doc(hidden)] // an ability of the kinds of this program
     fn as_offerings(&self) -> Option<&dyn OfferingSupport> {
         None
     }
 
     /// The ability to log in, for servers that may want it.
+    #[doc(hidden)] // an ability of the kinds of this program
     fn as_login(&self) -> Option<&dyn LoginSupport> {
         None
     }
 
     /// The ability to carry many calls faster than one after the other.
+    #[doc(hidden)] // an ability of the kinds of this program
     fn as_load(&self) -> Option<&dyn LoadSupport> {
         None
     }

@@ -34,6 +34,7 @@ impl ToolHost {
     ///
     /// # Errors
     /// An address that no server or several have, and an unknown profile. When every server failed, its failure.
+    #[doc(hidden)] // for `serve` and the program's own commands
     pub async fn watch_resources(
         &self,
         uris: &[String],
@@ -70,6 +71,7 @@ impl ToolHost {
     ///
     /// # Errors
     /// When every server failed, the decisive failure.
+    #[doc(hidden)] // for `serve` and the program's own commands
     pub async fn watch_servers(
         &self,
         wanted: Vec<(String, SubscriptionFilter)>,

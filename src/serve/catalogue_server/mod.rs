@@ -48,6 +48,7 @@ pub struct ServeSettings {
     pub assume_yes: bool,
     /// What makes it a background host: its own front ends may do more than MCP allows. `None` for a
     /// server that is only that.
+    #[doc(hidden)] // for the program's own front ends
     pub background: Option<BackgroundHost>,
 }
 
@@ -104,6 +105,7 @@ impl CatalogueServer {
 
     /// A client that has just connected. `identity` tells its parked calls and its session tools
     /// from those of others.
+    #[doc(hidden)] // for its own transports
     pub fn connect(self: &Arc<Self>, identity: ServedIdentity) -> ServedClient {
         ServedClient::new(Arc::clone(self), identity)
     }

@@ -40,7 +40,7 @@ impl SubscriptionHandoff {
         (Self(Arc::new(Mutex::new(Some(sender)))), receiver)
     }
 
-    /// Hands a subscription over; gives it back when nobody takes it.
+    /// Hands a subscription over; gives it back when it is not taken.
     pub(super) fn give(&self, subscription: ServedSubscription) -> Result<(), ServedSubscription> {
         let sender = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         match sender {

@@ -22,16 +22,16 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// An event that says nothing.
 const COMMENT: &[u8] = b":\n\n";
 
-type AnswerBody = BoxBody<Bytes, Infallible>;
+type StreamedBody = BoxBody<Bytes, Infallible>;
 
 /// How far a stream is.
 enum Stage {
     /// The acknowledgement is to come.
-    Begins(AnswerBody, oneshot::Receiver<ServedSubscription>),
+    Begins(StreamedBody, oneshot::Receiver<ServedSubscription>),
     /// It was sent, and the request is about to hand its subscription over.
-    Acknowledged(AnswerBody, oneshot::Receiver<ServedSubscription>),
+    Acknowledged(StreamedBody, oneshot::Receiver<ServedSubscription>),
     /// The request was not; it goes on itself.
-    Request(AnswerBody),
+    Request(StreamedBody),
     Subscription(Box<ServedSubscription>),
     Ended,
 }
@@ -39,10 +39,10 @@ enum Stage {
 /// The stream that `request` begins and `subscription` goes on with until its client leaves or `end`
 /// fires.
 pub(super) fn subscription_body(
-    request: AnswerBody,
+    request: StreamedBody,
     subscription: oneshot::Receiver<ServedSubscription>,
     end: CancellationToken,
-) -> AnswerBody {
+) -> StreamedBody {
     let begin = (Stage::Begins(request, subscription), end);
     let frames = stream::unfold(begin, |(mut stage, end)| async {
         loop {

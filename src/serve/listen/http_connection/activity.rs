@@ -65,7 +65,7 @@ impl Activity {
         mut answer: HttpAnswer,
         version: Version,
         open: OpenRequest,
-    ) -> Response<AnswerBody> {
+    ) -> Response<OutgoingBody> {
         let is_marked = answer.extensions_mut().remove::<StaysOpen>().is_some();
         let mut state = self.state();
         // Only in HTTP/1.1 is its length written piece by piece.
@@ -74,9 +74,9 @@ impl Activity {
         answer.map(|body| {
             if stays_open {
                 state.open_answer = Some(body);
-                return AnswerBody { body: None, open };
+                return OutgoingBody { body: None, open };
             }
-            AnswerBody { body: Some(body), open }
+            OutgoingBody { body: Some(body), open }
         })
     }
 
@@ -119,18 +119,20 @@ impl Drop for OpenRequest {
 /// The body of a request.
 pub(in crate::serve::listen) struct RequestBody {
     body: Incoming,
+    /// One in chunks does not know its end before it is there.
+    is_read: bool,
     activity: Arc<Activity>,
 }
 
 impl RequestBody {
     pub(super) fn new(body: Incoming, activity: &Arc<Activity>) -> Self {
-        Self { body, activity: Arc::clone(activity) }
+        Self { body, is_read: false, activity: Arc::clone(activity) }
     }
 }
 
 impl Drop for RequestBody {
     fn drop(&mut self) {
-        if !self.body.is_end_stream() {
+        if !self.is_read && !self.body.is_end_stream() {
             self.activity.state().has_unread_body = true;
         }
     }
@@ -144,7 +146,9 @@ impl Body for RequestBody {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        Pin::new(&mut self.body).poll_frame(context)
+        let frame = Pin::new(&mut self.body).poll_frame(context);
+        self.is_read |= matches!(frame, Poll::Ready(None));
+        frame
     }
 
     fn is_end_stream(&self) -> bool {
@@ -157,12 +161,12 @@ impl Body for RequestBody {
 }
 
 /// The body of an answer as hyper sends it: none of one that stays open, which never ends for it.
-pub(super) struct AnswerBody {
+pub(super) struct OutgoingBody {
     body: Option<BoxBody<Bytes, Infallible>>,
     open: OpenRequest,
 }
 
-impl Body for AnswerBody {
+impl Body for OutgoingBody {
     type Data = Bytes;
     type Error = Infallible;
 

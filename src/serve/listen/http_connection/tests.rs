@@ -88,13 +88,21 @@ async fn requests_are_answered_in_turn_however_long_the_client_waits_between_the
         let answer = served.read_until(&format!("answer {number}")).await;
         assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
     }
+    // One whose length is not known before its end.
+    let pieces =
+        b"POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n";
+    served.client.write_all(pieces).await.unwrap();
+    tokio::time::sleep(IDLE * 3).await;
+    served.client.write_all(b"0\r\n\r\n").await.unwrap();
+    served.read_until("answer 5").await;
+    tokio::time::sleep(HEAD_TIMEOUT * 2).await;
     // Several at once, of which the last is in two parts around a moment of silence.
     served.client.write_all(&[ASK, ASK, &ASK[..9]].concat()).await.unwrap();
-    served.read_until("answer 6").await;
+    served.read_until("answer 7").await;
     tokio::time::sleep(IDLE * 3).await;
     served.client.write_all(&ASK[9..]).await.unwrap();
-    served.read_until("answer 7").await;
-    assert_eq!(served.asked.load(Ordering::Relaxed), 7);
+    served.read_until("answer 8").await;
+    assert_eq!(served.asked.load(Ordering::Relaxed), 8);
     assert!(served.closes_within(KEEP_ALIVE + Duration::from_secs(1)).await);
 }
 

@@ -35,7 +35,7 @@ pub(super) struct EventStream {
 struct KeptEvent {
     index: u64,
     event: ServerSseMessage,
-    /// The room that it takes, once there was nobody to read it.
+    /// The room that it takes, once its client no longer read.
     bytes: Option<KeptBytes>,
 }
 
@@ -70,7 +70,7 @@ impl EventStream {
         self.client.as_ref().is_some_and(|client| !client.is_closed())
     }
 
-    /// Adds an event: what is to be sent, and where. Where nobody reads, events are kept only as
+    /// Adds an event: what is to be sent, and where. Where its client does not read, events are kept as
     /// far as `answers` has room.
     pub(super) fn push(
         &mut self,
