@@ -101,6 +101,9 @@ mod tests {
 
     #[test]
     fn bash_accepts_its_script() {
+        if crate::util::skipped::lacks(&["bash"]) {
+            return;
+        }
         let script = script(CompletionShell::Bash).unwrap();
         let status = std::process::Command::new("bash").args(["-n", "-c", &script]).status();
         assert!(status.is_ok_and(|status| status.success()));
