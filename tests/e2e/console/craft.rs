@@ -23,6 +23,19 @@ fn the_palette_does_what_is_chosen() {
 }
 
 #[test]
+fn a_key_that_comes_with_a_change_of_size_is_heard() {
+    let (room, _fixture) = room_with_server();
+    let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 24, 80);
+    pty.expect_shown("srv-echo");
+    for step in 0..60 {
+        pty.resize(24 + step % 2, 80 + step % 3).type_keys("?").expect_shown("Esc close");
+        pty.type_keys("\u{1b}").expect_gone("Esc close");
+    }
+    pty.type_keys("q");
+    assert_eq!(pty.finish().0, Some(0));
+}
+
+#[test]
 fn a_key_of_ones_own_works_and_is_shown() {
     let (room, _fixture) = room_with_server();
     settings(&room, "keys:\n  tools: { c: fill }\ntheme: pink\n");
