@@ -25,6 +25,10 @@ const WIDE: usize = 66;
 const KINDS: usize = 3;
 /// The widest line of the rate.
 const RATE: usize = 60;
+/// Where p50 stands among the columns of the steps.
+const P50: usize = 2;
+/// Where p99 stands among them.
+const P99: usize = 4;
 
 pub(super) fn title(bench: &BenchView) -> String {
     let Some(run) = &bench.run else { return "Run".to_owned() };
@@ -74,7 +78,7 @@ pub(super) fn lines(
     lines.extend(rate(styler, run, seen));
     let steps = steps::live_rows(&run.spec.plan.sharing, &seen.targets);
     if !steps.is_empty() {
-        lines.extend(steps_table(styler, &steps));
+        lines.extend(steps_table(styler, &steps, width));
         let taken: usize = lines.iter().map(|line| wrap(line, width).len()).sum();
         let newest = seen.targets.last();
         lines.extend(newest.into_iter().flat_map(|target| {
@@ -106,18 +110,25 @@ pub(super) fn lines(
     lines
 }
 
-/// The steps beside each other, the newest one last.
-fn steps_table(styler: &Styler<'_>, rows: &[StepRow]) -> Vec<Line<'static>> {
+/// The steps, the newest one last. Where the width is short of it, p50 and then p99 are left out.
+fn steps_table(styler: &Styler<'_>, rows: &[StepRow], width: usize) -> Vec<Line<'static>> {
     let widest = |at: usize| {
         let cells = rows.iter().map(|row| text::width(&row.cells[at]));
         cells.max().unwrap_or(0).max(steps::COLUMNS[at].len())
     };
+    let mut columns: Vec<usize> = (0..steps::COLUMNS.len()).collect();
+    for least in [P50, P99] {
+        if columns.iter().map(|at| widest(*at) + 2).sum::<usize>() > width + 2 {
+            columns.retain(|at| *at != least);
+        }
+    }
     let line = |cells: &[&str], role: StyleRole, last: StyleRole| {
-        let cell = |(at, cell): (usize, &&str)| {
-            let role = if at + 1 == cells.len() { last } else { role };
-            styler.span(role, format!("{cell:>0$}  ", widest(at)))
+        let cell = |at: &usize| {
+            let (is_last, cell) = (at + 1 == cells.len(), cells[*at]);
+            let (role, gap) = if is_last { (last, "") } else { (role, "  ") };
+            styler.span(role, format!("{cell:>0$}{gap}", widest(*at)))
         };
-        Line::from(cells.iter().enumerate().map(cell).collect::<Vec<_>>())
+        Line::from(columns.iter().map(cell).collect::<Vec<_>>())
     };
     let row = |row: &StepRow| {
         let last = if row.has_errors { StyleRole::Error } else { StyleRole::Dim };
@@ -303,4 +314,33 @@ fn side_by_side(
         Line::from(spans)
     };
     (0..rows).map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tui::theme::Theme;
+
+    #[test]
+    fn steps_stand_in_lines_that_fit() {
+        let row = |cells: [&str; 6]| StepRow { cells: cells.map(str::to_owned), has_errors: false };
+        let rows = [
+            row(["1", "32,054", "8.21 µs", "9.66 µs", "58.5 µs", "0"]),
+            row(["16", "64,852", "216 µs", "351 µs", "596 µs", "0"]),
+        ];
+        let theme = Theme::default();
+        let shown = |width| -> Vec<String> {
+            let lines = steps_table(&Styler::new(&theme), &rows, width);
+            lines.iter().map(ToString::to_string).collect()
+        };
+        for (width, head) in [
+            (53, "in flight  calls/s      p50      p95      p99  errors"),
+            (52, "in flight  calls/s      p95      p99  errors"),
+            (43, "in flight  calls/s      p95  errors"),
+        ] {
+            let lines = shown(width);
+            assert_eq!(lines[0], head);
+            assert!(lines.iter().all(|line| text::width(line) <= width), "{lines:?}");
+        }
+    }
 }
