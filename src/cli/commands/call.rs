@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use clap_complete::ArgValueCompleter;
 
-use super::call_output;
+use super::call_output::{self, PrintOptions};
 use crate::assembly::Assembly;
 use crate::cli::ad_hoc::ServerCommandArgs;
 use crate::cli::answers::AnswerRules;
@@ -228,7 +228,12 @@ pub(super) async fn perform(
         };
     }
     let outcome = assembly.host.call(request).await?;
-    call_output::print(args, &context.output, format, &outcome)?;
+    let options = PrintOptions {
+        query: args.query.as_deref(),
+        save: args.save.as_deref(),
+        ignores_tool_error: args.ignore_tool_error,
+    };
+    call_output::print(options, &context.output, format, &outcome)?;
     match outcome.error() {
         Some(error) if args.ignore_tool_error && error.kind() == ErrorKind::Tool => Ok(()),
         Some(error) => Err(error.clone().into()),
@@ -266,15 +271,14 @@ async fn request(args: &CallArgs, context: &CommandContext) -> Result<CallReques
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use clap::Parser as _;
     use serde_json::json;
 
     use super::*;
     use crate::cli::args::{Cli, CliCommand};
 
-    /// What `call t` with these words means.
-    pub fn args(words: &[&str]) -> CallArgs {
+    fn args(words: &[&str]) -> CallArgs {
         let all = ["toolhost", "call", "t"].iter().chain(words);
         match Cli::try_parse_from(all).unwrap().command {
             Some(CliCommand::Call(args)) => *args,

@@ -4,7 +4,6 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::call::CallArgs;
 use crate::cli::context::CommandResult;
 use crate::cli::json::call::CallJson;
 use crate::cli::output::content::{self, ContentPayload};
@@ -17,9 +16,20 @@ use crate::model::{Error, ToolResult};
 use crate::util::json;
 use crate::util::{jq, units};
 
+/// What the command line says about printing.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct PrintOptions<'a> {
+    /// An expression that the result goes through.
+    pub query: Option<&'a str>,
+    /// Where the result is kept in the place of printing it.
+    pub save: Option<&'a Path>,
+    /// Whether a tool that says no is no error.
+    pub ignores_tool_error: bool,
+}
+
 /// Writes the outcome of a call that was dispatched. Its error is the caller's business.
 pub(super) fn print(
-    args: &CallArgs,
+    options: PrintOptions<'_>,
     output: &Output,
     format: Format,
     outcome: &CallOutcome,
@@ -36,12 +46,12 @@ pub(super) fn print(
         output.note(&StyledLine::styled(SpanStyle::Dim, format!("{count}, -v shows all")));
     }
     views::outcome::note_routing(output, outcome.metadata.routing.as_ref());
-    let filtered = match (&args.query, result) {
+    let filtered = match (options.query, result) {
         // What a tool says when it fails is not what the expression was written for.
         (Some(filter), Some(result)) if result.success => Some(filter_result(filter, result)?),
         _ => None,
     };
-    if let (Some(path), Some(result)) = (&args.save, result) {
+    if let (Some(path), Some(result)) = (options.save, result) {
         save_result(path, output, result, filtered.as_deref())?;
     }
     match (format, filtered) {
@@ -49,7 +59,7 @@ pub(super) fn print(
             values.iter().try_for_each(|value| output.value(format, value))
         }
         (Format::Json | Format::Yaml, None) => output.value(format, &CallJson::from(outcome)),
-        _ if args.save.is_some() => Ok(()),
+        _ if options.save.is_some() => Ok(()),
         (Format::Raw, Some(values)) => output.raw(&lines(&values)),
         (Format::Raw, None) => result.map_or(Ok(()), |result| {
             let payloads = payloads(result)?;
@@ -75,7 +85,7 @@ pub(super) fn print(
         (_, None) => result.map_or(Ok(()), |result| {
             // Where a person sees both streams, the words of a refusal are printed once.
             let said = output.is_terminal()
-                && !args.ignore_tool_error
+                && !options.ignores_tool_error
                 && outcome.error().is_some_and(|error| repeats_result(error, result));
             if said { Ok(()) } else { output.page(&content::page(result, output.verbosity() > 0)) }
         }),
@@ -199,7 +209,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::cli::commands::call::tests::args;
     use crate::cli::output::LineRenderer;
     use crate::cli::output::streams::OutputOptions;
     use crate::cli::output::streams::tests::captured;
@@ -228,9 +237,9 @@ mod tests {
         }
     }
 
-    fn printed(words: &[&str], format: Format, result: ToolResult) -> (String, String) {
+    fn printed(options: PrintOptions<'_>, format: Format, result: ToolResult) -> (String, String) {
         let (output, out, err) = captured(OutputOptions::default(), false);
-        print(&args(words), &output, format, &outcome(result)).unwrap();
+        print(options, &output, format, &outcome(result)).unwrap();
         (out.text(), err.text())
     }
 
@@ -238,7 +247,7 @@ mod tests {
     fn a_result_goes_to_stdout_and_warnings_to_stderr() {
         let result = ToolResult { warnings: vec!["odd".to_owned()], ..ToolResult::text("hi") };
         assert_eq!(
-            printed(&[], Format::Text, result),
+            printed(PrintOptions::default(), Format::Text, result),
             ("hi\n".to_owned(), "warning: odd\n".to_owned())
         );
     }
@@ -250,36 +259,39 @@ mod tests {
             ..ToolResult::text("hi")
         };
         assert_eq!(
-            printed(&[], Format::Text, result()).1,
+            printed(PrintOptions::default(), Format::Text, result()).1,
             "warning: one\n2 more warnings, -v shows all\n"
         );
         let (output, _, err) =
             captured(OutputOptions { verbose: 1, ..OutputOptions::default() }, false);
-        print(&args(&[]), &output, Format::Text, &outcome(result())).unwrap();
+        print(PrintOptions::default(), &output, Format::Text, &outcome(result())).unwrap();
         assert_eq!(err.text(), "warning: one\nwarning: two\nwarning: three\n");
     }
 
     #[test]
     fn raw_is_byte_exact() {
         let result = ToolResult::text("a\u{1b}[0m\nb");
-        assert_eq!(printed(&[], Format::Raw, result).0, "a\u{1b}[0m\nb");
+        assert_eq!(printed(PrintOptions::default(), Format::Raw, result).0, "a\u{1b}[0m\nb");
     }
 
     #[test]
     fn the_words_of_a_refusal_are_printed_once() {
-        let on_a_terminal = |words: &[&str]| {
+        let on_a_terminal = |ignores_tool_error: bool| {
+            let options = PrintOptions { ignores_tool_error, ..PrintOptions::default() };
             let (output, out, _) = captured(OutputOptions::default(), true);
-            print(&args(words), &output, Format::Text, &outcome(ToolResult::failure("no")))
-                .unwrap();
+            print(options, &output, Format::Text, &outcome(ToolResult::failure("no"))).unwrap();
             out.text()
         };
-        assert_eq!(on_a_terminal(&[]), "");
-        assert_eq!(on_a_terminal(&["--ignore-tool-error"]), "no\n");
-        assert_eq!(printed(&[], Format::Text, ToolResult::failure("no")).0, "no\n");
+        assert_eq!(on_a_terminal(false), "");
+        assert_eq!(on_a_terminal(true), "no\n");
+        assert_eq!(
+            printed(PrintOptions::default(), Format::Text, ToolResult::failure("no")).0,
+            "no\n"
+        );
         let mut more = ToolResult::failure("no");
         more.output = json!("no\nand why");
         more.content = vec![json!({ "type": "text", "text": "no\nand why" })];
-        assert_eq!(printed(&[], Format::Text, more).0, "no\nand why\n");
+        assert_eq!(printed(PrintOptions::default(), Format::Text, more).0, "no\nand why\n");
     }
 
     #[test]
@@ -320,7 +332,11 @@ mod tests {
             ],
             ..ToolResult::default()
         };
-        let (out, err) = printed(&["--save", path.to_str().unwrap()], Format::Text, result);
+        let (out, err) = printed(
+            PrintOptions { save: Some(&path), ..PrintOptions::default() },
+            Format::Text,
+            result,
+        );
         assert_eq!(out, "");
         assert!(err.contains("pic-1.png (image/png, 4 B)"), "{err}");
         assert_eq!(std::fs::read(dir.path().join("pic-1.png")).unwrap(), b"\x89PNG");
@@ -334,7 +350,8 @@ mod tests {
             ..ToolResult::default()
         };
         let (output, _, _) = captured(OutputOptions::default(), false);
-        let stop = print(&args(&[]), &output, Format::Raw, &outcome(result)).unwrap_err();
+        let stop =
+            print(PrintOptions::default(), &output, Format::Raw, &outcome(result)).unwrap_err();
         assert!(matches!(stop, CommandError::Failed(error) if error.kind().exit_code() == 10));
     }
 }
