@@ -24,6 +24,8 @@ use crate::model::{Diagnostic, Error};
 const INTERVAL: Duration = Duration::from_millis(500);
 /// How many errors of a reading are told.
 const MAX_ERRORS: usize = 10;
+/// How many changed files are named.
+const MAX_NAMES: usize = 3;
 
 /// The files of a configuration that is served.
 pub struct ConfigWatch<'a> {
@@ -74,7 +76,12 @@ impl<'a> ConfigWatch<'a> {
     /// Any program that can write such a file could otherwise have it start what it likes.
     fn tell_to_ask(&self, before: &WatchedFiles) {
         let name = |path: &Path| path.display().to_string();
-        let changed: Vec<String> = self.files.changed_since(before).map(name).collect();
+        let mut changed: Vec<String> = self.files.changed_since(before).map(name).collect();
+        // Warnings are cut when they are long, and what to do stands at the end.
+        if let Some(more) = changed.len().checked_sub(MAX_NAMES).filter(|more| *more > 0) {
+            changed.truncate(MAX_NAMES);
+            changed.push(format!("{more} more"));
+        }
         self.warn(&format!(
             "{} changed, and what was read before is still served: with --trust, or with files named \
              for this run, they are read again only when asked: kill -HUP {}",
