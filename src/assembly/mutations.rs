@@ -7,7 +7,6 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use proptest::prelude::*;
-use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::{Map, Value, json};
 
 use super::FrontEnd;
@@ -265,7 +264,7 @@ fn assert_handled(servers_file: bool, extension: &str, text: &str) {
     let dir = tempfile::tempdir().unwrap();
     let (cwd, root) = (dir.path().join("work"), dir.path().join("root"));
     std::fs::create_dir_all(&cwd).unwrap();
-    mknodat(CWD, cwd.join("fifo"), FileType::Fifo, Mode::RWXU, 0).unwrap();
+    crate::util::named_pipe::make(&cwd.join("fifo"));
     std::fs::write(cwd.join("mod.py"), "def f(x: int) -> int:\n    return x\n").unwrap();
     let paths: Map<String, Value> = Map::from_iter([("/a".to_owned(), json!({ "get": {} }))]);
     let api = json!({ "openapi": "3.1.0", "info": { "title": "a" }, "paths": paths });

@@ -38,4 +38,6 @@ pub mod units;
 pub mod uri_template;
 
 #[cfg(test)]
+pub(crate) mod named_pipe;
+#[cfg(test)]
 pub(crate) mod skipped;

@@ -10,10 +10,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, WaitOptions};
+#[cfg(target_os = "linux")]
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::Instant;
 
 /// How long the dead are left lying, so that many are collected at once.
+#[cfg(target_os = "linux")]
 const REAP_INTERVAL: Duration = Duration::from_millis(50);
 /// How long ending all of them may take. Only what cannot be killed takes that long.
 const KILL_TIMEOUT: Duration = Duration::from_secs(1);
@@ -76,6 +78,7 @@ pub fn become_subreaper() {
     }
 }
 
+#[cfg(target_os = "linux")]
 async fn reap_forever() {
     let Ok(mut ended) = signal(SignalKind::child()) else { return };
     while ended.recv().await.is_some() {
@@ -84,6 +87,7 @@ async fn reap_forever() {
     }
 }
 
+#[cfg(target_os = "linux")]
 fn reap_orphans() {
     let awaited = awaited();
     for pid in children().into_iter().filter(|pid| !awaited.contains(pid)) {

@@ -269,8 +269,8 @@ impl Drop for Process {
 /// A pipe for events. Both ends close on exec; the child makes its own copy that does not. Ours of
 /// the write end is gone when the child is started, so that the pipe ends with the last writer.
 fn events_pipe() -> io::Result<(pipe::Receiver, OwnedFd)> {
-    let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
-    Ok((pipe::Receiver::from_owned_fd(read)?, write))
+    let (read, write) = io::pipe()?;
+    Ok((pipe::Receiver::from_owned_fd(read.into())?, write.into()))
 }
 
 /// The command of a child: its program, or what wraps it.

@@ -99,12 +99,7 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
     use super::*;
-
-    fn fifo(path: &Path) {
-        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
-        let kind = rustix::fs::FileType::Fifo;
-        rustix::fs::mknodat(rustix::fs::CWD, path, kind, mode, 0).unwrap();
-    }
+    use crate::util::named_pipe;
 
     fn why(path: &Path) -> String {
         bytes(path, 10).unwrap_err().to_string()
@@ -114,7 +109,7 @@ mod tests {
     fn whatever_is_no_regular_file_is_named_at_once() {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
-        fifo(&at("pipe"));
+        named_pipe::make(&at("pipe"));
         std::os::unix::fs::symlink(at("pipe"), at("link")).unwrap();
         let _socket = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
         assert_eq!(why(&at("pipe")), "it is a named pipe, not a regular file");
@@ -147,7 +142,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
         std::fs::write(at("file"), "text").unwrap();
-        fifo(&at("pipe"));
+        named_pipe::make(&at("pipe"));
         std::fs::write(at("it"), "text").unwrap();
         let done = AtomicBool::new(false);
         std::thread::scope(|scope| {

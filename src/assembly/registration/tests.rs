@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::json;
 
 use super::*;
@@ -268,7 +267,7 @@ async fn a_call_of_a_real_server_finishes_before_the_server_is_ended() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("server.py"), GATED_SERVER).unwrap();
     let gate = dir.path().join("gate");
-    mknodat(CWD, &gate, FileType::Fifo, Mode::RWXU, 0).unwrap();
+    crate::util::named_pipe::make(&gate);
     let path = ProcessEnvironment.var("PATH").unwrap_or_default();
     let environment: Arc<dyn Environment> = Arc::new(FixedEnvironment {
         vars: BTreeMap::from([("PATH".to_owned(), path)]),

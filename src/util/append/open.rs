@@ -87,8 +87,9 @@ impl RecordLocation {
         };
         let stat = self.inspect(&file)?;
         // The process may have masked out rights of the owner too.
-        if stat.st_mode & 0o777 != private_file::FILE {
-            rustix::fs::fchmod(&file, Mode::RUSR | Mode::WUSR)
+        let private = Mode::RUSR | Mode::WUSR;
+        if Mode::from_raw_mode(stat.st_mode & 0o777) != private {
+            rustix::fs::fchmod(&file, private)
                 .map_err(|e| self.failed("cannot be made private", &e.into()))?;
         }
         if stat.st_mode & 0o077 != 0 {

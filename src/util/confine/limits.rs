@@ -4,6 +4,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 use std::time::Duration;
 
+#[cfg(target_os = "linux")]
 use rustix::process::{Resource, Rlimit, getrlimit};
 
 use super::ConfinementError;
@@ -102,6 +103,7 @@ impl ResourceLimits {
 
     /// The limits as the system takes them, with room for `helpers` processes of ours. A limit that
     /// is stricter already stays.
+    #[cfg(target_os = "linux")]
     pub(super) fn resources(
         &self,
         helpers: u64,
@@ -134,6 +136,7 @@ pub fn is_superuser() -> bool {
 }
 
 /// How many tasks the user has now: the kernel counts all of them against the limit.
+#[cfg(target_os = "linux")]
 fn count_of_tasks() -> u64 {
     use std::os::unix::fs::MetadataExt as _;
     let own = rustix::process::getuid().as_raw();
@@ -200,6 +203,7 @@ mod tests {
         assert_eq!(ResourceLimits::default().exit_cause(ExitStatus::from_raw(24), &[]), None);
     }
 
+    #[cfg(target_os = "linux")]
     #[test]
     fn the_tasks_of_this_user_are_counted() {
         // At least the thread of this test and the one that waits for it.

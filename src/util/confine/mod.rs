@@ -157,6 +157,7 @@ pub enum ConfinementError {
 
 impl Confinement {
     /// Every path of the declaration that can be changed.
+    #[cfg(target_os = "linux")]
     fn writable_paths(&self) -> impl Iterator<Item = &PathBuf> {
         let home = match &self.home {
             HomeDir::At(home) => Some(home),

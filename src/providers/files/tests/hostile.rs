@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use proptest::prelude::*;
-use rustix::fs::{CWD, FileType, Mode, RenameFlags, mknodat, renameat_with};
+use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::json;
 
 use super::{call, harness, inside};
 use crate::providers::harness::KindHarness;
 use crate::util::clock::{Clock as _, SystemClock};
+use crate::util::named_pipe;
 
 /// What must never be seen or touched.
 fn outside(d: &Path) -> std::path::PathBuf {
@@ -70,18 +71,12 @@ async fn no_link_leads_out() {
 #[tokio::test]
 async fn what_is_no_file_is_refused_at_once() {
     let harness = harness(|d| {
-        mknodat(CWD, d.join("fifo"), FileType::Fifo, Mode::from_raw_mode(0o666), 0).unwrap();
+        named_pipe::make(&d.join("fifo"));
         drop(std::os::unix::net::UnixListener::bind(d.join("socket")).unwrap());
         // Only root may make a device, and not everywhere.
-        let zero = rustix::fs::makedev(1, 5);
-        let made = mknodat(
-            CWD,
-            d.join("zero"),
-            FileType::CharacterDevice,
-            Mode::from_raw_mode(0o666),
-            zero,
-        );
-        if made.is_err() {
+        let mut made = std::process::Command::new("mknod");
+        made.arg(d.join("zero")).args(["c", "1", "5"]);
+        if !made.output().is_ok_and(|made| made.status.success()) {
             symlink("/dev/zero", d.join("zero")).unwrap();
         }
         std::fs::create_dir(d.join("dir")).unwrap();
