@@ -72,6 +72,26 @@ pub fn size(value: &impl Serialize) -> u64 {
     count.0
 }
 
+/// Whether a value has more bytes as JSON than so many; no more than that many are looked at.
+pub fn is_longer_than(value: &impl Serialize, bytes: u64) -> bool {
+    serde_json::to_writer(ByteLimit(bytes), value).is_err()
+}
+
+/// A writer that fails when more is written than is left.
+struct ByteLimit(u64);
+
+impl Write for ByteLimit {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let left = self.0.checked_sub(bytes.len() as u64);
+        self.0 = left.ok_or(io::ErrorKind::FileTooLarge)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 struct ByteCounter(u64);
 
 impl Write for ByteCounter {

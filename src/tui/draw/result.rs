@@ -27,7 +27,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState,
         let inner = pane::open(frame, styler, area, "Result", focused);
         return frame.render_widget(styler.line(StyleRole::Dim, "Not called yet."), inner);
     };
-    let mut title = match &call.outcome {
+    let mut title = match call.outcome.as_deref() {
         None => format!("Result  {}", running_calls::status_text(styler, state, call)),
         Some(Ok(outcome)) => {
             let word = match outcome.error() {
@@ -46,7 +46,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState,
         title = format!("{title}  {} of {all}", all - viewer.newer_calls);
     }
     // What went wrong has only one face.
-    let has_faces = matches!(&call.outcome, Some(Ok(outcome)) if outcome.result.is_ok());
+    let has_faces = matches!(call.outcome.as_deref(), Some(Ok(outcome)) if outcome.result.is_ok());
     if viewer.format != ResultFormat::Text && has_faces {
         title = format!("{title}  {}", viewer.format.title());
     }

@@ -8,9 +8,10 @@ use crate::host::ToolHost;
 use crate::host::command;
 use crate::host::content::{self, ContentPayload};
 use crate::host::request::{CallArguments, CallRequest};
-use crate::model::{Error, ToolResult};
+use crate::model::Error;
 use crate::tui::event::AppEvent;
 use crate::tui::event::tools::{ResultExport, ToolsEffect, ToolsEvent};
+use crate::tui::presentation::{self, ResultFormat, documents};
 use crate::util::{jq, json, output_paths};
 
 pub(super) async fn perform(
@@ -25,10 +26,17 @@ pub(super) async fn perform(
             let dry_run = host.dry_run(&request).await;
             AppEvent::Tools(Box::new(ToolsEvent::DryRunFinished { tool, dry_run }))
         }
-        ToolsEffect::Query { filter, value } => {
+        ToolsEffect::Present(request) => {
+            let generation = request.generation;
+            let made = tokio::task::spawn_blocking(move || request.build()).await;
+            let presentation = made.ok();
+            AppEvent::Tools(Box::new(ToolsEvent::Presented { generation, presentation }))
+        }
+        ToolsEffect::Query { filter, input } => {
             let work = move || {
-                let results = jq::query(&filter, &value);
-                AppEvent::Tools(Box::new(ToolsEvent::QueryFinished { filter, value, results }))
+                let results = jq::query(&filter, input.value());
+                let results = results.map(|values| (presentation::filtered(&values), values.len()));
+                AppEvent::Tools(Box::new(ToolsEvent::QueryFinished { filter, input, results }))
             };
             let lost = |_panicked| AppEvent::StatusText {
                 text: "the thread of the filter ended early".to_owned(),
@@ -50,7 +58,7 @@ pub(super) async fn perform(
                 }
             }
         }
-        ToolsEffect::Save { stem, what } => match payloads(*what) {
+        ToolsEffect::Save { stem, what } => match decoded(what).await {
             Ok(payloads) if payloads.is_empty() => AppEvent::StatusText {
                 text: "nothing to save in this result".to_owned(),
                 is_bad: true,
@@ -72,18 +80,24 @@ fn save_call(name: &str, call: SavedCall, directory: Option<&Path>) -> Result<St
     Ok(format!("saved{place}: toolhost run {name}"))
 }
 
-fn payloads(what: ResultExport) -> Result<Vec<ContentPayload>, Error> {
-    match what {
-        ResultExport::Json(value) => Ok(vec![ContentPayload {
-            bytes: (json::pretty(&value) + "\n").into_bytes(),
-            media_type: "application/json".to_owned(),
-        }]),
-        ResultExport::Blocks { content, structured, output } => {
-            let result = ToolResult { output, content, structured, ..ToolResult::default() };
-            content::payloads(&result).map_err(|block| {
-                Error::protocol(format!("cannot decode the binary data of block {block}"))
-            })
-        }
+/// The payloads of a result, which may be large.
+async fn decoded(what: ResultExport) -> Result<Vec<ContentPayload>, Error> {
+    let decoded = tokio::task::spawn_blocking(move || payloads(&what)).await;
+    decoded.unwrap_or_else(|_panicked| Err(Error::internal("cannot read the result")))
+}
+
+fn payloads(what: &ResultExport) -> Result<Vec<ContentPayload>, Error> {
+    let Some(result) = presentation::result_of(&what.outcome) else { return Ok(Vec::new()) };
+    let json = |value| {
+        let bytes = (json::pretty(&value) + "\n").into_bytes();
+        Ok(vec![ContentPayload { bytes, media_type: "application/json".to_owned() }])
+    };
+    match what.format {
+        ResultFormat::Text => content::payloads(result).map_err(|block| {
+            Error::protocol(format!("cannot decode the binary data of block {block}"))
+        }),
+        ResultFormat::Tree | ResultFormat::Table => json(content::filter_input(result)),
+        ResultFormat::Raw => json(documents::whole(result)),
     }
 }
 

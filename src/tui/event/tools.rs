@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
-
 use crate::host::request::DryRun;
 use crate::model::{Error, JsonObject};
+use crate::tui::presentation::scroll_text::ScrollText;
+use crate::tui::presentation::{
+    CallResult, FilterInput, Presentation, PresentationRequest, ResultFormat,
+};
 use crate::util::jq::JqError;
 
 /// What the tools view asks the effects to do.
@@ -23,8 +25,10 @@ pub enum ToolsEffect {
         /// The filter as it was typed.
         filter: String,
         /// The result.
-        value: Arc<Value>,
+        input: Arc<FilterInput>,
     },
+    /// Make a large result ready to be shown.
+    Present(PresentationRequest),
     /// Keep a call under a name, for `toolhost run NAME`.
     SaveCall {
         /// The name that a person typed.
@@ -38,25 +42,25 @@ pub enum ToolsEffect {
     Save {
         /// The beginning of the file names, made safe.
         stem: String,
-        /// The content to save.
-        what: Box<ResultExport>,
+        /// The result, and what of it.
+        what: ResultExport,
     },
 }
 
 /// The part of a result that is saved.
-#[derive(Debug, Clone, PartialEq)]
-pub enum ResultExport {
-    /// The bytes of its blocks, a file each.
-    Blocks {
-        /// The content blocks, each for a file of its own.
-        content: Vec<Value>,
-        /// The structured result, written as JSON when there is one.
-        structured: Option<Value>,
-        /// The result as one value.
-        output: Value,
-    },
-    /// One value, written as indented JSON.
-    Json(Value),
+#[derive(Debug, Clone)]
+pub struct ResultExport {
+    /// How the call ended.
+    pub outcome: Arc<CallResult>,
+    /// Text saves the bytes of its blocks, a file each; tree and table its value as JSON, raw all of
+    /// it as JSON.
+    pub format: ResultFormat,
+}
+
+impl PartialEq for ResultExport {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.outcome, &other.outcome) && self.format == other.format
+    }
 }
 
 /// What the effects report to the tools view.
@@ -67,9 +71,16 @@ pub enum ToolsEvent {
         /// The filter as it was typed.
         filter: String,
         /// The result it was run over.
-        value: Arc<Value>,
-        /// The values it gave, or why it gave none.
-        results: Result<Vec<Value>, JqError>,
+        input: Arc<FilterInput>,
+        /// The values it gave as text and their number, or why it gave none.
+        results: Result<(ScrollText, usize), JqError>,
+    },
+    /// A result is ready to be shown.
+    Presented {
+        /// The number of the request.
+        generation: u64,
+        /// What was made of the result; `None` when making it failed.
+        presentation: Option<Presentation>,
     },
     /// What a call would send.
     DryRunFinished {

@@ -1,12 +1,13 @@
 //! The calls made in this console.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::call_activity::CallActivity;
-use crate::host::request::CallOutcome;
-use crate::model::{CallId, Error, HostEvent, JsonObject};
+use crate::model::{CallId, HostEvent, JsonObject};
 use crate::tui::event::ConsoleCallId;
+use crate::tui::presentation::CallResult;
 
 /// The most ended calls that are kept.
 const MAX_CALLS: usize = 200;
@@ -25,11 +26,8 @@ pub struct ConsoleCall {
     /// Progress, log lines and nested calls while it ran.
     pub activity: CallActivity,
     /// The outcome; `None` while the call is running.
-    pub outcome: Option<CallResult>,
+    pub outcome: Option<Arc<CallResult>>,
 }
-
-/// The outcome of a call, or why it was not made.
-pub type CallResult = Result<CallOutcome, Error>;
 
 /// The calls that were made here, the newest last.
 #[derive(Debug, Default)]
@@ -71,7 +69,7 @@ impl ConsoleCalls {
     /// Takes in the outcome of a call.
     pub fn end(&mut self, run: ConsoleCallId, outcome: CallResult) {
         if let Some(call) = self.all.iter_mut().find(|call| call.run == run) {
-            call.outcome = Some(outcome);
+            call.outcome = Some(Arc::new(outcome));
         }
     }
 
@@ -156,7 +154,7 @@ impl ConsoleCalls {
             Err(error) if error.server() == Some(server) => Some(true),
             _ => None,
         };
-        let ended = self.all.iter().filter_map(|call| failed(call.outcome.as_ref()?));
+        let ended = self.all.iter().filter_map(|call| failed(call.outcome.as_deref()?));
         ended.fold((0, 0), |(all, bad), failed| (all + 1, bad + usize::from(failed)))
     }
 

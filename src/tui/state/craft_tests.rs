@@ -204,7 +204,8 @@ fn results_are_turned_stepped_through_and_saved() {
     press(&mut state, &["j", "j", "<enter>"]);
     assert_eq!(state.tools.viewer.tree.len(), 3);
     let effects = press(&mut state, &["E"]);
-    let what = Box::new(ResultExport::Json(json!({ "value": 1, "list": [1, 2] })));
+    let outcome = state.context.calls.get(first).unwrap().outcome.clone().unwrap();
+    let what = ResultExport { outcome, format: ResultFormat::Tree };
     let stem = "calculator-call0".to_owned();
     assert_eq!(effects, [AppEffect::Tools(ToolsEffect::Save { stem, what })]);
     press(&mut state, &["<right>", "<right>", "t"]);
@@ -251,12 +252,13 @@ fn a_filter_runs_while_it_is_typed_and_the_last_good_values_stay() {
     ended(&mut state, run, ToolResult::json(json!({ "items": [{ "n": 1 }, { "n": 2 }] })));
     state.context.focus = Pane::Result;
     let answer = |state: &mut AppState, effects: &[AppEffect]| -> Vec<AppEffect> {
-        let [AppEffect::Tools(ToolsEffect::Query { filter, value })] = effects else {
+        let [AppEffect::Tools(ToolsEffect::Query { filter, input })] = effects else {
             panic!("{effects:?}")
         };
-        let results = crate::util::jq::query(filter, value);
-        let (filter, value) = (filter.clone(), Arc::clone(value));
-        let event = crate::tui::event::tools::ToolsEvent::QueryFinished { filter, value, results };
+        let results = crate::util::jq::query(filter, input.value());
+        let results = results.map(|all| (crate::tui::presentation::filtered(&all), all.len()));
+        let (filter, input) = (filter.clone(), Arc::clone(input));
+        let event = crate::tui::event::tools::ToolsEvent::QueryFinished { filter, input, results };
         state.update(AppEvent::Tools(Box::new(event)))
     };
     let first = press(&mut state, &["|"]);

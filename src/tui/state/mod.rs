@@ -14,10 +14,7 @@ mod filter;
 mod form;
 mod history;
 mod inbox;
-mod json_lines;
-mod json_tree;
 mod line_input;
-mod list_cursor;
 mod live_calls;
 mod navigation;
 mod offerings;
@@ -29,7 +26,6 @@ mod pin_window;
 mod reading;
 mod result_viewer;
 mod save_call;
-mod scroll_text;
 mod servers;
 pub(super) mod stats;
 mod text_area;
@@ -50,10 +46,20 @@ pub(super) use {servers::tests as servers_tests, trace::tests as trace_tests};
 
 use super::event::AppEffect;
 use super::keys::{Action, KeyContext};
+pub use super::list_cursor::ListCursor;
+pub use super::presentation::documents::schema_verdict;
+pub use super::presentation::json_lines::role as json_role;
+pub use super::presentation::json_tree::{JsonTree, JsonTreeNode};
+pub use super::presentation::scroll_text::{
+    ScrollPosition, ScrollText, StyledSpan, TextLayout, TextLimits, TextLine,
+};
+pub use super::presentation::table::{ResultColumn, ResultTable, cell_text};
+pub use super::presentation::words::pieces;
+pub use super::presentation::{ResultFormat, json_lines};
 pub use super::view_id::{Pane, ViewId};
 pub use bench::BenchView;
 pub use call_activity::{CallActivity, CallProgress, ChildCall, PendingRetry};
-pub use calls::{CallResult, ConsoleCall, ConsoleCalls};
+pub use calls::{ConsoleCall, ConsoleCalls};
 pub use context::{AppContext, Overlay, ShownProjects, StatusMessage};
 pub use diagnostics::ConfigurationProblems;
 pub use form::{FormRow, FormSummary, SchemaForm, folds, fresh_draft, is_date};
@@ -61,10 +67,7 @@ pub use form::{FormRow, FormSummary, SchemaForm, folds, fresh_draft, is_date};
 pub(super) use history::tests as history_tests;
 pub use history::{EntryFormat, HistoryFileState, HistoryView};
 pub use inbox::{AnswerDraft, ApprovalTab, InboxView, PendingApproval, PendingQuestion};
-pub use json_lines::role as json_role;
-pub use json_tree::{JsonTree, JsonTreeNode};
 pub use line_input::LineInput;
-pub use list_cursor::ListCursor;
 pub use live_calls::{LIVE_SECONDS, LiveToolCalls};
 #[cfg(test)]
 pub(super) use offerings::tests as offers_tests;
@@ -76,12 +79,8 @@ pub use other_clients::{OtherCall, OtherClients};
 pub use palette::{PaletteCommand, PaletteEntry, PaletteWindow};
 pub use pin_window::PinWindow;
 pub use reading::Readiness;
-pub use result_viewer::{
-    ResultColumn, ResultFilter, ResultFormat, ResultSearch, ResultTable, ResultViewer, cell_text,
-    pieces, schema_verdict,
-};
+pub use result_viewer::{ResultFilter, ResultSearch, ResultViewer};
 pub use save_call::SaveCallWindow;
-pub use scroll_text::{ScrollPosition, ScrollText, StyledSpan, TextLayout, TextLimits, TextLine};
 pub use servers::{DriftLine, ServerActivity, ServerTab, ServerToolLists, ServersView};
 pub use stats::{StatsSort, StatsView};
 pub use text_area::TextArea;

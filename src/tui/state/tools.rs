@@ -2,10 +2,9 @@
 
 use std::cell::Cell;
 
-use super::result_viewer::ResultFormat;
 use super::{
-    AppContext, LineInput, Overlay, Pane, ResultTable, ResultViewer, SaveCallWindow, SchemaForm,
-    ToolDetail, ToolListState, View,
+    AppContext, LineInput, Overlay, Pane, ResultFormat, ResultTable, ResultViewer, SaveCallWindow,
+    SchemaForm, ToolDetail, ToolListState, View,
 };
 use crate::model::{JsonObject, Origin, ToolStatus};
 use crate::tui::event::pins::PinsEffect;
@@ -46,8 +45,11 @@ impl View for ToolsView {
             Action::PreviousMatch => self.viewer.step_match(-1),
             Action::Diff if context.focus == Pane::Result => {
                 let tool = self.subject.clone().unwrap_or_default();
-                if !self.viewer.toggle_difference(&tool, &context.calls) {
-                    context.show_error("nothing to compare with: call it twice first");
+                match self.viewer.toggle_difference(&tool, &context.calls) {
+                    Some(effects) => {
+                        return Some(effects.into_iter().map(AppEffect::Tools).collect());
+                    }
+                    None => context.show_error("nothing to compare with: call it twice first"),
                 }
             }
             Action::CopyPath => match self.viewer.chosen_path() {
@@ -74,8 +76,7 @@ impl View for ToolsView {
             }
             Action::CopyCommand => return Some(self.copy_command(context)),
             Action::ChangeFormat => {
-                let tool = self.subject.clone().unwrap_or_default();
-                self.viewer.next_format(&tool, &context.calls);
+                self.viewer.next_format();
                 context.show_status(format!("showing results as {}", self.viewer.format.title()));
             }
             Action::Detail => {
@@ -104,8 +105,7 @@ impl View for ToolsView {
                 self.viewer.tree.fold();
             }
             Action::Open if self.focused_table(context).is_some() => {
-                let tool = self.subject.clone().unwrap_or_default();
-                self.viewer.open_row(&tool, &context.calls);
+                self.viewer.open_row();
             }
             Action::Fill | Action::Open if self.is_untrusted() => {
                 return Some(vec![AppEffect::Navigate(Navigation::AskTrust)]);
@@ -277,13 +277,13 @@ impl ToolsView {
     }
 
     /// Makes anew what is made once for many pictures, where it is not true any more.
-    pub fn refresh(&mut self, context: &AppContext) {
+    pub fn refresh(&mut self, context: &AppContext) -> Option<AppEffect> {
         if self.subject.as_deref() != self.subject() {
             self.subject = self.subject().map(str::to_owned);
             self.viewer.reset();
         }
         self.detail.refresh(self.catalogue.chosen().map(|row| &row.tool));
-        self.viewer.refresh(self.subject.as_deref(), &context.calls);
+        self.viewer.refresh(self.subject.as_deref(), &context.calls).map(AppEffect::Tools)
     }
 
     /// Takes in the outcome of an effect.
@@ -294,8 +294,12 @@ impl ToolsView {
                 self.viewer.set_dry_run(tool, &dry_run);
                 Vec::new()
             }
-            ToolsEvent::QueryFinished { filter, value, results } => {
-                self.viewer.filter_finished(filter, &value, results);
+            ToolsEvent::Presented { generation, presentation } => {
+                self.viewer.presented(generation, presentation);
+                Vec::new()
+            }
+            ToolsEvent::QueryFinished { filter, input, results } => {
+                self.viewer.filter_finished(filter, &input, results);
                 // What was typed meanwhile.
                 self.request_filter(context)
             }
@@ -365,7 +369,7 @@ impl ToolsView {
         let id: String = id.chars().rev().filter(char::is_ascii_alphanumeric).take(8).collect();
         let id: String = id.chars().rev().collect();
         let stem = format!("{}-{id}", name.trim_start_matches('.'));
-        vec![AppEffect::Tools(ToolsEffect::Save { stem, what: Box::new(what) })]
+        vec![AppEffect::Tools(ToolsEffect::Save { stem, what })]
     }
 
     /// Asks for a name for the call in the form, or for the newest of the chosen tool.
@@ -396,7 +400,7 @@ impl ToolsView {
     fn copy_selection(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
         let Some(row) = self.catalogue.chosen() else { return Vec::new() };
         let shown = self.viewer.call(self.subject().unwrap_or(&row.name), &context.calls);
-        let result = shown.and_then(|call| call.outcome.as_ref());
+        let result = shown.and_then(|call| call.outcome.as_deref());
         let (what, text) = match (context.focus, result) {
             (Pane::Result, Some(Ok(outcome))) => match &outcome.result {
                 Ok(result) => {

@@ -1,6 +1,5 @@
 //! Updating the state with an event.
 
-use super::list_cursor::action_step;
 use super::{AppState, LineInput, Overlay, SchemaForm, ScrollPosition, TextArea, pin_window};
 use crate::catalogue::Catalogue;
 use crate::model::{ListOwner, ServerState, ServerStatus};
@@ -9,6 +8,7 @@ use crate::tui::event::{AppEffect, AppEvent, UserInput};
 use crate::tui::external_editor::{EditorDraft, EditorError};
 use crate::tui::keys::{Action, KeyContext, KeyPress};
 use crate::tui::layout::Divider;
+use crate::tui::list_cursor::action_step;
 
 /// How far a key moves the line between two panes, in percent of the view.
 const PANE_STEP: i16 = 5;
@@ -17,8 +17,8 @@ impl AppState {
     /// Takes in what happened; says what is to be done.
     pub fn update(&mut self, event: AppEvent) -> Vec<AppEffect> {
         let effects = self.dispatch(event);
-        let effects = self.resolve_navigation(effects);
-        self.tools.refresh(&self.context);
+        let mut effects = self.resolve_navigation(effects);
+        effects.extend(self.tools.refresh(&self.context));
         effects
     }
 

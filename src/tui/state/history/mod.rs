@@ -8,7 +8,6 @@ mod query;
 #[cfg(test)]
 pub(in crate::tui) mod tests;
 
-use super::list_cursor::action_step;
 use super::{AppContext, LineInput, ListCursor, Pane, ScrollText, ShownProjects, View, ViewId};
 use crate::history::HistoryEntry;
 use crate::history::compare::CallComparison;
@@ -16,6 +15,7 @@ use crate::model::Error;
 use crate::tui::event::AppEffect;
 use crate::tui::event::history::{HistoryEffect, HistoryEvent, HistoryReadFilter, PastCall};
 use crate::tui::keys::{Action, KeyContext};
+use crate::tui::list_cursor::action_step;
 use crate::tui::theme::StyleRole;
 
 pub use entry_text::EntryFormat;

@@ -16,7 +16,6 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::list_cursor::action_step;
 use super::{AppContext, LineInput, ListCursor, Pane, SchemaForm, ScrollText, View, ViewId};
 use crate::model::{Error, JsonObject};
 use crate::tui::event::AppEffect;
@@ -24,6 +23,7 @@ use crate::tui::event::offerings::{
     OfferingRequestId, OfferingsEffect, OfferingsEvent, WatchedResource,
 };
 use crate::tui::keys::{Action, KeyContext};
+use crate::tui::list_cursor::action_step;
 
 pub use offering_form::{OfferingForm, Suggestions};
 pub use tree::{OfferingId, OfferingKind, OfferingRow, OfferingServer, OfferingTree};

@@ -5,16 +5,11 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
-
 use crate::tui::event::tools::ToolsEffect;
-use crate::tui::state::{LineInput, ScrollText, TextLimits, json_lines};
-use crate::tui::theme::StyleRole;
+use crate::tui::presentation::FilterInput;
+use crate::tui::presentation::scroll_text::ScrollText;
+use crate::tui::state::LineInput;
 use crate::util::jq::JqError;
-
-/// The limits of what a filter gives.
-const LIMITS: TextLimits =
-    TextLimits { lines: 100_000, bytes: usize::MAX, notice: "The rest is not shown." };
 
 /// A jq filter that is written, and what it gives.
 #[derive(Debug, Default)]
@@ -42,30 +37,27 @@ impl ResultFilter {
     }
 
     /// Has what is typed now run over the value, unless a run is awaited or nothing changed.
-    pub(super) fn request(&mut self, value: &Arc<Value>) -> Option<ToolsEffect> {
+    pub(super) fn request(&mut self, input: &Arc<FilterInput>) -> Option<ToolsEffect> {
         let filter = self.line.text().trim();
         let filter = if filter.is_empty() { "." } else { filter };
         if self.running.is_some() || self.shown.as_deref() == Some(filter) {
             return None;
         }
         self.running = Some(filter.to_owned());
-        Some(ToolsEffect::Query { filter: filter.to_owned(), value: Arc::clone(value) })
+        Some(ToolsEffect::Query { filter: filter.to_owned(), input: Arc::clone(input) })
     }
 
     /// Takes in what a filter gave.
-    pub(super) fn finished(&mut self, filter: String, results: Result<Vec<Value>, JqError>) {
+    pub(super) fn finished(
+        &mut self,
+        filter: String,
+        results: Result<(ScrollText, usize), JqError>,
+    ) {
         self.running = None;
         self.shown = Some(filter);
         match results {
-            Ok(results) => {
-                (self.error, self.results) = (None, results.len());
-                self.text = ScrollText::with_limits(LIMITS);
-                for value in &results {
-                    json_lines::push(&mut self.text, value);
-                }
-                if results.is_empty() {
-                    self.text.line(StyleRole::Dim, "no values");
-                }
+            Ok((text, results)) => {
+                (self.text, self.results, self.error) = (text, results, None);
             }
             Err(error) => self.error = Some(error),
         }

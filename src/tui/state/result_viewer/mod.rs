@@ -1,64 +1,33 @@
 //! The result pane: results of a tool's calls, one at a time, as text, tree or raw JSON.
 //!
-//! Owns: which call is looked at and how; its text or tree, made once when that changes.
+//! Owns: which call is looked at and how; its text or tree, made once when that changes. That of a
+//! large result is made elsewhere, and keys are answered meanwhile.
 
-mod documents;
+mod activity_text;
 mod filter;
 mod search;
-mod table;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
-use serde_json::Value;
-
-use super::{ConsoleCall, ConsoleCalls, JsonTree, LineInput, ScrollPosition, ScrollText};
-use crate::host::content;
+use super::{
+    ConsoleCall, ConsoleCalls, JsonTree, LineInput, ResultFormat, ResultTable, ScrollPosition,
+    ScrollText,
+};
 use crate::host::request::DryRun;
-use crate::model::{Error, ToolResult};
+use crate::model::Error;
 use crate::tui::event::ConsoleCallId;
 use crate::tui::event::tools::{ResultExport, ToolsEffect};
+use crate::tui::presentation::words::has_words;
+use crate::tui::presentation::{
+    FilterInput, Presentation, PresentationKind, PresentationRequest, documents, result_of,
+};
+use crate::tui::theme::StyleRole;
 use crate::util::jq::JqError;
 
-pub use documents::schema_verdict;
 pub use filter::ResultFilter;
-pub use search::{ResultSearch, pieces};
-pub use table::{ResultColumn, ResultTable, cell_text};
-
-/// The format a result is shown in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ResultFormat {
-    /// Content blocks and facts as text for people.
-    #[default]
-    Text,
-    /// Its value as a tree.
-    Tree,
-    /// The list of objects in it as a table, where there is one.
-    Table,
-    /// Everything that came, as JSON.
-    Raw,
-}
-
-impl ResultFormat {
-    /// The title on the screen.
-    pub fn title(self) -> &'static str {
-        match self {
-            Self::Text => "text",
-            Self::Tree => "json",
-            Self::Table => "table",
-            Self::Raw => "raw",
-        }
-    }
-
-    /// The format after this one; the last leads to the first.
-    fn next(self, has_table: bool) -> Self {
-        match self {
-            Self::Text => Self::Tree,
-            Self::Tree if has_table => Self::Table,
-            Self::Tree | Self::Table => Self::Raw,
-            Self::Raw => Self::Text,
-        }
-    }
-}
+pub use search::ResultSearch;
 
 /// Which result of a tool is shown, in which format and where it is scrolled to.
 #[derive(Debug, Default)]
@@ -84,9 +53,17 @@ pub struct ResultViewer {
     /// How the result differs from the one before, while that is shown.
     pub difference: Option<ScrollText>,
     /// What a filter works on, made when one is written.
-    filter_input: Option<Arc<Value>>,
+    filter_input: Option<Arc<FilterInput>>,
     /// What text and tree were made of.
     source: Option<(ConsoleCallId, ResultFormat)>,
+    /// Whether a result that is shown as a tree could be shown as a table, too.
+    has_table: bool,
+    /// The number of the newest request to make something ready.
+    generation: u64,
+    /// The request for the format, and that for the comparison, while they are awaited.
+    awaited: [Option<u64>; 2],
+    /// What is to be chosen in the tree once it is there.
+    reveal: Option<Vec<String>>,
 }
 
 impl ResultViewer {
@@ -108,13 +85,8 @@ impl ResultViewer {
     }
 
     /// Switches to the next format that this result has.
-    pub fn next_format(&mut self, tool: &str, calls: &ConsoleCalls) {
-        let has_table = || {
-            let result = self.call(tool, calls).and_then(result_of);
-            result.is_some_and(|result| ResultTable::is_table(&content::filter_value(result)))
-        };
-        let has_table = self.format == ResultFormat::Tree && has_table();
-        self.format = self.format.next(has_table);
+    pub fn next_format(&mut self) {
+        self.format = self.format.next(self.has_table);
         self.difference = None;
         self.filter = ResultFilter::default();
         self.scroll_to_top();
@@ -185,7 +157,7 @@ impl ResultViewer {
             (None, Some(table)) => table.list.chosen(),
             (None, None) => self.tree.chosen_node(),
         };
-        let is_match = |text: &str| words.as_deref().is_some_and(|w| search::has_words(text, w));
+        let is_match = |text: &str| words.as_deref().is_some_and(|w| has_words(text, w));
         let found = if let Some(text) = self.shown_text_mut() {
             text.set_highlight(words.as_deref());
             if words.is_some() { text.find(is_match) } else { Vec::new() }
@@ -218,11 +190,9 @@ impl ResultViewer {
     }
 
     /// Shows the chosen row of the table in the tree.
-    pub fn open_row(&mut self, tool: &str, calls: &ConsoleCalls) {
+    pub fn open_row(&mut self) {
         let Some(path) = self.table.as_ref().map(ResultTable::row_path) else { return };
-        self.format = ResultFormat::Tree;
-        self.refresh(Some(tool), calls);
-        self.tree.reveal_path(&path);
+        (self.format, self.reveal) = (ResultFormat::Tree, Some(path));
     }
 
     /// The jq path of what is chosen; `None` in a text.
@@ -249,8 +219,9 @@ impl ResultViewer {
             return None;
         }
         if self.filter_input.is_none() {
-            let value = value_of(self.call(tool, calls)?)?;
-            self.filter_input = Some(Arc::new(value));
+            let outcome = self.call(tool, calls)?.outcome.as_ref()?;
+            result_of(outcome)?;
+            self.filter_input = Some(Arc::new(FilterInput::new(Arc::clone(outcome))));
         }
         self.filter.request(self.filter_input.as_ref()?)
     }
@@ -259,25 +230,35 @@ impl ResultViewer {
     pub fn filter_finished(
         &mut self,
         filter: String,
-        value: &Arc<Value>,
-        results: Result<Vec<Value>, JqError>,
+        input: &Arc<FilterInput>,
+        results: Result<(ScrollText, usize), JqError>,
     ) {
-        if self.filter_input.as_ref().is_some_and(|own| Arc::ptr_eq(own, value)) {
+        if self.filter_input.as_ref().is_some_and(|own| Arc::ptr_eq(own, input)) {
             self.filter.finished(filter, results);
             self.search_again();
         }
     }
 
-    /// Shows how the result differs from that of the call before, or the result again; `false` when
-    /// there are not two.
-    pub fn toggle_difference(&mut self, tool: &str, calls: &ConsoleCalls) -> bool {
+    /// Shows how the result differs from that of the call before, or the result again. What has to
+    /// be done for it is asked for; `None` when there are not two.
+    pub fn toggle_difference(
+        &mut self,
+        tool: &str,
+        calls: &ConsoleCalls,
+    ) -> Option<Vec<ToolsEffect>> {
         if self.difference.take().is_some() {
-            return true;
+            return Some(Vec::new());
         }
-        let mut values = calls.all_of(tool).skip(self.newer_calls).filter_map(value_of);
-        let (Some(now), Some(before)) = (values.next(), values.next()) else { return false };
-        self.difference = Some(documents::difference(&before, &now));
-        true
+        let ended = calls.all_of(tool).skip(self.newer_calls).filter_map(|c| c.outcome.as_ref());
+        let mut ended = ended.filter(|outcome| result_of(outcome).is_some());
+        let (outcome, before) = (Arc::clone(ended.next()?), Arc::clone(ended.next()?));
+        self.difference = Some(ScrollText::default());
+        let kind = PresentationKind::Difference(before);
+        Some(
+            self.present(PresentationRequest { generation: 0, outcome, kind })
+                .into_iter()
+                .collect(),
+        )
     }
 
     /// Shows another call of the tool: an older one, or a newer one when negative.
@@ -317,64 +298,76 @@ impl ResultViewer {
         self.position.reset();
     }
 
-    /// Makes the text or the tree anew when another one is looked at, or it ended.
-    pub fn refresh(&mut self, tool: Option<&str>, calls: &ConsoleCalls) {
+    /// Makes the text or the tree anew when another one is looked at, or it ended; asks for it where
+    /// it takes long.
+    pub fn refresh(&mut self, tool: Option<&str>, calls: &ConsoleCalls) -> Option<ToolsEffect> {
         let call = tool.and_then(|tool| self.call(tool, calls));
         let ended = call.and_then(|call| Some((call, call.outcome.as_ref()?)));
         let wanted = ended.map(|(call, _)| (call.run, self.format));
         if wanted == self.source {
-            return;
+            return None;
         }
-        self.source = wanted;
-        (self.text, self.tree) = (ScrollText::default(), JsonTree::default());
-        self.table = None;
-        self.position.reset();
-        let Some((call, outcome)) = ended else { return };
-        let format = match (self.format, result_of(call)) {
-            (ResultFormat::Table, Some(result)) => {
-                self.table = ResultTable::of(&content::filter_value(result));
-                if self.table.is_some() { ResultFormat::Table } else { ResultFormat::Text }
-            }
-            (format, _) => format,
+        (self.source, self.awaited[0]) = (wanted, None);
+        self.reveal.take_if(|_| self.format != ResultFormat::Tree);
+        self.show(Presentation::default());
+        let (call, outcome) = ended?;
+        let kind = PresentationKind::Format(self.format, activity_text::of(&call.activity));
+        self.present(PresentationRequest { generation: 0, outcome: Arc::clone(outcome), kind })
+    }
+
+    /// Shows what is made of a result: at once, or later, when it takes long to make.
+    fn present(&mut self, request: PresentationRequest) -> Option<ToolsEffect> {
+        self.generation += 1;
+        let request = PresentationRequest { generation: self.generation, ..request };
+        let is_difference = matches!(request.kind, PresentationKind::Difference(_));
+        self.awaited[usize::from(is_difference)] = Some(self.generation);
+        if !request.is_large() {
+            self.presented(self.generation, Some(request.build()));
+            return None;
+        }
+        let mut text = ScrollText::default();
+        text.line(StyleRole::Dim, "rendering…");
+        match &mut self.difference {
+            Some(difference) if is_difference => *difference = text,
+            _ => self.text = text,
+        }
+        Some(ToolsEffect::Present(request))
+    }
+
+    /// Takes in what was made of a result, unless something else is looked at meanwhile.
+    pub fn presented(&mut self, generation: u64, made: Option<Presentation>) {
+        let Some(at) = self.awaited.iter().position(|awaited| *awaited == Some(generation)) else {
+            return;
         };
-        match (format, outcome) {
-            (ResultFormat::Table, Ok(_)) if self.table.is_some() => {}
-            (ResultFormat::Tree, Ok(outcome)) if outcome.result.is_ok() => {
-                let result = outcome.result.as_ref().map(content::filter_value);
-                self.tree = result.map(|value| JsonTree::of(&value)).unwrap_or_default();
-            }
-            (ResultFormat::Raw, Ok(outcome)) if outcome.result.is_ok() => {
-                self.text = outcome.result.as_ref().map(documents::raw).unwrap_or_default();
-            }
-            _ => self.text = documents::text(call, outcome),
+        self.awaited[at] = None;
+        let made = made.unwrap_or_else(|| {
+            let mut failed = Presentation::default();
+            failed.text.line(StyleRole::Error, "This cannot be shown; E saves it.");
+            failed
+        });
+        match &mut self.difference {
+            Some(difference) if at == 1 => *difference = made.text,
+            None if at == 1 => return,
+            _ => self.show(made),
+        }
+        if let Some(path) = self.reveal.take_if(|_| !self.tree.is_empty()) {
+            self.tree.reveal_path(&path);
         }
         if self.search.words().is_some() {
             self.search_again();
         }
     }
 
+    fn show(&mut self, made: Presentation) {
+        (self.text, self.tree) = (made.text, made.tree);
+        (self.table, self.has_table) = (made.table, made.has_table);
+        self.position.reset();
+    }
+
     /// What of the call that is shown is worth a file; `None` when it gave nothing.
     pub fn exportable(&self, call: &ConsoleCall) -> Option<ResultExport> {
-        let result = result_of(call)?;
-        Some(match self.format {
-            ResultFormat::Text => ResultExport::Blocks {
-                content: result.content.clone(),
-                structured: result.structured.clone(),
-                output: result.output.clone(),
-            },
-            ResultFormat::Tree | ResultFormat::Table => {
-                ResultExport::Json(content::filter_input(result))
-            }
-            ResultFormat::Raw => ResultExport::Json(documents::whole(result)),
-        })
+        let outcome = call.outcome.as_ref()?;
+        result_of(outcome)?;
+        Some(ResultExport { outcome: Arc::clone(outcome), format: self.format })
     }
-}
-
-fn result_of(call: &ConsoleCall) -> Option<&ToolResult> {
-    call.outcome.as_ref()?.as_ref().ok()?.result.as_ref().ok()
-}
-
-/// What a call gave, as the value that filters and comparisons work on.
-fn value_of(call: &ConsoleCall) -> Option<Value> {
-    result_of(call).map(content::filter_input)
 }

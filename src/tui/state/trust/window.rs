@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use crate::config::consent::{TrustRequest, TrustRequestLine};
 use crate::tui::state::ScrollText;
+use crate::tui::state::StyledSpan;
 use crate::tui::state::reading::{Readiness, ReadingProgress};
-use crate::tui::state::scroll_text::StyledSpan;
 use crate::tui::theme::StyleRole;
 
 /// How far the rest of a broken line is indented: more than any line begins with.

@@ -88,7 +88,7 @@ pub struct TextLine {
 }
 
 /// A bounded text with its scroll position.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct ScrollText {
     lines: Vec<TextLine>,
     bytes: usize,
@@ -102,7 +102,7 @@ pub struct ScrollText {
 }
 
 /// Where each line begins when the text is broken to a width.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct TextLayout {
     /// The width in columns that the lines are broken to.
     pub width: u16,

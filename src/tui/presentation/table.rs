@@ -8,9 +8,9 @@ use std::cmp::Ordering;
 
 use serde_json::Value;
 
-use super::search::has_words;
-use crate::tui::state::ListCursor;
-use crate::tui::state::json_tree::step;
+use super::json_tree::step;
+use super::words::has_words;
+use crate::tui::list_cursor::ListCursor;
 use crate::util::json;
 use crate::util::text::{self, shorten};
 

@@ -4,12 +4,12 @@
 
 use serde_json::Value;
 
-use super::{ScrollText, StyledSpan};
+use super::scroll_text::{ScrollText, StyledSpan};
 use crate::tui::theme::StyleRole;
 use crate::util::json;
 
 /// Appends a value, indented.
-pub(super) fn push(page: &mut ScrollText, value: &Value) {
+pub fn push(page: &mut ScrollText, value: &Value) {
     json::pretty_lines(value, |line| {
         page.push(spans(line));
         !page.is_cut()
@@ -17,10 +17,10 @@ pub(super) fn push(page: &mut ScrollText, value: &Value) {
 }
 
 /// The longest text that is read as JSON, in bytes: a longer one is shown as the text that it is.
-pub(super) const LONGEST: usize = 4 << 20;
+pub const LONGEST: usize = 4 << 20;
 
 /// The value that a text is, when it is an object or a list written as JSON.
-pub(super) fn parse(text: &str) -> Option<Value> {
+pub fn parse(text: &str) -> Option<Value> {
     if text.len() > LONGEST || !text.trim_start().starts_with(['{', '[']) {
         return None;
     }

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::super::{CallResult, ConsoleCall, ScrollText, TextLimits, json_lines};
+use super::scroll_text::{ScrollText, TextLimits};
+use super::{CallResult, json_lines};
 use crate::host::content::{is_text_copy_of, json_output, kind, media_type, size};
 use crate::host::policy::Decision;
 use crate::host::request::{CallOutcome, DryRun};
@@ -19,14 +20,17 @@ const LIMITS: TextLimits = TextLimits {
     notice: "The rest is not shown; E saves all of it.",
 };
 
-/// Everything about a call that ended.
-pub(super) fn text(call: &ConsoleCall, outcome: &CallResult) -> ScrollText {
+/// Everything about a call that ended, with what was told while it ran.
+pub(super) fn text(outcome: &CallResult, activity: ScrollText) -> ScrollText {
     let mut page = ScrollText::with_limits(LIMITS);
     match outcome {
         Ok(outcome) => ended(&mut page, outcome),
         Err(error) => failed(&mut page, error),
     }
-    activity_lines(&mut page, call);
+    if !activity.is_empty() {
+        page.gap();
+        page.append(activity);
+    }
     if let Ok(outcome) = outcome {
         account(&mut page, outcome);
     }
@@ -140,32 +144,6 @@ fn failed(page: &mut ScrollText, error: &Error) {
     }
 }
 
-/// What was told while it ran.
-fn activity_lines(page: &mut ScrollText, call: &ConsoleCall) {
-    if !call.activity.children.is_empty() {
-        page.gap();
-        page.line(StyleRole::Title, "nested calls");
-        for nested in &call.activity.children {
-            let indent = "  ".repeat(nested.depth);
-            let (meaning, said) = match nested.ended {
-                Some((true, took)) => (StyleRole::Plain, format!("ok {}", show_duration(took))),
-                Some((false, took)) => {
-                    (StyleRole::Error, format!("failed {}", show_duration(took)))
-                }
-                None => (StyleRole::Dim, "end unknown".to_owned()),
-            };
-            page.line(meaning, format!("{indent}{}  {said}", nested.tool));
-        }
-    }
-    if !call.activity.log.is_empty() {
-        page.gap();
-        page.line(StyleRole::Title, "log");
-        for (level, said) in &call.activity.log {
-            page.text(StyleRole::Dim, &format!("{level}: {said}"));
-        }
-    }
-}
-
 /// Identity, times, attempts, size, protocol and route of a call.
 fn account(page: &mut ScrollText, outcome: &CallOutcome) {
     let metadata = &outcome.metadata;
@@ -199,7 +177,7 @@ fn account(page: &mut ScrollText, outcome: &CallOutcome) {
 }
 
 /// Everything that came, in the shape of an MCP result.
-pub(super) fn whole(result: &ToolResult) -> Value {
+pub fn whole(result: &ToolResult) -> Value {
     let mut all = json!({ "content": result.content, "isError": !result.success });
     if let Some(all) = all.as_object_mut() {
         let more = [("structuredContent", &result.structured), ("_meta", &result.meta)];
@@ -245,7 +223,7 @@ pub(super) fn difference(before: &Value, now: &Value) -> ScrollText {
 }
 
 /// What a call would send.
-pub(super) fn dry_run_document(dry_run: &Result<DryRun, Error>) -> ScrollText {
+pub fn dry_run_document(dry_run: &Result<DryRun, Error>) -> ScrollText {
     let mut page = ScrollText::with_limits(LIMITS);
     match dry_run {
         Ok(dry_run) => {

@@ -5,7 +5,8 @@
 
 use serde_json::Value;
 
-use super::{ListCursor, json_lines};
+use super::json_lines;
+use crate::tui::list_cursor::ListCursor;
 use crate::util::text::shorten;
 
 /// The most lines of a tree.
@@ -185,12 +186,14 @@ impl JsonTree {
                 path.push_str(&step(&node.key, is_in_list));
             }
             if node.is_json_text && at < chosen {
-                let whole = if path.is_empty() { "." } else { path.as_str() };
-                path = format!("{whole} | fromjson | ");
+                let dot = if path.is_empty() || path.starts_with('[') { "." } else { "" };
+                path = format!("{dot}{path} | fromjson | ");
             }
             is_in_list = node.text.starts_with('[');
         }
-        if path.is_empty() { ".".to_owned() } else { path.replace("| [", "| .[") }
+        // A list in brackets alone would be a list to jq.
+        let dot = if path.is_empty() || path.starts_with('[') { "." } else { "" };
+        format!("{dot}{}", path.replace("| [", "| .["))
     }
 
     /// The number of visible lines.

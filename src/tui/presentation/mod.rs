@@ -1,0 +1,197 @@
+//! What the result of a call looks like: as text, tree, table or raw JSON, or compared with another.
+//!
+//! Owns: the documents, and the request to make one. A large one takes its time and is made away
+//! from the loop of the console. Never does: know which one is looked at, or draw.
+
+pub mod documents;
+pub mod json_lines;
+pub mod json_tree;
+pub mod scroll_text;
+pub mod table;
+pub mod words;
+
+use std::sync::{Arc, OnceLock};
+
+use serde_json::Value;
+
+use crate::host::content;
+use crate::host::request::CallOutcome;
+use crate::model::{Error, ToolResult};
+use crate::tui::theme::StyleRole;
+use crate::util::json;
+
+use json_tree::JsonTree;
+use scroll_text::{ScrollText, TextLimits};
+use table::ResultTable;
+
+/// The outcome of a call, or why it was not made.
+pub type CallResult = Result<CallOutcome, Error>;
+
+/// The largest result, in bytes of JSON, that is made ready between two events.
+const MAX_INSTANT_BYTES: u64 = 64 << 10;
+
+/// The format a result is shown in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ResultFormat {
+    /// Content blocks and facts as text for people.
+    #[default]
+    Text,
+    /// Its value as a tree.
+    Tree,
+    /// The list of objects in it as a table, where there is one.
+    Table,
+    /// Everything that came, as JSON.
+    Raw,
+}
+
+impl ResultFormat {
+    /// The title on the screen.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Tree => "json",
+            Self::Table => "table",
+            Self::Raw => "raw",
+        }
+    }
+
+    /// The format after this one; the last leads to the first.
+    pub fn next(self, has_table: bool) -> Self {
+        match self {
+            Self::Text => Self::Tree,
+            Self::Tree if has_table => Self::Table,
+            Self::Tree | Self::Table => Self::Raw,
+            Self::Raw => Self::Text,
+        }
+    }
+}
+
+/// What is to be made of a result.
+#[derive(Debug, Clone)]
+pub enum PresentationKind {
+    /// The result in a format; a text ends with what was told while the call ran.
+    Format(ResultFormat, ScrollText),
+    /// How it differs from the result of this earlier call.
+    Difference(Arc<CallResult>),
+}
+
+/// A result, and what is to be made of it.
+#[derive(Debug, Clone)]
+pub struct PresentationRequest {
+    /// Tells this request from all others of this console, and the newer from the older.
+    pub generation: u64,
+    /// How the call ended.
+    pub outcome: Arc<CallResult>,
+    /// What is to be made.
+    pub kind: PresentationKind,
+}
+
+impl PartialEq for PresentationRequest {
+    fn eq(&self, other: &Self) -> bool {
+        self.generation == other.generation
+    }
+}
+
+/// A result as it is shown: as a table, as a tree, or else as text.
+#[derive(Debug, Default)]
+pub struct Presentation {
+    /// The lines, when it is shown as text.
+    pub text: ScrollText,
+    /// The nodes, when it is shown as a tree.
+    pub tree: JsonTree,
+    /// The rows, when it is shown as a table.
+    pub table: Option<ResultTable>,
+    /// Whether a result that is shown as a tree could be shown as a table, too.
+    pub has_table: bool,
+}
+
+impl PresentationRequest {
+    /// Whether it takes long enough that keys would wait for it.
+    pub fn is_large(&self) -> bool {
+        let is_large = |outcome: &CallResult| {
+            result_of(outcome).is_some_and(|result| {
+                let parts = (&result.content, &result.structured, &result.output);
+                json::is_longer_than(&parts, MAX_INSTANT_BYTES)
+            })
+        };
+        let before = match &self.kind {
+            PresentationKind::Difference(before) => is_large(before),
+            PresentationKind::Format(..) => false,
+        };
+        before || is_large(&self.outcome)
+    }
+
+    /// Makes it.
+    pub fn build(self) -> Presentation {
+        let mut made = Presentation::default();
+        let result = result_of(&self.outcome);
+        match (self.kind, result) {
+            (PresentationKind::Difference(before), _) => {
+                let value = |outcome| result_of(outcome).map(content::filter_input);
+                let (before, now) = (value(&before), value(&self.outcome));
+                made.text =
+                    documents::difference(&before.unwrap_or_default(), &now.unwrap_or_default());
+            }
+            (PresentationKind::Format(ResultFormat::Tree, _), Some(result)) => {
+                let value = content::filter_value(result);
+                (made.tree, made.has_table) = (JsonTree::of(&value), ResultTable::is_table(&value));
+            }
+            (PresentationKind::Format(ResultFormat::Raw, _), Some(result)) => {
+                made.text = documents::raw(result);
+            }
+            (PresentationKind::Format(format, activity), result) => {
+                if let (ResultFormat::Table, Some(result)) = (format, result) {
+                    made.table = ResultTable::of(&content::filter_value(result));
+                }
+                if made.table.is_none() {
+                    made.text = documents::text(&self.outcome, activity);
+                }
+            }
+        }
+        made
+    }
+}
+
+/// What a call gave; `None` when it failed without a result.
+pub fn result_of(outcome: &CallResult) -> Option<&ToolResult> {
+    outcome.as_ref().ok()?.result.as_ref().ok()
+}
+
+/// The value that filters of a result work on, read once, where the first filter runs.
+#[derive(Debug)]
+pub struct FilterInput {
+    outcome: Arc<CallResult>,
+    value: OnceLock<Value>,
+}
+
+impl FilterInput {
+    /// The value of this result; nothing is read yet.
+    pub fn new(outcome: Arc<CallResult>) -> Self {
+        Self { outcome, value: OnceLock::new() }
+    }
+
+    /// The value; the first time it takes as long as the result is large.
+    pub fn value(&self) -> &Value {
+        let read = || result_of(&self.outcome).map(content::filter_input).unwrap_or_default();
+        self.value.get_or_init(read)
+    }
+}
+
+impl PartialEq for FilterInput {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.outcome, &other.outcome)
+    }
+}
+
+/// The values that a filter gave, one below the other.
+pub fn filtered(values: &[Value]) -> ScrollText {
+    let limits = TextLimits { lines: 100_000, bytes: usize::MAX, notice: "The rest is not shown." };
+    let mut text = ScrollText::with_limits(limits);
+    for value in values {
+        json_lines::push(&mut text, value);
+    }
+    if values.is_empty() {
+        text.line(StyleRole::Dim, "no values");
+    }
+    text
+}
