@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::consent::Grant;
+use super::consent::{Expander, Grant};
 use super::discover::{
     self, ConfigFileCandidate, DiscoveredFiles, EMBEDDED_SERVERS, EMBEDDED_TOOLS, FileRole,
 };
@@ -89,7 +89,7 @@ impl ConfigSources {
                 return Vec::new();
             }
         } else {
-            let expander = Grant::own().expander(environment, &base_dir, expanded);
+            let expander = Expander::new(&Grant::own(), environment, &base_dir, expanded);
             expander.value(
                 &mut node,
                 "discover",

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use secrecy::SecretString;
 
-use super::consent::store::ProjectRecord;
+use super::consent::ProjectRecord;
 pub use super::consent::{CodeFilesFn, KindClaim, KindDescriptor};
 use super::consent::{Grant, Seal, TrustRequest};
 pub use super::discover::FileRole;

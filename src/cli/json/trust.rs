@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::config::consent::store::ProjectRecord;
+use crate::config::consent::ProjectRecord;
 
 /// The projects that are trusted.
 #[derive(Debug, Serialize, JsonSchema)]

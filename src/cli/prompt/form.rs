@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use super::inbox::{InboxChoice, choices, choose};
+use super::choice::{InboxChoice, choices, choose};
 use super::terminal_session::{TerminalInput, TerminalSession};
 use crate::cli::output::{SpanStyle, StyledLine, StyledPage};
 use crate::cli::questionnaire::{self, FormField, Questionnaire};

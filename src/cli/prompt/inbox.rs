@@ -10,6 +10,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::json;
 
+use super::choice::{InboxChoice, choices, choose};
 use super::form;
 use super::terminal_session::{TerminalInput, TerminalSession};
 use crate::cli::output::{Output, SpanStyle, StyledLine, StyledPage};
@@ -17,7 +18,7 @@ use crate::cli::views::question;
 use crate::host::questions::sampling;
 use crate::model::{Question, QuestionBody, QuestionHandler, QuestionReply};
 
-/// How many answers may be given that decide nothing.
+/// How often a reply may be written again.
 const MAX_ATTEMPTS: usize = 20;
 /// The most lines of a reply in a model's place.
 const REPLY_LINES: usize = 5_000;
@@ -58,44 +59,6 @@ impl QuestionHandler for TerminalInbox {
             }
         }
     }
-}
-
-/// What a person decided.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum InboxChoice {
-    Continue,
-    Edit,
-    Decline,
-    Cancel,
-}
-
-/// Puts a question whose answers are letters, until one of them is typed. `go` are the words that
-/// go on; Enter is one of them when `enter` says so.
-pub(super) async fn choose(
-    session: &TerminalSession,
-    words: &StyledLine,
-    go: &[&str],
-    enter: bool,
-) -> InboxChoice {
-    for _ in 0..MAX_ATTEMPTS {
-        let TerminalInput::Line(typed) = session.ask(StyledPage::from(words.clone())).await else {
-            return InboxChoice::Cancel;
-        };
-        match typed.trim().to_lowercase().as_str() {
-            "d" | "decline" => return InboxChoice::Decline,
-            "c" | "cancel" => return InboxChoice::Cancel,
-            "e" | "edit" => return InboxChoice::Edit,
-            "" if enter => return InboxChoice::Continue,
-            word if go.contains(&word) => return InboxChoice::Continue,
-            _ => {}
-        }
-    }
-    InboxChoice::Cancel
-}
-
-/// A question of ours: what it is about, and what may be typed.
-pub(super) fn choices(about: &str, rest: &str) -> StyledLine {
-    StyledLine::styled(SpanStyle::Heading, about).then(SpanStyle::Plain, format!(" {rest}:"))
 }
 
 async fn ask_url(session: &TerminalSession, who: &str) -> QuestionReply {

@@ -6,6 +6,7 @@
 //! all No.
 
 mod approval;
+mod choice;
 mod dialogue;
 mod form;
 mod inbox;

@@ -1,7 +1,7 @@
 //! The trust question about a project, and the list of trusted projects, as pages.
 
 use crate::cli::output::{SpanStyle, StyledLine, StyledPage};
-use crate::config::consent::store::ProjectRecord;
+use crate::config::consent::ProjectRecord;
 use crate::config::consent::{TrustRequest, TrustRequestLine};
 
 /// The question: the difference where the project was trusted before, else the whole.

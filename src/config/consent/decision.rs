@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use super::grant::Grant;
 use super::kind::KindDescriptor;
+use super::project_record::ProjectRecord;
 use super::seal::{BoundFile, BoundProgram, Seal};
-use super::store::{ProjectRecord, TrustStore};
+use super::store::TrustStore;
 use super::survey::{self, EntryKey, EntrySurvey, UserEntryName, UserEntryNames};
 use super::trust_request::TrustRequest;
 use super::written_credentials::WrittenCredentials;

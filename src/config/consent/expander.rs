@@ -18,6 +18,7 @@
 
 use std::path::Path;
 
+use super::expand_error::ExpandError;
 use super::grant::Grant;
 use super::keyring;
 use crate::config::editor_references;
@@ -47,7 +48,7 @@ pub struct Expander<'a> {
 impl<'a> Expander<'a> {
     /// An expander for a file in `base_dir`, which `${file:…}` is relative to. Whatever it puts in
     /// is recorded in `expanded`.
-    pub(super) fn with_grant(
+    pub fn new(
         _proof: &Grant,
         environment: &'a dyn Environment,
         base_dir: &'a Path,
@@ -260,26 +261,6 @@ impl<'a> Expander<'a> {
     }
 }
 
-/// Why a text could not be expanded. Never holds a value.
-#[derive(Debug, PartialEq, Eq)]
-pub struct ExpandError {
-    /// The message: names the variable or file, never a value.
-    pub message: String,
-    /// What to do about it.
-    pub hint: Option<String>,
-}
-
-impl ExpandError {
-    pub(super) fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), hint: None }
-    }
-
-    pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
-        self
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -298,7 +279,7 @@ mod tests {
             ..FixedEnvironment::default()
         };
         let expanded = ExpandedValues::default();
-        let expander = Grant::own().expander(&environment, Path::new("/nowhere"), &expanded);
+        let expander = Expander::new(&Grant::own(), &environment, Path::new("/nowhere"), &expanded);
         expander.text(text, allowed)
     }
 
@@ -347,7 +328,7 @@ mod tests {
         std::fs::write(dir.path().join("token"), "t0p ${A}\n").unwrap();
         let environment = FixedEnvironment::default();
         let expanded = ExpandedValues::default();
-        let expander = Grant::own().expander(&environment, dir.path(), &expanded);
+        let expander = Expander::new(&Grant::own(), &environment, dir.path(), &expanded);
         let text = expander.text("Bearer ${file:token}", AllowedReferences::Secrets);
         assert_eq!(text.as_deref(), Ok("Bearer t0p ${A}"));
     }

@@ -1,15 +1,11 @@
 //! The proof type for trusted files: without a [`Grant`] a file cannot act.
 
-use std::path::Path;
 use std::sync::Arc;
 
-use super::expander::Expander;
-use super::store::ProjectRecord;
-use crate::config::environment::Environment;
-use crate::config::expanded::ExpandedValues;
+use super::project_record::ProjectRecord;
 
 /// Proof that a person agreed to a file. Only this module's parent makes one, and it is the only
-/// way to an [`Expander`]: without it no code can turn a reference into its value.
+/// way to an `Expander`: without it no code can turn a reference into its value.
 #[derive(Debug, Clone)]
 pub struct Grant(GrantBasis);
 
@@ -63,50 +59,5 @@ impl Grant {
             GrantBasis::Stored(record) => Some(record),
             GrantBasis::UserOwned | GrantBasis::ThisRun => None,
         }
-    }
-
-    /// The expander for values of a granted file that stands in `base_dir`; what it puts in is
-    /// recorded in `expanded`.
-    pub fn expander<'a>(
-        &self,
-        environment: &'a dyn Environment,
-        base_dir: &'a Path,
-        expanded: &'a ExpandedValues,
-    ) -> Expander<'a> {
-        Expander::with_grant(self, environment, base_dir, expanded)
-    }
-}
-
-/// The environment as the entries of one file may use it: not at all without a grant.
-#[derive(Clone)]
-pub struct EnvironmentAccess<'a> {
-    environment: &'a dyn Environment,
-    grant: Option<Grant>,
-    expanded: ExpandedValues,
-}
-
-impl<'a> EnvironmentAccess<'a> {
-    /// The access of a file with or without a grant.
-    pub(in crate::config) fn new(
-        environment: &'a dyn Environment,
-        grant: Option<Grant>,
-        expanded: ExpandedValues,
-    ) -> Self {
-        Self { environment, grant, expanded }
-    }
-
-    /// The grant of the file, if it has one.
-    pub fn grant(&self) -> Option<&Grant> {
-        self.grant.as_ref()
-    }
-
-    /// Has the value of a credential hidden wherever something is shown.
-    pub(in crate::config) fn record_credential(&self, handle: &str, value: &str) {
-        self.expanded.credential(handle, value);
-    }
-
-    /// The expander for a file in `base_dir`; `None` while the file is untrusted.
-    pub fn expander<'s>(&'s self, base_dir: &'s Path) -> Option<Expander<'s>> {
-        Some(self.grant.as_ref()?.expander(self.environment, base_dir, &self.expanded))
     }
 }

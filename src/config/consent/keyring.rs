@@ -2,7 +2,7 @@
 //!
 //! `NAME` is an account of the service `toolhost`; `SERVICE/ACCOUNT` names another one's.
 
-use super::expander::ExpandError;
+use super::expand_error::ExpandError;
 use crate::config::expanded::ExpandedValues;
 use crate::util::keychain::KeychainError;
 

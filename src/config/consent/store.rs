@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::bundle::Bundle;
+use super::project_record::ProjectRecord;
 use super::trust_request::TrustRequest;
 use crate::config::read::reason;
 use crate::model::{Diagnostic, Error};
@@ -37,21 +37,6 @@ enum TrustFileError {
     Json(#[from] serde_json::Error),
     #[error("its version {0} is not known to this build")]
     UnknownVersion(u32),
-}
-
-/// A project that was trusted.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ProjectRecord {
-    /// The root, with links resolved.
-    pub root: PathBuf,
-    /// When the person agreed, as RFC 3339 in UTC.
-    #[serde(rename = "when")]
-    pub trusted_at: String,
-    /// Whether code below the root may change without asking: its author said so.
-    #[serde(rename = "author", default)]
-    pub allows_code_changes: bool,
-    /// What was shown and trusted.
-    pub bundle: Bundle,
 }
 
 /// A project that was refused with one content.
@@ -237,6 +222,7 @@ fn read(path: &Path) -> Result<TrustFileContent, TrustFileError> {
 mod tests {
     use std::os::unix::fs::{PermissionsExt as _, symlink};
 
+    use super::super::bundle::Bundle;
     use super::*;
 
     fn request(root: &str, replaces: &str) -> TrustRequest {

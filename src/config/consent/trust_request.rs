@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::bundle::{Bundle, Difference, EntryRecord};
 use super::effect::{EntryEffect, EntrySite, ProgramEffect};
 use super::program::{self, ProgramInfo};
-use super::store::ProjectRecord;
+use super::project_record::ProjectRecord;
 use crate::config::variables::decides_code;
 use crate::util::text::safe_line;
 

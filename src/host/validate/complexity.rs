@@ -6,15 +6,7 @@
 use serde_json::Value;
 
 use super::unchecked::UncheckedReason;
-
-/// The largest schema that is used, in bytes of JSON (estimated).
-pub const MAX_BYTES: usize = 1024 * 1024;
-
-/// The deepest nesting of objects and arrays.
-pub const MAX_DEPTH: usize = 64;
-
-/// The most objects and arrays.
-pub const MAX_NODES: usize = 10_000;
+use super::{MAX_BYTES, MAX_DEPTH, MAX_NODES};
 
 /// A schema that unfolds to no more than this, references included, is checked in no time.
 const CHEAP: usize = 2_000;

@@ -24,6 +24,15 @@ use plain::PlainValidator;
 pub use unchecked::UncheckedReason;
 pub use violation::{ValuePath, ValuePathSegment, Violation};
 
+/// The largest schema that is used, in bytes of JSON (estimated).
+pub const MAX_BYTES: usize = 1024 * 1024;
+
+/// The deepest nesting of objects and arrays.
+pub const MAX_DEPTH: usize = 64;
+
+/// The most objects and arrays.
+pub const MAX_NODES: usize = 10_000;
+
 /// How long a suspicious schema may take to compile, and again to check a value.
 pub const BUDGET: Duration = Duration::from_millis(100);
 

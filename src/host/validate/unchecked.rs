@@ -1,7 +1,6 @@
 //! Reasons why a value was not checked against its schema.
 
-use super::BUDGET;
-use super::complexity::{MAX_BYTES, MAX_DEPTH, MAX_NODES};
+use super::{BUDGET, MAX_BYTES, MAX_DEPTH, MAX_NODES};
 
 /// Why a schema checks nothing. The words complete a sentence such as "the arguments were not checked".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

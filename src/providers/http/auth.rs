@@ -9,7 +9,7 @@
 
 use secrecy::SecretString;
 
-use super::entry::header_name;
+use super::header_names::header_name;
 use super::template::HttpPlaceholder;
 use crate::config::environment::Environment;
 use crate::config::expanded::ExpandedValues;

@@ -10,7 +10,8 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use super::entry::{METHODS, RESERVED_HEADERS};
+use super::entry::METHODS;
+use super::header_names::RESERVED_HEADERS;
 use super::request::HttpRequest;
 use super::response::{self, ResponseRules};
 use super::send::{CONNECT_TIMEOUT, DownloadProgress, send};

@@ -11,6 +11,7 @@ mod effects;
 mod encode;
 mod entry;
 mod fetch;
+mod header_names;
 mod params;
 mod pointer;
 mod provider;

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use reqwest::header::HeaderName;
 
-use super::entry::header_name;
+use super::header_names::header_name;
 use crate::config::node::{ConfigNode, NodeValue};
 use crate::model::Diagnostic;
 use crate::providers::properties::SchemaProperties;

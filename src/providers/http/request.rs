@@ -8,7 +8,8 @@ use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
 use url::Url;
 
-use super::entry::{HttpEntry, is_authorization};
+use super::entry::HttpEntry;
+use super::header_names::is_authorization;
 use super::params::ArgumentLocation;
 use super::template::TemplateValues;
 use crate::model::{Error, JsonObject, ToolContext};

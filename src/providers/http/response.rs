@@ -9,13 +9,14 @@
 //! | 401, 407 | no success, `auth` |
 //! | other 4xx, 5xx | no success, `tool` |
 
+use bytes::Bytes;
 use reqwest::Method;
 use reqwest::StatusCode;
 use reqwest::header::{HeaderMap, WWW_AUTHENTICATE};
 use serde_json::{Map, Value, json};
+use url::Url;
 
 use super::pointer;
-use super::send::HttpResponse;
 use crate::model::{Error, ErrorPhase, ToolResult};
 use crate::net::address::display_url;
 use crate::net::excerpt::{lossy, server_message, truncate};
@@ -38,6 +39,21 @@ const REPORTED_HEADERS: [&str; 12] = [
     "x-ratelimit-reset",
     "x-request-id",
 ];
+
+/// The response to a request, its body read up to the entry's limit.
+#[derive(Debug)]
+pub(super) struct HttpResponse {
+    pub(super) status: StatusCode,
+    pub(super) headers: HeaderMap,
+    /// Where it came from in the end.
+    pub(super) url: Url,
+    /// The body, up to the limit.
+    pub(super) body: Bytes,
+    /// Whether the body was longer than the limit, so that its end is missing.
+    pub(super) is_truncated: bool,
+    /// The announced length, when there was one.
+    pub(super) expected: Option<u64>,
+}
 
 /// What of a request decides how its answer is read.
 #[derive(Debug, Clone, Copy)]

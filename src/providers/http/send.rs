@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use reqwest::header::HeaderMap;
 use reqwest::{Method, Response, StatusCode};
 use url::Url;
 
 use super::request::HttpRequest;
+use super::response::HttpResponse;
 use crate::model::{Error, ErrorPhase};
 use crate::net::redirect::{self, MethodSafety};
 use crate::net::response::{MAX_ERROR_BODY, MAX_HEADER_BYTES, ResponseBody, check_headers};
@@ -20,21 +20,6 @@ use crate::util::units::show_size;
 
 /// Bounds name lookup, TCP and TLS together.
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// The response to a request, its body read up to the entry's limit.
-#[derive(Debug)]
-pub(super) struct HttpResponse {
-    pub(super) status: StatusCode,
-    pub(super) headers: HeaderMap,
-    /// Where it came from in the end.
-    pub(super) url: Url,
-    /// The body, up to the limit.
-    pub(super) body: Bytes,
-    /// Whether the body was longer than the limit, so that its end is missing.
-    pub(super) is_truncated: bool,
-    /// The announced length, when there was one.
-    pub(super) expected: Option<u64>,
-}
 
 /// How far one exchange came, for the last words of a call that had to stop.
 #[derive(Debug)]

@@ -290,7 +290,7 @@ mod tests {
         };
         let expanded = ExpandedValues::default();
         let grant = Grant::for_tests();
-        let expander = grant.expander(&environment, Path::new("/"), &expanded);
+        let expander = Expander::new(&grant, &environment, Path::new("/"), &expanded);
         TemplateReader { expander, all_secret: false }.read(text)
     }
 

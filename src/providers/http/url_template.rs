@@ -358,7 +358,7 @@ mod tests {
 
     use super::super::template::TemplateReader;
     use super::*;
-    use crate::config::consent::Grant;
+    use crate::config::consent::{Expander, Grant};
     use crate::config::environment::FixedEnvironment;
     use crate::config::expanded::ExpandedValues;
     use crate::model::JsonObject;
@@ -372,7 +372,7 @@ mod tests {
         };
         let expanded = ExpandedValues::default();
         let grant = Grant::for_tests();
-        let expander = grant.expander(&environment, Path::new("/"), &expanded);
+        let expander = Expander::new(&grant, &environment, Path::new("/"), &expanded);
         let template = TemplateReader { expander, all_secret: false }.read(text).unwrap();
         UrlTemplate::read(template, base)
     }

@@ -6,12 +6,17 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 
 use super::message;
-use super::tools::{MAX_MESSAGES, MAX_WAIT_SECONDS};
 use crate::model::{Error, ToolResult};
 use crate::providers::engines::kind::EngineCall;
 use crate::providers::engines::{TakeOutcome, WriteCondition, WriteOutcome, WriteRequest};
 use crate::util::clock::Clock;
 use crate::util::units::show_size;
+
+/// How many messages one call may receive.
+pub(super) const MAX_MESSAGES: u64 = 100;
+
+/// How long one call may wait for a message, in seconds.
+pub(super) const MAX_WAIT_SECONDS: u64 = 240;
 
 /// The first pause between two looks at an engine that cannot notify of arrivals, and the
 /// longest; each is twice the one before.

@@ -4,16 +4,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::operations;
+use super::operations::{self, MAX_MESSAGES, MAX_WAIT_SECONDS};
 use crate::providers::engines::config::EngineLimits;
 use crate::providers::engines::kind::{DestructiveHint, EngineTool};
 use crate::providers::toolkit::ToolkitTool;
-
-/// How many messages one call may receive.
-pub(super) const MAX_MESSAGES: u64 = 100;
-
-/// How long one call may wait for a message, in seconds.
-pub(super) const MAX_WAIT_SECONDS: u64 = 240;
 
 /// What a call that receives may take when its entry says nothing: its wait, and an engine that is
 /// slow to answer.

@@ -1,6 +1,6 @@
 //! Reasons why an operation cannot become a tool.
 
-use super::schema::{MAX_DEFS, MAX_DEPTH};
+use super::{MAX_DEFS, MAX_DEPTH};
 
 /// Why an operation cannot become a tool.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -22,6 +22,12 @@ use crate::config::spec::{KindClaim, KindDescriptor, ToolSpec};
 use crate::model::Diagnostic;
 use crate::provider::{BuiltProviders, ProviderDeps, ProviderKind};
 
+/// The most schemas one tool may refer to.
+const MAX_DEFS: usize = 500;
+
+/// How deep one schema may be.
+const MAX_DEPTH: usize = 64;
+
 /// The keys of an entry that only this kind understands.
 const KEYS: &[&str] = &[
     "openapi",

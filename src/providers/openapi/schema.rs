@@ -9,12 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::document::OpenApiDocument;
 use super::error::OperationError;
-
-/// The most schemas one tool may refer to.
-pub(super) const MAX_DEFS: usize = 500;
-
-/// How deep one schema may be.
-pub(super) const MAX_DEPTH: usize = 64;
+use super::{MAX_DEFS, MAX_DEPTH};
 
 /// Keys whose value is a map of schemas under names that are not keywords.
 const SCHEMA_MAP_KEYS: [&str; 4] = ["properties", "patternProperties", "$defs", "dependentSchemas"];

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::entry::StageDraft;
-use super::template::{Embedding, LocatedReference, PathSegment, ValueReference};
+use super::reference::{PathSegment, ValueReference};
+use super::step::StageDraft;
+use super::template::{Embedding, LocatedReference};
 use crate::model::{Diagnostic, SourceLocation};
 use crate::providers::properties::unknown_property_hint;
 

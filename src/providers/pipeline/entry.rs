@@ -1,7 +1,7 @@
 //! Entries of kind `pipeline`: `steps`, and a `result` made of their outputs.
 
 use super::check;
-use super::step::{self, PipelineStep, StepDraft};
+use super::step::{self, PipelineStep, StageDraft};
 use super::template::{LocatedReference, PipelineTemplate};
 use crate::config::node::ConfigNode;
 use crate::config::spec::ToolSpec;
@@ -44,12 +44,6 @@ impl PipelinePlan {
         }
         tools
     }
-}
-
-/// A stage as it was read, with what has to be compared.
-pub(super) struct StageDraft {
-    pub(super) steps: Vec<StepDraft>,
-    group: bool,
 }
 
 /// Reads an entry. All that is wrong with it is added to `diagnostics`; what is only doubtful leaves

@@ -8,6 +8,7 @@ mod check;
 mod condition;
 mod entry;
 mod provider;
+mod reference;
 mod run;
 mod scope;
 mod step;

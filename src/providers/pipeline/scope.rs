@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use super::template::{PathSegment, ValueReference};
+use super::reference::{PathSegment, ValueReference};
 use crate::model::{JsonObject, ToolContext};
 
 /// Names that are no arguments and no steps.

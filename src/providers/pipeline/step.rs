@@ -67,6 +67,13 @@ pub(super) enum OnError {
     Default(PipelineTemplate),
 }
 
+/// A stage as it was read, with what has to be compared.
+pub(super) struct StageDraft {
+    pub(super) steps: Vec<StepDraft>,
+    /// Whether its steps run at the same time.
+    pub(super) group: bool,
+}
+
 /// A step, and what has to be compared with the rest of the pipeline.
 pub(super) struct StepDraft {
     pub(super) step: PipelineStep,

@@ -8,8 +8,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use super::class;
-pub(super) use super::class::PythonClass;
+use super::class::{self, PythonClass};
+use super::dotted_name::is_dotted;
+use super::interpreter::InterpreterChoice;
 use super::sealed::SealedCode;
 use super::worker_pool::WorkerKey;
 use crate::config::consent::Seal;
@@ -77,6 +78,19 @@ pub(super) struct PythonEntry {
     pub(super) sealed: Option<SealedCode>,
     /// What its worker is made for, once that was found out.
     pub(super) worker_key: OnceLock<WorkerKey>,
+}
+
+impl PythonEntry {
+    /// What of it chooses the interpreter.
+    pub(super) fn interpreter_choice(&self) -> InterpreterChoice<'_> {
+        InterpreterChoice {
+            python: self.python.as_deref(),
+            root: &self.root,
+            base_dir: &self.base_dir,
+            env: &self.env,
+            env_keys: &self.env_keys,
+        }
+    }
 }
 
 /// Reads an entry. Problems that leave it usable are added to `warnings`.
@@ -202,28 +216,4 @@ fn python(node: &ConfigNode) -> Result<String, Diagnostic> {
         return Err(node.expected("the path or name of an interpreter"));
     }
     Ok(text.to_owned())
-}
-
-/// Whether a text is names with dots between them, as Python understands names.
-pub(super) fn is_dotted(text: &str) -> bool {
-    let is_name = |name: &str| {
-        name.chars().all(|c| c.is_alphanumeric() || c == '_')
-            && name.chars().next().is_some_and(|c| !c.is_numeric())
-    };
-    text.split('.').all(is_name)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_those_python_has() {
-        for good in ["a", "a.b", "_x1.y", "größe"] {
-            assert!(is_dotted(good), "{good}");
-        }
-        for bad in ["", ".", "a.", "1a", "a-b", "a/b.py", "a b", "f()"] {
-            assert!(!is_dotted(bad), "{bad}");
-        }
-    }
 }

@@ -3,9 +3,9 @@
 //! In this order: what the entry names, the virtual environment (`.venv`, `venv`) of the root or of
 //! the file's directory, `python3` in `PATH`. Of pyenv, what stands behind its shim.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::entry::PythonEntry;
 use super::installation;
 use crate::config::consent::EntrySite;
 use crate::config::environment::Environment;
@@ -19,19 +19,37 @@ const VENV_INTERPRETERS: [&str; 2] = [".venv/bin/python", "venv/bin/python"];
 /// Says which version pyenv starts.
 const PYENV_VERSION: &str = "PYENV_VERSION";
 
+/// What of an entry chooses its interpreter.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct InterpreterChoice<'a> {
+    /// The name or path that the entry gives.
+    pub(super) python: Option<&'a str>,
+    /// Where the modules of the entry are.
+    pub(super) root: &'a Path,
+    /// The directory of the entry's file.
+    pub(super) base_dir: &'a Path,
+    /// The variables that the entry sets.
+    pub(super) env: &'a BTreeMap<String, String>,
+    /// The variables that it passes on.
+    pub(super) env_keys: &'a [String],
+}
+
 /// The interpreter of an entry, as an absolute path that is executable.
 ///
 /// # Errors
 /// Where it was looked for.
-pub(super) fn find(entry: &PythonEntry, environment: &dyn Environment) -> Result<PathBuf, Error> {
+pub(super) fn find(
+    entry: &InterpreterChoice<'_>,
+    environment: &dyn Environment,
+) -> Result<PathBuf, Error> {
     let path = entry.env.get("PATH").cloned().or_else(|| environment.var("PATH"));
     let passed = entry.env_keys.iter().any(|key| key == PYENV_VERSION);
     let written = entry.env.get(PYENV_VERSION).cloned();
     let version = version(written, passed, environment);
-    let found = locate(entry.python.as_deref(), &entry.root, &entry.base_dir, path.as_deref());
-    found.map(|found| without_shim(found, &entry.root, version.as_deref())).map_err(|cause| {
+    let found = locate(entry.python, entry.root, entry.base_dir, path.as_deref());
+    found.map(|found| without_shim(found, entry.root, version.as_deref())).map_err(|cause| {
         let error = Error::unreachable(cause.to_string()).with_phase(ErrorPhase::Start);
-        match (&entry.python, cause) {
+        match (entry.python, cause) {
             (None, ResolveError::NotInPath { searched, .. }) => {
                 let searched: Vec<_> = searched.iter().map(|d| d.display().to_string()).collect();
                 error

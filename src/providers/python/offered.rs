@@ -9,7 +9,7 @@ use super::describe::OfferedTool;
 use super::entry::{PythonEntry, Selection};
 use super::runner::PythonRunner;
 use super::wire::{WorkerOp, WorkerTarget};
-use super::{definition, describe, provider, result};
+use super::{definition, describe, preview, result};
 use crate::config::node::ConfigNode;
 use crate::config::spec::ToolSpec;
 use crate::model::{
@@ -196,7 +196,7 @@ impl ToolProvider for OfferedToolsProvider {
             Selection::Class(class) => format!("{}.{}", class.name, call.name.tool()),
             Selection::Function(_) | Selection::Offered => call.name.tool().to_owned(),
         };
-        provider::preview(&self.runner, &self.entry, &function, call)
+        preview::of_call(&self.runner, &self.entry, &function, call)
     }
 
     async fn close(&self) {

@@ -2,8 +2,7 @@
 
 use serde_json::Value;
 
-use super::wire::{WorkerError, WorkerErrorKind};
-use super::worker::WorkerReply;
+use super::wire::{WorkerError, WorkerErrorKind, WorkerReply};
 use crate::model::error::Signal;
 use crate::model::{Error, ErrorKind, ErrorPhase, ToolResult};
 

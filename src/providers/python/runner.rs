@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::description_cache::DescriptionCache;
 use super::entry::PythonEntry;
+use super::wire::WorkerReply;
 use super::wire::{WorkerOp, WorkerRequest, WorkerTarget};
-use super::worker::WorkerReply;
 use super::worker_pool::{WorkerKey, WorkerPool};
 use super::{interpreter, module_file};
 use crate::config::environment::Environment;
@@ -42,7 +42,7 @@ impl PythonRunner {
     /// # Errors
     /// Where it was looked for.
     pub(super) fn interpreter(&self, entry: &PythonEntry) -> Result<PathBuf, Error> {
-        interpreter::find(entry, self.environment.as_ref())
+        interpreter::find(&entry.interpreter_choice(), self.environment.as_ref())
     }
 
     /// What the worker of an entry is made for, sessions aside. Found out once: looking for the

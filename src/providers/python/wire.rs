@@ -8,7 +8,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::entry::PythonClass;
+use super::class::PythonClass;
 use crate::model::{JsonObject, ToolContext, TraceContext};
 
 /// The longest line in either direction, in bytes.
@@ -152,6 +152,16 @@ pub(super) struct WorkerMessage<'a> {
 pub(super) struct WorkerHello {
     /// The version of Python, such as `3.11.7`.
     pub(super) version: String,
+}
+
+/// An answer to a request.
+pub(super) struct WorkerReply {
+    /// The result, as JSON text; absent for `null`.
+    pub(super) result: Option<Box<RawValue>>,
+    /// Why there is no result; `None` when there is one.
+    pub(super) error: Option<WorkerError>,
+    /// Warnings about the result, passed on to the caller.
+    pub(super) warnings: Vec<String>,
 }
 
 /// Why a request gave no result.

@@ -3,11 +3,15 @@
 
 use serde_json::Value;
 
-use super::tools::{DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE};
 use crate::model::{Error, JsonObject};
 use crate::providers::engines::WriteCondition;
 use crate::providers::engines::config::EngineLimits;
 use crate::util::units::show_size;
+
+/// How many keys a page has when the call does not say.
+pub(super) const DEFAULT_PAGE_SIZE: u64 = 100;
+/// The most keys that a call may ask for in one page.
+pub(super) const MAX_PAGE_SIZE: u64 = 1000;
 
 /// The key of a call.
 ///

@@ -2,15 +2,11 @@
 
 use serde_json::{Value, json};
 
+use super::arguments::{DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE};
 use super::operations;
 use crate::providers::engines::config::EngineLimits;
 use crate::providers::engines::kind::{DestructiveHint, EngineTool};
 use crate::providers::toolkit::ToolkitTool;
-
-/// How many keys a page has when the call does not say.
-pub(super) const DEFAULT_PAGE_SIZE: u64 = 100;
-/// The most keys that a call may ask for in one page.
-pub(super) const MAX_PAGE_SIZE: u64 = 1000;
 
 /// What a store can do. Deleting asks a person, unless the entry says that nothing is lost by it;
 /// writing does not ask, or a store would be of no use in a script.

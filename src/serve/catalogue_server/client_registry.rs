@@ -12,7 +12,6 @@ use serde_json::{Value, json};
 use tokio::sync::{broadcast, mpsc, oneshot};
 
 use super::log_line::ServedLogLine;
-use super::questions::AskedOfClient;
 use crate::audit::Masker;
 use crate::host::approval::{Approval, ApprovalRequest, Approver};
 use crate::host::builder::ToolHostBuilder;
@@ -55,6 +54,15 @@ pub(super) enum CallUpdate {
     Progress { progress: f64, total: Option<f64>, message: Option<String> },
     /// A line that was logged for it, or for a call that it made.
     Log(ServedLogLine),
+}
+
+/// What a server may want of a client.
+#[derive(Debug)]
+pub(super) enum AskedOfClient {
+    /// An answer of its person, or of its model.
+    Question(QuestionBody),
+    /// Its roots.
+    Roots,
 }
 
 /// A question that waits for a client's answer. Dropped, it counts as turned away from.

@@ -11,22 +11,20 @@ use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use rmcp::RoleServer;
 use rmcp::model::{
-    CallToolResult, ErrorData, GetPromptResult, InputRequests, InputRequiredResult, InputResponses,
-    Notification, ProgressNotificationParam, ProtocolVersion, ReadResourceResult,
-    ServerNotification,
+    ErrorData, InputRequests, InputRequiredResult, InputResponses, Notification,
+    ProgressNotificationParam, ProtocolVersion, ServerNotification,
 };
 use rmcp::service::{OriginatingRequestId, RequestContext};
 use serde_json::Value;
-use tokio::task::JoinHandle;
-use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::sync::CancellationToken;
 
-use super::client_registry::{CallUpdate, CallWatch, ClientQuestion};
+use super::client_registry::{CallUpdate, ClientQuestion};
 use super::log_line::known_level;
 use super::parked_requests::{ParkedRequest, RequestKey};
+use super::running_request::{RequestStep, RunningRequest, ServedResult};
 use super::{CatalogueServer, questions};
 use crate::host::request::ItemRequest;
 use crate::model::{CallId, ClientAbilities, JsonObject, QuestionReply, TraceContext};
-use crate::serve::background::lifetime::RunningCallGuard;
 
 /// The least grave level of the lines that clients of the older era hear who chose none.
 pub(super) const DEFAULT_LEVEL: &str = "info";
@@ -54,35 +52,12 @@ pub(super) struct FrontEndCall {
     pub(super) id: Option<CallId>,
 }
 
-/// What a request gave at last.
-pub(super) enum ServedResult {
-    Tool(CallToolResult),
-    Prompt(GetPromptResult),
-    Resource(ReadResourceResult),
-}
-
 /// The answer to a request.
 pub(super) enum ServedAnswer {
     /// The request is done.
     Result(ServedResult),
     /// The client has to come back with answers.
     InputRequired(InputRequiredResult),
-}
-
-/// A request that runs in the background. Dropped, it is cancelled.
-pub(super) struct RunningRequest {
-    outcome: JoinHandle<Result<ServedResult, ErrorData>>,
-    watch: CallWatch,
-    is_of_front_end: bool,
-    _running: Option<RunningCallGuard>,
-    _cancelled_when_dropped: DropGuard,
-}
-
-/// What happened to a running request.
-enum RequestStep {
-    Update(CallUpdate),
-    Question(ClientQuestion),
-    Ended(Result<ServedResult, ErrorData>),
 }
 
 impl CatalogueServer {
@@ -211,25 +186,6 @@ impl CatalogueServer {
             return Err(ErrorData::internal_error(words, None));
         };
         Ok(ServedAnswer::InputRequired(InputRequiredResult::new(Some(asked), Some(state))))
-    }
-}
-
-impl RunningRequest {
-    async fn next(&mut self) -> RequestStep {
-        tokio::select! {
-            // What was said before the end is told before the end.
-            biased;
-            Some(update) = self.watch.updates.recv() => RequestStep::Update(update),
-            Some(question) = self.watch.questions.recv() => RequestStep::Question(question),
-            outcome = &mut self.outcome => RequestStep::Ended(outcome.unwrap_or_else(|failed| {
-                let words = format!("the request ended without a result: {failed}");
-                Err(ErrorData::internal_error(words, None))
-            })),
-        }
-    }
-
-    fn more_questions(&mut self) -> Vec<ClientQuestion> {
-        std::iter::from_fn(|| self.watch.questions.try_recv().ok()).collect()
     }
 }
 

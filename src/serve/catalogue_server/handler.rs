@@ -21,9 +21,10 @@ use tokio_util::task::TaskTracker;
 
 use super::changes::{self, Interests, ResourceWatch};
 use super::client_state::ClientState;
-use super::exchange::{ClientRequest, FrontEndCall, ServedAnswer, ServedResult};
+use super::exchange::{ClientRequest, FrontEndCall, ServedAnswer};
 use super::log_line::known_level;
 use super::parked_requests::RequestKey;
+use super::running_request::ServedResult;
 use super::subscription::{ServedSubscription, SubscriptionHandoff};
 use super::{CatalogueServer, ServedIdentity, questions};
 use crate::host::request::ItemRequest;

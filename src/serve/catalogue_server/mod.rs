@@ -17,6 +17,7 @@ mod offerings;
 mod parked_requests;
 mod questions;
 mod result;
+mod running_request;
 mod subscription;
 mod tool_list;
 

@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use super::client_registry::ClientQuestion;
-use super::exchange::RunningRequest;
+use super::running_request::RunningRequest;
 use crate::model::JsonObject;
 
 /// How many requests may wait for answers at once.

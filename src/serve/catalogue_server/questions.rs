@@ -5,19 +5,10 @@ use rmcp::model::{ClientCapabilities, CustomRequest, InputRequest, ServerRequest
 use rmcp::service::{Peer, PeerRequestOptions};
 use serde_json::{Value, json};
 
-use super::client_registry::ClientQuestion;
+use super::client_registry::{AskedOfClient, ClientQuestion};
 use crate::host::limits;
 use crate::model::{QuestionAbilities, QuestionBody, QuestionReply};
 use crate::serve::background::protocol;
-
-/// What a server may want of a client.
-#[derive(Debug)]
-pub(super) enum AskedOfClient {
-    /// An answer of its person, or of its model.
-    Question(QuestionBody),
-    /// Its roots.
-    Roots,
-}
 
 /// Whether a client with these capabilities can put the question to its person.
 pub(super) fn is_supported(

@@ -6,6 +6,7 @@
 //! network or the environment; everything it changes is forgotten when it ends.
 
 mod eof;
+mod handler;
 mod notes;
 mod prompts;
 mod resources;

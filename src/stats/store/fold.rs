@@ -2,15 +2,15 @@
 //! transaction. Wherever the process dies in between, a line was folded exactly when its position
 //! was.
 
-use std::collections::BTreeMap;
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
+use super::columns::{add, failed, failures, signed, unsigned};
 use super::{StatsStore, StoreError, query};
 use crate::model::CallFilter;
-use crate::stats::count::{CallCounts, SpoolBatch};
+use crate::stats::count::SpoolBatch;
 use crate::stats::granularity::{Granularity, RetentionBounds};
 use crate::stats::spool_reader::{SpoolFile, SpoolPosition, SpoolPositions};
 
@@ -155,26 +155,6 @@ fn write(db: &Connection, batch: &SpoolBatch, kept: RetentionBounds) -> rusqlite
     Ok(())
 }
 
-/// Adds the columns `ok, failed, attempts, recovered, bytes, durations` of a row, which begin at
-/// `at`; `false` when the durations cannot be read.
-pub(super) fn add(
-    row: &rusqlite::Row<'_>,
-    at: usize,
-    counts: &mut CallCounts,
-) -> rusqlite::Result<bool> {
-    counts.ok = counts.ok.saturating_add(unsigned(row.get(at)?));
-    let text = row.get_ref(at + 1)?.as_str()?;
-    if text != "{}" {
-        for (kind, count) in failures(text) {
-            counts.add_failures(&kind, count);
-        }
-    }
-    counts.attempts = counts.attempts.saturating_add(unsigned(row.get(at + 2)?));
-    counts.recovered = counts.recovered.saturating_add(unsigned(row.get(at + 3)?));
-    counts.bytes = counts.bytes.saturating_add(unsigned(row.get(at + 4)?));
-    Ok(counts.durations.merge_encoded(row.get_ref(at + 5)?.as_blob()?))
-}
-
 fn remember(db: &Connection, key: &str, position: &SpoolPosition) -> rusqlite::Result<()> {
     let recent: Vec<&str> = position.recent.iter().map(String::as_str).collect();
     db.prepare_cached(
@@ -206,22 +186,6 @@ pub(super) fn fact(db: &Connection, name: &str) -> rusqlite::Result<Option<i64>>
 pub(super) fn set_fact(db: &Connection, name: &str, value: i64) -> rusqlite::Result<()> {
     let mut put = db.prepare_cached("INSERT OR REPLACE INTO fact VALUES (?1, ?2)")?;
     put.execute(params![name, value]).map(drop)
-}
-
-fn failed(counts: &CallCounts) -> String {
-    serde_json::to_string(&counts.unsuccessful()).unwrap_or_else(|_| "{}".to_owned())
-}
-
-fn failures(text: &str) -> BTreeMap<String, u64> {
-    serde_json::from_str(text).unwrap_or_default()
-}
-
-pub(super) fn signed(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
-}
-
-pub(super) fn unsigned(number: i64) -> u64 {
-    u64::try_from(number).unwrap_or(0)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! with the position that was read to (`fold`), what is let go with age (`retention`), reading
 //! (`query`). Never does: decide what to do when it cannot be used; [`StoreError`] says what it is.
 
+mod columns;
 mod fold;
 mod open;
 mod query;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use rusqlite::{Connection, params};
 
-use super::fold::{add, unsigned};
+use super::columns::{add, unsigned};
 use super::{StatsStore, StoreError};
 use crate::model::{CallFilter, CallPlace};
 use crate::stats::count::{CallCounts, ToolKey, UsagePeriod};

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use rusqlite::{Transaction, TransactionBehavior, params};
 
-use super::fold::{fact, read_retention_bounds, set_fact, signed};
+use super::columns::signed;
+use super::fold::{fact, read_retention_bounds, set_fact};
 use super::{StatsStore, StoreError};
 use crate::stats::granularity::Granularity;
 

@@ -2,10 +2,9 @@
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
-use ratatui::text::{Line, Span};
+use ratatui::text::Line;
 use ratatui::widgets::Block;
 
-use super::digits::grouped;
 use super::scroll_text;
 use super::styler::Styler;
 use crate::tui::state::ScrollPosition;
@@ -85,19 +84,4 @@ pub(super) fn input_row(
     let x = place.x + u16::try_from(cursor).unwrap_or(u16::MAX).min(place.width - 1);
     frame.set_cursor_position((x, place.y));
     Rect { height: area.height - 1, ..area }
-}
-
-/// Says how much there is below.
-pub(super) fn more(frame: &mut Frame<'_>, styler: &Styler<'_>, area: Rect, left: usize) {
-    if left > 0 && area.width > 8 {
-        corner(frame, area, styler.span(StyleRole::Dim, format!(" {} more", grouped(left))));
-    }
-}
-
-/// Writes into the last corner.
-fn corner(frame: &mut Frame<'_>, area: Rect, said: Span<'static>) {
-    let width = u16::try_from(said.width()).unwrap_or(area.width).min(area.width);
-    let place =
-        Rect { x: area.right() - width, y: area.bottom().saturating_sub(1), width, height: 1 };
-    frame.render_widget(said, place.intersection(area));
 }

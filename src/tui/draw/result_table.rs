@@ -6,7 +6,7 @@ use ratatui::text::{Line, Span};
 use serde_json::Value;
 
 use super::styler::Styler;
-use super::{columns, pane};
+use super::{columns, scroll_text};
 use crate::tui::state::{ResultColumn, ResultTable, cell_text, json_role};
 use crate::tui::theme::StyleRole;
 use crate::util::text;
@@ -39,7 +39,7 @@ pub(super) fn draw(
         frame.render_widget(spans.collect::<Line<'static>>(), place);
     }
     let left = table.row_count().saturating_sub(first + height) + table.left_out();
-    pane::more(frame, styler, area, left);
+    scroll_text::more(frame, styler, area, left);
 }
 
 /// What the title of the pane says of the table: which column of how many, and its order.

@@ -8,7 +8,7 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span, Text};
 
-use super::pane;
+use super::digits::grouped;
 use super::styler::Styler;
 use super::wrap::wrap;
 use crate::tui::state::{ScrollPosition, ScrollText, TextLayout, TextLine, pieces};
@@ -35,7 +35,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, text: &ScrollText
     let rows = lines.iter().flat_map(|line| rows(styler, text, line, area.width));
     let visible: Vec<Line<'static>> = rows.skip(hidden).take(height).collect();
     frame.render_widget(Text::from(visible), area);
-    pane::more(frame, styler, area, total.saturating_sub(first + height));
+    more(frame, styler, area, total.saturating_sub(first + height));
 }
 
 /// Draws lines that are made for each frame, from where they are scrolled to.
@@ -55,7 +55,7 @@ pub(super) fn draw_lines(
     let first = position.fit(total, height);
     let visible: Vec<Line<'static>> = rows.into_iter().skip(first).take(height).collect();
     frame.render_widget(Text::from(visible), area);
-    pane::more(frame, styler, area, total.saturating_sub(first + height));
+    more(frame, styler, area, total.saturating_sub(first + height));
 }
 
 /// Counts the rows of each line.
@@ -125,6 +125,21 @@ fn rows(styler: &Styler<'_>, text: &ScrollText, line: &TextLine, width: u16) -> 
         row.spans.insert(0, Span::raw(" ".repeat(indent)));
     }
     rows
+}
+
+/// Says how much there is below.
+pub(super) fn more(frame: &mut Frame<'_>, styler: &Styler<'_>, area: Rect, left: usize) {
+    if left > 0 && area.width > 8 {
+        corner(frame, area, styler.span(StyleRole::Dim, format!(" {} more", grouped(left))));
+    }
+}
+
+/// Writes into the last corner.
+fn corner(frame: &mut Frame<'_>, area: Rect, said: Span<'static>) {
+    let width = u16::try_from(said.width()).unwrap_or(area.width).min(area.width);
+    let place =
+        Rect { x: area.right() - width, y: area.bottom().saturating_sub(1), width, height: 1 };
+    frame.render_widget(said, place.intersection(area));
 }
 
 #[cfg(test)]

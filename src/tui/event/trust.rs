@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::config::consent::ProjectRecord;
 use crate::config::consent::TrustRequest;
-use crate::config::consent::store::ProjectRecord;
 use crate::config::spec::Configuration;
 use crate::model::{Diagnostic, Error};
 

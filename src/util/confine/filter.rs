@@ -14,7 +14,6 @@ use seccompiler::{
 };
 
 use super::denied_syscalls::{ArgumentTest, ArgumentTests, DENIED, DeniedCalls, DenyCondition};
-use super::support::unsupported;
 use super::{Confinement, ConfinementError, ConfinementLevel};
 
 /// The part of the table that holds for a confinement: what the filter is made of, and what is
@@ -36,7 +35,10 @@ pub(super) fn denied(confinement: &Confinement) -> impl Iterator<Item = &'static
 fn architecture() -> Result<TargetArch, ConfinementError> {
     TargetArch::try_from(std::env::consts::ARCH).map_err(|_| {
         let name = std::env::consts::ARCH;
-        unsupported(format!("there is no seccomp filter for {name}"), "use 'level: limits'")
+        ConfinementError::unsupported(
+            format!("there is no seccomp filter for {name}"),
+            "use 'level: limits'",
+        )
     })
 }
 

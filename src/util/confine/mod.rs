@@ -155,6 +155,13 @@ pub enum ConfinementError {
     Failed(String),
 }
 
+#[cfg(target_os = "linux")]
+impl ConfinementError {
+    fn unsupported(missing: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self::Unsupported { missing: missing.into(), remedy: remedy.into() }
+    }
+}
+
 impl Confinement {
     /// Every path of the declaration that can be changed.
     #[cfg(target_os = "linux")]

@@ -104,7 +104,7 @@ pub(super) fn check_on(
         ConfinementLevel::Namespaces => {
             check_on(system, ConfinementLevel::Landlock)?;
             system.namespaces().map_err(|why| {
-                unsupported(
+                ConfinementError::unsupported(
                     format!("namespaces cannot be made here: {why}"),
                     "allow unprivileged user namespaces, or use 'level: landlock'",
                 )
@@ -112,7 +112,10 @@ pub(super) fn check_on(
         }
         ConfinementLevel::Bwrap => match system.bwrap() {
             Some(_) => super::filter::usable(),
-            None => Err(unsupported("bubblewrap (bwrap) is not installed", "install bubblewrap")),
+            None => Err(ConfinementError::unsupported(
+                "bubblewrap (bwrap) is not installed",
+                "install bubblewrap",
+            )),
         },
     }
 }
@@ -120,8 +123,11 @@ pub(super) fn check_on(
 fn landlock_usable(system: &dyn SystemSupport) -> Result<(), ConfinementError> {
     let remedy = "use a newer kernel, or 'level: bwrap' with bubblewrap installed";
     match system.landlock_abi() {
-        None => Err(unsupported("this kernel has no Landlock, or it is switched off", remedy)),
-        Some(abi) if abi < MIN_LANDLOCK_ABI => Err(unsupported(
+        None => Err(ConfinementError::unsupported(
+            "this kernel has no Landlock, or it is switched off",
+            remedy,
+        )),
+        Some(abi) if abi < MIN_LANDLOCK_ABI => Err(ConfinementError::unsupported(
             format!(
                 "this kernel's Landlock (ABI {abi}) cannot keep files from being cut short: ABI {MIN_LANDLOCK_ABI} can (Linux 6.2)"
             ),
@@ -131,13 +137,6 @@ fn landlock_usable(system: &dyn SystemSupport) -> Result<(), ConfinementError> {
     }
 }
 
-pub(super) fn unsupported(
-    missing: impl Into<String>,
-    remedy: impl Into<String>,
-) -> ConfinementError {
-    ConfinementError::Unsupported { missing: missing.into(), remedy: remedy.into() }
-}
-
 /// Bubblewrap, once it has shown that it can make namespaces here. Tried once.
 ///
 /// # Errors
@@ -145,9 +144,14 @@ pub(super) fn unsupported(
 pub(super) fn working_bwrap() -> Result<PathBuf, ConfinementError> {
     static WORKING: OnceLock<Result<(), BwrapTrialError>> = OnceLock::new();
     check(ConfinementLevel::Bwrap)?;
-    let path = ThisSystem.bwrap().ok_or_else(|| unsupported("bubblewrap is not installed", ""))?;
+    let path = ThisSystem
+        .bwrap()
+        .ok_or_else(|| ConfinementError::unsupported("bubblewrap is not installed", ""))?;
     WORKING.get_or_init(|| trial(&path)).as_ref().map(|()| path).map_err(|why| {
-        unsupported(format!("bubblewrap does not work here: {why}"), "use 'level: landlock'")
+        ConfinementError::unsupported(
+            format!("bubblewrap does not work here: {why}"),
+            "use 'level: landlock'",
+        )
     })
 }
 

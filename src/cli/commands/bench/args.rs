@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use clap_complete::ArgValueCompleter;
 
-use super::files::ExportSpec;
+use super::export_spec::ExportSpec;
 use crate::bench::mix::MixSpec;
 use crate::bench::plan::WarmUp;
 use crate::bench::syntax::{self, ConcurrencySpec, RateSpec};

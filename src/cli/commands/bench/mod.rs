@@ -2,6 +2,7 @@
 
 mod args;
 mod call_arguments;
+mod export_spec;
 mod files;
 mod live;
 mod locust;

@@ -1,6 +1,6 @@
 //! Errors of the calculator, in Python's words where Python has some.
 
-use super::{MAX_EXPRESSION_BYTES, parser::MAX_DEPTH};
+use super::{MAX_DEPTH, MAX_EXPRESSION_BYTES};
 
 /// Why an expression has no value; columns count characters from 1.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

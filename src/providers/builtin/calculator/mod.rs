@@ -19,6 +19,8 @@ use crate::model::ToolResult;
 
 /// The longest expression that is read, in bytes.
 const MAX_EXPRESSION_BYTES: usize = 4096;
+/// How deep brackets, signs and powers may nest.
+const MAX_DEPTH: usize = 100;
 
 /// The row of the table of built-in functions.
 pub(super) const CALCULATE: BuiltinFunction = BuiltinFunction {

@@ -3,12 +3,10 @@
 //! The program is flat: evaluating and dropping it needs no recursion, and the parser's own
 //! recursion is bounded by [`MAX_DEPTH`].
 
+use super::MAX_DEPTH;
 use super::error::{CalculatorError, ExpectedToken};
 use super::lexer::{ExprToken, ExprTokenKind};
 use super::number::Number;
-
-/// How deep brackets, signs and powers may nest.
-pub(super) const MAX_DEPTH: usize = 100;
 
 /// One step of the stack machine.
 #[derive(Debug, Clone, PartialEq)]

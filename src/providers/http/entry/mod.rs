@@ -9,17 +9,18 @@ mod schema;
 use std::collections::{BTreeMap, BTreeSet};
 
 use reqwest::Method;
-use reqwest::header::{AUTHORIZATION, HeaderName};
+use reqwest::header::HeaderName;
 use serde_json::Value;
 
 use super::auth;
 use super::body::{BodyTemplate, BodyType};
+use super::header_names::header_name;
 use super::params::{self, ArgumentLocation};
 use super::response::ResponseRules;
 use super::retry::RetryPolicy;
 use super::template::{HttpPlaceholder, TemplateReader};
 use super::url_template::UrlTemplate;
-use crate::config::consent::Grant;
+use crate::config::consent::{Expander, Grant};
 use crate::config::environment::Environment;
 use crate::config::expanded::ExpandedValues;
 use crate::config::node::{ConfigNode, NodeValue};
@@ -58,19 +59,6 @@ pub(super) const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "D
 /// The spellings of an input schema.
 const SCHEMA_KEYS: [&str; 5] =
     ["parameters_schema", "parameters", "inputSchema", "input_schema", "param_schema_ref"];
-
-/// Headers that belong to HTTP itself: they frame the message, or choose who gets it.
-pub(super) const RESERVED_HEADERS: [&str; 9] = [
-    "host",
-    "connection",
-    "content-length",
-    "transfer-encoding",
-    "accept-encoding",
-    "upgrade",
-    "te",
-    "trailer",
-    "keep-alive",
-];
 
 /// An entry of kind `http` with every key checked and every reference expanded.
 #[derive(Debug, Clone)]
@@ -148,22 +136,6 @@ fn default_location(method: &Method, name: &str) -> ArgumentLocation {
     }
 }
 
-/// The name of a header an entry may set.
-///
-/// # Errors
-/// When it is no name, or belongs to HTTP itself.
-pub(super) fn header_name(text: &str, place: &SourceLocation) -> Result<HeaderName, Diagnostic> {
-    let name = HeaderName::try_from(text).map_err(|_| {
-        Diagnostic::error(format!("'{text}' is no header name")).with_location(place.clone())
-    })?;
-    if RESERVED_HEADERS.contains(&name.as_str()) {
-        return Err(Diagnostic::error(format!("the header '{name}' belongs to HTTP itself"))
-            .with_hint("leave it out; it is set as it has to be")
-            .with_location(place.clone()));
-    }
-    Ok(name)
-}
-
 /// Reads an entry. What it leaves out of the definition is filled in; everything that is wrong is
 /// added to `diagnostics`, and `None` comes of an error.
 pub(super) fn read(
@@ -214,7 +186,8 @@ impl<'a> EntryParser<'a> {
     }
 
     fn reader(&self, all_secret: bool) -> TemplateReader<'a> {
-        let expander = self.grant.expander(self.environment, &self.spec.base_dir, self.expanded);
+        let expander =
+            Expander::new(self.grant, self.environment, &self.spec.base_dir, self.expanded);
         TemplateReader { expander, all_secret }
     }
 
@@ -445,9 +418,4 @@ impl<'a> EntryParser<'a> {
 
 fn in_body(locations: &BTreeMap<String, ArgumentLocation>) -> bool {
     locations.values().any(|location| matches!(location, ArgumentLocation::Body(_)))
-}
-
-/// Whether a header is one with which requests authenticate.
-pub(super) fn is_authorization(name: &HeaderName) -> bool {
-    *name == AUTHORIZATION || names_secret(name.as_str())
 }

@@ -6,14 +6,13 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use serde_json::{Value, json};
 
 use super::description_cache::FunctionDescription;
 use super::entry::{self, PythonEntry, Selection};
 use super::offered::OfferedToolsProvider;
 use super::runner::PythonRunner;
 use super::wire::{WorkerOp, WorkerTarget};
-use super::{describe, installation, module_file, result};
+use super::{describe, installation, module_file, preview, result};
 use crate::config::spec::ToolSpec;
 use crate::model::{Diagnostic, Error, Safety, ToolCall, ToolContext, ToolDefinition, ToolResult};
 use crate::provider::{BuiltProviders, Preview, ProviderDeps, ToolListing, ToolProvider};
@@ -213,35 +212,12 @@ impl ToolProvider for PythonProvider {
 
     async fn preview(&self, call: &ToolCall) -> Result<Preview, Error> {
         let tool = self.tool(call)?;
-        preview(&self.runner, &tool.entry, &tool.function, call)
+        preview::of_call(&self.runner, &tool.entry, &tool.function, call)
     }
 
     async fn close(&self) {
         self.runner.close().await;
     }
-}
-
-/// The preview of a call.
-pub(super) fn preview(
-    runner: &PythonRunner,
-    entry: &PythonEntry,
-    function: &str,
-    call: &ToolCall,
-) -> Result<Preview, Error> {
-    let key = runner.key(entry)?;
-    let file = module_file::file_of(&entry.root, &entry.module);
-    Ok(Preview {
-        summary: format!("calls {}.{function} in {}", entry.module, key.interpreter.display()),
-        request: json!({
-            "interpreter": key.interpreter.display().to_string(),
-            "root": entry.root.display().to_string(),
-            "env": key.env.keys().collect::<Vec<_>>(),
-            "module": entry.module,
-            "file": file.map(|file| file.display().to_string()),
-            "function": function,
-            "arguments": Value::Object(call.arguments.clone()),
-        }),
-    })
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::*;

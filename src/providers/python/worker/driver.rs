@@ -13,8 +13,8 @@ use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::sync::{mpsc, oneshot};
 
 use super::super::result;
-use super::super::wire::{MAX_LINE_BYTES, WorkerMessage};
-use super::{WorkerCall, WorkerReply, WorkerState};
+use super::super::wire::{MAX_LINE_BYTES, WorkerMessage, WorkerReply};
+use super::{WorkerCall, WorkerState};
 use crate::model::{CallId, Error, ErrorPhase, EventSink, HostEvent, LogLevel};
 use crate::providers::lines::{LineSplitter, SplitLine};
 use crate::util::confine::LimitCause;

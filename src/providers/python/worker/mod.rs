@@ -11,12 +11,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use self::driver::WorkerDriver;
-use super::wire::{self, MAX_LINE_BYTES, WorkerError, WorkerRequest};
+use super::wire::{self, MAX_LINE_BYTES, WorkerReply, WorkerRequest};
 use crate::model::{CallId, Error, ErrorKind, ErrorPhase, EventSink, Signal, ToolContext};
 use crate::providers::confinement::not_started;
 use crate::providers::lines::LimitedEvents;
@@ -31,16 +30,6 @@ const START_TIMEOUT: Duration = Duration::from_secs(20);
 const CANCEL_TIMEOUT: Duration = Duration::from_millis(250);
 /// How many requests may wait to be written.
 const QUEUE_CAPACITY: usize = 64;
-
-/// An answer to a request.
-pub(super) struct WorkerReply {
-    /// The result, as JSON text; absent for `null`.
-    pub(super) result: Option<Box<RawValue>>,
-    /// Why there is no result; `None` when there is one.
-    pub(super) error: Option<WorkerError>,
-    /// Warnings about the result, passed on to the caller.
-    pub(super) warnings: Vec<String>,
-}
 
 /// A request without an answer, by its id in the state of the worker.
 struct WorkerCall {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::catalogue::{Catalogue, ServerListing};
-use crate::config::consent::store::ProjectRecord;
+use crate::config::consent::ProjectRecord;
 use crate::config::consent::{BoundFile, Bundle, EntryRecord};
 use crate::host::approval::Approval;
 use crate::model::{HostEvent, ServerState, ToolStatus};

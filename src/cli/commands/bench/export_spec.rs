@@ -1,0 +1,68 @@
+//! `--export FORMAT=FILE`, read.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use crate::bench::bench_result::ExportFormat;
+
+/// `--export`: a form and a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExportSpec {
+    /// The form.
+    pub form: ExportFormat,
+    /// The file.
+    pub path: PathBuf,
+}
+
+/// A value of `--export` whose format is unknown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "expected FILE.csv, FILE.md, FILE.hgrm, or FORMAT=FILE with csv, md, hgrm or hyperfine; \
+     toolhost's own JSON is --save FILE"
+)]
+pub struct ParseExportError;
+
+impl FromStr for ExportSpec {
+    type Err = ParseExportError;
+
+    fn from_str(text: &str) -> Result<Self, ParseExportError> {
+        let known = |word: &str| match word {
+            "csv" => Some(ExportFormat::Csv),
+            "md" | "markdown" => Some(ExportFormat::Markdown),
+            "hgrm" => Some(ExportFormat::Hgrm),
+            "hyperfine" => Some(ExportFormat::Hyperfine),
+            _ => None,
+        };
+        if let Some((word, path)) = text.split_once('=')
+            && let Some(form) = known(word)
+            && !path.is_empty()
+        {
+            return Ok(Self { form, path: path.into() });
+        }
+        let path = PathBuf::from(text);
+        match path.extension().and_then(|extension| known(extension.to_str()?)) {
+            Some(form) => Ok(Self { form, path }),
+            None => Err(ParseExportError),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn a_form_is_named_or_follows_from_the_file() {
+        let export = |text: &str| text.parse::<ExportSpec>().map(|export| export.form);
+        assert_eq!(export("a.csv"), Ok(ExportFormat::Csv));
+        assert_eq!(export("b.md"), Ok(ExportFormat::Markdown));
+        assert_eq!(export("hyperfine=c.json"), Ok(ExportFormat::Hyperfine));
+        assert_eq!(export("hgrm=a=b.txt"), Ok(ExportFormat::Hgrm));
+        assert_eq!("hgrm=a=b.txt".parse::<ExportSpec>().unwrap().path, Path::new("a=b.txt"));
+        for text in ["", "csv=", "a.json", "html=a.html", "a"] {
+            assert!(export(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! What is kept of a project that was trusted.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::bundle::Bundle;
+
+/// A project that was trusted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProjectRecord {
+    /// The root, with links resolved.
+    pub root: PathBuf,
+    /// When the person agreed, as RFC 3339 in UTC.
+    #[serde(rename = "when")]
+    pub trusted_at: String,
+    /// Whether code below the root may change without asking: its author said so.
+    #[serde(rename = "author", default)]
+    pub allows_code_changes: bool,
+    /// What was shown and trusted.
+    pub bundle: Bundle,
+}
