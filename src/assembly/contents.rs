@@ -34,7 +34,7 @@ pub(super) enum ProviderOwner {
 #[derive(Clone)]
 pub(super) struct ProviderGroup {
     pub(super) owner: ProviderOwner,
-    providers: Vec<Arc<dyn ToolProvider>>,
+    pub(super) providers: Vec<Arc<dyn ToolProvider>>,
     diagnostics: Vec<Diagnostic>,
 }
 

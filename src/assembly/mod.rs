@@ -243,6 +243,7 @@ pub fn build(
         scopes: configuration.scopes.clone(),
         events: events.clone(),
         insecure: options.insecure,
+        ..ProviderDeps::bare(Arc::clone(environment))
     };
     let setup = mcp_setup(options, environment, &front_end, &masker);
     let sources = ProviderSources::new(deps, setup).build(&mut configuration, &[], &masker);

@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 
 use crate::assembly::Assembly;
 use crate::assembly::pins::PinFile;
-use crate::assembly::reload::{HostReloader, ReloadError, ReloadReport};
+use crate::assembly::reload::{HostReloader, NewErrors, ReloadError, ReloadReport};
 use crate::cli::context::CommandContext;
 use crate::cli::output::StyledLine;
 use crate::config::consent::store::TrustStore;
@@ -98,7 +98,7 @@ impl<'a> ConfigWatch<'a> {
         let files = watched_files(&loaded.configuration, self.context.environment.as_ref());
         // What changed while it was read is seen at the next look.
         self.files = files.as_they_were(&self.files);
-        match self.reloader.reload(loaded) {
+        match self.reloader.reload(loaded, NewErrors::Refused) {
             Ok(report) if report.is_empty() && !report.needs_restart && !is_asked => {}
             Ok(report) => self.tell(&report),
             Err(ReloadError::Failed(error)) => self.refuse(&error),

@@ -6,6 +6,7 @@
 
 mod component;
 pub mod load;
+mod shared_state;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -31,6 +32,7 @@ use crate::model::{
 pub use crate::model::ToolListing;
 pub use component::{ComponentConfig, ComponentFactory, FileEntry, FileFactory, FileProviders};
 use load::LoadSupport;
+pub use shared_state::SharedState;
 
 /// A source of tools: one kind of internal tools, or one server.
 #[async_trait]
@@ -304,6 +306,9 @@ pub struct ProviderDeps {
     pub events: EventSink,
     /// `--insecure`: certificates are not checked in this run.
     pub insecure: bool,
+    /// What stays when the entries are read again.
+    #[doc(hidden)] // for the kinds of this program
+    pub shared: SharedState,
 }
 
 impl ProviderDeps {
@@ -316,6 +321,7 @@ impl ProviderDeps {
             scopes: BTreeMap::new(),
             events: EventSink::discard(),
             insecure: false,
+            shared: SharedState::default(),
         }
     }
 }

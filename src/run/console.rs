@@ -92,8 +92,9 @@ async fn open(context: &CommandContext) -> CommandResult {
     let trust = TrustStatus::of(&assembly.configuration);
     project.watch_files(&assembly.configuration);
     let deps = dependencies(context, &assembly);
-    // The host has what it needs; with many tools, what the files said is as large as all of that.
-    drop(assembly);
+    // Dropped there: with many tools, what the files said is as large as all that the host needs.
+    let begun = Arc::clone(&project);
+    tokio::task::spawn_blocking(move || begun.begin(&assembly));
     let (sender, appearance) = (send.clone(), display_settings(context));
     let kept = Arc::clone(&project);
     let launch =

@@ -3,7 +3,7 @@
 //! Owns: a digest of all that decides what an entry does, values of references and secrets included,
 //! but not its position in its file. Never does: keep a value.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -72,6 +72,16 @@ impl EntryFingerprints {
             ProviderOwner::Kind(kind) => self.tools.get(kind) == before.tools.get(kind),
             ProviderOwner::Server(name) => self.servers.get(name) == before.servers.get(name),
         }
+    }
+
+    /// Whether an owner of internal tools still has every entry, changed or not. A changed server is
+    /// another one.
+    pub(super) fn has_all_of(&self, owner: &ProviderOwner, before: &Self) -> bool {
+        let ProviderOwner::Kind(kind) = owner else { return false };
+        let names = |all: &Self| -> BTreeSet<String> {
+            all.tools.get(kind).into_iter().flatten().map(|(name, _)| name.clone()).collect()
+        };
+        names(self).is_superset(&names(before))
     }
 
     /// What is different from `before`.

@@ -9,13 +9,14 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::contents::{ProviderOwner, ProviderSources};
+use super::contents::{ProviderGroup, ProviderOwner, ProviderSources};
 use super::{Assembly, LoadedConfiguration, disabled_entries, pins, secrets};
 use crate::audit::Masker;
 use crate::config::environment::Environment;
 use crate::config::spec::Configuration;
 use crate::host::{HostContents, ToolHost};
 use crate::model::{Diagnostic, Error};
+use crate::provider::ToolProvider;
 use fingerprint::{EntryFingerprints, Fingerprint};
 
 /// Replaces what a host offers by what its files say, as often as they change.
@@ -37,6 +38,15 @@ struct CurrentContents {
     is_project_trusted: bool,
 }
 
+impl CurrentContents {
+    /// The providers of internal tools whose entries are all still there, some of them changed.
+    fn superseded(&self, now: &EntryFingerprints) -> Vec<Arc<dyn ToolProvider>> {
+        let lasts = |group: &&ProviderGroup| now.has_all_of(&group.owner, &self.entries);
+        let groups = self.sources.groups.iter().filter(lasts);
+        groups.flat_map(|group| group.providers.iter().cloned()).collect()
+    }
+}
+
 /// What a reading of the files changed, by the names of entries.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReloadReport {
@@ -51,6 +61,8 @@ pub struct ReloadReport {
     /// Whether settings of the audit log, history or statistics changed, which hold from the next
     /// start.
     pub needs_restart: bool,
+    /// What is wrong with the files as they are now.
+    pub diagnostics: Vec<Diagnostic>,
 }
 
 impl ReloadReport {
@@ -59,6 +71,15 @@ impl ReloadReport {
         let no_entry = self.added.is_empty() && self.changed.is_empty() && self.removed.is_empty();
         no_entry && !self.has_new_rules
     }
+}
+
+/// What is done with files that have errors that they did not have before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NewErrors {
+    /// They change nothing: no person looks at what comes of them.
+    Refused,
+    /// Only the entries with errors are out of service.
+    Accepted,
 }
 
 /// Why a reading of the files did not take the place of the one before it, which goes on.
@@ -95,13 +116,23 @@ impl HostReloader {
         }
     }
 
+    /// Whether settings changed that a host takes when it is built.
+    pub fn needs_another_host(&self, loaded: &LoadedConfiguration) -> bool {
+        let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        current.records != fingerprint::of_records(&loaded.configuration)
+    }
+
     /// Offers what `loaded` says from now on. What is the same as before keeps its connections.
     ///
     /// # Errors
-    /// Files with new errors, a project that changed since a person trusted it, and pins that cannot
-    /// be used. The host then offers what it offered before.
-    pub fn reload(&self, loaded: LoadedConfiguration) -> Result<ReloadReport, ReloadError> {
-        let outcome = self.replace_contents(loaded);
+    /// Files with new errors, where they are refused, a project that changed since a person trusted it,
+    /// and pins that cannot be used. The host then offers what it offered before.
+    pub fn reload(
+        &self,
+        loaded: LoadedConfiguration,
+        new_errors: NewErrors,
+    ) -> Result<ReloadReport, ReloadError> {
+        let outcome = self.replace_contents(loaded, new_errors);
         match &outcome {
             Ok(report) if report.is_empty() => tracing::debug!("configuration read, the same"),
             Ok(ReloadReport { added, changed, removed, .. }) => {
@@ -112,7 +143,11 @@ impl HostReloader {
         outcome
     }
 
-    fn replace_contents(&self, loaded: LoadedConfiguration) -> Result<ReloadReport, ReloadError> {
+    fn replace_contents(
+        &self,
+        loaded: LoadedConfiguration,
+        accepts: NewErrors,
+    ) -> Result<ReloadReport, ReloadError> {
         let LoadedConfiguration { mut configuration, profile, .. } = loaded;
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         // From here on everything that may be shown passes the masker of the first reading.
@@ -136,7 +171,7 @@ impl HostReloader {
             .filter(|diagnostic| !current.errors.contains(&identity(diagnostic)))
             .cloned()
             .collect();
-        if !new_errors.is_empty() {
+        if accepts == NewErrors::Refused && !new_errors.is_empty() {
             return Err(ReloadError::Invalid(new_errors));
         }
         let rules = fingerprint::of_rules(&configuration, self.environment.as_ref());
@@ -144,11 +179,13 @@ impl HostReloader {
         let mut report = entries.compare(&current.entries);
         report.has_new_rules = rules != current.rules;
         report.needs_restart = records != current.records;
+        report.diagnostics.clone_from(&configuration.diagnostics);
         if !report.is_empty() {
             let pins = pins::load(&configuration, self.environment.as_ref(), &self.masker)
                 .map_err(|error| self.masker.error(error))?;
             let contents = HostContents {
                 providers: sources.providers(&configuration),
+                superseded: current.superseded(&entries),
                 disabled: disabled_entries(&configuration),
                 pins,
                 profile,

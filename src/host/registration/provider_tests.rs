@@ -1,6 +1,6 @@
 //! Providers, components and servers that come and go while calls run.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
 
@@ -8,10 +8,12 @@ use proptest::prelude::*;
 use serde_json::json;
 use tokio::sync::Notify;
 
-use super::{RegistrationError, Removal};
+use super::{HostContents, RegistrationError, Removal};
+use crate::catalogue::pins::Pins;
 use crate::config::spec::ProfileSpec;
 use crate::host::ToolHost;
 use crate::host::fake::{FakeProvider, call, host, internal};
+use crate::host::limits::REMOVAL_GRACE_PERIOD;
 use crate::host::request::{CallRequest, ListRequest, ListScope, LookupScope};
 use crate::model::{
     Error, ErrorCause, ErrorKind, EventSink, HostEvent, JsonObject, ListKind, ListOwner, Origin,
@@ -223,6 +225,34 @@ async fn a_call_that_takes_too_long_is_cancelled_and_says_why() {
     assert_eq!(error.message(), "'slow-wait' was cancelled, because it was removed while it ran");
     assert_eq!(error.details(), ["told to stop"]);
     assert_eq!(slow.ended(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_of_what_is_superseded_go_on_to_their_end() {
+    let (old, gate, begun) = waiting("slow");
+    let host = host(&[&old]).build();
+    let running = tokio::spawn({
+        let host = Arc::clone(&host);
+        async move { host.call(call("slow-wait")).await }
+    });
+    begun.notified().await;
+    let contents = HostContents {
+        providers: vec![provider("slow", "other")],
+        superseded: vec![Arc::clone(&old) as _],
+        policy: Vec::new(),
+        disabled: Vec::new(),
+        pins: Pins::default(),
+        profile: None,
+        profiles: BTreeMap::new(),
+    };
+    host.replace_contents(contents).unwrap();
+    tokio::time::sleep(REMOVAL_GRACE_PERIOD * 2).await;
+    assert_eq!((names(&host).await, old.ended()), (vec!["slow-other".to_owned()], 0));
+    gate.notify_one();
+    assert!(running.await.unwrap().unwrap().result.unwrap().success);
+    while old.ended() == 0 {
+        tokio::task::yield_now().await;
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,6 +5,7 @@
 //! does: make a provider.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::task::JoinHandle;
 
@@ -164,15 +165,20 @@ impl ToolHost {
     ) -> Result<Removal, RegistrationError> {
         let provider = self.take_provider(name, sort)?;
         // A provider that panics while it is closed is gone as well.
-        Ok(Removal { cancelled: self.close_removed(provider).await.unwrap_or_default() })
+        let grace = Some(limits::REMOVAL_GRACE_PERIOD);
+        Ok(Removal { cancelled: self.close_removed(provider, grace).await.unwrap_or_default() })
     }
 
-    /// Closes a provider that no new call finds, as soon as it has no user; how many uses had to be
-    /// cancelled. It is closed even when the result is not waited for.
-    pub(super) fn close_removed(&self, provider: Arc<RegisteredProvider>) -> JoinHandle<usize> {
+    /// Closes a provider that no new call finds, as soon as it has no user, and cancels the uses that
+    /// are left after `grace`; `None` waits for all of them. Returns how many uses were cancelled. It is closed even when the result is not waited for.
+    pub(super) fn close_removed(
+        &self,
+        provider: Arc<RegisteredProvider>,
+        grace: Option<Duration>,
+    ) -> JoinHandle<usize> {
         let host = self.weak_self.clone();
         tokio::spawn(async move {
-            let cancelled = drain(&provider).await;
+            let cancelled = drain(&provider, grace).await;
             // Each provider bounds its shutdown; the bound here is for one that does not.
             let close = provider.inner.close();
             let _elapsed = tokio::time::timeout(limits::STOP_GRACE_PERIOD * 2, close).await;
@@ -236,9 +242,13 @@ impl ToolHost {
 
 /// Waits until a removed provider has no users, and tells those to stop who take too long. How many
 /// they were.
-async fn drain(provider: &RegisteredProvider) -> usize {
+async fn drain(provider: &RegisteredProvider, grace: Option<Duration>) -> usize {
     let idle = provider.usage.idle();
-    if tokio::time::timeout(limits::REMOVAL_GRACE_PERIOD, idle).await.is_ok() {
+    let Some(grace) = grace else {
+        idle.await;
+        return 0;
+    };
+    if tokio::time::timeout(grace, idle).await.is_ok() {
         return 0;
     }
     let cancelled = provider.usage.stop_users();

@@ -11,6 +11,7 @@ use super::RegistrationError;
 use crate::catalogue::pins::Pins;
 use crate::config::spec::{DisabledEntry, PolicyRule, ProfileSpec};
 use crate::host::ToolHost;
+use crate::host::limits::REMOVAL_GRACE_PERIOD;
 use crate::host::listings::RegisteredProvider;
 use crate::host::profiles::KnownProfiles;
 use crate::host::provider_table::ProviderTable;
@@ -21,6 +22,9 @@ use crate::provider::ToolProvider;
 pub struct HostContents {
     /// The providers in the order of the catalogue. One that the host has already is kept.
     pub providers: Vec<Arc<dyn ToolProvider>>,
+    /// Providers of the contents before these whose entries are all among these, some of them
+    /// changed: their calls go on to their end.
+    pub superseded: Vec<Arc<dyn ToolProvider>>,
     /// The rules about calls; the first that matches counts.
     pub policy: Vec<PolicyRule>,
     /// Entries out of service.
@@ -36,15 +40,15 @@ pub struct HostContents {
 impl ToolHost {
     /// Offers `contents` from now on, in place of what the host was built with or was given here
     /// before. Calls that run go on; those of a provider that is not among the new ones are cancelled
-    /// after [`REMOVAL_GRACE_PERIOD`](crate::host::limits::REMOVAL_GRACE_PERIOD), and then it is
-    /// closed. Everybody who listens is told that the lists changed. Starts and contacts nothing.
+    /// after [`REMOVAL_GRACE_PERIOD`] unless it is superseded, and then it is closed. Everybody who listens is told that the lists changed. Starts and contacts nothing.
     ///
     /// # Errors
     /// A host that is closed, and the name of something that the program registered itself. Nothing
     /// changed then.
     #[doc(hidden)] // for the program's own commands
     pub fn replace_contents(&self, contents: HostContents) -> Result<(), RegistrationError> {
-        let HostContents { providers, policy, disabled, pins, profile, profiles } = contents;
+        let HostContents { providers, superseded, policy, disabled, pins, profile, profiles } =
+            contents;
         let mut roster = self.directory.roster();
         if roster.is_closed {
             return Err(RegistrationError::HostClosed);
@@ -104,8 +108,10 @@ impl ToolHost {
         self.directory.replace_providers(ProviderTable(table));
         drop(roster);
         for provider in removed {
+            let is_superseded = superseded.iter().any(|old| Arc::ptr_eq(old, &provider.inner));
+            let grace = (!is_superseded).then_some(REMOVAL_GRACE_PERIOD);
             // Not waited for: its calls may go on for a while.
-            drop(self.close_removed(provider));
+            drop(self.close_removed(provider, grace));
         }
         self.notify_list_changed();
         for server in &changed {

@@ -6,23 +6,18 @@
 //! | `storage_type: disk`, or `path` or `persist` | a file |
 //! | `storage_type: redis`, or `url` | a Redis server |
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use secrecy::{ExposeSecret as _, SecretString};
+use secrecy::SecretString;
 use sha2::{Digest as _, Sha256};
 
-use super::disk::{self, DiskEngine};
-use super::memory::MemoryEngine;
-use super::{Engine, Quota};
+use super::{Quota, disk};
 use crate::config::consent::{EntryEffect, EntrySite};
 use crate::config::node::ConfigNode;
 use crate::config::spec::ToolSpec;
 use crate::model::Diagnostic;
 use crate::provider::ProviderDeps;
-use crate::util::clock::{Clock, SystemClock};
 use crate::util::units;
 
 /// The keys of an entry that choose and bound an engine; a kind adds them to its own.
@@ -341,42 +336,6 @@ impl EngineLocation {
             Self::Disk(_) => "on disk",
             Self::Redis { .. } => "in redis",
         }
-    }
-}
-
-/// The engines of one build: entries that mean the same place share one.
-#[derive(Default)]
-pub(in crate::providers) struct Engines(BTreeMap<String, Arc<dyn Engine>>);
-
-impl Engines {
-    /// The engine for a place; `component` names what is kept there.
-    pub(in crate::providers) fn get_or_open(
-        &mut self,
-        place: &EngineLocation,
-        component: &str,
-    ) -> Arc<dyn Engine> {
-        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-        let identity = match place {
-            EngineLocation::Memory => format!("memory {component}"),
-            EngineLocation::Disk(file) => format!("disk {file:?}"),
-            EngineLocation::Redis { url, .. } => {
-                format!("redis {component} {}", url.expose_secret())
-            }
-        };
-        let made = || -> Arc<dyn Engine> {
-            match place {
-                EngineLocation::Disk(file) => Arc::new(DiskEngine::new(file.clone(), clock)),
-                #[cfg(feature = "redis")]
-                EngineLocation::Redis { url, host } => Arc::new(super::remote::RedisEngine::new(
-                    url.clone(),
-                    host.clone(),
-                    component,
-                    clock,
-                )),
-                _ => Arc::new(MemoryEngine::new(clock)),
-            }
-        };
-        Arc::clone(self.0.entry(identity).or_insert_with(made))
     }
 }
 

@@ -15,6 +15,7 @@ mod conformance;
 pub(super) mod disk;
 pub(super) mod kind;
 mod memory;
+mod open_engines;
 pub(super) mod provider;
 #[cfg(feature = "redis")]
 pub(super) mod remote;

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 
-use super::Engine;
-use super::config::{self, EngineConfig, EngineLocation, Engines};
+use super::config::{self, EngineConfig, EngineLocation};
 use super::kind::{EngineCall, EngineKind, EngineTool};
+use super::open_engines::{EngineLease, OpenEngines};
 use crate::config::node::ConfigNode;
 use crate::config::spec::ToolSpec;
 use crate::model::{
@@ -25,7 +25,7 @@ struct EngineProvider {
     component: String,
     tools: Vec<(Arc<ToolDefinition>, &'static EngineTool)>,
     config: EngineConfig,
-    engine: Arc<dyn Engine>,
+    engine: EngineLease,
     clock: Arc<dyn Clock>,
     /// Whether the notice about an engine in memory was given.
     has_warned: AtomicBool,
@@ -37,15 +37,15 @@ pub(in crate::providers) fn build(
     specs: &[&ToolSpec],
     context: &ProviderDeps,
 ) -> BuiltProviders {
-    let mut engines = Engines::default();
-    BuiltProviders::each(specs, |spec| provider(kind, spec, context, &mut engines))
+    let engines = context.shared.get_or_init(OpenEngines::default);
+    BuiltProviders::each(specs, |spec| provider(kind, spec, context, &engines))
 }
 
 fn provider(
     kind: &'static EngineKind,
     spec: &ToolSpec,
     context: &ProviderDeps,
-    engines: &mut Engines,
+    engines: &OpenEngines,
 ) -> Result<EngineProvider, Vec<Diagnostic>> {
     let mut diagnostics = Vec::new();
     let mut note = |mut more: Vec<Diagnostic>| diagnostics.append(&mut more);
@@ -74,7 +74,7 @@ fn provider(
     Ok(EngineProvider {
         kind,
         tools: selected.iter().map(define).collect(),
-        engine: engines.get_or_open(&config.location, &component),
+        engine: engines.lease(kind.noun, &config.location, &component),
         config,
         component,
         clock: Arc::new(SystemClock),
@@ -156,7 +156,7 @@ impl ToolProvider for EngineProvider {
         let (definition, row) = self.tool(call)?;
         let session = (definition.scope == ToolScope::Session).then_some(&*context.session_id);
         let work = (row.run)(EngineCall {
-            engine: self.engine.as_ref(),
+            engine: self.engine.engine(),
             config: &self.config,
             space: config::session_space(self.kind.space, session),
             arguments: &call.arguments,

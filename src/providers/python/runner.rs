@@ -1,7 +1,7 @@
 //! Shared code of all Python providers: from an entry to a worker's answer.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::description_cache::DescriptionCache;
 use super::entry::PythonEntry;
@@ -19,7 +19,9 @@ use crate::providers::program_env;
 
 /// Finds or starts the worker of an entry and sends it requests.
 pub(super) struct PythonRunner {
-    workers: WorkerPool,
+    workers: Arc<WorkerPool>,
+    /// The keys whose workers the entries of this runner keep.
+    claimed: Mutex<Vec<WorkerKey>>,
     environment: Arc<dyn Environment>,
     pub(super) expanded: ExpandedValues,
     /// The descriptions of functions, shared by all entries.
@@ -30,7 +32,8 @@ impl PythonRunner {
     /// A runner without workers; the first request of an entry starts one.
     pub(super) fn new(context: &ProviderDeps) -> Self {
         Self {
-            workers: WorkerPool::new(context.events.clone()),
+            workers: context.shared.get_or_init(|| WorkerPool::new(context.events.clone())),
+            claimed: Mutex::default(),
             descriptions: DescriptionCache::new(context.environment.cache_dir()),
             environment: Arc::clone(&context.environment),
             expanded: context.expanded.clone(),
@@ -66,7 +69,19 @@ impl PythonRunner {
             sealed: entry.sealed.clone(),
             session: None,
         };
-        Ok(entry.worker_key.get_or_init(|| key))
+        Ok(entry.worker_key.get_or_init(|| {
+            self.workers.claim(&key);
+            self.claimed.lock().unwrap_or_else(PoisonError::into_inner).push(key.clone());
+            key
+        }))
+    }
+
+    /// Lets an entry that was read again go on with the worker that serves it already.
+    pub(super) fn keep_worker(&self, entry: &PythonEntry) {
+        if self.workers.has_claims() {
+            // What stands in the way is told by the first call.
+            let _unused = self.key(entry);
+        }
     }
 
     /// What stands between a call and the function, as far as it shows without starting anything.
@@ -112,9 +127,21 @@ impl PythonRunner {
         })
     }
 
-    /// Ends all workers and waits for them, bounded in time.
+    /// Ends the workers that no entry of another runner uses, and waits for them, bounded in time.
     pub(super) async fn close(&self) {
-        self.workers.close().await;
+        self.release().await;
+    }
+
+    fn release(&self) -> impl Future<Output = ()> + use<> {
+        let mut claimed = self.claimed.lock().unwrap_or_else(PoisonError::into_inner);
+        self.workers.release(std::mem::take(&mut *claimed))
+    }
+}
+
+impl Drop for PythonRunner {
+    fn drop(&mut self) {
+        // After a reading of the files that was refused there are claims left.
+        drop(self.release());
     }
 }
 

@@ -1,9 +1,9 @@
 //! The worker pool of a host, and the limit on restarts.
 //!
 //! Owns: one place for each interpreter, root, environment, confinement and (for tools of a session)
-//! session, and its budget of deaths. Never does: repeat a call on a new worker.
+//! session, its budget of deaths, and that it ends with the last entry that claims it. Never does: repeat a call on a new worker.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -44,9 +44,11 @@ pub(super) struct WorkerKey {
     pub(super) session: Option<String>,
 }
 
-/// The workers of one provider, at most one for each key.
+/// The workers of all entries, at most one for each key.
 pub(super) struct WorkerPool {
     slots: Mutex<HashMap<WorkerKey, Arc<tokio::sync::Mutex<WorkerSlot>>>>,
+    /// How many claims there are on the workers of a key, those of its sessions included.
+    claims: Mutex<HashMap<WorkerKey, usize>>,
     events: EventSink,
 }
 
@@ -98,7 +100,7 @@ impl WorkerSlot {
 impl WorkerPool {
     /// None yet; what they say outside of calls goes to `events`.
     pub(super) fn new(events: EventSink) -> Self {
-        Self { slots: Mutex::default(), events }
+        Self { slots: Mutex::default(), claims: Mutex::default(), events }
     }
 
     fn slots(&self) -> MutexGuard<'_, HashMap<WorkerKey, Arc<tokio::sync::Mutex<WorkerSlot>>>> {
@@ -172,15 +174,51 @@ impl WorkerPool {
         Ok(Arc::clone(slots.entry(key.clone()).or_default()))
     }
 
-    /// Ends all of them at once.
-    pub(super) async fn close(&self) {
-        let slots: Vec<_> = self.slots().drain().map(|(_, slot)| slot).collect();
+    fn claims(&self) -> MutexGuard<'_, HashMap<WorkerKey, usize>> {
+        self.claims.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether some entry may use a worker.
+    pub(super) fn has_claims(&self) -> bool {
+        !self.claims().is_empty()
+    }
+
+    /// Keeps the workers of this key, which has no session, until it is given to
+    /// [`WorkerPool::release`].
+    pub(super) fn claim(&self, key: &WorkerKey) {
+        *self.claims().entry(key.clone()).or_default() += 1;
+    }
+
+    /// Gives up claims, and ends the workers that none is left for. Those have ended when what is
+    /// returned has been waited for; when it is dropped they are killed.
+    pub(super) fn release(&self, keys: Vec<WorkerKey>) -> impl Future<Output = ()> + use<> {
+        let mut claims = self.claims();
+        let unclaimed: HashSet<WorkerKey> = keys
+            .into_iter()
+            .filter(|key| {
+                let count = claims.get_mut(key).map_or(0, |count| {
+                    *count = count.saturating_sub(1);
+                    *count
+                });
+                count == 0
+            })
+            .collect();
+        claims.retain(|_, count| *count > 0);
+        drop(claims);
+        let is_unclaimed = |key: &WorkerKey, _: &mut _| match &key.session {
+            None => unclaimed.contains(key),
+            Some(_) => unclaimed.contains(&WorkerKey { session: None, ..key.clone() }),
+        };
+        let slots: Vec<_> = self.slots().extract_if(is_unclaimed).map(|(_, slot)| slot).collect();
         let end = |slot: Arc<tokio::sync::Mutex<WorkerSlot>>| async move {
             let worker = slot.lock().await.worker.take();
             if let Some(worker) = worker {
                 worker.close().await;
             }
         };
-        join_all(slots.into_iter().map(end)).await;
+        let ends: Vec<_> = slots.into_iter().map(end).collect();
+        async move {
+            join_all(ends).await;
+        }
     }
 }

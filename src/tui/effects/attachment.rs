@@ -28,16 +28,21 @@ pub trait HostFinder: Send + Sync {
     async fn connect(&self, socket: &Path, masker: &Masker) -> Option<Arc<dyn HostLink>>;
 }
 
-/// Passes everything that `host` is asked on to the background host behind a socket, when one listens.
+/// Passes everything that `host` is asked on to the background host behind a socket, when one listens;
+/// otherwise `host` answers itself.
 pub async fn attach(
     finder: &dyn HostFinder,
     host: &ToolHost,
     masker: &Masker,
     socket: Option<PathBuf>,
 ) {
-    let Some(socket) = socket else { return };
-    if let Some(link) = finder.connect(&socket, masker).await {
-        host.attach(link);
+    let link = match socket {
+        Some(socket) => finder.connect(&socket, masker).await,
+        None => None,
+    };
+    match link {
+        Some(link) => host.attach(link),
+        None => host.detach(),
     }
 }
 

@@ -1,7 +1,7 @@
-//! Trust in the project: loads its configuration, stores a person's answer, builds the next host,
-//! and notices when another process changes the trust store.
+//! Trust in the project: loads its configuration, stores a person's answer, has the host offer what
+//! follows from it, and notices when another process changes the trust store.
 //!
-//! Owns: the way from an answer to the host that follows from it. Never does: ask or decide.
+//! Owns: the way from an answer to what the host offers then. Never does: ask or decide.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,7 +13,9 @@ use tokio::time::MissedTickBehavior;
 
 use super::attachment::{self, HostFinder};
 use super::{ConsoleDeps, EffectRunner, stats};
+use crate::assembly::reload::{HostReloader, NewErrors, ReloadError};
 use crate::assembly::{self, Assembly, AssemblyOptions, FrontEnd};
+use crate::audit::Masker;
 use crate::config::consent::TrustRequest;
 use crate::config::consent::store::TrustStore;
 use crate::config::environment::Environment;
@@ -51,16 +53,29 @@ pub struct HostFactory {
     first_stamp: Option<FileStamp>,
     /// The configuration files as they were when the last host was built, and how many were.
     files: Mutex<(u64, WatchedFiles)>,
-    /// A host that was built and is not in use yet.
+    /// Reads the files again for the host in use; `None` until the console has opened.
+    current: Mutex<Option<CurrentHost>>,
+    /// What was read and is not in use yet.
     next: Mutex<Option<NextHost>>,
     /// The host in use, replaced when an answer changes what is trusted.
     host: Mutex<Option<Arc<ToolHost>>>,
 }
 
-/// A host that was built, and where the background host listens that may answer in its place.
+/// The host in use, and what it was built from.
+struct CurrentHost {
+    host: Arc<ToolHost>,
+    masker: Masker,
+    reloader: HostReloader,
+}
+
+/// The host that the console goes on with.
 struct NextHost {
-    assembly: Assembly,
+    host: Arc<ToolHost>,
+    masker: Masker,
+    /// Where the background host listens that may answer in its place.
     socket: Option<PathBuf>,
+    /// What it was built from; `None` when it is the host in use, which offers what was read.
+    replacement: Option<(Assembly, HostReloader)>,
 }
 
 impl HostFactory {
@@ -73,14 +88,42 @@ impl HostFactory {
         finder: Arc<dyn HostFinder>,
     ) -> Self {
         let first_stamp = store_of(&*environment).and_then(|path| FileStamp::of_link(&path));
-        let (next, host, files) = (Mutex::default(), Mutex::default(), Mutex::default());
-        Self { options, environment, front_end, clock, finder, first_stamp, files, next, host }
+        let (current, next, host) = (Mutex::default(), Mutex::default(), Mutex::default());
+        let files = Mutex::default();
+        Self {
+            options,
+            environment,
+            front_end,
+            clock,
+            finder,
+            first_stamp,
+            files,
+            current,
+            next,
+            host,
+        }
+    }
+
+    /// Takes the first host. Looks at every entry, which with many tools takes its time.
+    pub fn begin(&self, assembly: &Assembly) {
+        let reloader = HostReloader::new(assembly, Arc::clone(&self.environment));
+        self.use_host(assembly, reloader);
+    }
+
+    fn use_host(&self, assembly: &Assembly, reloader: HostReloader) {
+        let (host, masker) = (Arc::clone(&assembly.host), assembly.masker.clone());
+        let current = CurrentHost { host, masker, reloader };
+        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Some(current);
     }
 
     /// Remembers the configuration files that a host was built from, as they are now.
     pub fn watch_files(&self, configuration: &Configuration) {
+        self.watch(WatchedFiles::of(configuration, []));
+    }
+
+    fn watch(&self, now: WatchedFiles) {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
-        *files = (files.0 + 1, WatchedFiles::of(configuration, []));
+        *files = (files.0 + 1, now);
     }
 
     /// How many hosts were built, and the names of the files that are not what they were when the
@@ -103,25 +146,56 @@ impl HostFactory {
         TrustEvent::Checked(TrustStatus::of(&configuration))
     }
 
-    fn assemble(&self) -> Result<TrustEvent, Error> {
-        let front_end = self.front_end.clone();
+    /// Has the host offer what the files say now. Settings that a host takes when it is built need
+    /// another one, which ends the calls that run.
+    fn read_files(&self, may_end_calls: bool) -> Result<TrustEvent, Error> {
         let loaded = assembly::read(&self.options, self.environment.as_ref())?;
         let socket = self.finder.socket(&loaded);
-        let assembly = assembly::build(loaded, &self.options, &self.environment, front_end)?;
-        let status = TrustStatus::of(&assembly.configuration);
-        self.watch_files(&assembly.configuration);
-        let next = NextHost { assembly, socket };
+        let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let (next, status) = match &*current {
+            Some(current) if !current.reloader.needs_another_host(&loaded) => {
+                let mut status = TrustStatus::of(&loaded.configuration);
+                let files = WatchedFiles::of(&loaded.configuration, []);
+                match current.reloader.reload(loaded, NewErrors::Accepted) {
+                    Ok(report) => status.diagnostics = report.diagnostics,
+                    Err(ReloadError::Untrusted(_)) => return Ok(TrustEvent::HostKept(status)),
+                    Err(ReloadError::Invalid(_)) => {
+                        return Err(Error::internal("errors in the files are accepted here"));
+                    }
+                    Err(ReloadError::Failed(error)) => return Err(error),
+                }
+                self.watch(files);
+                let (host, masker) = (Arc::clone(&current.host), current.masker.clone());
+                (NextHost { host, masker, socket, replacement: None }, status)
+            }
+            Some(_) if !may_end_calls => {
+                return Err(Error::usage(
+                    "settings of audit, history or stats changed, which ends running calls",
+                )
+                .with_hint("cancel the calls, and read the files again"));
+            }
+            _ => {
+                let (options, front_end) = (&self.options, self.front_end.clone());
+                let assembly = assembly::build(loaded, options, &self.environment, front_end)?;
+                let status = TrustStatus::of(&assembly.configuration);
+                self.watch_files(&assembly.configuration);
+                let reloader = HostReloader::new(&assembly, Arc::clone(&self.environment));
+                let (host, masker) = (Arc::clone(&assembly.host), assembly.masker.clone());
+                let replacement = Some((assembly, reloader));
+                (NextHost { host, masker, socket, replacement }, status)
+            }
+        };
         *self.next.lock().unwrap_or_else(PoisonError::into_inner) = Some(next);
         Ok(TrustEvent::HostReady(status))
     }
 
-    /// Attaches the host that was built last, when a background host answers for what it was built from.
+    /// Attaches the next host when a background host answers for what it offers, and detaches it when
+    /// none does.
     async fn attach_next(&self) {
         let next = || {
             let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
             let next = next.as_mut()?;
-            let socket = next.socket.take();
-            Some((Arc::clone(&next.assembly.host), next.assembly.masker.clone(), socket))
+            Some((Arc::clone(&next.host), next.masker.clone(), next.socket.take()))
         };
         if let Some((host, masker, socket)) = next() {
             attachment::attach(self.finder.as_ref(), &host, &masker, socket).await;
@@ -130,7 +204,7 @@ impl HostFactory {
 
     fn trust(&self, request: &TrustRequest, as_author: bool) -> Result<TrustEvent, Error> {
         self.store()?.trust(request, as_author, self.clock.unix())?;
-        self.assemble()
+        self.read_files(true)
     }
 
     fn refuse(&self, request: &TrustRequest) -> Result<TrustEvent, Error> {
@@ -168,7 +242,8 @@ impl EffectRunner {
             TrustEffect::Check => Ok(builder.check_trust()),
             TrustEffect::Trust { request, as_author } => builder.trust(&request, as_author),
             TrustEffect::Refuse(request) => builder.refuse(&request),
-            TrustEffect::Reload | TrustEffect::SwitchHost => builder.assemble(),
+            TrustEffect::Reload { may_end_calls } => builder.read_files(may_end_calls),
+            TrustEffect::SwitchHost => builder.read_files(true),
         };
         let (stored, is_stored) = oneshot::channel::<()>();
         if is_answer {
@@ -192,19 +267,25 @@ impl EffectRunner {
         let _too_slow = tokio::time::timeout(ANSWER_WRITE_TIMEOUT, all).await;
     }
 
-    /// Goes on with the host that was built last. Calls of the old one are cancelled, and its
-    /// servers have ended before that is told.
+    /// Goes on with what was read last. When that needed another host, calls of the old one are
+    /// cancelled, and its servers have ended before that is told.
     pub(super) fn switch(&mut self) {
         let mut next = self.host_factory.next.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(NextHost { assembly, .. }) = next.take() else { return };
+        let Some(NextHost { replacement, .. }) = next.take() else { return };
         drop(next);
+        // What the host was asked before may be answered by what it offered then.
+        self.host_generation.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let Some((assembly, reloader)) = replacement else {
+            self.observe_attached();
+            return self.spawn(async { AppEvent::Trust(TrustEvent::HostSwitched) });
+        };
         self.running.drain().for_each(|(_, cancel)| cancel.cancel());
         self.bench.stop();
         self.offering_tasks.cancel_all();
         let state = self.host_factory.environment.state_dir();
         let deps = self.deps.with_assembly(&assembly, state.as_deref());
         let before = std::mem::replace(&mut self.deps, deps);
-        self.host_generation.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        self.host_factory.use_host(&assembly, reloader);
         if self.deps.statistics != before.statistics {
             self.stats = stats::StatsReader::new(&self.deps);
         }

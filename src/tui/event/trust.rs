@@ -37,7 +37,7 @@ impl TrustStatus {
 pub enum TrustEffect {
     /// Load the configuration and tell how far it is trusted; the host stays as it is.
     Check,
-    /// Store a person's yes to exactly this request, and build another host.
+    /// Store a person's yes to exactly this request, and offer what it allows.
     Trust {
         /// Exactly the request that was on the screen; nothing else is trusted.
         request: Arc<TrustRequest>,
@@ -46,9 +46,12 @@ pub enum TrustEffect {
     },
     /// Store a person's no to this content.
     Refuse(Arc<TrustRequest>),
-    /// Build another host from the configuration and the trust store as they are now.
-    Reload,
-    /// Replace the host by the one that was built last, and close the old one.
+    /// Offer what the configuration says and the trust store allows now.
+    Reload {
+        /// Whether calls may be cancelled, where that needs another host.
+        may_end_calls: bool,
+    },
+    /// Go on with what was read last; a host that it replaces is closed.
     SwitchHost,
 }
 
@@ -63,9 +66,11 @@ pub enum TrustEvent {
     Checked(TrustStatus),
     /// The refusal is stored and holds until the project changes.
     Refused,
-    /// Another host is ready; the console still works with the old one.
+    /// What was read is ready to be used.
     HostReady(TrustStatus),
-    /// The console works with the new host, and the old one is closed.
+    /// The project is not what was trusted any more, and the host offers what it offered before.
+    HostKept(TrustStatus),
+    /// The console works with what was read, and a host that it replaced is closed.
     HostSwitched,
     /// The answer was not stored, or no host could be built.
     Failed(Error),

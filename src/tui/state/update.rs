@@ -431,13 +431,8 @@ impl AppState {
 
     /// Reads the configuration files again. That ends what runs, so it waits for a person to end it.
     fn reload_configuration(&mut self) -> Vec<AppEffect> {
-        if self.context.calls.running().next().is_some() || self.bench.is_running() {
-            let key = self.context.keys.key_of(Action::Running, &[KeyContext::Anywhere]);
-            let way = key.map(|key| format!("; {key} shows what runs")).unwrap_or_default();
-            self.context.show_error(format!("a reload ends running calls: cancel them first{way}"));
-            return Vec::new();
-        }
-        self.trust.reload(&mut self.context)
+        let runs = self.context.calls.running().next().is_some() || self.bench.is_running();
+        self.trust.reload(!runs, &mut self.context)
     }
 
     /// How many lines a page has of what scrolls: of the window that lies over the view, else of the

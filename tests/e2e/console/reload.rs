@@ -42,3 +42,34 @@ fn what_a_project_adds_is_asked_about_before_it_acts() {
     assert_eq!(pty.finish().0, Some(0));
     assert!(!room.path("work/started").exists());
 }
+
+#[test]
+fn servers_that_are_the_same_stay_connected() {
+    let room = Sandbox::new();
+    let program = env!("CARGO_BIN_EXE_toolhost");
+    let log = room.path("run/starts");
+    let line = format!("echo $$ >> {}; exec {program} demo-server", log.display());
+    room.file(
+        "mcp.yaml",
+        &format!("mcp_servers:\n  kept: {{ command: sh, args: [-c, '{line}'] }}\n"),
+    );
+    room.file("tools.yaml", ONE);
+    let starts = || std::fs::read_to_string(&log).unwrap_or_default().lines().count();
+    let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml", "--tools", "tools.yaml"], 30, 110);
+    pty.expect_shown("kept-echo");
+    room.file("tools.yaml", &ONE.replace("name: one", "name: another"));
+    pty.expect_shown("tools.yaml changed (U reloads)").type_keys("U");
+    pty.expect_shown("configuration reloaded").expect_shown("another").expect_shown("kept-echo");
+    assert_eq!(starts(), 1, "an unchanged server was started again");
+
+    // A changed one is another one.
+    room.file(
+        "mcp.yaml",
+        &format!("mcp_servers:\n  kept: {{ command: sh, args: [-c, '{line}', x] }}\n"),
+    );
+    pty.expect_shown("mcp.yaml changed (U reloads)").type_keys("U");
+    pty.expect_gone("mcp.yaml changed").expect_shown("kept-echo").type_keys("q");
+    assert_eq!(pty.finish().0, Some(0));
+    assert_eq!(starts(), 2);
+    assert!(room.inhabitants().is_empty(), "{:?}", room.inhabitants());
+}

@@ -88,6 +88,11 @@ impl Served {
         line.trim().trim_end_matches("kB").trim().parse::<u64>().unwrap() << 10
     }
 
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Sends SIGHUP, which asks it to read its files.
     pub fn hang_up(&self) {
         kill_process(Pid::from_child(&self.child), Signal::HUP).unwrap();
@@ -439,7 +444,8 @@ pub fn subscribe(address: &str, wanted: &Value) -> BufReader<TcpStream> {
     stream
 }
 
-fn stateless_meta(capabilities: &Value) -> Value {
+/// What a request of revision 2026-07-28 says of its client, with these capabilities.
+pub fn stateless_meta(capabilities: &Value) -> Value {
     json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
@@ -447,7 +453,8 @@ fn stateless_meta(capabilities: &Value) -> Value {
     })
 }
 
-fn post_with_meta(
+/// A request of revision 2026-07-28 with this in its `_meta`: the status and the body of its answer.
+pub fn post_with_meta(
     address: &str,
     token: &str,
     method: &str,

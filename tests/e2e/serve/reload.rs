@@ -121,6 +121,93 @@ fn a_changed_file_reaches_every_client_and_what_is_the_same_stays_connected() {
     assert_eq!(served.ended(), Some(0));
 }
 
+/// A store in memory, one in a file, and a function whose module has a counter.
+const WITH_STATE: &str = "
+tools:
+  - { name: one, module: builtin.echo, description: First. }
+  - { name: count, module: counter, function: count, root: run }
+  - { name: other, module: counter, function: other, root: run }
+components:
+  - { name: kept, storage_type: memory }
+  - { name: file, storage_type: disk, path: run/file.db }
+  - { name: more, storage_type: memory, max_keys: 3 }
+";
+const COUNTER: &str = "import itertools, os\nn = itertools.count(1)\n\
+                       def count():\n    return f'{next(n)} {os.getpid()}'\n\
+                       def other():\n    return 'first'\n";
+
+/// The file descriptors of a process that lead to this file.
+fn handles(pid: u32, file: &str) -> Vec<String> {
+    let list = std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().flatten();
+    let leads =
+        |path: &std::path::Path| std::fs::read_link(path).is_ok_and(|to| to.ends_with(file));
+    let mut found: Vec<String> = list
+        .filter(|entry| leads(&entry.path()))
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    found.sort();
+    found
+}
+
+#[test]
+fn what_an_entry_keeps_is_there_after_other_entries_of_its_kind_changed() {
+    if crate::support::lacks(&["python3"]) {
+        return;
+    }
+    let room = Sandbox::new();
+    room.file("mcp.yaml", "mcp_servers: {}\n").file("tools.yaml", WITH_STATE);
+    room.file("run/counter.py", COUNTER);
+    let mut served = start(&room, &[]);
+    let mut client = served.streams();
+    client.initialize(json!({}));
+    let text = |result: &Value| result["content"][0]["text"].as_str().unwrap().to_owned();
+    for component in ["kept", "file", "more"] {
+        let put = json!({ "key": "k", "value": component });
+        let set = client.call(1, &format!("{component}-write"), put);
+        assert!(set["structuredContent"]["version"].is_u64(), "{set}");
+    }
+    let counted = text(&client.call(2, "count", json!({})));
+    let (count, pid) = counted.split_once(' ').unwrap();
+    assert_eq!(count, "1");
+    let handle = handles(served.pid(), "file.db");
+    assert!(!handle.is_empty());
+
+    for (from, to) in [
+        ("max_keys: 3", "max_keys: 4"),
+        ("function: other", "function: other, description: Another."),
+        ("description: First.", "description: The first."),
+    ] {
+        let now = std::fs::read_to_string(room.path("work/tools.yaml")).unwrap();
+        room.file("tools.yaml", &now.replace(from, to));
+        served.hang_up();
+        served.says("configuration reloaded: changed");
+    }
+    for component in ["kept", "file", "more"] {
+        let got = client.call(3, &format!("{component}-read"), json!({ "key": "k" }));
+        assert!(got.to_string().contains(component), "{got}");
+    }
+    assert_eq!(text(&client.call(4, "count", json!({}))), format!("2 {pid}"));
+    assert_eq!(handles(served.pid(), "file.db"), handle);
+
+    // What no entry uses any more has ended.
+    room.file("tools.yaml", "tools: [{ name: one, module: builtin.echo }]\n");
+    served.hang_up();
+    served.says("configuration reloaded");
+    let process = std::path::PathBuf::from(format!("/proc/{pid}"));
+    let mut turns = (0..100_000).take_while(|_| {
+        client.ask(5, "ping", json!({}));
+        process.exists() || !handles(served.pid(), "file.db").is_empty()
+    });
+    assert!(turns.by_ref().count() < 100_000, "Python or the file is still there");
+    room.file("tools.yaml", WITH_STATE);
+    served.hang_up();
+    served.says("configuration reloaded");
+    let gone = client.call(6, "kept-read", json!({ "key": "k" }));
+    assert!(!gone["content"].to_string().contains("kept\\\""), "{gone}");
+    drop(client);
+    assert_eq!(served.ended(), Some(0));
+}
+
 #[test]
 fn a_changed_server_is_started_again_and_calls_go_to_the_new_one() {
     let room = Sandbox::new();

@@ -51,6 +51,7 @@ pub(super) fn build(specs: &[&ToolSpec], context: &ProviderDeps) -> BuiltProvide
             }
         };
         grant_python_paths(&mut entry, &runner);
+        runner.keep_worker(&entry);
         let mut definition = spec.definition.clone();
         definition.touches.extend(touches(&entry, &runner));
         definition.sandbox = entry.sandbox.as_ref().and_then(Sandbox::coverage).map(Arc::new);

@@ -83,15 +83,15 @@ impl ProjectTrust {
         &self.changed_files
     }
 
-    /// Builds another host from the configuration files as they are now.
-    pub fn reload(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+    /// Offers what the configuration files say now; `may_end_calls` where that needs another host.
+    pub fn reload(&mut self, may_end_calls: bool, context: &mut AppContext) -> Vec<AppEffect> {
         if self.work != TrustTask::Idle {
             context.show_status("the configuration is being read already");
             return Vec::new();
         }
         self.work = TrustTask::Reloading(ReloadCause::FilesChanged);
         context.show_status("reading the configuration files…");
-        vec![AppEffect::Trust(TrustEffect::Reload)]
+        vec![AppEffect::Trust(TrustEffect::Reload { may_end_calls })]
     }
 
     /// Whether there is something to ask.
@@ -148,7 +148,7 @@ impl ProjectTrust {
             context.show_status("calls are running here; attach when they have ended");
         } else if self.work == TrustTask::Idle {
             self.work = TrustTask::Reloading(ReloadCause::Attaching);
-            return vec![AppEffect::Trust(TrustEffect::Reload)];
+            return vec![AppEffect::Trust(TrustEffect::Reload { may_end_calls: true })];
         }
         Vec::new()
     }
@@ -196,6 +196,7 @@ impl ProjectTrust {
                 self.next = status;
                 vec![AppEffect::Trust(TrustEffect::SwitchHost)]
             }
+            TrustEvent::HostKept(status) => self.on_host_kept(status, context),
             TrustEvent::HostSwitched => self.on_host_switched(context),
             TrustEvent::Failed(error) => {
                 self.work = TrustTask::Idle;
@@ -300,7 +301,21 @@ impl ProjectTrust {
             return Vec::new();
         }
         self.work = TrustTask::Reloading(ReloadCause::StoreChanged);
-        vec![AppEffect::Trust(TrustEffect::Reload)]
+        vec![AppEffect::Trust(TrustEffect::Reload { may_end_calls: true })]
+    }
+
+    /// The answer does not cover the project as it is now: what was trusted goes on, and a person is
+    /// asked about the change.
+    fn on_host_kept(&mut self, now: TrustStatus, context: &mut AppContext) -> Vec<AppEffect> {
+        self.question = now.request;
+        if std::mem::take(&mut self.work) == TrustTask::Reloading(ReloadCause::Answered) {
+            context
+                .show_error("the project changed while the question was open: it is not trusted");
+        } else {
+            context.show_status("this project changed since it was trusted");
+        }
+        self.ask_unless_refused();
+        self.recheck()
     }
 
     fn on_host_switched(&mut self, context: &mut AppContext) -> Vec<AppEffect> {

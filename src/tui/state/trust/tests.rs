@@ -13,6 +13,9 @@ use crate::tui::state::tests::{listed, press, sample, tool};
 use crate::tui::state::{AppState, Overlay};
 use crate::tui::theme::Theme;
 
+/// What `U` wants done while no call runs.
+const RELOAD: TrustEffect = TrustEffect::Reload { may_end_calls: true };
+
 /// A project of so many entries, in a version.
 pub(in crate::tui) fn bundle(entries: usize, version: &str) -> Bundle {
     let file = BoundFile { resolved: "/p/mcp.yaml".into(), sha256: Some(version.to_owned()) };
@@ -266,7 +269,7 @@ fn trust_that_is_given_or_taken_elsewhere_builds_another_host() {
     let mut state = opened(before.clone());
     assert_eq!(hear(&mut state, TrustEvent::StoreChanged), [AppEffect::Trust(TrustEffect::Check)]);
     let effects = hear(&mut state, TrustEvent::Checked(after.clone()));
-    assert_eq!(effects, [AppEffect::Trust(TrustEffect::Reload)]);
+    assert_eq!(effects, [AppEffect::Trust(RELOAD)]);
     // Until it is there nothing is answered.
     assert_eq!(press(&mut state, &["y"]), []);
     hear(&mut state, TrustEvent::HostReady(after));
@@ -275,7 +278,7 @@ fn trust_that_is_given_or_taken_elsewhere_builds_another_host() {
     assert!(state.trust.window.is_none());
     hear(&mut state, TrustEvent::StoreChanged);
     let effects = hear(&mut state, TrustEvent::Checked(before.clone()));
-    assert_eq!(effects, [AppEffect::Trust(TrustEffect::Reload)]);
+    assert_eq!(effects, [AppEffect::Trust(RELOAD)]);
     hear(&mut state, TrustEvent::HostReady(before));
     hear(&mut state, TrustEvent::HostSwitched);
     assert_eq!(said(&state), "trust in this project was revoked in another terminal");
@@ -288,7 +291,7 @@ fn what_was_trusted_elsewhere_and_changed_since_is_not_called_revoked() {
     hear(&mut state, TrustEvent::StoreChanged);
     let now = untrusted(bundle(1, "3"), Some(bundle(1, "2")));
     let effects = hear(&mut state, TrustEvent::Checked(now.clone()));
-    assert_eq!(effects, [AppEffect::Trust(TrustEffect::Reload)]);
+    assert_eq!(effects, [AppEffect::Trust(RELOAD)]);
     hear(&mut state, TrustEvent::HostReady(now));
     hear(&mut state, TrustEvent::HostSwitched);
     assert_eq!(said(&state), "this project changed since it was read");
@@ -405,7 +408,7 @@ fn changed_files_are_told_until_a_person_has_them_read() {
     hear(&mut state, TrustEvent::FilesChanged(vec!["tools.yaml".into()]));
     let seen = picture(&state, Theme::default());
     assert!(seen.contains("tools.yaml changed (U reloads)"), "{seen}");
-    assert_eq!(press(&mut state, &["U"]), [AppEffect::Trust(TrustEffect::Reload)]);
+    assert_eq!(press(&mut state, &["U"]), [AppEffect::Trust(RELOAD)]);
     // One reload at a time.
     assert_eq!(press(&mut state, &["U"]), []);
     let asks = untrusted(bundle(2, "2"), Some(bundle(1, "1")));
@@ -420,6 +423,17 @@ fn changed_files_are_told_until_a_person_has_them_read() {
 fn a_reload_does_not_end_what_runs() {
     let mut state = opened(trusted(bundle(1, "1")));
     press(&mut state, &["<enter>", "1", "<f5>", "<esc>"]);
-    assert_eq!(press(&mut state, &["U"]), []);
-    assert!(said(&state).contains("cancel them first; ^X shows what runs"), "{}", said(&state));
+    let reload = TrustEffect::Reload { may_end_calls: false };
+    assert_eq!(press(&mut state, &["U"]), [AppEffect::Trust(reload)]);
+}
+
+#[test]
+fn a_project_that_changed_goes_on_as_it_was_trusted_until_it_is_trusted_again() {
+    let mut state = opened(trusted(bundle(1, "1")));
+    press(&mut state, &["U"]);
+    let asks = untrusted(bundle(2, "2"), Some(bundle(1, "1")));
+    assert_eq!(hear(&mut state, TrustEvent::HostKept(asks)), []);
+    assert!(state.trust.window.is_some(), "trust is asked as at the start");
+    settle(&mut state);
+    agreed(&press(&mut state, &["y"]));
 }
