@@ -52,6 +52,8 @@ class Serving:
         named = (options.rmcp_server, options.fastmcp_python)
         self.rmcp, self.python = (path and os.path.abspath(path) for path in named)
         self.env = {**bench.env, "TOOLHOST_SERVE_TOKEN": TOKEN}
+        # What any process between client and server adds, whatever it does.
+        self.relay = bench.compile("relay")
 
     # ---- clients
 
@@ -120,6 +122,9 @@ class Serving:
         behind = self.file("null", {"command": self.bench.null})
         rows = {
             "direct": (behind, "echo"),
+            "a relay of bytes": (self.file("relay", {
+                "command": self.relay, "args": [self.bench.null],
+            }), "echo"),
             "toolhost": (self.file("stdio", {
                 "command": self.bench.binary, "args": ["--mcp", behind, "serve", "--bare-names"],
             }), "echo"),
@@ -137,8 +142,13 @@ class Serving:
         with contextlib.ExitStack() as stack:
             _, null = stack.enter_context(self.process([self.bench.null, "--http", "0"]))
             behind = self.over("null-http", null)
+            _, relay = stack.enter_context(self.process([self.relay, "--http", str(null)]))
             _, own = stack.enter_context(self.served("--mcp", behind))
-            rows = {"direct": (behind, "echo"), "toolhost": (self.over("own-http", own), "s-echo")}
+            rows = {
+                "direct": (behind, "echo"),
+                "a relay of bytes": (self.over("relay-http", relay), "echo"),
+                "toolhost": (self.over("own-http", own), "s-echo"),
+            }
             if self.rmcp:
                 _, rmcp = stack.enter_context(self.process([self.rmcp, "--http"]))
                 rows["rmcp's server"] = (self.over("rmcp-http", rmcp), "echo")
