@@ -40,6 +40,9 @@ pub enum ParseLoadError {
     /// Not a share.
     #[error("expected a percentage such as 10%")]
     Percent,
+    /// Not a part of a whole.
+    #[error("expected a percentage from 0% to 100%, such as 5%")]
+    Part,
     /// Not a weight, or one that is not above 0.
     #[error("expected a weight above 0, such as 1 or 0.5")]
     Weight,
@@ -158,6 +161,14 @@ pub fn percent(text: &str) -> Result<f64, ParseLoadError> {
     }
 }
 
+/// Reads a part of a whole: a percentage of at most 100.
+///
+/// # Errors
+/// What is understood instead.
+pub fn part(text: &str) -> Result<f64, ParseLoadError> {
+    percent(text).ok().filter(|share| *share <= 1.0).ok_or(ParseLoadError::Part)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -213,6 +224,8 @@ mod tests {
     fn a_share_is_written_with_its_sign() {
         assert_eq!(percent("10%"), Ok(0.1));
         assert_eq!(percent("0%"), Ok(0.0));
+        assert_eq!((percent("200%"), part("100%")), (Ok(2.0), Ok(1.0)));
+        assert_eq!(part("200%"), Err(ParseLoadError::Part));
         for text in ["10", "-1%", "%", "nan%", "a lot"] {
             assert!(percent(text).is_err(), "{text}");
         }

@@ -28,6 +28,7 @@ use crate::tui::effects::{ConsoleDeps, HostBridge, HostFactory};
 use crate::tui::event::AppEvent;
 use crate::tui::event::trust::TrustStatus;
 use crate::tui::external_editor::ExternalEditor;
+use crate::tui::pictures::TerminalGraphics;
 use crate::tui::theme::Appearance;
 use crate::tui::{self, ConsoleLaunch};
 use crate::util::clock::SystemClock;
@@ -97,8 +98,17 @@ async fn open(context: &CommandContext) -> CommandResult {
     tokio::task::spawn_blocking(move || begun.begin(&assembly));
     let (sender, appearance) = (send.clone(), display_settings(context));
     let kept = Arc::clone(&project);
-    let launch =
-        ConsoleLaunch { deps, events, sender, bridge, appearance, host_factory: project, trust };
+    let command_end = context.global.ad_hoc.as_ref().map(|server| server.command_end.clone());
+    let launch = ConsoleLaunch {
+        deps,
+        events,
+        sender,
+        bridge,
+        appearance,
+        host_factory: project,
+        trust,
+        command_end,
+    };
     let mut console = Box::pin(tui::run(launch));
     let ended = loop {
         tokio::select! {
@@ -183,6 +193,7 @@ fn display_settings(context: &CommandContext) -> Appearance {
         ascii: global.ascii || settings::is_ascii_locale(environment),
         has_reduced_motion: global.reduced_motion,
         mouse: global.mouse,
+        graphics: TerminalGraphics::detect(&|name| environment.var(name)),
         ..Appearance::default()
     }
 }

@@ -23,6 +23,7 @@ pub mod layout;
 pub mod list_cursor;
 mod painter;
 pub mod persisted_state;
+pub mod pictures;
 pub mod presentation;
 pub mod screen;
 pub mod settings;
@@ -41,7 +42,7 @@ use crate::model::{Error, Signal};
 
 use effects::{ConsoleDeps, EffectRunner, HostFactory};
 use event::trust::TrustStatus;
-use event::{AppEffect, AppEvent};
+use event::{AppEffect, AppEvent, UserInput};
 use external_editor::EditorError;
 use frame_pacer::FramePacer;
 use screen::Screen;
@@ -71,6 +72,8 @@ pub struct ConsoleLaunch {
     pub host_factory: Arc<HostFactory>,
     /// What of the project is trusted at the start.
     pub trust: TrustStatus,
+    /// The words that name the only server again, when a command line does.
+    pub command_end: Option<String>,
 }
 
 /// Runs the console until a person or a signal ends it.
@@ -78,11 +81,21 @@ pub struct ConsoleLaunch {
 /// # Errors
 /// When there is no terminal to draw on, or it went away.
 pub async fn run(launch: ConsoleLaunch) -> Result<Option<Signal>, Error> {
-    let ConsoleLaunch { deps, mut events, sender, bridge, appearance, host_factory, trust } =
-        launch;
+    let ConsoleLaunch {
+        deps,
+        mut events,
+        sender,
+        bridge,
+        appearance,
+        host_factory,
+        trust,
+        command_end,
+    } = launch;
     let clock = Arc::clone(&deps.clock);
     let mut screen = Screen::open()?;
     let mut state = AppState::new(screen.size()?);
+    state.context.cell_pixels = screen.cell_pixels();
+    state.context.command_end = command_end.map(|words| format!(" {words}")).unwrap_or_default();
     state.context.appearance = appearance;
     if deps.project_root.is_some() {
         state.context.shown_projects = ShownProjects::Own;
@@ -141,6 +154,9 @@ pub async fn run(launch: ConsoleLaunch) -> Result<Option<Signal>, Error> {
                 continue;
             }
             let is_input = matches!(event, AppEvent::Input(_));
+            if matches!(event, AppEvent::Input(UserInput::Resize { .. })) {
+                state.context.cell_pixels = screen.cell_pixels();
+            }
             for effect in state.update(event) {
                 match effect {
                     AppEffect::Quit(signal) => {

@@ -64,6 +64,13 @@ impl Screen {
         terminal::size().map_err(|error| terminal_error(&error))
     }
 
+    /// The width and height of a character cell in pixels; `None` where the terminal does not tell.
+    pub fn cell_pixels(&self) -> Option<(u16, u16)> {
+        let size = terminal::window_size().ok()?;
+        let cell = |pixels: u16, cells: u16| pixels.checked_div(cells).filter(|size| *size > 0);
+        Some((cell(size.width, size.columns)?, cell(size.height, size.rows)?))
+    }
+
     /// What a person does next. The end of the terminal is told as a hang-up.
     ///
     /// # Errors

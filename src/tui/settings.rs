@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use super::keys::{Action, KeyContext, KeyPress, Keymap, Remap};
+use super::pictures::InlineImages;
 use super::theme::ColourScheme;
 use crate::config::node::{ConfigNode, SourceText};
 use crate::config::parse;
@@ -15,7 +16,7 @@ use crate::model::Diagnostic;
 pub const FILE: &str = "console.yaml";
 
 /// The keys of the file.
-const KEYS: &str = "theme, ascii, reduced_motion, mouse, clock, keys";
+const KEYS: &str = "theme, ascii, reduced_motion, mouse, clock, image, keys";
 
 /// The settings in `console.yaml`; what is not set there has its default.
 #[derive(Debug, Clone, Default)]
@@ -30,6 +31,8 @@ pub struct ConsoleSettings {
     pub mouse: bool,
     /// Whether the time of day is left out.
     pub has_no_clock: bool,
+    /// Whether pictures are shown in results, and how.
+    pub images: InlineImages,
     /// The keys, with the remapped ones.
     pub keys: Keymap,
 }
@@ -58,6 +61,7 @@ pub fn read(source: &Arc<SourceText>, text: &str) -> (ConsoleSettings, Vec<Diagn
             "reduced_motion" => value.as_bool().map(|set| settings.reduced_motion = set),
             "mouse" => value.as_bool().map(|set| settings.mouse = set),
             "clock" => value.as_bool().map(|set| settings.has_no_clock = !set),
+            "image" => image(value).map(|images| settings.images = images.unwrap_or_default()),
             "keys" => value.as_map().map(|_| keys(value, &mut settings.keys, &mut problems)),
             other => Err(Diagnostic::error(format!("unknown setting '{other}'"))
                 .with_hint(format!("expected one of {KEYS}"))
@@ -78,6 +82,28 @@ fn theme(value: &ConfigNode) -> Result<ColourScheme, Diagnostic> {
             .with_hint(format!("expected one of {all}"))
             .with_location(value.location())
     })
+}
+
+/// The settings of pictures; `None` where there are none.
+fn image(value: &ConfigNode) -> Result<Option<InlineImages>, Diagnostic> {
+    let mut images = None;
+    for (key, value) in value.as_map()? {
+        if key.text != "inline" {
+            return Err(Diagnostic::error(format!("unknown setting 'image.{}'", key.text))
+                .with_hint("expected image.inline")
+                .with_location(value.location()));
+        }
+        let name = value.as_text()?;
+        let named = InlineImages::ALL.iter().find(|(known, _)| *known == name);
+        let (_, found) = named.ok_or_else(|| {
+            let all = InlineImages::ALL.map(|(name, _)| name).join(", ");
+            Diagnostic::error(format!("unknown value '{name}' of image.inline"))
+                .with_hint(format!("expected one of {all}"))
+                .with_location(value.location())
+        })?;
+        images = Some(*found);
+    }
+    Ok(images)
 }
 
 /// The keys of all places.

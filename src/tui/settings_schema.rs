@@ -5,6 +5,7 @@
 use serde_json::{Map, Value, json};
 
 use super::keys::KEY_TABLES;
+use super::pictures::InlineImages;
 use super::theme::ColourScheme;
 
 /// The schema of `console.yaml`.
@@ -36,12 +37,24 @@ pub fn schema() -> Value {
             "reduced_motion": switch("Leave out spinners and other movement", false),
             "mouse": switch("Listen to the mouse: click rows and views, scroll, drag pane borders", false),
             "clock": switch("Show the time of day in the bar at the top", true),
+            "image": { "$ref": "#/$defs/image", "description": "Pictures in results" },
             "keys": {
                 "$ref": "#/$defs/keys",
                 "description": "Other keys for actions, by the place where they hold",
             },
         },
         "$defs": {
+            "image": {
+                "type": "object",
+                "additionalProperties": false,
+                "properties": {
+                    "inline": {
+                        "enum": InlineImages::ALL.map(|(name, _)| name),
+                        "default": "auto",
+                        "description": "auto shows them as the terminal is known to understand, and as coloured cells elsewhere; never decodes none; the others are for a terminal that auto does not know",
+                    },
+                },
+            },
             "keys": {
                 "type": "object",
                 "properties": contexts,

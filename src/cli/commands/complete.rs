@@ -25,7 +25,7 @@ use crate::model::{Completion, CompletionQuery, CompletionReference};
 #[command(arg = formats::option(formats::WORDS))]
 pub struct CompleteArgs {
     /// A prompt, or a template of addresses as `resources list --templates` shows it
-    #[arg(value_name = "REF", add = ArgValueCompleter::new(complete::prompts))]
+    #[arg(value_name = "REF", add = ArgValueCompleter::new(complete::prompts_and_templates))]
     pub reference: String,
     /// The argument
     pub argument: String,

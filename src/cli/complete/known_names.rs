@@ -17,7 +17,7 @@ use crate::cli::views;
 use crate::config::environment::Environment;
 use crate::config::spec::Configuration;
 use crate::host::offerings::Offerings;
-use crate::model::{Prompt, Resource, ToolDefinition, ToolSource};
+use crate::model::{Prompt, Resource, ResourceTemplate, ToolDefinition, ToolSource};
 use crate::util::atomic_file::{self, FileMode};
 use crate::util::private_file;
 use crate::util::text;
@@ -46,6 +46,8 @@ pub(super) struct KnownNames {
     pub(super) prompt_arguments: BTreeMap<String, CandidateNames>,
     /// Addresses.
     pub(super) resources: CandidateNames,
+    /// Templates of addresses.
+    pub(super) templates: CandidateNames,
     #[serde(skip)]
     pub(super) servers: CandidateNames,
     #[serde(skip)]
@@ -162,6 +164,20 @@ pub fn save_resources(
     now.resources.retain(|_, server| !has_answered(&listed.servers, server));
     let found = listed.items.iter().filter(|one| is_word(&one.uri)).take(MAX_NAMES);
     now.resources.extend(found.map(|one| (one.uri.clone(), one.server.clone())));
+    save(environment, configuration, &before, &now);
+}
+
+/// Keeps the templates of a listing for the next completion.
+pub fn save_templates(
+    environment: &dyn Environment,
+    configuration: &Configuration,
+    listed: &Offerings<ResourceTemplate>,
+) {
+    let before = read(environment, configuration);
+    let mut now = before.clone();
+    now.templates.retain(|_, server| !has_answered(&listed.servers, server));
+    let found = listed.items.iter().filter(|one| is_word(&one.template)).take(MAX_NAMES);
+    now.templates.extend(found.map(|one| (one.template.clone(), one.server.clone())));
     save(environment, configuration, &before, &now);
 }
 

@@ -34,7 +34,7 @@ use crate::util::segments::ReverseLines;
 use crate::util::text;
 
 use known_names::{CandidateNames, KnownArgument, KnownNames, MAX_NAMES, is_word, read, summary};
-pub use known_names::{save_prompts, save_resources, save_tools};
+pub use known_names::{save_prompts, save_resources, save_templates, save_tools};
 use line::{find_by_name, given_keys, options, plain_words};
 
 /// The variable by which a script asks for candidates.
@@ -138,6 +138,13 @@ pub fn servers(current: &OsStr) -> Vec<CompletionCandidate> {
 /// Candidates for a prompt.
 pub fn prompts(current: &OsStr) -> Vec<CompletionCandidate> {
     candidates(current, known_names().prompts)
+}
+
+/// Candidates for a prompt, or for a template of addresses.
+pub fn prompts_and_templates(current: &OsStr) -> Vec<CompletionCandidate> {
+    let mut known = known_names();
+    known.prompts.extend(known.templates);
+    candidates(current, known.prompts)
 }
 
 /// Candidates for the address of a resource.

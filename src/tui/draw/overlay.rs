@@ -12,6 +12,12 @@ use crate::tui::layout;
 use crate::tui::state::{AppState, Overlay};
 use crate::tui::theme::StyleRole;
 
+/// Whether something lies over the views.
+pub(super) fn is_open(state: &AppState) -> bool {
+    let has_window = state.trust.window.is_some() || state.context.overlay.is_some();
+    has_window || !state.inbox.approvals.is_empty()
+}
+
 pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Rect) {
     if let Some(pending) = state.inbox.approvals.front() {
         return approval::draw(frame, styler, state, pending, area);

@@ -11,6 +11,7 @@ use serde_json::json;
 use super::*;
 use crate::model::{HostEvent, LogLevel, ToolResult};
 use crate::tui::event::{AppEvent, UserInput};
+use crate::tui::pictures::InlineImages;
 use crate::tui::state::craft_tests::{begun, ended, id, told};
 use crate::tui::state::tests::{press, sample};
 use crate::tui::theme::ColourScheme;
@@ -96,6 +97,7 @@ fn with_running() -> AppState {
 
 fn with_result(width: u16, height: u16) -> AppState {
     let mut state = sized(width, height);
+    state.context.appearance.images = InlineImages::Never;
     let run = begun(&mut state, "1");
     let result = ToolResult {
         content: vec![

@@ -9,8 +9,10 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span, Text};
 
 use super::digits::grouped;
+use super::inline_picture;
 use super::styler::Styler;
 use super::wrap::wrap;
+use crate::tui::presentation::scroll_text::PictureRow;
 use crate::tui::state::{ScrollPosition, ScrollText, TextLayout, TextLine, pieces};
 use crate::tui::theme::StyleRole;
 
@@ -35,7 +37,20 @@ pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, text: &ScrollText
     let rows = lines.iter().flat_map(|line| rows(styler, text, line, area.width));
     let visible: Vec<Line<'static>> = rows.skip(hidden).take(height).collect();
     frame.render_widget(Text::from(visible), area);
-    more(frame, styler, area, total.saturating_sub(first + height));
+    let below = total.saturating_sub(first + height);
+    if styler.graphics {
+        // The last row tells how much is below.
+        let end = first + height - usize::from(below > 0);
+        let starts = layout.starts.get(from..).unwrap_or_default();
+        for (line, start) in lines.iter().zip(starts).take_while(|(_, start)| **start < end) {
+            let Some(PictureRow { picture, row: 0 }) = &line.picture else { continue };
+            if *start >= first && start + usize::from(picture.rows) <= end {
+                let y = area.y + u16::try_from(start - first).unwrap_or(u16::MAX);
+                inline_picture::draw(frame, picture, Rect { y, ..area });
+            }
+        }
+    }
+    more(frame, styler, area, below);
 }
 
 /// Draws lines that are made for each frame, from where they are scrolled to.
@@ -105,6 +120,9 @@ fn ascii_rows(
 fn rows(styler: &Styler<'_>, text: &ScrollText, line: &TextLine, width: u16) -> Vec<Line<'static>> {
     #[cfg(test)]
     tests::LAID_OUT.set(tests::LAID_OUT.get() + 1);
+    if let Some(PictureRow { picture, row }) = &line.picture {
+        return vec![inline_picture::cells(picture.row(*row))];
+    }
     let (width, indent) = (usize::from(width), text.indent());
     let marked = |role: StyleRole, text: &str, words: &str| -> Vec<Span<'static>> {
         let role = |is_match| if is_match { StyleRole::Selected } else { role };

@@ -1,5 +1,7 @@
 //! Results, failures and dry runs as text documents.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::scroll_text::{ScrollText, TextLimits};
@@ -8,6 +10,7 @@ use crate::host::content::{is_text_copy_of, json_output, kind, media_type, size}
 use crate::host::policy::Decision;
 use crate::host::request::{CallOutcome, DryRun};
 use crate::model::{Error, ErrorKind, ToolResult};
+use crate::tui::pictures::{Picture, PictureBox};
 use crate::tui::theme::StyleRole;
 use crate::util::diff::{self, DiffMark};
 use crate::util::units::{show_duration, show_size};
@@ -20,11 +23,18 @@ const LIMITS: TextLimits = TextLimits {
     notice: "The rest is not shown; E saves all of it.",
 };
 
+/// The most pictures of a result that are decoded; of the others only their size is told.
+const MAX_PICTURES: u8 = 8;
+
 /// Everything about a call that ended, with what was told while it ran.
-pub(super) fn text(outcome: &CallResult, activity: ScrollText) -> ScrollText {
+pub(super) fn text(
+    outcome: &CallResult,
+    activity: ScrollText,
+    pictures: Option<PictureBox>,
+) -> ScrollText {
     let mut page = ScrollText::with_limits(LIMITS);
     match outcome {
-        Ok(outcome) => ended(&mut page, outcome),
+        Ok(outcome) => ended(&mut page, outcome, pictures),
         Err(error) => failed(&mut page, error),
     }
     if !activity.is_empty() {
@@ -37,7 +47,7 @@ pub(super) fn text(outcome: &CallResult, activity: ScrollText) -> ScrollText {
     page
 }
 
-fn ended(page: &mut ScrollText, outcome: &CallOutcome) {
+fn ended(page: &mut ScrollText, outcome: &CallOutcome, pictures: Option<PictureBox>) {
     if let Some(error) = outcome.error() {
         failed(page, error);
     }
@@ -58,8 +68,15 @@ fn ended(page: &mut ScrollText, outcome: &CallOutcome) {
     let repeats =
         structured.is_some_and(|value| is_large || is_text_copy_of(&result.content, value));
     if !repeats {
+        let mut shown = 0;
         for content in &result.content {
-            block(page, content);
+            match pictures.filter(|_| kind(content) == "image" && shown < MAX_PICTURES) {
+                Some(within) => {
+                    picture(page, content, shown, within);
+                    shown += 1;
+                }
+                None => block(page, content),
+            }
         }
         if let (Value::String(text), true) = (&result.output, result.content.is_empty()) {
             page.text(StyleRole::Plain, text);
@@ -88,6 +105,24 @@ pub fn schema_verdict(outcome: &CallOutcome) -> Option<&'static str> {
         None if !result.success => None,
         None if result.structured.is_some() => Some("schema ok"),
         None => Some("schema unchecked"),
+    }
+}
+
+/// A picture below its size, or why it is not shown.
+fn picture(page: &mut ScrollText, block: &Value, number: u8, within: PictureBox) {
+    let data = block["data"].as_str().unwrap_or_default();
+    let kind = media_type(block);
+    let bytes = show_size(base64::decoded_len(data));
+    match Picture::of(data, number, within) {
+        Ok(picture) => {
+            let pixels = format!("{}x{}", picture.width, picture.height);
+            page.line(StyleRole::Dim, format!("[image {kind} {pixels} {bytes}, E saves it]"));
+            page.picture(&Arc::new(picture));
+        }
+        Err(error) => {
+            let said = format!("[image {kind} {bytes}, not shown: {error}; E saves it]");
+            page.line(StyleRole::Dim, said);
+        }
     }
 }
 

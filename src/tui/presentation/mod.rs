@@ -17,6 +17,7 @@ use serde_json::Value;
 use crate::host::content;
 use crate::host::request::CallOutcome;
 use crate::model::{Error, ToolResult};
+use crate::tui::pictures::PictureBox;
 use crate::tui::theme::StyleRole;
 use crate::util::json;
 
@@ -69,8 +70,15 @@ impl ResultFormat {
 /// What is to be made of a result.
 #[derive(Debug, Clone)]
 pub enum PresentationKind {
-    /// The result in a format; a text ends with what was told while the call ran.
-    Format(ResultFormat, ScrollText),
+    /// The result in a format.
+    Format {
+        /// The format.
+        format: ResultFormat,
+        /// What was told while the call ran, for the end of a text.
+        activity: ScrollText,
+        /// The room for each picture in a text; `None` shows none.
+        pictures: Option<PictureBox>,
+    },
     /// How it differs from the result of this earlier call.
     Difference(Arc<CallResult>),
 }
@@ -106,7 +114,7 @@ pub struct Presentation {
 }
 
 impl PresentationRequest {
-    /// Whether it takes long enough that keys would wait for it.
+    /// Whether it takes long enough that keys would wait for it: pictures always may.
     pub fn is_large(&self) -> bool {
         let is_large = |outcome: &CallResult| {
             result_of(outcome).is_some_and(|result| {
@@ -114,11 +122,12 @@ impl PresentationRequest {
                 json::is_longer_than(&parts, MAX_INSTANT_BYTES)
             })
         };
-        let before = match &self.kind {
+        let is_slow = match &self.kind {
             PresentationKind::Difference(before) => is_large(before),
-            PresentationKind::Format(..) => false,
+            PresentationKind::Format { pictures: Some(_), .. } => true,
+            PresentationKind::Format { .. } => false,
         };
-        before || is_large(&self.outcome)
+        is_slow || is_large(&self.outcome)
     }
 
     /// Makes it.
@@ -132,19 +141,19 @@ impl PresentationRequest {
                 made.text =
                     documents::difference(&before.unwrap_or_default(), &now.unwrap_or_default());
             }
-            (PresentationKind::Format(ResultFormat::Tree, _), Some(result)) => {
+            (PresentationKind::Format { format: ResultFormat::Tree, .. }, Some(result)) => {
                 let value = content::filter_value(result);
                 (made.tree, made.has_table) = (JsonTree::of(&value), ResultTable::is_table(&value));
             }
-            (PresentationKind::Format(ResultFormat::Raw, _), Some(result)) => {
+            (PresentationKind::Format { format: ResultFormat::Raw, .. }, Some(result)) => {
                 made.text = documents::raw(result);
             }
-            (PresentationKind::Format(format, activity), result) => {
+            (PresentationKind::Format { format, activity, pictures }, result) => {
                 if let (ResultFormat::Table, Some(result)) = (format, result) {
                     made.table = ResultTable::of(&content::filter_value(result));
                 }
                 if made.table.is_none() {
-                    made.text = documents::text(&self.outcome, activity);
+                    made.text = documents::text(&self.outcome, activity, pictures);
                 }
             }
         }
@@ -155,6 +164,14 @@ impl PresentationRequest {
 /// What a call gave; `None` when it failed without a result.
 pub fn result_of(outcome: &CallResult) -> Option<&ToolResult> {
     outcome.as_ref().ok()?.result.as_ref().ok()
+}
+
+/// Whether there is a picture among the first blocks of a result.
+pub fn has_pictures(outcome: &CallResult) -> bool {
+    /// How many blocks are looked at.
+    const FIRST: usize = 100;
+    let mut blocks = result_of(outcome).into_iter().flat_map(|result| &result.content).take(FIRST);
+    blocks.any(|block| content::kind(block) == "image")
 }
 
 /// The value that filters of a result work on, read once, where the first filter runs.

@@ -5,7 +5,9 @@
 //! length. Never does: make text safe for a terminal, or style it.
 
 use std::cell::{Cell, RefCell};
+use std::sync::Arc;
 
+use crate::tui::pictures::Picture;
 use crate::tui::theme::{StyleRole, Theme};
 
 /// The most bytes of one line; longer ones are broken, so that each is cheap to lay out.
@@ -85,6 +87,17 @@ pub struct TextLine {
     pub spans: Vec<StyledSpan>,
     /// Whether the line before was too long and goes on here.
     pub is_continuation: bool,
+    /// A row of a picture, which is shown in place of pieces.
+    pub picture: Option<PictureRow>,
+}
+
+/// A row of a picture within a text.
+#[derive(Debug, Clone)]
+pub struct PictureRow {
+    /// The whole picture.
+    pub picture: Arc<Picture>,
+    /// The number of the row, from 0.
+    pub row: u16,
 }
 
 /// A bounded text with its scroll position.
@@ -171,12 +184,21 @@ impl ScrollText {
         if self.lines.len() >= self.limits.lines || self.bytes + bytes > self.limits.bytes {
             self.is_cut = true;
             let spans = vec![(StyleRole::Warning, self.limits.notice.to_owned())];
-            self.lines.push(TextLine { spans, is_continuation: false });
+            self.lines.push(TextLine { spans, is_continuation: false, picture: None });
             return false;
         }
         self.bytes += bytes;
-        self.lines.push(TextLine { spans, is_continuation });
+        self.lines.push(TextLine { spans, is_continuation, picture: None });
         true
+    }
+
+    /// Appends a picture, a line for each of its rows.
+    pub fn picture(&mut self, picture: &Arc<Picture>) {
+        *self.layout.get_mut() = None;
+        for row in 0..picture.rows {
+            let picture = Some(PictureRow { picture: Arc::clone(picture), row });
+            self.lines.push(TextLine { spans: Vec::new(), is_continuation: false, picture });
+        }
     }
 
     /// Appends a line in one style.

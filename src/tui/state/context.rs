@@ -13,12 +13,18 @@ use super::{
 use crate::tui::event::AppEffect;
 use crate::tui::keys::Keymap;
 use crate::tui::layout::{self, Divider, PaneShares, SizeClass};
-use crate::tui::theme::Appearance;
+use crate::tui::pictures::{InlineImages, PictureBox};
+use crate::tui::theme::{Appearance, ColourScheme};
 use crate::util::units::show_size;
 
 /// How long a question must be on the screen before a key answers it: keys that come sooner were
 /// typed for something else.
 pub const MIN_VISIBLE_TIME: Duration = Duration::from_millis(300);
+
+/// The most columns of a picture in a result.
+const MAX_COLUMNS: u16 = 160;
+/// The most rows of it; kitty knows marks for a few more.
+const MAX_ROWS: u16 = 60;
 
 /// Something that lies over everything else and has all keys.
 #[derive(Debug, Clone, PartialEq)]
@@ -88,6 +94,11 @@ pub struct AppContext {
     pub overlay: Option<Overlay>,
     /// What is wrong with the settings.
     pub problems: Vec<String>,
+    /// The width and height of a character cell in pixels; `None` where the terminal does not tell.
+    pub cell_pixels: Option<(u16, u16)>,
+    /// The words at the end of a command line that name the server, with a blank before them; empty
+    /// where servers stand in files.
+    pub command_end: String,
     /// The message in the status line, until the next action.
     pub message: Option<StatusMessage>,
     /// The time since the Unix epoch, as of the last tick.
@@ -126,6 +137,8 @@ impl AppContext {
             overlay: None,
             problems: Vec::new(),
             message: None,
+            cell_pixels: None,
+            command_end: String::new(),
             now: Duration::ZERO,
             lost: 0,
             appearance: Appearance::default(),
@@ -218,6 +231,28 @@ impl AppContext {
     /// What is inside the frame of a pane; on a narrow screen only a title takes room.
     pub fn inside(&self, pane: Rect) -> Rect {
         layout::inside(pane, self.room())
+    }
+
+    /// The room for a picture in a pane; `None` where none is shown: without colours, in ASCII, or
+    /// because a person wants none.
+    pub fn picture_box(&self, pane: Pane) -> Option<PictureBox> {
+        let look = &self.appearance;
+        let mut graphics = look.graphics;
+        match look.images {
+            InlineImages::Auto => {}
+            InlineImages::Never => return None,
+            InlineImages::As(protocol) => graphics.protocol = protocol,
+        }
+        if look.ascii || look.theme().palette == ColourScheme::Mono {
+            return None;
+        }
+        let (_, area) = self.panes_shown().into_iter().find(|(shown, _)| *shown == pane)?;
+        let area = self.inside(area);
+        // The row above tells what it is, and the last one how much is below.
+        let (columns, rows) = (area.width.min(MAX_COLUMNS), area.height.saturating_sub(2));
+        let rows = rows.min(MAX_ROWS);
+        let is_seen = columns >= 2 && rows >= 2;
+        is_seen.then_some(PictureBox { columns, rows, cell: self.cell_pixels, graphics })
     }
 
     /// How many rows the focused pane has.

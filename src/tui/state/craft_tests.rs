@@ -15,6 +15,7 @@ use crate::tui::event::tools::{ResultExport, ToolsEffect};
 use crate::tui::event::{AppEvent, ConsoleCallId, UserInput};
 use crate::tui::keys::KeyPress;
 use crate::tui::persisted_state::PersistedState;
+use crate::tui::pictures::InlineImages;
 use crate::tui::settings::ConsoleSettings;
 use crate::tui::theme::ColourScheme;
 
@@ -300,6 +301,7 @@ fn a_result_is_compared_with_the_one_before() {
 fn blocks_are_not_called_structured_content_and_json_in_a_text_is_unfolded() {
     let shown = |result: ToolResult| {
         let mut state = sample();
+        state.context.appearance.images = InlineImages::Never;
         let run = begun(&mut state, "1");
         ended(&mut state, run, result);
         state.tools.viewer.text.to_text()

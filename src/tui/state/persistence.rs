@@ -34,6 +34,7 @@ impl AppState {
         look.has_reduced_motion |= settings.reduced_motion;
         look.mouse |= settings.mouse;
         look.clock = !settings.has_no_clock;
+        look.images = settings.images;
         self.persistence.configured = settings.theme.unwrap_or_default();
         look.palette = self.persistence.configured;
         if let Some(chosen) = &memory.theme

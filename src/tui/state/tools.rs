@@ -283,7 +283,8 @@ impl ToolsView {
             self.viewer.reset();
         }
         self.detail.refresh(self.catalogue.chosen().map(|row| &row.tool));
-        self.viewer.refresh(self.subject.as_deref(), &context.calls).map(AppEffect::Tools)
+        let (tool, room) = (self.subject.as_deref(), context.picture_box(Pane::Result));
+        self.viewer.refresh(tool, &context.calls, room).map(AppEffect::Tools)
     }
 
     /// Takes in the outcome of an effect.

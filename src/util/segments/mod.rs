@@ -1,6 +1,6 @@
 //! Rotation of record files: set aside when large, removed when old.
 //!
-//! Owns: when a file is set aside (renamed, so that no line is copied, lost or torn), the names of
+//! Owns: when a file is set aside (when it is large or old; renamed, so that no line is copied, lost or torn), the names of
 //! the files set aside, which of them are removed, and reading all of them as one. Never does: know
 //! what is in a line.
 //!
@@ -15,8 +15,8 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
 
 use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, RenameFlags};
 use rustix::io::Errno;
@@ -32,6 +32,13 @@ const NAMES: i64 = 1_000;
 /// How many files are removed at once: removing is part of a user's call.
 const REMOVALS: usize = 16;
 
+/// The part of its age after which a file is set aside, however short it is: so no line is kept much
+/// longer than that age.
+const AGE_PARTS: u32 = 8;
+
+/// How often a process looks how old the file is.
+const AGE_CHECK_INTERVAL: Duration = Duration::from_hours(1);
+
 /// When a log starts a new segment and which old ones are removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SegmentRetention {
@@ -39,7 +46,8 @@ pub struct SegmentRetention {
     pub max_segment_bytes: u64,
     /// How many bytes all files together may take.
     pub max_total_bytes: u64,
-    /// How long a file is kept after its last line.
+    /// How long a file is kept after its last line. One that is an eighth of this old is set aside by
+    /// the next line, where the file system knows when it was made.
     pub max_age: Duration,
 }
 
@@ -68,6 +76,8 @@ pub struct SegmentedLog {
     retention: SegmentRetention,
     /// That setting aside failed was told.
     rotation_failed: AtomicBool,
+    /// When the age of the file was looked at last, in seconds since the Unix epoch; 0 before.
+    age_checked: AtomicU64,
 }
 
 impl SegmentedLog {
@@ -77,6 +87,7 @@ impl SegmentedLog {
             file: AppendFile::new(location, sync),
             retention: keep,
             rotation_failed: AtomicBool::new(false),
+            age_checked: AtomicU64::new(0),
         }
     }
 
@@ -99,8 +110,12 @@ impl SegmentedLog {
     /// When the file is not safe to write to, or the system refuses. That a file cannot be set
     /// aside is no error but a note: the line is written.
     pub fn append(&self, now: Duration, json: &str) -> Result<(), AppendError> {
-        if self.file.append(now, json)? >= self.retention.max_segment_bytes {
+        let is_full = self.file.append(now, json)? >= self.retention.max_segment_bytes;
+        if is_full || self.is_age_check_due(now) {
             self.file.with_open(|file, directory, identity, notes| {
+                if !is_full && !self.is_old(file, now) {
+                    return;
+                }
                 let done = self.rotate(file, directory, identity, now);
                 if let Err(error) = done
                     && !self.rotation_failed.swap(true, Ordering::Relaxed)
@@ -111,6 +126,21 @@ impl SegmentedLog {
             });
         }
         Ok(())
+    }
+
+    fn is_age_check_due(&self, now: Duration) -> bool {
+        let checked = Duration::from_secs(self.age_checked.load(Ordering::Relaxed));
+        let is_due = now.abs_diff(checked) >= AGE_CHECK_INTERVAL;
+        if is_due {
+            self.age_checked.store(now.as_secs(), Ordering::Relaxed);
+        }
+        is_due
+    }
+
+    fn is_old(&self, file: &File, now: Duration) -> bool {
+        let created = file.metadata().and_then(|metadata| metadata.created()).ok();
+        let created = created.and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok());
+        created.is_some_and(|at| now.saturating_sub(at) >= self.retention.max_age / AGE_PARTS)
     }
 
     /// What was put right or went wrong beside the lines; each note is handed out once.

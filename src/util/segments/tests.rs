@@ -224,3 +224,24 @@ proptest! {
         prop_assert_eq!(newest_first(&here(&root)), expected);
     }
 }
+
+#[test]
+fn a_short_file_is_set_aside_when_it_is_old_and_removed_at_its_age() {
+    let root = tempfile::tempdir().unwrap();
+    let week = Duration::from_hours(7 * 24);
+    let keep = SegmentRetention::for_age(week);
+    let log = |text: &str, now: Duration| {
+        SegmentedLog::new(here(&root), false, keep).append(now, text).unwrap();
+    };
+    log("1", NOW);
+    let created = std::fs::metadata(root.path().join("log.jsonl")).unwrap().created().unwrap();
+    let created = created.duration_since(SystemTime::UNIX_EPOCH).unwrap();
+    log("2", created + week / 9);
+    assert_eq!(names(&root), ["log.jsonl"]);
+    log("3", created + week / 8);
+    assert_eq!(names(&root).len(), 1, "it goes with the line that finds it old");
+    assert_eq!(newest_first(&here(&root)), ["3", "2", "1"]);
+    // Weeks after, what is set aside then takes the others along.
+    log("4", created + week * 3);
+    assert!(!newest_first(&here(&root)).contains(&"3".to_owned()));
+}

@@ -11,6 +11,7 @@ mod inbox;
 mod journey;
 mod mouse;
 mod offers;
+mod pictures;
 mod real;
 mod reload;
 mod servers;

@@ -67,7 +67,7 @@ pub struct BenchArgs {
     #[arg(short, long, value_name = "N[,N]", help_heading = LOAD)]
     pub concurrency: Option<ConcurrencySpec>,
     /// With steps of -c: make no further step after one in which more calls failed than this
-    #[arg(long, value_name = "PERCENT", value_parser = syntax::percent, help_heading = LOAD)]
+    #[arg(long, value_name = "PERCENT", value_parser = syntax::part, help_heading = LOAD)]
     pub step_error_limit: Option<f64>,
     /// Make calls at this rate, however slow the tool is: 50 or 50/s; steps as 50@10s,100@10s;
     /// rising as 10..100:60s

@@ -215,8 +215,8 @@ impl PlanForm {
             duration: self.read(PlanField::Duration, TIME, units::duration)?,
             concurrency: self.in_flight()?,
             error_limit: if self.has_steps() {
-                self.read(PlanField::StepErrorLimit, "a percentage such as 5%", |text| {
-                    syntax::percent(text).ok()
+                self.read(PlanField::StepErrorLimit, "0% to 100%, such as 5%", |text| {
+                    syntax::part(text).ok()
                 })?
             } else {
                 None

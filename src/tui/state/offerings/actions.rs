@@ -32,6 +32,7 @@ impl OfferingsView {
             (None, OfferingKind::Prompt) => command::prompt(&item.name, &JsonObject::new()),
             (None, _) => command::read(&item.server, &item.name),
         };
+        let line = line + &context.command_end;
         context.copy("command", line)
     }
 

@@ -228,6 +228,10 @@ fn suggestions_are_asked_for_one_at_a_time_and_taken_with_a_key() {
     }
     let line = "toolhost prompts get memo-greet name=alma";
     assert_eq!(press(&mut state, &["Y"]), [AppEffect::Copy(line.to_owned())]);
+    // A server that only the command line names is named again.
+    state.context.command_end = " -- python3 memo.py".to_owned();
+    let line = format!("{line} -- python3 memo.py");
+    assert_eq!(press(&mut state, &["Y"]), [AppEffect::Copy(line)]);
 }
 
 #[test]

@@ -19,9 +19,11 @@ use crate::host::request::DryRun;
 use crate::model::Error;
 use crate::tui::event::ConsoleCallId;
 use crate::tui::event::tools::{ResultExport, ToolsEffect};
+use crate::tui::pictures::PictureBox;
 use crate::tui::presentation::words::has_words;
 use crate::tui::presentation::{
-    FilterInput, Presentation, PresentationKind, PresentationRequest, documents, result_of,
+    FilterInput, Presentation, PresentationKind, PresentationRequest, documents, has_pictures,
+    result_of,
 };
 use crate::tui::theme::StyleRole;
 use crate::util::jq::JqError;
@@ -56,6 +58,8 @@ pub struct ResultViewer {
     filter_input: Option<Arc<FilterInput>>,
     /// What text and tree were made of.
     source: Option<(ConsoleCallId, ResultFormat)>,
+    /// The room that pictures were fitted into; `None` without pictures.
+    picture_box: Option<PictureBox>,
     /// Whether a result that is shown as a tree could be shown as a table, too.
     has_table: bool,
     /// The number of the newest request to make something ready.
@@ -298,20 +302,34 @@ impl ResultViewer {
         self.position.reset();
     }
 
-    /// Makes the text or the tree anew when another one is looked at, or it ended; asks for it where
-    /// it takes long.
-    pub fn refresh(&mut self, tool: Option<&str>, calls: &ConsoleCalls) -> Option<ToolsEffect> {
+    /// Makes the text or the tree anew when another one is looked at, it ended, or pictures in it
+    /// have other room; asks for it where it takes long.
+    pub fn refresh(
+        &mut self,
+        tool: Option<&str>,
+        calls: &ConsoleCalls,
+        room: Option<PictureBox>,
+    ) -> Option<ToolsEffect> {
         let call = tool.and_then(|tool| self.call(tool, calls));
         let ended = call.and_then(|call| Some((call, call.outcome.as_ref()?)));
         let wanted = ended.map(|(call, _)| (call.run, self.format));
-        if wanted == self.source {
+        let has_pictures = self.format == ResultFormat::Text
+            && ended.is_some_and(|(_, outcome)| has_pictures(outcome));
+        let pictures = room.filter(|_| has_pictures);
+        let is_other = wanted != self.source;
+        if !is_other && pictures == self.picture_box {
             return None;
         }
+        self.picture_box = pictures;
         (self.source, self.awaited[0]) = (wanted, None);
         self.reveal.take_if(|_| self.format != ResultFormat::Tree);
-        self.show(Presentation::default());
+        if is_other {
+            self.text.scroll_to_top();
+            self.show(Presentation::default());
+        }
         let (call, outcome) = ended?;
-        let kind = PresentationKind::Format(self.format, activity_text::of(&call.activity));
+        let activity = activity_text::of(&call.activity);
+        let kind = PresentationKind::Format { format: self.format, activity, pictures };
         self.present(PresentationRequest { generation: 0, outcome: Arc::clone(outcome), kind })
     }
 
@@ -329,6 +347,8 @@ impl ResultViewer {
         text.line(StyleRole::Dim, "rendering…");
         match &mut self.difference {
             Some(difference) if is_difference => *difference = text,
+            // What is fitted anew is shown as it was, until it is ready.
+            _ if !self.text.is_empty() => {}
             _ => self.text = text,
         }
         Some(ToolsEffect::Present(request))
@@ -359,7 +379,8 @@ impl ResultViewer {
     }
 
     fn show(&mut self, made: Presentation) {
-        (self.text, self.tree) = (made.text, made.tree);
+        self.text.replace(made.text);
+        self.tree = made.tree;
         (self.table, self.has_table) = (made.table, made.has_table);
         self.position.reset();
     }
