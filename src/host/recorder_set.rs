@@ -126,11 +126,12 @@ impl RecorderSet {
         &self,
         now: Duration,
         call: &CallRecord,
+        place: &CallPlace,
         outcome: &RecordedOutcome,
     ) -> Result<(), RecordError> {
         let spool = self.stores.spool.as_ref().filter(|_| call.is_counted(outcome));
         let Some(spool) = spool else { return Ok(()) };
-        let written = spool.append(&SpoolRow::new(now, call, self.place(call), outcome));
+        let written = spool.append(&SpoolRow::new(now, call, place.clone(), outcome));
         self.emit_warnings(spool.take_notes());
         written.map_err(|error| store_error("statistics", error))
     }
@@ -139,20 +140,15 @@ impl RecorderSet {
     fn write_history(
         &self,
         call: &CallRecord,
+        place: &CallPlace,
         outcome: &RecordedOutcome,
         result: Option<&ToolResult>,
     ) -> Result<(), RecordError> {
         let history = self.stores.history.as_ref().filter(|_| call.decision.is_some());
         let (Some(history), Some(tool)) = (history, &call.definition) else { return Ok(()) };
         let fingerprint = self.fingerprint(tool);
-        let written = history.append(
-            self.clock.unix(),
-            call,
-            &self.place(call),
-            &fingerprint,
-            outcome,
-            result,
-        );
+        let now = self.clock.unix();
+        let written = history.append(now, call, place, &fingerprint, outcome, result);
         self.emit_warnings(history.take_notes());
         written.map_err(|error| store_error("history", error))
     }
@@ -185,8 +181,9 @@ impl Recorder for RecorderSet {
         let now = self.clock.unix();
         // One record that fails does not cost the others.
         let audited = self.write_audit_outcome(now, call, outcome);
-        let counted = self.write_spool(now, call, outcome);
-        let kept = self.write_history(call, outcome, result);
+        let place = self.place(call);
+        let counted = self.write_spool(now, call, &place, outcome);
+        let kept = self.write_history(call, &place, outcome, result);
         audited.and(counted).and(kept)
     }
 

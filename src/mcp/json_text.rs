@@ -104,9 +104,10 @@ fn excerpt_around(text: &str, column: usize) -> String {
 /// Replaces `\uD800`–`\uDFFF` escapes that are no pair by `\uFFFD`; borrows when there is none.
 pub(super) fn replace_lone_surrogates(text: &str) -> Cow<'_, str> {
     let bytes = text.as_bytes();
-    let suspect =
-        memchr::memmem::find(bytes, b"\\ud").or_else(|| memchr::memmem::find(bytes, b"\\uD"));
-    if suspect.is_none() {
+    // Few messages have any escape, and a search for two bytes is set up for each.
+    let is_suspect = memchr::memchr(b'\\', bytes).is_some()
+        && [b"\\ud", b"\\uD"].iter().any(|half| memchr::memmem::find(bytes, *half).is_some());
+    if !is_suspect {
         return Cow::Borrowed(text);
     }
     let mut out = Vec::with_capacity(bytes.len());

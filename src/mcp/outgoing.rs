@@ -35,14 +35,15 @@ pub struct OutgoingRequest<'a> {
 pub struct ClientMeta {
     /// What all of them say; nothing after an introduction in a handshake.
     same: Vec<u8>,
-    /// What those say that have no other abilities.
+    /// What those say that have no other abilities than these.
     capabilities: Vec<u8>,
+    questions: QuestionAbilities,
 }
 
 impl ClientMeta {
     /// For a server that agreed to this. Who was introduced in a handshake says no more.
     pub fn for_agreement(agreement: &Agreement, questions: QuestionAbilities) -> Self {
-        let mut about = Self::default();
+        let mut about = Self { questions, ..Self::default() };
         if agreement.era == Era::Modern {
             let version = ("io.modelcontextprotocol/protocolVersion", json!(agreement.version));
             for (key, value) in [version, ("io.modelcontextprotocol/clientInfo", client_info())] {
@@ -61,8 +62,10 @@ impl ClientMeta {
         }
         line.extend_from_slice(b",\"io.modelcontextprotocol/clientCapabilities\":");
         match questions {
-            Some(questions) => value(line, &capabilities(Era::Modern, questions)),
-            None => line.extend_from_slice(&self.capabilities),
+            Some(questions) if questions != self.questions => {
+                value(line, &capabilities(Era::Modern, questions));
+            }
+            _ => line.extend_from_slice(&self.capabilities),
         }
     }
 }

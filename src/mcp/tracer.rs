@@ -144,6 +144,10 @@ impl Tracer {
     /// This message is on its way to the server, as part of `call`.
     pub fn sent(&self, bytes: &Bytes, call: Option<&CallId>) {
         self.with(|watched, state| {
+            if !watched.sink.is_enabled() {
+                state.sequence += 1;
+                return note_unwatched(bytes, call, &mut state.sent, &mut state.received);
+            }
             let messages = match message::read(bytes) {
                 ParsedInput::Messages(messages, _) => messages,
                 ParsedInput::NonMessage(_)
@@ -159,6 +163,10 @@ impl Tracer {
     /// streams.
     pub fn received(&self, bytes: &Bytes, stream_of: Option<&Value>) {
         self.with(|watched, state| {
+            if !watched.sink.is_enabled() {
+                state.sequence += 1;
+                return note_unwatched(bytes, None, &mut state.received, &mut state.sent);
+            }
             let call = stream_of.and_then(|id| state.sent.call(id));
             let messages = match message::read(bytes) {
                 ParsedInput::Messages(messages, _) if !messages.is_empty() => messages,
@@ -293,6 +301,31 @@ fn trace_messages(
     })
 }
 
+/// Keeps the open requests while there is no viewer, so that one that begins in the middle of a call is
+/// told whose its answer is. What is no plain message is left out.
+fn note_unwatched(
+    bytes: &[u8],
+    call: Option<&CallId>,
+    asking: &mut OpenRequests,
+    asked: &mut OpenRequests,
+) {
+    #[derive(Deserialize)]
+    struct MessageHead {
+        id: Option<Value>,
+        method: Option<String>,
+    }
+    match serde_json::from_slice(bytes) {
+        Ok(MessageHead { id: Some(id), method: Some(method) }) => {
+            // The token of the progress of a request of ours is its id.
+            let (key, at) = (id.to_string(), SystemClock.now());
+            let token = call.is_some().then_some(id);
+            asking.add(key, OpenRequest { method, at, call: call.cloned(), token });
+        }
+        Ok(MessageHead { id: Some(id), method: None }) => drop(asked.0.remove(&id.to_string())),
+        _ => {}
+    }
+}
+
 /// The call whose progress a notification reports.
 fn progress_call(method: &str, params: Option<&RawJson>, asked: &OpenRequests) -> Option<CallId> {
     if method != "notifications/progress" {
@@ -394,6 +427,42 @@ pub(crate) mod tests {
         let TrafficKind::Message { info: glance, latency, .. } = &kept[3].kind else { panic!() };
         assert_eq!(*glance, MessageInfo::Response { id: 3.into(), method: None, is_error: false });
         assert!(latency.is_none() && kept[3].call.is_none());
+    }
+
+    #[test]
+    fn a_viewer_that_comes_later_knows_the_requests_that_were_sent_before() {
+        use crate::model::TraceGate;
+        let (tracer, kept) = captured();
+        let gate = TraceGate::default();
+        let sink = tracer.0.as_ref().unwrap().sink.clone().with_gate(gate.clone());
+        let tracer = Tracer::new("srv", sink);
+        let unwatched = gate.close();
+        let call = CallId("c1".to_owned());
+        let request = |id: u8| {
+            let meta = format!(r#"{{"_meta":{{"progressToken":{id}}}}}"#);
+            bytes(&format!(
+                r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{meta}}}"#
+            ))
+        };
+        let answer =
+            |id: u8| bytes(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"id":[1]}}}}"#));
+        tracer.sent(&request(1), Some(&call));
+        tracer.sent(&request(2), Some(&call));
+        tracer.received(&answer(1), None);
+        tracer.received(&bytes("no message"), None);
+        assert!(kept.lock().unwrap().is_empty());
+        drop(unwatched);
+        let progress = r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":2,"progress":1}}"#;
+        tracer.received(&bytes(progress), None);
+        tracer.received(&answer(2), None);
+        tracer.received(&answer(1), None);
+        let kept = kept.lock().unwrap();
+        let seen: Vec<_> = kept.iter().map(|seen| (seen.sequence, seen.call.is_some())).collect();
+        assert_eq!(seen, [(5, true), (6, true), (7, false)]);
+        let TrafficKind::Message { info, latency, .. } = &kept[1].kind else { panic!() };
+        let method = Some("tools/call".to_owned());
+        assert_eq!(*info, MessageInfo::Response { id: 2.into(), method, is_error: false });
+        assert!(latency.is_some());
     }
 
     #[test]

@@ -142,8 +142,7 @@ pub fn short(arguments: &Map<String, Value>) -> String {
 /// A line of JSON without characters that steer terminals or hide, as `\u` escapes. Only strings can
 /// hold such characters, so escaping them everywhere keeps the meaning.
 pub fn escape_invisible(json: &str) -> Cow<'_, str> {
-    let is_plain = |b: u8| b >= 0x20 && b != 0x7f;
-    if json.is_ascii() && json.bytes().all(is_plain) {
+    if is_plain_ascii(json.as_bytes()) {
         return Cow::Borrowed(json);
     }
     let mut out = String::with_capacity(json.len());
@@ -158,6 +157,20 @@ pub fn escape_invisible(json: &str) -> Cow<'_, str> {
         }
     }
     Cow::Owned(out)
+}
+
+/// Whether all bytes are ASCII and none is a control character, eight at a time: every record of every
+/// call is looked at.
+fn is_plain_ascii(bytes: &[u8]) -> bool {
+    const ONES: u64 = u64::MAX / 0xff;
+    const HIGH: u64 = ONES << 7;
+    let (words, rest) = bytes.as_chunks::<8>();
+    // A borrow from the byte below can only come from one that is not plain itself.
+    let strange = words.iter().map(|word| u64::from_ne_bytes(*word)).fold(0, |strange, word| {
+        let is_delete = (word ^ (ONES * 0x7f)).wrapping_sub(ONES);
+        strange | ((word | word.wrapping_sub(ONES * 0x20) | is_delete) & HIGH)
+    });
+    strange == 0 && rest.iter().all(|byte| (0x20..0x7f).contains(byte))
 }
 
 fn write(value: &impl Serialize, inner: impl Formatter) -> String {
@@ -271,6 +284,20 @@ mod tests {
     #[test]
     fn indented_json_has_two_blanks() {
         assert_eq!(pretty(&json!({ "a": [1] })), "{\n  \"a\": [\n    1\n  ]\n}");
+    }
+
+    #[test]
+    fn every_byte_that_is_not_plain_is_seen_wherever_it_stands() {
+        for length in [1, 7, 8, 9, 24] {
+            for (at, byte) in (0..length).flat_map(|at| (0..=u8::MAX).map(move |byte| (at, byte))) {
+                for around in [b' ', b'~'] {
+                    let mut bytes = vec![around; length];
+                    bytes[at] = byte;
+                    let is_plain = (0x20..0x7f).contains(&byte);
+                    assert_eq!(is_plain_ascii(&bytes), is_plain, "{byte:#x} at {at} of {length}");
+                }
+            }
+        }
     }
 
     #[test]

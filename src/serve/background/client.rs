@@ -136,6 +136,13 @@ impl HostClient {
         read_payload(&self.exchange(request).await?, protocol::PAYLOAD)
     }
 
+    /// Whether a host may listen, as far as can be told without a connection: a process that serves
+    /// others asks before each of its calls.
+    fn may_listen(&self) -> bool {
+        let first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
+        first.is_some() || self.path.exists()
+    }
+
     async fn open(&self) -> Option<HostConnection> {
         let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();
         let mut connection = if let Some(connection) = first {
@@ -232,6 +239,9 @@ impl HostLink for HostClient {
     }
 
     async fn call(&self, request: &CallRequest) -> Result<Result<CallOutcome, Error>, LinkError> {
+        if !self.may_listen() {
+            return Err(LinkError::Unsent);
+        }
         let params = json!({
             "name": request.name,
             "arguments": {},

@@ -139,13 +139,15 @@ fn refusal(error: &Value) -> LinkError {
     )
 }
 
-/// One message as a line.
+/// One message as a line; `content` is what it holds beside the version.
 pub(super) fn message(content: &Value) -> String {
-    let mut message = json!({ "jsonrpc": "2.0" });
-    if let (Some(message), Some(content)) = (message.as_object_mut(), content.as_object()) {
-        message.extend(content.clone());
+    #[derive(Serialize)]
+    struct Versioned<'a> {
+        jsonrpc: &'static str,
+        #[serde(flatten)]
+        content: &'a Value,
     }
-    format!("{message}\n")
+    text(&Versioned { jsonrpc: "2.0", content }) + "\n"
 }
 
 /// A shape as the text that carries it.

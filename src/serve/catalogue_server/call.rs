@@ -18,7 +18,7 @@ pub(super) struct CallerDetails {
     /// The name of the client, for records.
     name: Option<String>,
     /// The whole request of a front end, which takes the whole outcome; `None` for other clients.
-    front_end: Option<CallRequest>,
+    front_end: Option<Box<CallRequest>>,
 }
 
 impl CallerDetails {
@@ -50,7 +50,7 @@ impl CatalogueServer {
         context: &RequestContext<RoleServer>,
     ) -> Result<CallerDetails, ErrorData> {
         let name = context.client_info().map(|client| client.name);
-        Ok(CallerDetails { name, front_end: self.front_end_request(context)? })
+        Ok(CallerDetails { name, front_end: self.front_end_request(context)?.map(Box::new) })
     }
 
     /// Makes the call that a client asked for.
@@ -65,8 +65,8 @@ impl CatalogueServer {
         if let Some(sent) = front_end {
             // One that serves others says whose call it is.
             let client_name = sent.client_name.clone().or(client_name);
-            let request = CallRequest { id, client_name, client, cancel, ..sent };
-            return front_ends::outcome(&self.host.call(request).await);
+            let request = CallRequest { id, client_name, client, cancel, ..*sent };
+            return front_ends::outcome(self.host.call(request).await);
         }
         let offered = self.tools.known();
         let name = offered.find(&key.name).map_or(key.name.as_str(), |tool| &tool.full_name);

@@ -73,8 +73,11 @@ impl CatalogueServer {
     {
         let ClientRequest { key, state, answers, session_level, front_end } = request;
         let mut given = answers.unwrap_or_default();
-        let wanted = log_level(&context, session_level);
-        let heard = wanted.or((!is_modern(&context)).then_some(DEFAULT_LEVEL));
+        let is_modern = is_modern(&context);
+        // In the newer era what the request says, and none without; in the older one the session's.
+        let wanted =
+            if is_modern { context.meta.log_level().and_then(known_level) } else { session_level };
+        let heard = wanted.or((!is_modern).then_some(DEFAULT_LEVEL));
         let mut waiting = Vec::new();
         let mut running = if let Some(state) = &state {
             let Some(parked) = self.parked.take(state, &key) else {
@@ -120,7 +123,7 @@ impl CatalogueServer {
                         } else if let Some(answer) = known.filter(Value::is_object) {
                             // A client may come back without a state, and a server may need none.
                             answer_question(question, answer);
-                        } else if is_modern(&context) {
+                        } else if is_modern {
                             waiting.push(question);
                         } else {
                             let peer = context.peer.clone();
@@ -153,7 +156,8 @@ impl CatalogueServer {
             (call.unwrap_or_else(|| self.host.new_call_id()), CancellationToken::new());
         let watch = self.clients.watch(&call);
         let item = ItemRequest { id: Some(call), cancel: cancel.clone(), ..item };
-        let outcome = tokio::spawn(work(Arc::clone(self), item));
+        // Boxed: a task is moved as a whole when it begins and when it ends.
+        let outcome = tokio::spawn(Box::pin(work(Arc::clone(self), item)));
         Ok(RunningRequest {
             outcome,
             watch,
@@ -215,18 +219,6 @@ async fn tell(context: &RequestContext<RoleServer>, update: CallUpdate, level: O
         }
     };
     let _client_gone = context.peer.send_notification(notification).await;
-}
-
-/// The least grave level of the log lines that a client wants to hear during a request: in the
-/// newer era what the request says, and none without; in the older one that of its session.
-fn log_level(
-    context: &RequestContext<RoleServer>,
-    session_level: Option<&'static str>,
-) -> Option<&'static str> {
-    if !is_modern(context) {
-        return session_level;
-    }
-    known_level(context.meta.log_level()?)
 }
 
 /// What a request says about its sender: the name of the client, which tools and servers may know,

@@ -167,16 +167,20 @@ async fn tell(context: &RequestContext<RoleServer>, lines: &str) -> bool {
     context.peer.send_notification(notification.into()).await.is_ok()
 }
 
-/// The result of a front end's call: the outcome as it is.
+/// The result of a front end's call: the outcome as it is, but for the text that the server defined the
+/// tool by, which its parsed members repeat.
 ///
 /// # Errors
 /// That it cannot be written.
-pub(super) fn outcome(ended: &Result<CallOutcome, Error>) -> Result<CallToolResult, ErrorData> {
+pub(super) fn outcome(mut ended: Result<CallOutcome, Error>) -> Result<CallToolResult, ErrorData> {
+    if let Ok(outcome) = &mut ended {
+        Arc::make_mut(&mut outcome.definition).raw = None;
+    }
     let is_error = ended.as_ref().map_or(true, |outcome| outcome.error().is_some());
     let mut sent = CallToolResult::success(Vec::new());
     sent.is_error = Some(is_error);
     let mut meta = serde_json::Map::new();
-    meta.insert(protocol::OUTCOME.to_owned(), Value::String(write(ended)?));
+    meta.insert(protocol::OUTCOME.to_owned(), Value::String(write(&ended)?));
     sent.meta = Some(MetaObject(meta));
     Ok(sent)
 }
@@ -203,4 +207,44 @@ fn write(value: &impl Serialize) -> Result<String, ErrorData> {
 
 fn payload(value: &impl Serialize) -> Result<CustomResult, ErrorData> {
     Ok(CustomResult(json!({ protocol::PAYLOAD: write(value)? })))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use serde_json::value::RawValue;
+
+    use super::*;
+    use crate::model::{CallId, CallMetadata, Origin, ToolDefinition, ToolName, ToolSource};
+
+    #[test]
+    fn an_outcome_arrives_whole_but_for_the_text_of_its_definition() {
+        let origin = Origin::Server("s".into());
+        let name = ToolName::of("s", "echo");
+        let mut definition = ToolDefinition::new(name, ToolSource::Mcp, "mcp", origin);
+        definition.output_schema = Some(Arc::new(json!({ "type": "object" })));
+        let raw = RawValue::from_string(r#"{"name":"echo","x":1}"#.into()).unwrap();
+        definition.raw = Some(Arc::from(raw));
+        let metadata = CallMetadata {
+            call_id: CallId("c".into()),
+            duration: Duration::from_micros(7),
+            person_wait: Duration::ZERO,
+            connect: None,
+            attempts: 1,
+            protocol: None,
+            routing: None,
+            host_pid: None,
+        };
+        let result = Ok(crate::model::ToolResult::text("\"hi\""));
+        let definition = Arc::new(definition);
+        let ended = CallOutcome { definition: Arc::clone(&definition), result, metadata };
+        let sent = outcome(Ok(ended.clone())).unwrap();
+        let text = sent.meta.unwrap().0[protocol::OUTCOME].as_str().unwrap().to_owned();
+        let arrived: Result<CallOutcome, Error> = serde_json::from_str(&text).unwrap();
+        let mut expected = ended;
+        Arc::make_mut(&mut expected.definition).raw = None;
+        assert_eq!(json!(arrived.unwrap()), json!(expected));
+        assert!(definition.raw.is_some(), "the definition itself keeps it");
+    }
 }

@@ -3,7 +3,10 @@
 //! Owns: the calls of a connection, how many there may be, and the declared capabilities. Never does: the work of a request, which stands in the modules beside it.
 #![expect(deprecated, reason = "the older era has subscriptions and levels of its own")]
 
+use std::pin::pin;
 use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest,
@@ -92,28 +95,69 @@ impl ServedClient {
     }
 
     /// Answers a request, unless too many of this client run or the client is gone.
-    async fn exchange<F>(
-        &self,
+    fn exchange<'a, F>(
+        &'a self,
         request: ClientRequest,
         context: RequestContext<RoleServer>,
-        work: impl FnOnce(Arc<CatalogueServer>, ItemRequest) -> F,
-    ) -> Result<ServedAnswer, ErrorData>
+        work: impl FnOnce(Arc<CatalogueServer>, ItemRequest) -> F + Send + 'a,
+    ) -> BoxFuture<'a, Result<ServedAnswer, ErrorData>>
     where
         F: Future<Output = Result<ServedResult, ErrorData>> + Send + 'static,
     {
-        if self.calls.len() >= MAX_CALLS {
-            let words =
-                format!("{MAX_CALLS} calls of this client run already; wait for one to end");
-            return Err(ErrorData::internal_error(words, None));
-        }
-        let _counted = self.calls.token();
-        let state = Arc::clone(self.state(&context.extensions));
         // Boxed: it is most of what a connection holds.
-        let answer = Box::pin(self.server.exchange(request, context, work));
-        let answer = state.ended().run_until_cancelled(answer);
-        match self.gone.run_until_cancelled(answer).await.flatten() {
-            Some(answer) => answer,
-            None => Err(ErrorData::internal_error("the connection ended", None)),
+        Box::pin(async move {
+            if self.calls.len() >= MAX_CALLS {
+                let words =
+                    format!("{MAX_CALLS} calls of this client run already; wait for one to end");
+                return Err(ErrorData::internal_error(words, None));
+            }
+            let _counted = self.calls.token();
+            let state = Arc::clone(self.state(&context.extensions));
+            let answer = pin!(self.server.exchange(request, context, work));
+            let answer = state.ended().run_until_cancelled(answer);
+            match self.gone.run_until_cancelled(answer).await.flatten() {
+                Some(answer) => answer,
+                None => Err(ErrorData::internal_error("the connection ended", None)),
+            }
+        })
+    }
+
+    /// Tells a client of the newer era what it subscribed to, until it leaves.
+    async fn subscription(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let mut watches: Vec<ResourceWatch> = Vec::new();
+        for uri in context.accepted().resource_subscriptions.iter().flatten() {
+            if self.server.host.has_resource(uri).await {
+                watches.push(self.server.changes.watch(&self.server.host, uri));
+            }
+        }
+        let head = context.request_context().extensions.get::<http::request::Parts>();
+        let handoff = head.and_then(|head| head.extensions.get::<SubscriptionHandoff>());
+        // What carries it on outlives this.
+        let stop = if handoff.is_some() { &self.server.stop } else { &self.gone };
+        let mut subscription = ServedSubscription {
+            id: context.sink().id().clone(),
+            accepted: context.accepted().clone(),
+            watches,
+            changes: self.server.changes.subscribe(),
+            stop: stop.clone(),
+        };
+        if let Some(handoff) = handoff {
+            match handoff.give(subscription) {
+                Ok(()) => return Ok(()),
+                Err(same) => subscription = same,
+            }
+        }
+        loop {
+            let told = tokio::select! {
+                () = context.cancelled() => return Ok(()),
+                told = subscription.next() => told,
+            };
+            let Some(told) = told else { return Ok(()) };
+            for notification in told {
+                if context.sink().send(notification).await.is_err() {
+                    return Ok(());
+                }
+            }
         }
     }
 
@@ -160,6 +204,8 @@ fn mixed_up() -> ErrorData {
     ErrorData::internal_error("the result belongs to a request of another kind", None)
 }
 
+/// The SDK moves what answers a request several times before it runs, with room for the largest of
+/// these functions: what takes much room is boxed in each.
 impl ServerHandler for ServedClient {
     fn get_info(&self) -> ServerConfig {
         ServerConfig::new(
@@ -248,7 +294,7 @@ impl ServerHandler for ServedClient {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        Ok(self.server.list_resources().await)
+        Ok(Box::pin(self.server.list_resources()).await)
     }
 
     async fn list_resource_templates(
@@ -256,7 +302,7 @@ impl ServerHandler for ServedClient {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        Ok(self.server.list_resource_templates().await)
+        Ok(Box::pin(self.server.list_resource_templates()).await)
     }
 
     async fn read_resource(
@@ -290,41 +336,7 @@ impl ServerHandler for ServedClient {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let mut watches: Vec<ResourceWatch> = Vec::new();
-        for uri in context.accepted().resource_subscriptions.iter().flatten() {
-            if self.server.host.has_resource(uri).await {
-                watches.push(self.server.changes.watch(&self.server.host, uri));
-            }
-        }
-        let head = context.request_context().extensions.get::<http::request::Parts>();
-        let handoff = head.and_then(|head| head.extensions.get::<SubscriptionHandoff>());
-        // What carries it on outlives this.
-        let stop = if handoff.is_some() { &self.server.stop } else { &self.gone };
-        let mut subscription = ServedSubscription {
-            id: context.sink().id().clone(),
-            accepted: context.accepted().clone(),
-            watches,
-            changes: self.server.changes.subscribe(),
-            stop: stop.clone(),
-        };
-        if let Some(handoff) = handoff {
-            match handoff.give(subscription) {
-                Ok(()) => return Ok(()),
-                Err(same) => subscription = same,
-            }
-        }
-        loop {
-            let told = tokio::select! {
-                () = context.cancelled() => return Ok(()),
-                told = subscription.next() => told,
-            };
-            let Some(told) = told else { return Ok(()) };
-            for notification in told {
-                if context.sink().send(notification).await.is_err() {
-                    return Ok(());
-                }
-            }
-        }
+        Box::pin(self.subscription(context)).await
     }
 
     async fn subscribe(
@@ -332,7 +344,7 @@ impl ServerHandler for ServedClient {
         request: SubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        if !self.server.host.has_resource(&request.uri).await {
+        if !Box::pin(self.server.host.has_resource(&request.uri)).await {
             let words = format!("no server lists the resource '{}'", request.uri);
             return Err(ErrorData::resource_not_found(words, None));
         }
@@ -362,7 +374,7 @@ impl ServerHandler for ServedClient {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        Ok(self.server.list_prompts().await)
+        Ok(Box::pin(self.server.list_prompts()).await)
     }
 
     async fn get_prompt(
@@ -394,7 +406,7 @@ impl ServerHandler for ServedClient {
         request: CustomRequest,
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        let answer = self.server.answer_front_end(request, &context, self.process);
+        let answer = Box::pin(self.server.answer_front_end(request, &context, self.process));
         match self.gone.run_until_cancelled(answer).await {
             Some(answer) => answer,
             None => Err(ErrorData::internal_error("the connection ended", None)),
@@ -406,6 +418,6 @@ impl ServerHandler for ServedClient {
         request: CompleteRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        self.server.complete(request, &context.ct).await
+        Box::pin(self.server.complete(request, &context.ct)).await
     }
 }

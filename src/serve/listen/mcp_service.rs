@@ -45,7 +45,9 @@ impl McpService {
         end: CancellationToken,
     ) -> Self {
         // The rules of the listener are stricter than the SDK's, and come before.
+        // The SDK waits for the first message in any case: when that is the answer, it needs no stream.
         let config = StreamableHttpServerConfig::default()
+            .with_json_response(true)
             .disable_allowed_hosts()
             .disable_allowed_origins()
             .with_max_request_body_bytes(MAX_MESSAGE)

@@ -17,6 +17,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::backlog::{Backlog, MAX_UNANSWERED};
+use super::client_message;
 
 /// How long the last words to a client may take.
 const LAST_WORDS: Duration = Duration::from_secs(5);
@@ -108,7 +109,7 @@ where
                 }
                 None => break,
             };
-            let message: RxJsonRpcMessage<RoleServer> = match serde_json::from_str(&text) {
+            let message = match client_message::read(&text) {
                 Ok(message) => message,
                 Err(reason) => {
                     match serde_json::from_str::<Value>(&text) {

@@ -10,7 +10,7 @@ mod tokens;
 use serde_json::{Value, json};
 
 use crate::support::Sandbox;
-use client::{Frames, Lines, Served, TOKEN, Wire, ask_stateless, post};
+use client::{Frames, Lines, Served, TOKEN, Wire, ask_stateless, post, post_stateless};
 
 /// The parts of a result that do not depend on the era.
 fn plain(mut outcome: Value) -> Value {
@@ -69,6 +69,11 @@ fn a_call_gives_the_same_result_on_every_transport() {
             assert_ne!(called.code, Some(0), "{name}");
         }
     }
+    // With nothing before it, an answer is one message and no stream.
+    let call = json!({ "name": "calculator", "arguments": { "expression": "6*7" } });
+    let (_, body) = post_stateless(&http, TOKEN, "tools/call", call);
+    let answer: Value = serde_json::from_str(&body).unwrap_or_else(|_| panic!("{body}"));
+    assert_eq!(answer["id"], 1, "{body}");
     drop(stdio);
     assert_eq!(served.ended(), Some(0), "it ends with the client that started it");
     assert!(!std::path::Path::new(&socket).exists(), "the socket is removed");
