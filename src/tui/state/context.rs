@@ -185,6 +185,11 @@ impl AppContext {
         }
     }
 
+    /// Whether a pane is seen: on small terminals only the focused one is.
+    pub fn is_pane_shown(&self, pane: Pane) -> bool {
+        self.panes_shown().iter().any(|(shown, _)| *shown == pane)
+    }
+
     /// What a person made of the sizes of the panes that are shown.
     fn shares(&self) -> PaneShares {
         self.pane_shares.get(&self.view).copied().unwrap_or_default()

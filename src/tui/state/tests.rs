@@ -194,6 +194,26 @@ fn control_c_stops_a_call_and_then_leaves() {
 }
 
 #[test]
+fn where_one_pane_has_room_a_call_shows_its_result_and_esc_leads_back_to_the_form() {
+    let mut state = sample();
+    for (width, height, after) in [(120, 40, Pane::Detail), (60, 20, Pane::Result)] {
+        state.update(AppEvent::Input(UserInput::Resize { width, height }));
+        press(&mut state, &["<enter>", "1"]);
+        for key in ["<f5>", "<f6>"] {
+            press(&mut state, &[key]);
+            assert_eq!(state.context.focus, after, "{width} columns, {key}");
+            if after == Pane::Result {
+                press(&mut state, &["<esc>"]);
+                assert_eq!(state.context.focus, Pane::Detail);
+            }
+            assert!(state.tools.form.is_some());
+        }
+        press(&mut state, &["<esc>"]);
+        assert!(state.tools.form.is_none() && state.context.focus == Pane::Catalogue);
+    }
+}
+
+#[test]
 fn leaving_asks_while_calls_run() {
     let mut state = sample();
     press(&mut state, &["<enter>", "1", "<f5>", "<esc>", "q"]);

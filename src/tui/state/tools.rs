@@ -346,14 +346,20 @@ impl ToolsView {
             return Vec::new();
         }
         let (tool, arguments) = (form.tool.clone(), form.arguments());
-        context.focus = Pane::Detail;
+        context.focus = Self::focus_after_run(context);
         vec![self.call(tool, arguments, context)]
+    }
+
+    /// The form, which stays for the next call; the result where there is no room for both.
+    fn focus_after_run(context: &AppContext) -> Pane {
+        if context.is_pane_shown(Pane::Result) { Pane::Detail } else { Pane::Result }
     }
 
     fn dry_run(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
         let Some(form) = &self.form else { return Vec::new() };
         context.show_status("preparing a dry run…");
         let (tool, arguments) = (form.tool.clone(), form.arguments());
+        context.focus = Self::focus_after_run(context);
         vec![AppEffect::Tools(ToolsEffect::DryRun { tool, arguments })]
     }
 
@@ -450,6 +456,8 @@ impl ToolsView {
             || self.viewer.dry_run.take().is_some()
         {
             self.viewer.scroll_to_top();
+        } else if self.form.is_some() && !context.is_pane_shown(Pane::Detail) {
+            context.focus = Pane::Detail;
         } else if self.form.take().is_some() {
             context.focus = Pane::Catalogue;
         } else if !context.is_zoomed && !self.catalogue.filter.text().is_empty() {

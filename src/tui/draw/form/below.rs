@@ -8,6 +8,7 @@ use crate::host::form::{FieldInput, FieldKind, FormNode};
 use crate::tui::draw::styler::Styler;
 use crate::tui::state::{SchemaForm, TextArea, fresh_draft, is_date};
 use crate::tui::theme::StyleRole;
+use crate::util::text;
 
 /// How many choices are listed below a field at once.
 const CHOICES: usize = 6;
@@ -45,12 +46,18 @@ pub(super) fn rows_below(form: &SchemaForm, node: &FormNode) -> usize {
 }
 
 /// What is said below the chosen field: what it takes, what is wrong so far, its choices.
-pub(super) fn below(styler: &Styler<'_>, form: &SchemaForm, node: &FormNode) -> Vec<Line<'static>> {
+pub(super) fn below(
+    styler: &Styler<'_>,
+    form: &SchemaForm,
+    node: &FormNode,
+    width: u16,
+) -> Vec<Line<'static>> {
     let mut said = hint(node);
     if let Some(text) = form.written().filter(|text| text.lines().len() > 1) {
         said = format!("{said}  line {} of {}", text.row() + 1, text.lines().len());
     }
-    let mut lines = vec![styler.line(StyleRole::Dim, said)];
+    let said = text::safe_line(&said);
+    let mut lines = vec![styler.line(StyleRole::Dim, text::cut(&said, usize::from(width)))];
     let problem = form.draft_problem();
     lines.extend(problem.map(|said| styler.line(StyleRole::Error, format!("    ! {said}"))));
     for (title, is_chosen) in choices_seen(node) {

@@ -137,7 +137,7 @@ fn fields(
             }
         }
         if is_current {
-            for line in below(styler, form, node) {
+            for line in below(styler, form, node, area.width) {
                 let Some(place) = left.next() else { break };
                 frame.render_widget(line, place);
             }
