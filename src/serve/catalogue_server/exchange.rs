@@ -11,9 +11,9 @@ use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use rmcp::RoleServer;
 use rmcp::model::{
-    CallToolResult, ErrorData, GetPromptResult, InputRequests, InputRequiredResult, InputResponses,
-    Notification, ProgressNotificationParam, ProtocolVersion, ReadResourceResult,
-    ServerNotification,
+    CallToolResult, ClientCapabilities, CreateTaskResult, ErrorData, GetPromptResult,
+    InputRequests, InputRequiredResult, InputResponses, Notification, ProgressNotificationParam,
+    ProtocolVersion, ReadResourceResult, ServerNotification,
 };
 use rmcp::service::{OriginatingRequestId, RequestContext};
 use serde_json::Value;
@@ -67,6 +67,8 @@ pub(super) enum ServedAnswer {
     Result(ServedResult),
     /// The client has to come back with answers.
     InputRequired(InputRequiredResult),
+    /// The client has to come back for the result.
+    Task(CreateTaskResult),
 }
 
 /// A request that runs in the background. Dropped, it is cancelled.
@@ -79,7 +81,7 @@ pub(super) struct RunningRequest {
 }
 
 /// What happened to a running request.
-enum RequestStep {
+pub(super) enum RequestStep {
     Update(CallUpdate),
     Question(ClientQuestion),
     Ended(Result<ServedResult, ErrorData>),
@@ -135,6 +137,19 @@ impl CatalogueServer {
                 step = running.next() => step,
             };
             match step {
+                RequestStep::Update(CallUpdate::TaskStarted) => {
+                    let capabilities = context.client_capabilities();
+                    let takes_tasks = key.method == "tools/call"
+                        && is_modern(&context)
+                        && capabilities.as_ref().is_some_and(ClientCapabilities::supports_tasks);
+                    if takes_tasks {
+                        match self.tasks.begin(&key.session, running, capabilities, &self.stop) {
+                            Ok(task) => return Ok(ServedAnswer::Task(task)),
+                            // One too many is waited for.
+                            Err(same) => running = same,
+                        }
+                    }
+                }
                 RequestStep::Update(update) => tell(&context, update, heard).await,
                 RequestStep::Question(first) => {
                     let capabilities = context.client_capabilities();
@@ -200,9 +215,7 @@ impl CatalogueServer {
         for (number, question) in waiting.into_iter().enumerate() {
             let own = question.key.clone().filter(|key| !asked.contains_key(key));
             let name = own.unwrap_or_else(|| format!("input-{}", number + 1));
-            let request = questions::input_request(&question.body)
-                .map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
-            asked.insert(name.clone(), request);
+            asked.insert(name.clone(), questions::asked(&question.body)?);
             questions.push((name, question));
         }
         let parked = ParkedRequest { key, running, questions, taken: None };
@@ -215,7 +228,7 @@ impl CatalogueServer {
 }
 
 impl RunningRequest {
-    async fn next(&mut self) -> RequestStep {
+    pub(super) async fn next(&mut self) -> RequestStep {
         tokio::select! {
             // What was said before the end is told before the end.
             biased;
@@ -233,7 +246,7 @@ impl RunningRequest {
     }
 }
 
-fn answer_question(question: ClientQuestion, answer: Value) {
+pub(super) fn answer_question(question: ClientQuestion, answer: Value) {
     let reply = questions::read(&question.body, answer);
     let _gone = question.reply.send(reply);
 }
@@ -257,6 +270,7 @@ async fn tell(context: &RequestContext<RoleServer>, update: CallUpdate, level: O
             line.extensions.insert(OriginatingRequestId(context.id.clone()));
             ServerNotification::LoggingMessageNotification(line)
         }
+        CallUpdate::TaskStarted => return,
     };
     let _client_gone = context.peer.send_notification(notification).await;
 }

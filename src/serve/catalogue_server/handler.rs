@@ -6,12 +6,13 @@
 use std::sync::Arc;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest,
-    CustomResult, ErrorData, Extensions, GetPromptRequestParams, GetPromptResponse, Implementation,
+    CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams,
+    CompleteResult, CustomRequest, CustomResult, ErrorCode, ErrorData, Extensions,
+    GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult, Implementation,
     InputResponses, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
     ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
     ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscribeRequestParams,
-    SubscriptionFilter, Tool, UnsubscribeRequestParams,
+    SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::transport::common::http_header::HEADER_SESSION_ID;
@@ -21,13 +22,14 @@ use tokio_util::task::TaskTracker;
 
 use super::changes::{self, Interests, ResourceWatch};
 use super::client_state::ClientState;
-use super::exchange::{ClientRequest, FrontEndCall, ServedAnswer, ServedResult};
+use super::exchange::{ClientRequest, FrontEndCall, ServedAnswer, ServedResult, is_modern};
 use super::log_line::known_level;
 use super::parked_requests::RequestKey;
 use super::subscription::{ServedSubscription, SubscriptionHandoff};
-use super::{CatalogueServer, ServedIdentity, questions};
+use super::{CatalogueServer, ServedIdentity, mixed_up, questions};
 use crate::host::request::ItemRequest;
 use crate::model::JsonObject;
+use crate::serve::background::protocol;
 
 /// How many calls of one client may run or wait for their turn at once.
 const MAX_CALLS: usize = 256;
@@ -67,9 +69,11 @@ impl ServedClient {
         extensions.get().unwrap_or(&self.state)
     }
 
-    /// The session that a request belongs to: over HTTP that of its header, which the older era has.
+    /// The session that a request belongs to: over HTTP that of its header, which the older era has. In
+    /// the newer one nothing has looked whether there is such a session.
     fn session(&self, context: &RequestContext<RoleServer>) -> String {
         let head = context.extensions.get::<http::request::Parts>();
+        let head = head.filter(|_| !is_modern(context));
         let id = head.and_then(|head| head.headers.get(HEADER_SESSION_ID)?.to_str().ok());
         let own = &self.identity.session;
         id.map_or_else(|| own.clone(), |id| served_session(own, id))
@@ -110,9 +114,10 @@ impl ServedClient {
         // Boxed: it is most of what a connection holds.
         let answer = Box::pin(self.server.exchange(request, context, work));
         let answer = state.ended().run_until_cancelled(answer);
-        match self.gone.run_until_cancelled(answer).await.flatten() {
-            Some(answer) => answer,
-            None => Err(ErrorData::internal_error("the connection ended", None)),
+        match self.gone.run_until_cancelled(answer).await {
+            Some(Some(answer)) if answer.is_ok() || !self.gone.is_cancelled() => answer,
+            Some(None) => Err(ErrorData::internal_error("the session ended", None)),
+            Some(_) | None => Err(ended()),
         }
     }
 
@@ -150,13 +155,15 @@ impl Drop for SessionGuard {
     }
 }
 
+/// The error of requests that the end of the server cut off; a client that left reads none.
+fn ended() -> ErrorData {
+    let words = "the server ended while the request ran";
+    ErrorData::new(ErrorCode(protocol::ENDED), words, None)
+}
+
 /// What the server calls itself.
 pub fn implementation() -> Implementation {
     Implementation::new("toolhost", env!("CARGO_PKG_VERSION"))
-}
-
-fn mixed_up() -> ErrorData {
-    ErrorData::internal_error("the result belongs to a request of another kind", None)
 }
 
 impl ServerHandler for ServedClient {
@@ -172,6 +179,7 @@ impl ServerHandler for ServedClient {
                 .enable_prompts_list_changed()
                 .enable_completions()
                 .enable_logging()
+                .enable_tasks()
                 .build(),
         )
         .with_server_info(implementation())
@@ -217,6 +225,7 @@ impl ServerHandler for ServedClient {
         match answer.await? {
             ServedAnswer::Result(ServedResult::Tool(result)) => Ok(result.into()),
             ServedAnswer::InputRequired(required) => Ok(required.into()),
+            ServedAnswer::Task(task) => Ok(CallToolResponse::Task(task)),
             ServedAnswer::Result(_) => Err(mixed_up()),
         }
     }
@@ -273,7 +282,7 @@ impl ServerHandler for ServedClient {
         match answer.await? {
             ServedAnswer::Result(ServedResult::Resource(result)) => Ok(result.into()),
             ServedAnswer::InputRequired(required) => Ok(required.into()),
-            ServedAnswer::Result(_) => Err(mixed_up()),
+            ServedAnswer::Result(_) | ServedAnswer::Task(_) => Err(mixed_up()),
         }
     }
 
@@ -384,7 +393,7 @@ impl ServerHandler for ServedClient {
         match answer.await? {
             ServedAnswer::Result(ServedResult::Prompt(result)) => Ok(result.into()),
             ServedAnswer::InputRequired(required) => Ok(required.into()),
-            ServedAnswer::Result(_) => Err(mixed_up()),
+            ServedAnswer::Result(_) | ServedAnswer::Task(_) => Err(mixed_up()),
         }
     }
 
@@ -396,8 +405,33 @@ impl ServerHandler for ServedClient {
         let answer = self.server.answer_front_end(request, &context, self.process);
         match self.gone.run_until_cancelled(answer).await {
             Some(answer) => answer,
-            None => Err(ErrorData::internal_error("the connection ended", None)),
+            None => Err(ended()),
         }
+    }
+
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetTaskResult, ErrorData> {
+        self.server.tasks.get(&self.session(&context), &request.task_id)
+    }
+
+    async fn update_task(
+        &self,
+        request: UpdateTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let UpdateTaskParams { task_id, input_responses, .. } = request;
+        self.server.tasks.update(&self.session(&context), &task_id, input_responses)
+    }
+
+    async fn cancel_task(
+        &self,
+        request: CancelTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.server.tasks.cancel(&self.session(&context), &request.task_id)
     }
 
     async fn complete(
