@@ -145,6 +145,7 @@ impl ProgressDisplay {
             }
             HostEvent::ListChanged { .. }
             | HostEvent::ResourceUpdated { .. }
+            | HostEvent::TaskStarted { .. }
             | HostEvent::Warning { .. } => {}
         }
     }

@@ -184,6 +184,9 @@ pub(super) async fn await_result(
         rounds: InputRounds::default(),
         is_finished: false,
     };
+    if let Some(call_id) = options.call.clone() {
+        connection.respondent().events.emit(HostEvent::TaskStarted { call_id });
+    }
     let outcome = pursuit.run(task).await;
     if outcome.is_err() && !pursuit.is_finished && connection.close_reason().is_none() {
         pursuit.cancel_task().await;

@@ -65,6 +65,11 @@ pub enum HostEvent {
         /// The text in words; not made safe for a terminal yet.
         text: String,
     },
+    /// The server of a call made a task of it, whose end is waited for.
+    TaskStarted {
+        /// The identity that all events of the call share.
+        call_id: CallId,
+    },
     /// An attempt failed and another one follows.
     AttemptFailed {
         /// The identity that all events of the call share.

@@ -31,6 +31,7 @@ pub mod regular_file;
 pub mod segments;
 pub mod spelling;
 pub mod static_text;
+pub mod stopped_process;
 pub mod tail;
 pub mod text;
 pub mod timestamp;

@@ -12,6 +12,7 @@ use crate::cli::host_sockets::{self, RunningHost};
 use crate::cli::json::background::{EndedHostJson, EndedHostsJson};
 use crate::cli::output::{Format, SpanStyle, StyledLine};
 use crate::model::Error;
+use crate::util::stopped_process;
 
 /// End the background host of this directory, and everything it started.
 #[derive(Debug, Args)]
@@ -66,6 +67,7 @@ pub async fn run(args: &DownArgs, context: &CommandContext) -> CommandResult {
 async fn end(host: &RunningHost, directory: &RuntimeDirectory) -> Result<EndedHostJson, Error> {
     use crate::host::link::HostLink as _;
     let pid = host.client.pid();
+    stopped_process::resume(pid);
     // An answer that does not come may mean that it ended before it was written.
     let _ends = tokio::time::timeout(host_sockets::END_TIMEOUT, host.client.stop()).await;
     match host_sockets::wait_for_end(directory, &host.identity).await {

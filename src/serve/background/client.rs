@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use tokio::net::UnixStream;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::connection::{HostConnection, HostMessage, message, read_payload, text};
@@ -26,12 +27,15 @@ use crate::model::{
     CallId, Error, ErrorKind, ErrorPhase, EventSink, HostEvent, QuestionBody, QuestionHandler,
     QuestionReply, Signal,
 };
+use crate::util::stopped_process;
 
 /// How long connecting and the handshake may take; then the host counts as not there.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often a host that is busy with a request is asked for a sign of life. One that gives none
 /// until the next time counts as lost.
 const PING_INTERVAL: Duration = Duration::from_secs(20);
+/// How long a host that did not answer is done without.
+const SILENCE: Duration = Duration::from_secs(30);
 /// The identities of the messages of one connection, after the handshake.
 const REQUEST_ID: u64 = 1;
 const PING_ID: u64 = 2;
@@ -52,6 +56,8 @@ pub struct HostClient {
     path: PathBuf,
     /// The process that listened last; 0 before one did.
     pid: AtomicU32,
+    /// Until when the host is done without, because it did not answer.
+    silent_until: Mutex<Option<Instant>>,
     /// The connection that showed that the host is there, begun; the first request takes it.
     first: Mutex<Option<HostConnection>>,
     /// What this program calls itself in the host's records.
@@ -89,14 +95,14 @@ impl HostClient {
         let (connection, pid) = connect(path, name).await?;
         let (path, name) = (path.to_owned(), name.to_owned());
         let (pid, first) = (AtomicU32::new(pid), Mutex::new(Some(connection)));
-        Some(Self { path, pid, first, name, front_end })
+        Some(Self { path, pid, silent_until: Mutex::default(), first, name, front_end })
     }
 
     /// Uses the host that listens at `path` at the time of a request, whichever it is by then. A
     /// request finds out whether there is one.
     pub fn at(path: PathBuf, name: &str, front_end: AttachedFrontEnd) -> Self {
         let (pid, first, name) = (AtomicU32::new(0), Mutex::default(), name.to_owned());
-        Self { path, pid, first, name, front_end }
+        Self { path, pid, silent_until: Mutex::default(), first, name, front_end }
     }
 
     /// What the host says of itself.
@@ -112,6 +118,8 @@ impl HostClient {
     /// # Errors
     /// As [`HostLink::query`].
     pub async fn stop(&self) -> Result<(), LinkError> {
+        // One that was silent may just have been let go on, to end.
+        *self.silent_until.lock().unwrap_or_else(PoisonError::into_inner) = None;
         self.command::<bool>(protocol::STOP).await.map(drop)
     }
 
@@ -144,6 +152,10 @@ impl HostClient {
     }
 
     async fn open(&self) -> Option<HostConnection> {
+        let silent_until = *self.silent_until.lock().unwrap_or_else(PoisonError::into_inner);
+        if silent_until.is_some_and(|until| Instant::now() < until) {
+            return None;
+        }
         let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();
         let mut connection = if let Some(connection) = first {
             connection
@@ -152,8 +164,27 @@ impl HostClient {
             self.pid.store(pid, Ordering::Relaxed);
             connection
         };
-        tokio::time::timeout(HANDSHAKE_TIMEOUT, connection.handshake()).await.ok()??;
-        Some(connection)
+        match tokio::time::timeout(HANDSHAKE_TIMEOUT, connection.handshake()).await {
+            Ok(agreed) => agreed.map(|()| connection),
+            Err(_elapsed) => {
+                let until = Some(Instant::now() + SILENCE);
+                *self.silent_until.lock().unwrap_or_else(PoisonError::into_inner) = until;
+                let text = format!("{}; it is done without", self.silence());
+                self.front_end.events.emit(HostEvent::Warning { text });
+                None
+            }
+        }
+    }
+
+    /// That the host does not answer, and why if that shows.
+    fn silence(&self) -> String {
+        let pid = self.pid();
+        let reason = if stopped_process::is_stopped(pid) {
+            format!("it was stopped ('kill -CONT {pid}' lets it go on, 'toolhost down' ends it)")
+        } else {
+            "'toolhost down' ends it".to_owned()
+        };
+        format!("the background host (pid {pid}) does not answer: {reason}")
     }
 
     /// Sends one request and waits for its result.
@@ -179,6 +210,7 @@ impl HostClient {
                     match HostMessage::read(&line, call.as_ref()) {
                         Some(HostMessage::Answer(PING_ID, _)) => is_ping_open = false,
                         Some(HostMessage::Answer(_, answer)) => return answer,
+                        Some(HostMessage::Ended) => return Err(self.lost(what)),
                         Some(HostMessage::Request(id, params)) => {
                             let (front_end, answers) = (self.front_end.clone(), answers.clone());
                             questions.spawn(async move {
@@ -211,7 +243,7 @@ impl HostClient {
                 }
                 _ = ping.tick() => {
                     if is_ping_open {
-                        return Err(self.lost(what));
+                        return Err(self.unanswered(what));
                     }
                     is_ping_open = true;
                     let ping = json!({ "id": PING_ID, "method": "ping" });
@@ -222,7 +254,17 @@ impl HostClient {
     }
 
     fn lost(&self, what: &str) -> LinkError {
-        let words = format!("the background host (pid {}) ended while '{what}' ran", self.pid());
+        Self::unknown_outcome(format!(
+            "the background host (pid {}) ended while '{what}' ran",
+            self.pid()
+        ))
+    }
+
+    fn unanswered(&self, what: &str) -> LinkError {
+        Self::unknown_outcome(format!("'{what}' has no outcome: {}", self.silence()))
+    }
+
+    fn unknown_outcome(words: String) -> LinkError {
         LinkError::Lost(
             Error::unreachable(words)
                 .with_phase(ErrorPhase::Call)

@@ -76,6 +76,8 @@ impl HostConnection {
 /// What a host says.
 pub(super) enum HostMessage {
     Answer(u64, Result<Value, LinkError>),
+    /// The host ends, and the request with it.
+    Ended,
     Request(Value, Value),
     /// How far the request is, or what was logged for it.
     Event(HostEvent),
@@ -92,7 +94,11 @@ impl HostMessage {
         match (id, message.get("method").and_then(Value::as_str)) {
             (Some(id), Some(_)) => Some(Self::Request(id, params)),
             (Some(id), None) => {
-                let answer = match message.get_mut("error").map(Value::take) {
+                let error = message.get_mut("error").map(Value::take);
+                if error.as_ref().is_some_and(|error| code(error) == Some(protocol::ENDED)) {
+                    return Some(Self::Ended);
+                }
+                let answer = match error {
                     Some(error) => Err(refusal(&error)),
                     None => Ok(message.get_mut("result").map(Value::take).unwrap_or_default()),
                 };
@@ -126,10 +132,13 @@ impl HostMessage {
     }
 }
 
+fn code(error: &Value) -> Option<i32> {
+    error.get("code").and_then(Value::as_i64).and_then(|code| i32::try_from(code).ok())
+}
+
 /// What an error of the protocol means: the host either ends, or refused.
 fn refusal(error: &Value) -> LinkError {
-    let code = error.get("code").and_then(Value::as_i64);
-    if code == Some(i64::from(protocol::NOT_CURRENT)) {
+    if code(error) == Some(protocol::NOT_CURRENT) {
         return LinkError::Unsent;
     }
     let words = error.get("message").and_then(Value::as_str).unwrap_or("no reason given");

@@ -49,6 +49,8 @@ pub const MAX_REQUEST: usize = 4 << 20;
 pub const PAYLOAD: &str = "payload";
 /// The code of the error that nothing was done because the host is about to end.
 pub const NOT_CURRENT: i32 = -32_090;
+/// The code of the error that the host ended while the request ran.
+pub const ENDED: i32 = -32_091;
 
 /// A question to the person at the front end that made the call.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -327,3 +327,36 @@ async fn a_call_begins_its_connection_before_it_is_made_and_is_one_write() {
     assert_eq!(calling.await.unwrap().unwrap_err().kind(), ErrorKind::Unreachable);
     assert!(listener.accept().now_or_never().is_none(), "one connection was enough");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_host_that_stops_to_answer_during_a_call_is_not_waited_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("host.sock");
+    let listener = tokio::net::UnixListener::bind(&path).unwrap();
+    let front_end = AttachedFrontEnd {
+        approver: Arc::new(Person { approves: true, asked: Mutex::default() }),
+        inbox: Arc::new(NoQuestionHandler),
+        events: EventSink::discard(),
+    };
+    let client = HostClient::at(path, "test", front_end);
+    let (held, answered) = tokio::join!(client.status(), async {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        next_write(&stream).await;
+        let hello = json!({ "jsonrpc": "2.0", "id": 0, "result": {} });
+        tokio::io::AsyncWriteExt::write_all(&mut stream, format!("{hello}\n").as_bytes())
+            .await
+            .unwrap();
+        let begun = tokio::time::Instant::now();
+        // It reads, and says nothing more until it is given up.
+        while stream.readable().await.is_ok() {
+            if matches!(stream.try_read(&mut [0; 4_096]), Ok(0)) {
+                break;
+            }
+        }
+        begun.elapsed()
+    });
+    let Err(LinkError::Lost(error)) = held else { panic!("{held:?}") };
+    assert_eq!(error.kind(), ErrorKind::Unreachable);
+    assert!(error.message().contains("does not answer"), "{error}");
+    assert!(answered <= Duration::from_mins(1), "{answered:?}");
+}

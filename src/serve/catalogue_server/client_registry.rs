@@ -54,6 +54,8 @@ pub(super) enum CallUpdate {
     Progress { progress: f64, total: Option<f64>, message: Option<String> },
     /// A line that was logged for it, or for a call that it made.
     Log(ServedLogLine),
+    /// Its server made a task of it.
+    TaskStarted,
 }
 
 /// What a server may want of a client.
@@ -165,6 +167,11 @@ impl ClientRegistry {
                 if let Some(link) = self.calls().get(&call_id).filter(|link| link.root == call_id) {
                     let update = CallUpdate::Progress { progress, total, message };
                     let _slow_client = link.updates.try_send(update);
+                }
+            }
+            HostEvent::TaskStarted { call_id } => {
+                if let Some(link) = self.calls().get(&call_id).filter(|link| link.root == call_id) {
+                    let _slow_client = link.updates.try_send(CallUpdate::TaskStarted);
                 }
             }
             HostEvent::ListChanged { list, .. } => self.announce(CatalogueChange::List(list)),

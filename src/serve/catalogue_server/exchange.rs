@@ -11,8 +11,8 @@ use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use rmcp::RoleServer;
 use rmcp::model::{
-    ErrorData, InputRequests, InputRequiredResult, InputResponses, Notification,
-    ProgressNotificationParam, ProtocolVersion, ServerNotification,
+    ClientCapabilities, CreateTaskResult, ErrorData, InputRequests, InputRequiredResult,
+    InputResponses, Notification, ProgressNotificationParam, ProtocolVersion, ServerNotification,
 };
 use rmcp::service::{OriginatingRequestId, RequestContext};
 use serde_json::Value;
@@ -58,6 +58,8 @@ pub(super) enum ServedAnswer {
     Result(ServedResult),
     /// The client has to come back with answers.
     InputRequired(InputRequiredResult),
+    /// The client has to come back for the result.
+    Task(CreateTaskResult),
 }
 
 impl CatalogueServer {
@@ -86,7 +88,7 @@ impl CatalogueServer {
             };
             for (name, question) in parked.questions {
                 match given.remove(&name).filter(Value::is_object) {
-                    Some(answer) => answer_question(question, answer),
+                    Some(answer) => questions::answer_question(question, answer),
                     None => waiting.push(question),
                 }
             }
@@ -113,6 +115,19 @@ impl CatalogueServer {
                 step = running.next() => step,
             };
             match step {
+                RequestStep::Update(CallUpdate::TaskStarted) => {
+                    let capabilities = context.client_capabilities();
+                    let takes_tasks = key.method == "tools/call"
+                        && is_modern
+                        && capabilities.as_ref().is_some_and(ClientCapabilities::supports_tasks);
+                    if takes_tasks {
+                        match self.tasks.begin(&key.session, running, capabilities, &self.stop) {
+                            Ok(task) => return Ok(ServedAnswer::Task(task)),
+                            // One too many is waited for.
+                            Err(same) => running = same,
+                        }
+                    }
+                }
                 RequestStep::Update(update) => tell(&context, update, heard).await,
                 RequestStep::Question(first) => {
                     let capabilities = context.client_capabilities();
@@ -122,7 +137,7 @@ impl CatalogueServer {
                             let _gone = question.reply.send(QuestionReply::Unattended);
                         } else if let Some(answer) = known.filter(Value::is_object) {
                             // A client may come back without a state, and a server may need none.
-                            answer_question(question, answer);
+                            questions::answer_question(question, answer);
                         } else if is_modern {
                             waiting.push(question);
                         } else {
@@ -179,9 +194,7 @@ impl CatalogueServer {
         for (number, question) in waiting.into_iter().enumerate() {
             let own = question.key.clone().filter(|key| !asked.contains_key(key));
             let name = own.unwrap_or_else(|| format!("input-{}", number + 1));
-            let request = questions::input_request(&question.body)
-                .map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
-            asked.insert(name.clone(), request);
+            asked.insert(name.clone(), questions::asked(&question.body)?);
             questions.push((name, question));
         }
         let parked = ParkedRequest { key, running, questions, taken: None };
@@ -191,11 +204,6 @@ impl CatalogueServer {
         };
         Ok(ServedAnswer::InputRequired(InputRequiredResult::new(Some(asked), Some(state))))
     }
-}
-
-fn answer_question(question: ClientQuestion, answer: Value) {
-    let reply = questions::read(&question.body, answer);
-    let _gone = question.reply.send(reply);
 }
 
 /// Tells the client of a request how far it is, or what was logged.
@@ -217,6 +225,7 @@ async fn tell(context: &RequestContext<RoleServer>, update: CallUpdate, level: O
             line.extensions.insert(OriginatingRequestId(context.id.clone()));
             ServerNotification::LoggingMessageNotification(line)
         }
+        CallUpdate::TaskStarted => return,
     };
     let _client_gone = context.peer.send_notification(notification).await;
 }

@@ -75,8 +75,10 @@ impl CatalogueServer {
     ) -> Result<CustomResult, ErrorData> {
         let CustomRequest { method, params, .. } = request;
         if method.starts_with("tasks/") {
-            let words =
-                format!("{method}: there are no tasks here; call the tool, its end is waited for");
+            let words = format!(
+                "{method}: tasks of revision 2025-11-25 are not served; call the tool, its end is \
+                 waited for"
+            );
             return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, words, None));
         }
         let Some(BackgroundHost { lifetime, observers, .. }) = &self.settings.background else {

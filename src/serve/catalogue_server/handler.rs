@@ -9,12 +9,13 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest,
-    CustomResult, ErrorData, Extensions, GetPromptRequestParams, GetPromptResponse, Implementation,
+    CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams,
+    CompleteResult, CustomRequest, CustomResult, ErrorCode, ErrorData, Extensions,
+    GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult, Implementation,
     InputResponses, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
     ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
     ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscribeRequestParams,
-    SubscriptionFilter, Tool, UnsubscribeRequestParams,
+    SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::transport::common::http_header::HEADER_SESSION_ID;
@@ -24,14 +25,15 @@ use tokio_util::task::TaskTracker;
 
 use super::changes::{self, Interests, ResourceWatch};
 use super::client_state::ClientState;
-use super::exchange::{ClientRequest, FrontEndCall, ServedAnswer};
+use super::exchange::{ClientRequest, FrontEndCall, ServedAnswer, is_modern};
 use super::log_line::known_level;
 use super::parked_requests::RequestKey;
 use super::running_request::ServedResult;
 use super::subscription::{ServedSubscription, SubscriptionHandoff};
-use super::{CatalogueServer, ServedIdentity, questions};
+use super::{CatalogueServer, ServedIdentity, mixed_up, questions};
 use crate::host::request::ItemRequest;
 use crate::model::JsonObject;
+use crate::serve::background::protocol;
 
 /// How many calls of one client may run or wait for their turn at once.
 const MAX_CALLS: usize = 256;
@@ -71,9 +73,11 @@ impl ServedClient {
         extensions.get().unwrap_or(&self.state)
     }
 
-    /// The session that a request belongs to: over HTTP that of its header, which the older era has.
+    /// The session that a request belongs to: over HTTP that of its header, which the older era has. In
+    /// the newer one nothing has looked whether there is such a session.
     fn session(&self, context: &RequestContext<RoleServer>) -> String {
         let head = context.extensions.get::<http::request::Parts>();
+        let head = head.filter(|_| !is_modern(context));
         let id = head.and_then(|head| head.headers.get(HEADER_SESSION_ID)?.to_str().ok());
         let own = &self.identity.session;
         id.map_or_else(|| own.clone(), |id| served_session(own, id))
@@ -115,9 +119,10 @@ impl ServedClient {
             let state = Arc::clone(self.state(&context.extensions));
             let answer = pin!(self.server.exchange(request, context, work));
             let answer = state.ended().run_until_cancelled(answer);
-            match self.gone.run_until_cancelled(answer).await.flatten() {
-                Some(answer) => answer,
-                None => Err(ErrorData::internal_error("the connection ended", None)),
+            match self.gone.run_until_cancelled(answer).await {
+                Some(Some(answer)) if answer.is_ok() || !self.gone.is_cancelled() => answer,
+                Some(None) => Err(ErrorData::internal_error("the session ended", None)),
+                Some(_) | None => Err(ended()),
             }
         })
     }
@@ -195,13 +200,15 @@ impl Drop for SessionGuard {
     }
 }
 
+/// The error of requests that the end of the server cut off; a client that left reads none.
+fn ended() -> ErrorData {
+    let words = "the server ended while the request ran";
+    ErrorData::new(ErrorCode(protocol::ENDED), words, None)
+}
+
 /// What the server calls itself.
 pub fn implementation() -> Implementation {
     Implementation::new("toolhost", env!("CARGO_PKG_VERSION"))
-}
-
-fn mixed_up() -> ErrorData {
-    ErrorData::internal_error("the result belongs to a request of another kind", None)
 }
 
 /// The SDK moves what answers a request several times before it runs, with room for the largest of
@@ -219,6 +226,7 @@ impl ServerHandler for ServedClient {
                 .enable_prompts_list_changed()
                 .enable_completions()
                 .enable_logging()
+                .enable_tasks()
                 .build(),
         )
         .with_server_info(implementation())
@@ -264,6 +272,7 @@ impl ServerHandler for ServedClient {
         match answer.await? {
             ServedAnswer::Result(ServedResult::Tool(result)) => Ok(result.into()),
             ServedAnswer::InputRequired(required) => Ok(required.into()),
+            ServedAnswer::Task(task) => Ok(CallToolResponse::Task(task)),
             ServedAnswer::Result(_) => Err(mixed_up()),
         }
     }
@@ -320,7 +329,7 @@ impl ServerHandler for ServedClient {
         match answer.await? {
             ServedAnswer::Result(ServedResult::Resource(result)) => Ok(result.into()),
             ServedAnswer::InputRequired(required) => Ok(required.into()),
-            ServedAnswer::Result(_) => Err(mixed_up()),
+            ServedAnswer::Result(_) | ServedAnswer::Task(_) => Err(mixed_up()),
         }
     }
 
@@ -397,7 +406,7 @@ impl ServerHandler for ServedClient {
         match answer.await? {
             ServedAnswer::Result(ServedResult::Prompt(result)) => Ok(result.into()),
             ServedAnswer::InputRequired(required) => Ok(required.into()),
-            ServedAnswer::Result(_) => Err(mixed_up()),
+            ServedAnswer::Result(_) | ServedAnswer::Task(_) => Err(mixed_up()),
         }
     }
 
@@ -409,8 +418,33 @@ impl ServerHandler for ServedClient {
         let answer = Box::pin(self.server.answer_front_end(request, &context, self.process));
         match self.gone.run_until_cancelled(answer).await {
             Some(answer) => answer,
-            None => Err(ErrorData::internal_error("the connection ended", None)),
+            None => Err(ended()),
         }
+    }
+
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetTaskResult, ErrorData> {
+        self.server.tasks.get(&self.session(&context), &request.task_id)
+    }
+
+    async fn update_task(
+        &self,
+        request: UpdateTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let UpdateTaskParams { task_id, input_responses, .. } = request;
+        self.server.tasks.update(&self.session(&context), &task_id, input_responses)
+    }
+
+    async fn cancel_task(
+        &self,
+        request: CancelTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.server.tasks.cancel(&self.session(&context), &request.task_id)
     }
 
     async fn complete(

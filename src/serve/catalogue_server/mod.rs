@@ -19,10 +19,12 @@ mod questions;
 mod result;
 mod running_request;
 mod subscription;
+mod tasks;
 mod tool_list;
 
 use std::sync::Arc;
 
+use rmcp::model::ErrorData;
 use tokio_util::sync::CancellationToken;
 
 use crate::host::{ClientScope, ToolHost};
@@ -37,6 +39,7 @@ pub use handler::{ServedClient, SessionGuard};
 pub(in crate::serve) use handler::{implementation, served_session};
 use parked_requests::ParkedRequests;
 pub(in crate::serve) use subscription::{ServedSubscription, SubscriptionHandoff};
+use tasks::ServedTasks;
 use tool_list::ToolList;
 
 /// How the catalogue is offered.
@@ -77,6 +80,7 @@ pub struct CatalogueServer {
     clients: Arc<ClientRegistry>,
     tools: ToolList,
     parked: ParkedRequests,
+    tasks: ServedTasks,
     changes: ChangeFeed,
     /// Fires when the server ends.
     stop: CancellationToken,
@@ -99,6 +103,7 @@ impl CatalogueServer {
             clients,
             tools: ToolList::default(),
             parked,
+            tasks: ServedTasks::default(),
             changes,
             stop,
         })
@@ -112,7 +117,7 @@ impl CatalogueServer {
     }
 
     /// The same catalogue as one client may use it, apart from all others: its list of tools, its
-    /// parked calls and its subscriptions are its own.
+    /// parked calls, its tasks and its subscriptions are its own.
     pub fn for_client(&self, scope: ClientScope) -> Arc<Self> {
         Arc::new(Self {
             host: self.host.for_client(scope),
@@ -120,6 +125,7 @@ impl CatalogueServer {
             clients: Arc::clone(&self.clients),
             tools: ToolList::default(),
             parked: ParkedRequests::default(),
+            tasks: ServedTasks::default(),
             changes: ChangeFeed::new(self.clients.changes()),
             stop: self.stop.child_token(),
         })
@@ -127,6 +133,7 @@ impl CatalogueServer {
 
     /// Ends a session of a client that is gone.
     pub(in crate::serve) fn end_session(&self, session: &str) {
+        self.tasks.end_session(session);
         self.host.end_session(session);
     }
 
@@ -145,6 +152,10 @@ impl CatalogueServer {
     pub async fn watch_servers(&self) {
         changes::watch_servers(&self.host, &self.stop).await;
     }
+}
+
+fn mixed_up() -> ErrorData {
+    ErrorData::internal_error("the result belongs to a request of another kind", None)
 }
 
 /// Who a connected client is, as far as the transport knows.

@@ -1,7 +1,7 @@
 //! Questions of servers in the words of the protocol, and the answers back.
 
 use rmcp::RoleServer;
-use rmcp::model::{ClientCapabilities, CustomRequest, InputRequest, ServerRequest};
+use rmcp::model::{ClientCapabilities, CustomRequest, ErrorData, InputRequest, ServerRequest};
 use rmcp::service::{Peer, PeerRequestOptions};
 use serde_json::{Value, json};
 
@@ -74,9 +74,23 @@ pub(super) async fn ask(peer: Peer<RoleServer>, question: ClientQuestion, is_of_
 ///
 /// # Errors
 /// When it does not have the shape that the SDK can send.
-pub(super) fn input_request(body: &AskedOfClient) -> Result<InputRequest, serde_json::Error> {
+fn input_request(body: &AskedOfClient) -> Result<InputRequest, serde_json::Error> {
     let (method, params) = request(body);
     serde_json::from_value(json!({ "method": method, "params": params }))
+}
+
+/// The same, as what a request is answered with.
+///
+/// # Errors
+/// As [`input_request`].
+pub(super) fn asked(body: &AskedOfClient) -> Result<InputRequest, ErrorData> {
+    input_request(body).map_err(|error| ErrorData::internal_error(error.to_string(), None))
+}
+
+/// Hands the answer of a client on to what waits for it.
+pub(super) fn answer_question(question: ClientQuestion, answer: Value) {
+    let reply = read(&question.body, answer);
+    let _gone = question.reply.send(reply);
 }
 
 /// The answer of a client.

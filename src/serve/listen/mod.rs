@@ -17,6 +17,7 @@ pub mod unix;
 pub mod web_socket;
 
 mod backlog;
+mod bounded_writes;
 mod client_message;
 mod connections;
 mod http_clients;

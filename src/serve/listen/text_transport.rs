@@ -52,6 +52,8 @@ pub(super) struct TextTransport<R, W> {
     source: R,
     sink: Arc<Mutex<W>>,
     backlog: Arc<Backlog>,
+    /// Fires when something could not be sent: nothing more is read then.
+    lost: CancellationToken,
     /// Fires when the client is gone, although its calls may still run.
     gone: CancellationToken,
 }
@@ -59,7 +61,8 @@ pub(super) struct TextTransport<R, W> {
 impl<R, W: TextSink> TextTransport<R, W> {
     /// A connection that fires `gone` when the client leaves.
     pub(super) fn new(source: R, sink: W, gone: CancellationToken) -> Self {
-        Self { source, sink: Arc::new(Mutex::new(sink)), backlog: Arc::default(), gone }
+        let (backlog, lost) = (Arc::default(), CancellationToken::new());
+        Self { source, sink: Arc::new(Mutex::new(sink)), backlog, lost, gone }
     }
 }
 
@@ -70,8 +73,11 @@ impl<R, W: TextSink + 'static> TextTransport<R, W> {
         let error =
             json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": words } });
         let (sink, unsent) = (Arc::clone(&self.sink), self.backlog.add_answer(None));
+        let lost = self.lost.clone();
         tokio::spawn(async move {
-            let _client_gone = sink.lock().await.send(error.to_string()).await;
+            if sink.lock().await.send(error.to_string()).await.is_err() {
+                lost.cancel();
+            }
             drop(unsent);
         })
     }
@@ -89,8 +95,12 @@ where
         message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let (sink, unsent) = (Arc::clone(&self.sink), self.backlog.add(&message));
+        let lost = self.lost.clone();
         async move {
             let sent = sink.lock().await.send(serde_json::to_string(&message)?).await;
+            if sent.is_err() {
+                lost.cancel();
+            }
             drop(unsent);
             sent
         }
@@ -98,8 +108,11 @@ where
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         loop {
-            self.backlog.room().await;
-            let text = match self.source.next().await {
+            let next = async {
+                self.backlog.room().await;
+                self.source.next().await
+            };
+            let text = match self.lost.run_until_cancelled(next).await.flatten() {
                 Some(Ok(text)) => text,
                 Some(Err(error)) => {
                     // The last that it is told; it may have stopped to read.

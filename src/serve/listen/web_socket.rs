@@ -26,6 +26,7 @@ use uuid::Uuid;
 use super::MAX_MESSAGE;
 use super::access::AccessRules;
 use super::authentication::Authenticator;
+use super::bounded_writes::BoundedWrites;
 use super::connections;
 use super::identity::Requester;
 use super::text_transport::{TextError, TextSink, TextSource, TextTransport};
@@ -38,7 +39,7 @@ const HANDSHAKE: Duration = Duration::from_secs(10);
 /// How long a client may take to its first message.
 const FIRST_MESSAGE: Duration = Duration::from_mins(1);
 /// How long a client may be silent before it is asked whether it is there, and how long it may take
-/// to say so.
+/// to say so; also how long it may read nothing of what is sent to it.
 const SILENCE: Duration = Duration::from_secs(30);
 /// The subprotocol that clients may name.
 const SUBPROTOCOL: &str = "mcp";
@@ -108,7 +109,7 @@ async fn open(
     stream: TcpStream,
     rules: &AccessRules,
     authenticator: &Authenticator,
-) -> Result<(WebSocketStream<TcpStream>, Requester), FrameError> {
+) -> Result<(WebSocketStream<BoundedWrites<TcpStream>>, Requester), FrameError> {
     let limits = WebSocketConfig::default()
         .max_message_size(Some(MAX_MESSAGE))
         .max_frame_size(Some(MAX_MESSAGE));
@@ -134,6 +135,7 @@ async fn open(
         }
         Ok(answer)
     };
+    let stream = BoundedWrites::new(stream, SILENCE);
     let opened = tokio_tungstenite::accept_hdr_async_with_config(stream, check, Some(limits));
     let stream = opened.await?;
     Ok((stream, requester.ok_or(FrameError::ConnectionClosed)?))
@@ -227,6 +229,41 @@ mod tests {
     async fn a_client_that_says_nothing_after_the_handshake_is_let_go() {
         let (mut source, _client) = connected().await;
         assert!(tokio::time::timeout(FIRST_MESSAGE * 2, source.next()).await.unwrap().is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_asks_and_never_reads_is_let_go() {
+        let (server, client) = tokio::io::duplex(4_096);
+        let server = BoundedWrites::new(server, SILENCE);
+        let server = WebSocketStream::from_raw_socket(server, Role::Server, None).await;
+        let mut client = WebSocketStream::from_raw_socket(client, Role::Client, None).await;
+        let (sink, frames) = server.split();
+        let sink = Arc::new(Mutex::new(sink));
+        let (source, gone) = (FrameSource::new(frames, &sink), CancellationToken::new());
+        let mut transport = TextTransport::new(source, FrameSink(sink), gone.clone());
+        for id in 0..64_i64 {
+            let words = "much ".repeat(100);
+            let error = rmcp::model::ErrorData::internal_error(words, None);
+            let answer = rmcp::model::ServerJsonRpcMessage::error(
+                error,
+                Some(rmcp::model::RequestId::Number(id)),
+            );
+            tokio::spawn(rmcp::transport::Transport::send(&mut transport, answer));
+        }
+        // It is heard of, but never reads.
+        let talking = tokio::spawn(async move {
+            let ping = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+            while client.send(Message::text(ping)).await.is_ok() {
+                tokio::time::sleep(SILENCE / 4).await;
+            }
+        });
+        let begun = Instant::now();
+        while rmcp::transport::Transport::receive(&mut transport).await.is_some() {}
+        assert!(begun.elapsed() <= SILENCE * 2 && gone.is_cancelled(), "{:?}", begun.elapsed());
+        let closing = rmcp::transport::Transport::close(&mut transport);
+        tokio::time::timeout(SILENCE, closing).await.expect("the end is not waited for").ok();
+        drop(transport);
+        talking.await.unwrap();
     }
 
     #[tokio::test(start_paused = true)]

@@ -200,6 +200,52 @@ fn a_host_whose_queue_is_full_is_done_without() {
 }
 
 #[test]
+fn a_host_that_was_stopped_is_done_without_until_it_goes_on_and_down_ends_it() {
+    let Some(room) = trusted() else { return };
+    room.toolhost(["up"]).go().exits(0);
+    let (server, _, host) = count(&room, &[]);
+    let pid = host.unwrap();
+    let process = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+    kill_process(process, Signal::STOP).unwrap();
+    let alone = room.toolhost(["call", "counter-count", "--json"]).go();
+    alone.exits(0).says(&["does not answer", "it was stopped", "kill -CONT"]);
+    assert_eq!(alone.json()["metadata"].get("host"), None, "{alone}");
+    kill_process(process, Signal::CONT).unwrap();
+    let (again, calls, used) = count(&room, &[]);
+    assert_eq!((again, used), (server, host), "it goes on");
+    assert_eq!(calls, 2);
+    kill_process(process, Signal::STOP).unwrap();
+    room.toolhost(["down"]).go().exits(0).says(&["ended"]);
+    ended(pid);
+    ended(server);
+    room.toolhost(["down"]).go().exits(0).says(&["no background host runs"]);
+}
+
+#[test]
+fn a_busy_host_that_is_ended_tells_its_callers_and_leaves_nothing() {
+    let Some(room) = trusted() else { return };
+    room.toolhost(["up"]).go().exits(0);
+    let (server, ..) = count(&room, &[]);
+    let host = pid_of(&hosts(&room)[0]);
+    let at = room.path("run/hold");
+    pipes(&at);
+    let word = format!("at={}", at.display());
+    let held = room.toolhost(["call", "counter-hold", &word, "--json"]).start();
+    await_hold(&at);
+    room.toolhost(["down"]).go().exits(0).says(&["ended"]);
+    let held = held.finish();
+    held.exits(4).says(&["background host", "counter-hold"]);
+    ended(host);
+    ended(server);
+    assert!(room.inhabitants().is_empty(), "{:?}", room.inhabitants());
+    room.toolhost(["down"]).go().exits(0).says(&["no background host runs"]);
+    // Its records say how the call ended.
+    let records = room.toolhost(["audit", "--json"]).go().json();
+    let held = records.as_array().unwrap().iter().find(|record| record["tool"] == "counter-hold");
+    assert_eq!(held.unwrap()["result"], "interrupted", "{records}");
+}
+
+#[test]
 fn a_client_that_floods_a_host_costs_itself() {
     let Some(room) = trusted() else { return };
     room.toolhost(["up"]).go().exits(0);

@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::client::{Lines, Served, Wire, ask_stateless, outcome, stream_stateless};
+use super::client::{
+    Lines, Served, TOKEN, Wire, ask_stateless, outcome, outcome_in, post_with_meta, stateless_meta,
+    stream_stateless,
+};
 use crate::support::{Fixture, Place, Sandbox, log_events};
 
 const ERAS: [&str; 2] = ["legacy", "modern"];
@@ -229,7 +232,7 @@ fn answers_that_come_without_a_state_are_taken_for_the_questions_of_their_names(
 }
 
 #[test]
-fn a_server_s_task_is_waited_for_and_none_is_offered() {
+fn a_server_s_task_is_waited_for_where_its_client_takes_none() {
     for era in ERAS {
         let room = Sandbox::new();
         let fixture = Fixture::fault(Place::Stdio, "asks-a-person", era, &room.log("srv"));
@@ -256,14 +259,17 @@ fn a_server_s_task_is_waited_for_and_none_is_offered() {
         let expected = if era == "legacy" { "the task is done" } else { "Ada" };
         assert!(result["content"].to_string().contains(expected), "{era}: {result}");
         assert!(result.get("task").is_none(), "{era}: {result}");
-        for (id, method) in [(3, "tasks/get"), (4, "tasks/list"), (5, "tasks/result")] {
+        for (id, method, code) in
+            [(3, "tasks/get", -32021), (4, "tasks/list", -32601), (5, "tasks/result", -32601)]
+        {
             let refused = client.ask(id, method, json!({ "taskId": "t-1" }));
-            assert_eq!(refused["error"]["code"], -32601, "{refused}");
+            assert_eq!(refused["error"]["code"], code, "{refused}");
         }
-        let able = json!({ "extensions": { "io.modelcontextprotocol/tasks": {} } });
-        let refused = json!({ "taskId": "t-1", "name": "t-1" });
-        let refused = stream_stateless(&http, "tasks/get", refused, &able, None);
-        assert_eq!(refused.last().unwrap()["error"]["code"], -32601, "{refused:?}");
+        // A client of the newer era that takes none.
+        let forever = json!({ "name": "srv-task", "arguments": { "what": "t-2" } });
+        let waited = stream_stateless(&http, "tools/call", forever, &json!({}), None);
+        let waited = outcome(waited.last().unwrap());
+        assert_ne!(waited["resultType"], "task", "{era}: {waited}");
         // A client that gives up cancels the task behind its call.
         let forever = json!({ "name": "srv-task", "arguments": { "what": "forever" },
                               "_meta": { "progressToken": "p" } });
@@ -282,6 +288,114 @@ fn a_server_s_task_is_waited_for_and_none_is_offered() {
                              "params": { "requestId": 6 } }));
         assert!(is_sent(&mut client, "tasks/cancel"), "{era}: the task goes on");
         drop(client);
+        assert_eq!(served.end(), Some(143));
+    }
+}
+
+/// A request of a client that takes tasks and can fill forms.
+fn with_tasks(http: &str, token: &str, method: &str, params: Value) -> Value {
+    let extensions = json!({ "io.modelcontextprotocol/tasks": {} });
+    let meta = stateless_meta(&json!({ "elicitation": {}, "extensions": extensions }));
+    outcome_in(&post_with_meta(http, token, method, params, &meta).1)
+}
+
+#[test]
+fn a_task_ends_with_the_connection_of_its_client() {
+    let room = Sandbox::new();
+    let fixture = Fixture::fault(Place::Stdio, "asks-a-person", "modern", &room.log("srv"));
+    room.server_with("srv", &fixture, "");
+    let socket = room.path("run/s").display().to_string();
+    let mut served = Served::start(&room, &["--mcp", "mcp.yaml", "--unix", &socket]);
+    served.address();
+    let extensions = json!({ "extensions": { "io.modelcontextprotocol/tasks": {} } });
+    let call = json!({ "name": "srv-task", "arguments": { "what": "forever" },
+                       "_meta": stateless_meta(&extensions) });
+    let mut client = Lines::connect(&socket);
+    let task = client.ask(1, "tools/call", call)["result"].clone();
+    assert_eq!(task["resultType"], "task", "{task}");
+    drop(client);
+    let mut other = Lines::connect(&socket);
+    let get = json!({ "taskId": task["taskId"], "_meta": stateless_meta(&extensions) });
+    let is_cancelled = (2..100_000).any(|id| {
+        let gone = other.ask(id, "tasks/get", get.clone());
+        assert_eq!(gone["error"]["code"], -32602, "{gone}");
+        log_events(&room.log("srv"), "message").iter().any(|message| {
+            message["method"] == "tasks/cancel" && message["params"]["taskId"] == "forever"
+        })
+    });
+    assert!(is_cancelled, "the server's task goes on");
+    drop(other);
+    assert_eq!(served.end(), Some(143));
+}
+
+#[test]
+fn a_server_s_task_is_a_task_of_the_client_that_takes_tasks_and_of_no_other() {
+    for era in ERAS {
+        let room = Sandbox::new();
+        let fixture = Fixture::fault(Place::Stdio, "asks-a-person", era, &room.log("srv"));
+        room.server_with("srv", &fixture, "");
+        let token = ["--mcp", "mcp.yaml", "serve", "token", "issue", "other"];
+        let other = room.toolhost(token).go().exits(0).out().trim().to_owned();
+        let mut served = Served::start(&room, &["--mcp", "mcp.yaml", "--http", "127.0.0.1:0"]);
+        let http = served.address();
+        let ask = |method: &str, params: Value| with_tasks(&http, TOKEN, method, params);
+        let begin = |what: &str| {
+            let call = json!({ "name": "srv-task", "arguments": { "what": what } });
+            let task = ask("tools/call", call);
+            assert_eq!((&task["resultType"], &task["status"]), (&json!("task"), &json!("working")));
+            assert!(task["ttlMs"].as_u64().unwrap() > 0, "{era}: {task}");
+            let id = task["taskId"].as_str().unwrap().to_owned();
+            assert_ne!(id, what, "the server's own name for it");
+            // What the name of the request's header is.
+            json!({ "taskId": id, "name": id })
+        };
+        let until = |task: &Value, status: &str| {
+            let mut looks = (0..100_000).map(|_| ask("tasks/get", task.clone()));
+            looks.find(|now| now["status"] == status).unwrap()
+        };
+        let has_cancelled = |what: &str| {
+            log_events(&room.log("srv"), "message").iter().any(|message| {
+                message["method"] == "tasks/cancel" && message["params"]["taskId"] == what
+            })
+        };
+
+        let task = begin("t-1");
+        // Another client that knows its name cannot read it, answer for it, or end it.
+        for method in ["tasks/get", "tasks/update", "tasks/cancel"] {
+            let mut params = task.clone();
+            if method == "tasks/update" {
+                params["inputResponses"] = json!({ "input-1": { "action": "decline" } });
+            }
+            let refused = with_tasks(&http, &other, method, params);
+            assert_eq!(refused["code"], -32602, "{era}: {refused}");
+        }
+        if era == "modern" {
+            let waits = until(&task, "input_required");
+            let (name, asked) = waits["inputRequests"].as_object().unwrap().iter().next().unwrap();
+            assert_eq!(asked["method"], "elicitation/create", "{waits}");
+            let ada = json!({ "action": "accept", "content": { "name": "Ada" } });
+            let mut answers = task.clone();
+            answers["inputResponses"] = json!({ name: ada, "unknown": ada });
+            let taken = ask("tasks/update", answers);
+            assert_eq!(taken["resultType"], "complete", "{taken}");
+        }
+        let done = until(&task, "completed");
+        let expected = if era == "legacy" { "the task is done" } else { "Ada" };
+        assert!(done["result"]["content"].to_string().contains(expected), "{era}: {done}");
+        // The result stays.
+        assert_eq!(until(&task, "completed")["result"], done["result"]);
+        assert!(!has_cancelled("t-1"), "{era}");
+
+        let forever = begin("forever");
+        assert_eq!(ask("tasks/get", forever.clone())["status"], "working");
+        ask("tasks/cancel", forever.clone());
+        until(&forever, "cancelled");
+        let mut looks =
+            (0..100_000).map(|_| (ask("tasks/get", forever.clone()), has_cancelled("forever")));
+        assert!(looks.any(|(_, is_cancelled)| is_cancelled), "{era}: the server's task goes on");
+
+        let unknown = ask("tasks/get", json!({ "taskId": "t-1", "name": "t-1" }));
+        assert_eq!(unknown["code"], -32602, "{unknown}");
         assert_eq!(served.end(), Some(143));
     }
 }

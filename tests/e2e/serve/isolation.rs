@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::client::{Frames, HttpSession, Lines, Served, TOKEN, Wire as _, heard, post};
+use super::client::{
+    Frames, HttpSession, Lines, Served, TOKEN, Wire as _, heard, post, stateless_meta,
+};
 use crate::support::Sandbox;
 
 const WAIT: &str = r#"{"name":"wait","arguments":{"seconds":600}}"#;
@@ -337,5 +339,32 @@ fn a_client_that_reads_no_answers_holds_up_only_itself() {
     assert_eq!(sum["content"][0]["text"], "2");
     assert!(served.peak_memory() < 256 << 20, "{} bytes", served.peak_memory());
     drop((deaf, other));
+    assert_eq!(served.end(), Some(143));
+}
+
+#[test]
+fn a_request_without_a_session_is_in_none_whatever_its_header_says() {
+    let room = Sandbox::new();
+    room.file(
+        "tools.yaml",
+        "components:\n  - { name: own, storage_type: memory, scope: session }\n",
+    );
+    let mut served = Served::start(&room, &["--tools", "tools.yaml", "--http", "127.0.0.1:0"]);
+    let http = served.address();
+    let session = HttpSession::open(&http, TOKEN);
+    let tool = |name: &str, arguments: Value| json!({ "name": name, "arguments": arguments });
+    let write = tool("own-write", json!({ "key": "k", "value": "of the session" }));
+    session.ask(1, "tools/call", &write);
+    let (_, own) = session.ask(2, "tools/call", &tool("own-read", json!({ "key": "k" })));
+    let own = own.last().unwrap().to_string();
+    assert!(own.contains("of the session"), "{own}");
+    // Revision 2026-07-28 has no sessions, so nothing says whose this one is.
+    let params = json!({ "name": "own-read", "arguments": { "key": "k" }, "_meta": stateless_meta(&json!({})) });
+    let headers = format!(
+        "{}MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: own-read\r\n",
+        session.headers
+    );
+    let (_, other) = post(&http, "/mcp", &headers, &call(3, &params).to_string());
+    assert!(other.contains("\"id\":3") && !other.contains("of the session"), "{other}");
     assert_eq!(served.end(), Some(143));
 }

@@ -7,7 +7,9 @@
 
 mod event_stream;
 mod kept_answers;
+mod service_transport;
 mod session;
+mod session_streams;
 #[cfg(test)]
 mod tests;
 
@@ -29,7 +31,8 @@ use uuid::Uuid;
 
 use crate::serve::catalogue_server::{CatalogueServer, ClientChanges, served_session};
 pub(super) use kept_answers::KeptAnswers;
-use session::{ServedSession, ServedSessionTransport};
+use service_transport::ServedSessionTransport;
+use session::ServedSession;
 
 /// How many sessions the holders of one token may have.
 pub(super) const MAX_SESSIONS: usize = 16_384;

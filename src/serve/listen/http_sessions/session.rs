@@ -1,40 +1,29 @@
 //! One session: its streams, and the service that answers it while there is something to answer.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rmcp::RoleServer;
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientNotification, ErrorData, GetExtensions, InitializeRequestParams,
-    JsonRpcMessage, RequestId, ServerJsonRpcMessage,
+    ClientJsonRpcMessage, ClientNotification, InitializeRequestParams, JsonRpcMessage,
+    ServerJsonRpcMessage,
 };
-use rmcp::service::{OriginatingRequestId, RxJsonRpcMessage, TxJsonRpcMessage};
-use rmcp::transport::Transport;
 use rmcp::transport::streamable_http_server::session::ServerSseMessage;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use super::SessionError;
-use super::event_stream::EventStream;
 use super::kept_answers::KeptAnswers;
+use super::service_transport::ServedSessionTransport;
+use super::session_streams::SessionStreams;
 use crate::serve::catalogue_server::ClientState;
-use crate::serve::listen::backlog::MAX_UNANSWERED;
 
 /// How many messages of a client wait for the service.
 const INCOMING: usize = 8;
-/// How long the answer of a request is kept for a client whose stream broke off.
-const ANSWER_KEPT: Duration = Duration::from_mins(1);
-/// How many such answers are kept of one session.
-pub(super) const MAX_KEPT_ANSWERS: usize = 64;
 /// How long a client may take to introduce itself.
 const HANDSHAKE: Duration = Duration::from_mins(1);
 /// How long a session is kept that has no stream and is not used, also while a person is asked.
 const SESSION_IDLE: Duration = Duration::from_mins(30);
-/// How many streams beside the one that carries events a client may keep open.
-const MAX_SPARES: usize = 8;
-
 /// One session of a client.
 pub(super) struct ServedSession {
     /// What the client wants to hear. It outlives the service.
@@ -51,15 +40,7 @@ struct SessionContents {
     service: Option<SessionService>,
     /// How many services were ended of which the SDK has not said so yet.
     closing: usize,
-    /// The stream that belongs to no request.
-    common: EventStream,
-    /// Further streams of that kind, which stay silent: a client that opens several would otherwise
-    /// open the one again and again that ended for the other.
-    spares: Vec<mpsc::Sender<ServerSseMessage>>,
-    requests: HashMap<u64, EventStream>,
-    /// The streams of requests without an answer yet.
-    waiting: HashMap<RequestId, u64>,
-    next_stream: u64,
+    streams: SessionStreams,
     last_used: Instant,
 }
 
@@ -72,29 +53,6 @@ struct SessionService {
     is_ready: bool,
 }
 
-/// The service's end of a session.
-pub struct ServedSessionTransport {
-    session: Arc<ServedSession>,
-    incoming: mpsc::Receiver<Box<ClientJsonRpcMessage>>,
-    _counted: RunningService,
-}
-
-/// Counts as a service that runs until it is dropped.
-struct RunningService(Arc<AtomicUsize>);
-
-impl RunningService {
-    fn begin(running: &Arc<AtomicUsize>) -> Self {
-        running.fetch_add(1, Ordering::Relaxed);
-        Self(Arc::clone(running))
-    }
-}
-
-impl Drop for RunningService {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
 impl ServedSession {
     /// A session whose client said nothing yet. What it keeps for its client counts against `answers`.
     pub(super) fn new(answers: Arc<KeptAnswers>) -> Arc<Self> {
@@ -102,11 +60,7 @@ impl ServedSession {
             hello: None,
             service: None,
             closing: 0,
-            common: EventStream::default(),
-            spares: Vec::new(),
-            requests: HashMap::new(),
-            waiting: HashMap::new(),
-            next_stream: 0,
+            streams: SessionStreams::default(),
             last_used: Instant::now(),
         };
         let client = Arc::new(ClientState::new(false));
@@ -131,8 +85,7 @@ impl ServedSession {
         let mut state = self.state();
         state.last_used = Instant::now();
         state.service = Some(SessionService { incoming, handshake: None, is_ready: false });
-        let counted = RunningService::begin(running);
-        ServedSessionTransport { session: Arc::clone(self), incoming: seen, _counted: counted }
+        ServedSessionTransport::new(self, seen, running)
     }
 
     /// Hears that a service ended. Whether a new one can go on from what the session remembers.
@@ -152,25 +105,19 @@ impl ServedSession {
         self.client.end();
         let mut state = self.state();
         state.service = None;
-        state.common = EventStream::default();
-        state.spares.clear();
-        state.requests.clear();
-        state.waiting.clear();
+        state.streams = SessionStreams::default();
     }
 
     /// Ends the service if nothing was asked of it for so long; whether it did.
     pub(super) fn park_if_idle(&self, patience: Duration) -> bool {
         let mut state = self.state();
-        let is_abandoned = |since: Instant| since.elapsed() >= ANSWER_KEPT;
-        state.requests.retain(|_, stream| !stream.answered().is_some_and(is_abandoned));
-        let is_idle = state.waiting.is_empty() && state.last_used.elapsed() >= patience;
+        state.streams.forget_abandoned();
+        let is_idle = !state.streams.has_waiting() && state.last_used.elapsed() >= patience;
         let is_parked = is_idle && state.hello.is_some() && state.is_ready();
         if is_parked {
             state.service = None;
             state.closing += 1;
-            // What stood in for many requests at once is of no use to an idle session.
-            state.requests.shrink_to_fit();
-            state.waiting.shrink_to_fit();
+            state.streams.shrink();
         }
         is_parked
     }
@@ -180,7 +127,9 @@ impl ServedSession {
     pub(super) fn is_abandoned(&self) -> bool {
         let state = self.state();
         let patience = if state.hello.is_some() { SESSION_IDLE } else { HANDSHAKE };
-        state.waiting.is_empty() && !state.common.is_read() && state.last_used.elapsed() >= patience
+        !state.streams.has_waiting()
+            && !state.streams.is_listened_to()
+            && state.last_used.elapsed() >= patience
     }
 
     /// Whether its service takes requests; it then does for a while.
@@ -231,11 +180,9 @@ impl ServedSession {
             match &sent.notification {
                 ClientNotification::InitializedNotification(_) => begins = true,
                 ClientNotification::CancelledNotification(cancelled) => {
-                    let mut state = self.state();
-                    let id = cancelled.params.request_id.as_ref();
-                    let number = id.and_then(|id| state.waiting.remove(id));
-                    // Nothing follows on the stream of a request that its client gave up.
-                    number.and_then(|number| state.requests.remove(&number));
+                    if let Some(id) = &cancelled.params.request_id {
+                        self.state().streams.give_up(id);
+                    }
                 }
                 _ => {}
             }
@@ -256,31 +203,14 @@ impl ServedSession {
         &self,
         message: ClientJsonRpcMessage,
     ) -> Result<mpsc::Receiver<ServerSseMessage>, SessionError> {
-        let reader = {
-            let mut state = self.state();
-            let number = state.next_stream;
-            state.next_stream += 1;
-            let (mut stream, reader) = EventStream::of_request(number);
-            if let (true, JsonRpcMessage::Request(request)) =
-                (state.waiting.len() >= MAX_UNANSWERED, &message)
-            {
-                let words =
-                    format!("{MAX_UNANSWERED} requests of this session are without an answer");
-                let error = ErrorData::internal_error(words, None);
-                let answer = ServerJsonRpcMessage::error(error, Some(request.id.clone()));
-                if let (event, Some(client)) = stream.push(Arc::new(answer), &self.answers) {
-                    // The queue has room for it.
-                    let _queued = client.try_send(event);
-                }
-                return Ok(reader);
-            }
-            state.requests.insert(number, stream);
-            if let JsonRpcMessage::Request(request) = &message {
-                // The stream of an unanswered request with the same id ends.
-                let before = state.waiting.insert(request.id.clone(), number);
-                before.and_then(|before| state.requests.remove(&before));
-            }
-            reader
+        let id = match &message {
+            JsonRpcMessage::Request(request) => Some(request.id.clone()),
+            _ => None,
+        };
+        let begun = self.state().streams.begin_request(id, &self.answers);
+        let reader = match begun {
+            Ok(reader) => reader,
+            Err(refusal) => return Ok(refusal),
         };
         self.hand_over(message).await?;
         Ok(reader)
@@ -303,11 +233,7 @@ impl ServedSession {
     pub(super) fn listen(&self) -> mpsc::Receiver<ServerSseMessage> {
         let mut state = self.state();
         state.last_used = Instant::now();
-        match state.read_common(None) {
-            Ok(reader) => reader,
-            // Not with an event that is named.
-            Err(_unknown) => mpsc::channel(1).1,
-        }
+        state.streams.listen()
     }
 
     /// Goes on with a stream after an event.
@@ -318,15 +244,9 @@ impl ServedSession {
         &self,
         event: &str,
     ) -> Result<mpsc::Receiver<ServerSseMessage>, SessionError> {
-        let number = |text: &str| text.parse::<u64>().map_err(|_| SessionError::UnknownEvent);
         let mut state = self.state();
         state.last_used = Instant::now();
-        if let Some((index, stream)) = event.split_once('/') {
-            let stream = state.requests.get_mut(&number(stream)?);
-            return stream.ok_or(SessionError::UnknownEvent)?.resume(Some(number(index)?));
-        }
-        let last = number(event)?;
-        state.read_common(Some(last))
+        state.streams.resume(event)
     }
 
     /// Tells the client something that belongs to no request. A client that does not read misses it.
@@ -335,13 +255,14 @@ impl ServedSession {
         if state.hello.is_none() {
             return;
         }
-        if let (event, Some(client)) = state.common.push(Arc::clone(message), &self.answers) {
+        let told = state.streams.push_common(Arc::clone(message), &self.answers);
+        if let (event, Some(client)) = told {
             let _slow_client = client.try_send(event);
         }
     }
 
     /// Sends what the service says to the stream that it belongs to.
-    async fn deliver(&self, message: ServerJsonRpcMessage) {
+    pub(super) async fn deliver(&self, message: ServerJsonRpcMessage) {
         let _in_order = self.sending.lock().await;
         let (event, client) = {
             let mut state = self.state();
@@ -350,30 +271,12 @@ impl ServedSession {
                 let _gone = handshake.send(message);
                 return;
             }
-            let (of_request, is_answer) = match &message {
-                JsonRpcMessage::Response(response) => (Some(response.id.clone()), true),
-                JsonRpcMessage::Error(error) => (error.id.clone(), true),
-                JsonRpcMessage::Request(request) => (origin(&request.request), false),
-                JsonRpcMessage::Notification(sent) => (origin(&sent.notification), false),
-            };
-            let number = of_request.as_ref().and_then(|id| state.waiting.get(id).copied());
-            if is_answer && let Some(id) = &of_request {
-                state.waiting.remove(id);
+            if matches!(message, JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_)) {
                 state.last_used = Instant::now();
             }
-            match number.and_then(|number| Some((number, state.requests.get_mut(&number)?))) {
-                Some((number, stream)) => {
-                    let pushed = stream.push(Arc::new(message), &self.answers);
-                    if is_answer && stream.finish(of_request.as_ref()) {
-                        state.requests.remove(&number);
-                    } else if is_answer {
-                        state.forget_oldest_answer();
-                    }
-                    pushed
-                }
-                // The answer to a request that its client gave up.
-                None if is_answer => return,
-                None => state.common.push(Arc::new(message), &self.answers),
+            match state.streams.route(message, &self.answers) {
+                Some(routed) => routed,
+                None => return,
             }
         };
         if let Some(client) = client {
@@ -383,62 +286,7 @@ impl ServedSession {
 }
 
 impl SessionContents {
-    /// Another reader of the stream that belongs to no request.
-    fn read_common(
-        &mut self,
-        last: Option<u64>,
-    ) -> Result<mpsc::Receiver<ServerSseMessage>, SessionError> {
-        self.spares.retain(|spare| !spare.is_closed());
-        if !self.common.is_read() {
-            return self.common.resume(last);
-        }
-        if self.spares.len() >= MAX_SPARES {
-            self.spares.remove(0);
-        }
-        let (spare, reader) = mpsc::channel(1);
-        self.spares.push(spare);
-        Ok(reader)
-    }
-
-    /// Makes room for the answer that was kept last, where too many are.
-    fn forget_oldest_answer(&mut self) {
-        let answered = |(number, stream): (&u64, &EventStream)| Some((stream.answered()?, *number));
-        if self.requests.values().filter_map(EventStream::answered).count() > MAX_KEPT_ANSWERS
-            && let Some((_, oldest)) = self.requests.iter().filter_map(answered).min()
-        {
-            self.requests.remove(&oldest);
-        }
-    }
-
     fn is_ready(&self) -> bool {
         self.service.as_ref().is_some_and(|service| service.is_ready)
-    }
-}
-
-/// The request that a message belongs to.
-fn origin(message: &impl GetExtensions) -> Option<RequestId> {
-    message.extensions().get::<OriginatingRequestId>().map(|origin| origin.0.clone())
-}
-
-impl Transport<RoleServer> for ServedSessionTransport {
-    type Error = SessionError;
-
-    fn send(
-        &mut self,
-        message: TxJsonRpcMessage<RoleServer>,
-    ) -> impl Future<Output = Result<(), SessionError>> + Send + 'static {
-        let session = Arc::clone(&self.session);
-        async move {
-            session.deliver(message).await;
-            Ok(())
-        }
-    }
-
-    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
-        self.incoming.recv().await.map(|message| *message)
-    }
-
-    async fn close(&mut self) -> Result<(), SessionError> {
-        Ok(())
     }
 }

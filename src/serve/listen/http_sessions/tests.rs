@@ -70,7 +70,7 @@ async fn come_back(
 async fn one_session_has_only_so_many_answers_that_its_client_did_not_read() {
     let sessions = sessions(10, 10, 10);
     let mut one = opened(&sessions).await;
-    let (first, last) = (0, session::MAX_KEPT_ANSWERS as u64);
+    let (first, last) = (0, session_streams::MAX_KEPT_ANSWERS as u64);
     for number in first..=last {
         ask_and_leave(&sessions, &mut one, number, 10).await;
     }

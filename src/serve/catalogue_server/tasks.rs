@@ -1,0 +1,262 @@
+//! Calls whose clients come back for the result: tasks, as the extension
+//! `io.modelcontextprotocol/tasks` of revision 2026-07-28 has them (SEP-2663).
+//!
+//! A call becomes a task when the server behind it made one of it and its client takes tasks. Owns:
+//! the tasks from their creation to the end of their lifetime, what their clients see of them, and that
+//! a task is there for the session that made it alone. Never does: speak with the server.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rmcp::model::{
+    ClientCapabilities, CreateTaskResult, DetailedTask, ErrorData, GetTaskResult, InputRequests,
+    InputResponses, Task, TaskPayload, TaskStatus,
+};
+use serde_json::Value;
+use tokio_util::sync::{CancellationToken, DropGuard};
+use uuid::Uuid;
+
+use super::client_registry::{CallUpdate, ClientQuestion};
+use super::questions;
+use super::running_request::{RequestStep, RunningRequest, ServedResult};
+use crate::model::{JsonObject, QuestionReply};
+use crate::util::clock::{Clock as _, SystemClock};
+use crate::util::timestamp::rfc3339;
+
+/// How long a task and its result are kept, counted from its creation.
+const TIME_TO_LIVE: Duration = Duration::from_hours(1);
+/// How often a client is told to ask.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
+/// How many tasks one session may have.
+const MAX_OF_SESSION: usize = 64;
+/// How many tasks there may be.
+const MAX_TASKS: usize = 1_024;
+
+/// The tasks of all clients, by their names.
+#[derive(Default)]
+pub(super) struct ServedTasks(Arc<Mutex<HashMap<String, ServedTask>>>);
+
+/// One task. Dropped, its call is cancelled.
+struct ServedTask {
+    session: String,
+    state: Arc<TaskState>,
+    /// Ends the call; the task stays.
+    cancel: CancellationToken,
+    _cancelled_when_dropped: DropGuard,
+}
+
+/// What its client sees of a task.
+struct TaskState(Mutex<TaskContents>);
+
+struct TaskContents {
+    task: Task,
+    /// The questions without an answer yet, under the names by which the client answers.
+    questions: Vec<(String, ClientQuestion)>,
+    /// How many questions there were.
+    asked: usize,
+    /// How it ended, once it has.
+    ended: Option<TaskPayload>,
+}
+
+impl ServedTasks {
+    /// Makes a task of a call that runs, for a client with these capabilities. It ends when `stop` fires.
+    ///
+    /// # Errors
+    /// The call, when there are as many tasks as there may be.
+    pub(super) fn begin(
+        &self,
+        session: &str,
+        running: RunningRequest,
+        capabilities: Option<ClientCapabilities>,
+        stop: &CancellationToken,
+    ) -> Result<CreateTaskResult, RunningRequest> {
+        let mut tasks = self.lock();
+        let of_session = tasks.values().filter(|task| task.session == session).count();
+        if tasks.len() >= MAX_TASKS || of_session >= MAX_OF_SESSION {
+            return Err(running);
+        }
+        let (id, now) = (Uuid::new_v4().simple().to_string(), now());
+        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let task = Task::new(id.clone(), TaskStatus::Working, now.clone(), now)
+            .with_ttl_ms(millis(TIME_TO_LIVE))
+            .with_poll_interval_ms(millis(POLL_INTERVAL));
+        let contents =
+            TaskContents { task: task.clone(), questions: Vec::new(), asked: 0, ended: None };
+        let state = Arc::new(TaskState(Mutex::new(contents)));
+        let dropped = stop.child_token();
+        let cancel = dropped.child_token();
+        let served = ServedTask {
+            session: session.to_owned(),
+            state: Arc::clone(&state),
+            cancel: cancel.clone(),
+            _cancelled_when_dropped: dropped.clone().drop_guard(),
+        };
+        tasks.insert(id.clone(), served);
+        drop(tasks);
+        let all = Arc::clone(&self.0);
+        tokio::spawn(async move {
+            let life = async {
+                let ended = cancel.run_until_cancelled(state.follow(running, capabilities)).await;
+                state.end(ended.unwrap_or(TaskPayload::Cancelled));
+                std::future::pending::<()>().await;
+            };
+            let life = tokio::time::timeout(TIME_TO_LIVE, life);
+            if dropped.run_until_cancelled(life).await.is_some() {
+                drop(all.lock().unwrap_or_else(PoisonError::into_inner).remove(&id));
+            }
+        });
+        Ok(CreateTaskResult::new(task))
+    }
+
+    /// A task as it is now.
+    ///
+    /// # Errors
+    /// That the session has no such task.
+    pub(super) fn get(&self, session: &str, id: &str) -> Result<GetTaskResult, ErrorData> {
+        let detailed = self.with(session, id, |task| task.state.detailed())?;
+        Ok(GetTaskResult::new(detailed?))
+    }
+
+    /// Takes the answers to questions of a task. What answers no open question is ignored.
+    ///
+    /// # Errors
+    /// As [`ServedTasks::get`].
+    pub(super) fn update(
+        &self,
+        session: &str,
+        id: &str,
+        answers: InputResponses,
+    ) -> Result<(), ErrorData> {
+        self.with(session, id, |task| task.state.answer(answers))
+    }
+
+    /// Cancels the call of a task.
+    ///
+    /// # Errors
+    /// As [`ServedTasks::get`].
+    pub(super) fn cancel(&self, session: &str, id: &str) -> Result<(), ErrorData> {
+        self.with(session, id, |task| task.cancel.cancel())
+    }
+
+    /// Ends the tasks of a session that ended.
+    pub(super) fn end_session(&self, session: &str) {
+        self.lock().retain(|_, task| task.session != session);
+    }
+
+    fn with<T>(
+        &self,
+        session: &str,
+        id: &str,
+        work: impl FnOnce(&ServedTask) -> T,
+    ) -> Result<T, ErrorData> {
+        let tasks = self.lock();
+        let task = tasks.get(id).filter(|task| task.session == session);
+        task.map(work).ok_or_else(|| {
+            ErrorData::invalid_params("no task of this client has this taskId", None)
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, ServedTask>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl TaskState {
+    fn lock(&self) -> MutexGuard<'_, TaskContents> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes in what happens to the call, until it ends.
+    async fn follow(
+        &self,
+        mut running: RunningRequest,
+        capabilities: Option<ClientCapabilities>,
+    ) -> TaskPayload {
+        loop {
+            match running.next().await {
+                RequestStep::Update(CallUpdate::Progress { message, .. }) => {
+                    self.change(|contents| contents.task.status_message = message);
+                }
+                RequestStep::Update(CallUpdate::Log(_) | CallUpdate::TaskStarted) => {}
+                RequestStep::Question(question) => {
+                    if questions::is_supported(&question.body, capabilities.as_ref()) {
+                        self.change(|contents| contents.ask(question));
+                    } else {
+                        let _gone = question.reply.send(QuestionReply::Unattended);
+                    }
+                }
+                RequestStep::Ended(ended) => return payload(ended),
+            }
+        }
+    }
+
+    fn change(&self, change: impl FnOnce(&mut TaskContents)) {
+        let mut contents = self.lock();
+        change(&mut contents);
+        contents.task.last_updated_at = now();
+    }
+
+    fn end(&self, payload: TaskPayload) {
+        self.change(|contents| {
+            // Dropped, they count as turned away from.
+            contents.questions.clear();
+            contents.ended = Some(payload);
+        });
+    }
+
+    fn answer(&self, mut answers: InputResponses) {
+        self.change(|contents| {
+            for (name, question) in std::mem::take(&mut contents.questions) {
+                match answers.remove(&name).filter(Value::is_object) {
+                    Some(answer) => questions::answer_question(question, answer),
+                    None => contents.questions.push((name, question)),
+                }
+            }
+        });
+    }
+
+    fn detailed(&self) -> Result<DetailedTask, ErrorData> {
+        let contents = self.lock();
+        let payload = match &contents.ended {
+            Some(ended) => ended.clone(),
+            None if contents.questions.is_empty() => TaskPayload::Working,
+            None => {
+                let mut input_requests = InputRequests::new();
+                for (name, question) in &contents.questions {
+                    input_requests.insert(name.clone(), questions::asked(&question.body)?);
+                }
+                TaskPayload::InputRequired { input_requests }
+            }
+        };
+        Ok(DetailedTask::new(contents.task.clone(), payload))
+    }
+}
+
+impl TaskContents {
+    fn ask(&mut self, question: ClientQuestion) {
+        self.asked += 1;
+        // A name is used once: a client may ignore one that it has answered.
+        self.questions.push((format!("input-{}", self.asked), question));
+    }
+}
+
+fn payload(ended: Result<ServedResult, ErrorData>) -> TaskPayload {
+    let failed = |error: ErrorData| TaskPayload::Failed { error: object(&error) };
+    match ended {
+        Ok(ServedResult::Tool(result)) => TaskPayload::Completed { result: object(&result) },
+        Ok(ServedResult::Prompt(_) | ServedResult::Resource(_)) => failed(super::mixed_up()),
+        Err(error) => failed(error),
+    }
+}
+
+fn object(value: &impl serde::Serialize) -> JsonObject {
+    match serde_json::to_value(value) {
+        Ok(Value::Object(object)) => object,
+        _ => JsonObject::new(),
+    }
+}
+
+fn now() -> String {
+    rfc3339(SystemClock.unix().as_secs_f64())
+}

@@ -1,0 +1,22 @@
+//! Processes of this user that were stopped, by SIGSTOP or a shell's job control.
+//!
+//! Owns: telling them from others, and letting them go on. Never does: stop one.
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// Whether a process stands still until it is told to go on. One that a debugger holds does not count.
+pub fn is_stopped(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The name of the program, in parentheses, may hold anything.
+    stat.rsplit_once(')').is_some_and(|(_, fields)| fields.trim_start().starts_with('T'))
+}
+
+/// Lets a process go on that was stopped.
+pub fn resume(pid: u32) {
+    if is_stopped(pid)
+        && let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw)
+    {
+        // One that is gone needs it no more.
+        let _gone = kill_process(pid, Signal::CONT);
+    }
+}
