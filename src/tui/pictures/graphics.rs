@@ -19,6 +19,8 @@ const ROW_MARKS: &str = "\u{305}\u{30D}\u{30E}\u{310}\u{312}\u{33D}\u{33E}\u{33F
 const FIRST_ID: u32 = 0x74_6800;
 /// The most bytes of base64 in one sequence of kitty.
 const CHUNK: usize = 4096;
+/// Ordered dithering: a threshold for each place in squares of four by four.
+const THRESHOLDS: [[u32; 4]; 4] = [[0, 8, 2, 10], [12, 4, 14, 6], [3, 11, 1, 9], [15, 7, 13, 5]];
 
 /// What is written to show a picture.
 #[derive(Debug)]
@@ -59,7 +61,7 @@ pub(super) fn kitty(png: &[u8], number: u8, (columns, rows): (u16, u16)) -> Enco
         let chunk = String::from_utf8_lossy(chunk);
         // Writing into a string cannot fail.
         let _written = write!(transmission, "\u{1b}_G{head}m={more};{chunk}\u{1b}\\");
-        head = "q=2,".to_owned();
+        "q=2,".clone_into(&mut head);
     }
     EncodedPicture::Placeholders { transmission, id }
 }
@@ -84,9 +86,6 @@ pub(super) fn sixel(picture: &RgbaImage) -> EncodedPicture {
     }
     let colour = |x: u32, y: u32| -> Option<u8> {
         let pixel = picture.get_pixel_checked(x, y)?.0;
-        // Ordered dithering: a threshold for each place in squares of four by four.
-        const THRESHOLDS: [[u32; 4]; 4] =
-            [[0, 8, 2, 10], [12, 4, 14, 6], [3, 11, 1, 9], [15, 7, 13, 5]];
         let threshold = THRESHOLDS[(y % 4) as usize][(x % 4) as usize] * 51 / 16;
         let level = |part: u8| u8::try_from((u32::from(part) + threshold) / 51).unwrap_or(5).min(5);
         let [red, green, blue, alpha] = pixel;

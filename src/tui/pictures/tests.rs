@@ -4,6 +4,7 @@ use std::io::Cursor;
 
 use image::{ImageFormat, Rgb, RgbImage, Rgba};
 
+use super::GraphicsProtocol::{Blocks, Iterm2, Kitty, Sixel};
 use super::*;
 use crate::util::base64;
 
@@ -154,7 +155,7 @@ fn read_sixels(sequence: &str, width: usize, height: usize) -> Vec<Option<u32>> 
             '?'..='~' => {
                 for _ in 0..std::mem::replace(&mut repeat, 1) {
                     let bits = u32::from(sign) - 63;
-                    for y in (0..6).filter(|y| bits >> y & 1 == 1) {
+                    for y in (0..6).filter(|y| (bits >> y) & 1 == 1) {
                         drawn[(band * 6 + y) * width + x] = Some(colour);
                     }
                     x += 1;
@@ -186,7 +187,6 @@ fn a_terminal_is_known_by_its_variables_and_tmux_passes_nothing_on() {
         let graphics = TerminalGraphics::detect(&|name| Some(value(name)?.1.to_owned()));
         (graphics.protocol, graphics.has_true_colour)
     };
-    use GraphicsProtocol::{Blocks, Iterm2, Kitty, Sixel};
     assert_eq!(detected(&[]), (Blocks, false));
     assert_eq!(detected(&[("TERM", "xterm-256color"), ("COLORTERM", "truecolor")]), (Blocks, true));
     assert_eq!(detected(&[("TERM", "xterm-kitty")]), (Kitty, true));

@@ -57,6 +57,7 @@ impl ResultFormat {
     }
 
     /// The format after this one; the last leads to the first.
+    #[must_use]
     pub fn next(self, has_table: bool) -> Self {
         match self {
             Self::Text => Self::Tree,

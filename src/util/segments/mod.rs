@@ -15,7 +15,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, SystemTime};
 
 use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, RenameFlags};
@@ -35,9 +35,6 @@ const REMOVALS: usize = 16;
 /// The part of its age after which a file is set aside, however short it is: so no line is kept much
 /// longer than that age.
 const AGE_PARTS: u32 = 8;
-
-/// How often a process looks how old the file is.
-const AGE_CHECK_INTERVAL: Duration = Duration::from_hours(1);
 
 /// When a log starts a new segment and which old ones are removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,8 +73,8 @@ pub struct SegmentedLog {
     retention: SegmentRetention,
     /// That setting aside failed was told.
     rotation_failed: AtomicBool,
-    /// When the age of the file was looked at last, in seconds since the Unix epoch; 0 before.
-    age_checked: AtomicU64,
+    /// When the age of the file was looked at last, in hours since the Unix epoch; 0 before.
+    age_checked: AtomicU32,
 }
 
 impl SegmentedLog {
@@ -87,7 +84,7 @@ impl SegmentedLog {
             file: AppendFile::new(location, sync),
             retention: keep,
             rotation_failed: AtomicBool::new(false),
-            age_checked: AtomicU64::new(0),
+            age_checked: AtomicU32::new(0),
         }
     }
 
@@ -128,13 +125,10 @@ impl SegmentedLog {
         Ok(())
     }
 
+    /// Whether the age was not looked at in this hour yet; it is now.
     fn is_age_check_due(&self, now: Duration) -> bool {
-        let checked = Duration::from_secs(self.age_checked.load(Ordering::Relaxed));
-        let is_due = now.abs_diff(checked) >= AGE_CHECK_INTERVAL;
-        if is_due {
-            self.age_checked.store(now.as_secs(), Ordering::Relaxed);
-        }
-        is_due
+        let hour = u32::try_from(now.as_secs() / 3600).unwrap_or(u32::MAX);
+        self.age_checked.swap(hour, Ordering::Relaxed) != hour
     }
 
     fn is_old(&self, file: &File, now: Duration) -> bool {
