@@ -241,6 +241,17 @@ fn letters(seed: usize) -> String {
     (0..20).map(|_| next()).collect()
 }
 
+/// A text without the counts of histograms, which are base64: in that, letters stand in any order.
+fn without_histograms(text: &str) -> String {
+    let mut parts = text.split("\"data\":\"");
+    let mut words = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let counts = part.find(|c: char| !(c.is_ascii_alphanumeric() || "+/=".contains(c)));
+        words.push_str(&part[counts.unwrap_or(part.len())..]);
+    }
+    words
+}
+
 /// The room, and what must be seen nowhere: the letters of each value by the name of its variable.
 struct Planted {
     room: Sandbox,
@@ -319,17 +330,18 @@ impl Planted {
     /// The variables of whose values something stands in a text, in any case, in hex, or in base64.
     fn leaks(&self, text: &[u8]) -> Vec<&str> {
         let text = String::from_utf8_lossy(text).to_lowercase();
-        let parts = |letters: &str| -> Vec<String> {
+        let words = without_histograms(&text);
+        let encoded = |letters: &str| -> Vec<String> {
             let digit = |byte: u8| char::from_digit(u32::from(byte), 16).unwrap();
             let hex: String =
                 letters.bytes().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect();
-            let plain = (0..=letters.len() - 4).map(|at| letters[at..at + 4].to_owned());
             let base64 = ["", "a", "ab"].map(|before| base64_core(before, letters));
-            plain.chain([hex]).chain(base64.map(|text| text.to_lowercase())).collect()
+            base64.map(|text| text.to_lowercase()).into_iter().chain([hex]).collect()
         };
-        let found = self.letters.iter();
-        let found =
-            found.filter(|(_, letters)| parts(letters).iter().any(|part| text.contains(part)));
+        let found = self.letters.iter().filter(|(_, letters)| {
+            (0..=letters.len() - 4).any(|at| words.contains(&letters[at..at + 4]))
+                || encoded(letters).iter().any(|part| text.contains(part))
+        });
         found.map(|(name, _)| name.as_str()).collect()
     }
 

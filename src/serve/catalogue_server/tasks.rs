@@ -14,6 +14,7 @@ use rmcp::model::{
     InputResponses, Task, TaskPayload, TaskStatus,
 };
 use serde_json::Value;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use uuid::Uuid;
 
@@ -22,7 +23,9 @@ use super::questions;
 use super::running_request::{RequestStep, RunningRequest, ServedResult};
 use crate::model::{JsonObject, QuestionReply};
 use crate::util::clock::{Clock as _, SystemClock};
+use crate::util::json;
 use crate::util::timestamp::rfc3339;
+use crate::util::units::show_size;
 
 /// How long a task and its result are kept, counted from its creation.
 const TIME_TO_LIVE: Duration = Duration::from_hours(1);
@@ -32,10 +35,21 @@ const POLL_INTERVAL: Duration = Duration::from_millis(500);
 const MAX_OF_SESSION: usize = 64;
 /// How many tasks there may be.
 const MAX_TASKS: usize = 1_024;
+/// How many bytes of results are kept for all of them.
+const MAX_RESULT_BYTES: usize = 64 << 20;
 
-/// The tasks of all clients, by their names.
-#[derive(Default)]
-pub(super) struct ServedTasks(Arc<Mutex<HashMap<String, ServedTask>>>);
+/// The tasks of all clients.
+pub(super) struct ServedTasks {
+    by_id: Arc<Mutex<HashMap<String, ServedTask>>>,
+    /// The room for results, in bytes.
+    room: Arc<Semaphore>,
+}
+
+impl Default for ServedTasks {
+    fn default() -> Self {
+        Self { by_id: Arc::default(), room: Arc::new(Semaphore::new(MAX_RESULT_BYTES)) }
+    }
+}
 
 /// One task. Dropped, its call is cancelled.
 struct ServedTask {
@@ -55,8 +69,8 @@ struct TaskContents {
     questions: Vec<(String, ClientQuestion)>,
     /// How many questions there were.
     asked: usize,
-    /// How it ended, once it has.
-    ended: Option<TaskPayload>,
+    /// How it ended, once it has, and the room that its result takes.
+    ended: Option<(TaskPayload, Option<OwnedSemaphorePermit>)>,
 }
 
 impl ServedTasks {
@@ -94,11 +108,11 @@ impl ServedTasks {
         };
         tasks.insert(id.clone(), served);
         drop(tasks);
-        let all = Arc::clone(&self.0);
+        let (all, room) = (Arc::clone(&self.by_id), Arc::clone(&self.room));
         tokio::spawn(async move {
             let life = async {
                 let ended = cancel.run_until_cancelled(state.follow(running, capabilities)).await;
-                state.end(ended.unwrap_or(TaskPayload::Cancelled));
+                state.end(ended.unwrap_or(TaskPayload::Cancelled), &room);
                 std::future::pending::<()>().await;
             };
             let life = tokio::time::timeout(TIME_TO_LIVE, life);
@@ -158,7 +172,7 @@ impl ServedTasks {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, ServedTask>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.by_id.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -197,11 +211,22 @@ impl TaskState {
         contents.task.last_updated_at = now();
     }
 
-    fn end(&self, payload: TaskPayload) {
+    /// Keeps how the call ended; its result only if there is room for it.
+    fn end(&self, payload: TaskPayload, room: &Arc<Semaphore>) {
+        let ended = match payload {
+            TaskPayload::Completed { result } => {
+                let bytes = u32::try_from(json::size(&result)).unwrap_or(u32::MAX);
+                match Arc::clone(room).try_acquire_many_owned(bytes) {
+                    Ok(taken) => (TaskPayload::Completed { result }, Some(taken)),
+                    Err(_) => (failed(&too_much()), None),
+                }
+            }
+            other => (other, None),
+        };
         self.change(|contents| {
             // Dropped, they count as turned away from.
             contents.questions.clear();
-            contents.ended = Some(payload);
+            contents.ended = Some(ended);
         });
     }
 
@@ -219,7 +244,7 @@ impl TaskState {
     fn detailed(&self) -> Result<DetailedTask, ErrorData> {
         let contents = self.lock();
         let payload = match &contents.ended {
-            Some(ended) => ended.clone(),
+            Some((ended, _)) => ended.clone(),
             None if contents.questions.is_empty() => TaskPayload::Working,
             None => {
                 let mut input_requests = InputRequests::new();
@@ -242,12 +267,21 @@ impl TaskContents {
 }
 
 fn payload(ended: Result<ServedResult, ErrorData>) -> TaskPayload {
-    let failed = |error: ErrorData| TaskPayload::Failed { error: object(&error) };
     match ended {
         Ok(ServedResult::Tool(result)) => TaskPayload::Completed { result: object(&result) },
-        Ok(ServedResult::Prompt(_) | ServedResult::Resource(_)) => failed(super::mixed_up()),
-        Err(error) => failed(error),
+        Ok(ServedResult::Prompt(_) | ServedResult::Resource(_)) => failed(&super::mixed_up()),
+        Err(error) => failed(&error),
     }
+}
+
+fn failed(error: &ErrorData) -> TaskPayload {
+    TaskPayload::Failed { error: object(error) }
+}
+
+fn too_much() -> ErrorData {
+    let room = show_size(MAX_RESULT_BYTES as u64);
+    let words = format!("the call is done; its result is not kept: those of all tasks take {room}");
+    ErrorData::internal_error(words, None)
 }
 
 fn object(value: &impl serde::Serialize) -> JsonObject {
@@ -259,4 +293,64 @@ fn object(value: &impl serde::Serialize) -> JsonObject {
 
 fn now() -> String {
     rfc3339(SystemClock.unix().as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use rmcp::model::{CallToolResult, ContentBlock};
+
+    use super::super::ClientRegistry;
+    use super::*;
+    use crate::model::CallId;
+
+    /// A call that has a result of so many bytes.
+    fn call_with(bytes: usize) -> RunningRequest {
+        let result = CallToolResult::success(vec![ContentBlock::text("x".repeat(bytes))]);
+        RunningRequest {
+            outcome: tokio::spawn(async { Ok(ServedResult::Tool(result)) }),
+            watch: ClientRegistry::new().watch(&CallId("call".into())),
+            is_of_front_end: false,
+            _running: None,
+            _cancelled_when_dropped: CancellationToken::new().drop_guard(),
+        }
+    }
+
+    fn begin(tasks: &ServedTasks, session: &str, bytes: usize) -> Option<String> {
+        let begun = tasks.begin(session, call_with(bytes), None, &CancellationToken::new());
+        Some(begun.ok()?.task.task_id)
+    }
+
+    #[tokio::test]
+    async fn a_session_has_so_many_tasks_and_others_have_theirs() {
+        let tasks = ServedTasks::default();
+        for _ in 0..MAX_OF_SESSION {
+            assert!(begin(&tasks, "one", 1).is_some());
+        }
+        assert!(begin(&tasks, "one", 1).is_none(), "the call goes on without a task");
+        let other = begin(&tasks, "other", 1).unwrap();
+        assert!(tasks.get("one", &other).is_err(), "it belongs to another session");
+        tasks.end_session("one");
+        assert!(begin(&tasks, "one", 1).is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn results_beyond_the_room_for_them_are_not_kept_and_their_room_comes_back() {
+        let tasks = ServedTasks::default();
+        let ended = async |id: &str| loop {
+            let task = tasks.get("s", id).unwrap();
+            match serde_json::to_value(task).unwrap() {
+                task if task["status"] == "working" => tokio::task::yield_now().await,
+                task => return task,
+            }
+        };
+        let first = begin(&tasks, "s", MAX_RESULT_BYTES / 2).unwrap();
+        assert_eq!(ended(&first).await["status"], "completed");
+        let second = begin(&tasks, "s", MAX_RESULT_BYTES / 2).unwrap();
+        let told = ended(&second).await;
+        assert_eq!(told["status"], "failed", "{told}");
+        assert!(told["error"]["message"].as_str().unwrap().contains("64.0 MiB"), "{told}");
+        tasks.end_session("s");
+        let third = begin(&tasks, "s", MAX_RESULT_BYTES / 2).unwrap();
+        assert_eq!(ended(&third).await["status"], "completed");
+    }
 }

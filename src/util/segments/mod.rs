@@ -1,8 +1,8 @@
 //! Rotation of record files: set aside when large, removed when old.
 //!
-//! Owns: when a file is set aside (when it is large or old; renamed, so that no line is copied, lost or torn), the names of
-//! the files set aside, which of them are removed, and reading all of them as one. Never does: know
-//! what is in a line.
+//! Owns: when a file is set aside (when it is large or old; renamed, so that no line is copied, lost
+//! or torn), the names of the files set aside, which of them are removed, and reading all of them as
+//! one. Never does: know what is in a line.
 //!
 //! `audit.jsonl` becomes `audit-20261122T013000Z.jsonl`. Any number of processes may append
 //! meanwhile: one that still has the old file open writes its line there, and finds out before its
@@ -35,6 +35,9 @@ const REMOVALS: usize = 16;
 /// The part of its age after which a file is set aside, however short it is: so no line is kept much
 /// longer than that age.
 const AGE_PARTS: u32 = 8;
+
+/// How far a line may be dated ahead of the moment of its writing, for its file to be set aside.
+const DATED_AHEAD: Duration = Duration::from_hours(24);
 
 /// When a log starts a new segment and which old ones are removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,10 +134,16 @@ impl SegmentedLog {
         self.age_checked.swap(hour, Ordering::Relaxed) != hour
     }
 
+    /// Whether the file was made long before the line that was just written to it.
     fn is_old(&self, file: &File, now: Duration) -> bool {
-        let created = file.metadata().and_then(|metadata| metadata.created()).ok();
-        let created = created.and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok());
-        created.is_some_and(|at| now.saturating_sub(at) >= self.retention.max_age / AGE_PARTS)
+        let since_epoch = |time: SystemTime| time.duration_since(SystemTime::UNIX_EPOCH).ok();
+        let Ok(metadata) = file.metadata() else { return false };
+        let created = metadata.created().ok().and_then(since_epoch);
+        let written = metadata.modified().ok().and_then(since_epoch).unwrap_or_default();
+        // A line that is dated ahead of its writing says nothing about the age of the others.
+        let is_dated_ahead = now > written + DATED_AHEAD;
+        let is_old = |at| now.saturating_sub(at) >= self.retention.max_age / AGE_PARTS;
+        !is_dated_ahead && created.is_some_and(is_old)
     }
 
     /// What was put right or went wrong beside the lines; each note is handed out once.

@@ -241,7 +241,15 @@ fn a_short_file_is_set_aside_when_it_is_old_and_removed_at_its_age() {
     log("3", created + week / 8);
     assert_eq!(names(&root).len(), 1, "it goes with the line that finds it old");
     assert_eq!(newest_first(&here(&root)), ["3", "2", "1"]);
-    // Weeks after, what is set aside then takes the others along.
+    let aside = root.path().join(&names(&root)[0]);
+    let weeks_ago = SystemTime::UNIX_EPOCH + created - week * 3;
+    std::fs::File::options().append(true).open(aside).unwrap().set_modified(weeks_ago).unwrap();
     log("4", created + week * 3);
-    assert!(!newest_first(&here(&root)).contains(&"3".to_owned()));
+    assert_eq!(
+        newest_first(&here(&root)).len(),
+        4,
+        "a line that is dated ahead takes nothing along"
+    );
+    log("5", created + week / 8 + Duration::from_hours(1));
+    assert_eq!(newest_first(&here(&root)), ["5", "4"], "the one from weeks ago was old");
 }

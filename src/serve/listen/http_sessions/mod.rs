@@ -194,7 +194,7 @@ impl SessionManager for HttpSessions {
         }
         let id: SessionId = Uuid::new_v4().to_string().into();
         let session = ServedSession::new(Arc::clone(&self.answers));
-        let transport = session.start_service(&self.running);
+        let transport = ServedSessionTransport::begin(&session, &self.running);
         self.sessions().insert(Arc::clone(&id), session);
         Ok((id, transport))
     }
@@ -258,7 +258,8 @@ impl SessionManager for HttpSessions {
         if !self.has_room() {
             return Err(SessionError::TooMany);
         }
-        Ok(RestoreOutcome::Restored(self.session(&id)?.start_service(&self.running)))
+        let session = self.session(&id)?;
+        Ok(RestoreOutcome::Restored(ServedSessionTransport::begin(&session, &self.running)))
     }
 }
 

@@ -23,12 +23,9 @@ pub struct ServedSessionTransport {
 }
 
 impl ServedSessionTransport {
-    /// The end of a service that reads `incoming`, which counts as one of those `running`.
-    pub(super) fn new(
-        session: &Arc<ServedSession>,
-        incoming: mpsc::Receiver<Box<ClientJsonRpcMessage>>,
-        running: &Arc<AtomicUsize>,
-    ) -> Self {
+    /// The end of a service that begins now, which counts as one of those `running`.
+    pub(super) fn begin(session: &Arc<ServedSession>, running: &Arc<AtomicUsize>) -> Self {
+        let incoming = session.start_service();
         let counted = RunningService::begin(running);
         Self { session: Arc::clone(session), incoming, _counted: counted }
     }

@@ -1,6 +1,5 @@
 //! One session: its streams, and the service that answers it while there is something to answer.
 
-use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -14,7 +13,6 @@ use tokio::time::Instant;
 
 use super::SessionError;
 use super::kept_answers::KeptAnswers;
-use super::service_transport::ServedSessionTransport;
 use super::session_streams::SessionStreams;
 use crate::serve::catalogue_server::ClientState;
 
@@ -76,16 +74,13 @@ impl ServedSession {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The transport of a service that begins now, which counts as one of those `running`.
-    pub(super) fn start_service(
-        self: &Arc<Self>,
-        running: &Arc<AtomicUsize>,
-    ) -> ServedSessionTransport {
+    /// Begins a service: what it is sent.
+    pub(super) fn start_service(&self) -> mpsc::Receiver<Box<ClientJsonRpcMessage>> {
         let (incoming, seen) = mpsc::channel(INCOMING);
         let mut state = self.state();
         state.last_used = Instant::now();
         state.service = Some(SessionService { incoming, handshake: None, is_ready: false });
-        ServedSessionTransport::new(self, seen, running)
+        seen
     }
 
     /// Hears that a service ended. Whether a new one can go on from what the session remembers.
