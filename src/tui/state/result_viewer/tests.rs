@@ -33,7 +33,7 @@ fn asked(state: &mut AppState, key: &str) -> PresentationRequest {
 }
 
 fn shown(state: &AppState) -> String {
-    state.tools.viewer.shown_text().map(|text| text.to_text()).unwrap_or_default()
+    state.tools.viewer.shown_text().map(crate::tui::state::ScrollText::to_text).unwrap_or_default()
 }
 
 fn answer(state: &mut AppState, request: PresentationRequest) {
