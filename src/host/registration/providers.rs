@@ -170,7 +170,8 @@ impl ToolHost {
     }
 
     /// Closes a provider that no new call finds, as soon as it has no user, and cancels the uses that
-    /// are left after `grace`; `None` waits for all of them. Returns how many uses were cancelled. It is closed even when the result is not waited for.
+    /// are left after `grace`; `None` waits for all of them. Returns how many uses were cancelled.
+    /// It is closed even when the result is not waited for.
     pub(super) fn close_removed(
         &self,
         provider: Arc<RegisteredProvider>,

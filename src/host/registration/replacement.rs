@@ -40,7 +40,8 @@ pub struct HostContents {
 impl ToolHost {
     /// Offers `contents` from now on, in place of what the host was built with or was given here
     /// before. Calls that run go on; those of a provider that is not among the new ones are cancelled
-    /// after [`REMOVAL_GRACE_PERIOD`] unless it is superseded, and then it is closed. Everybody who listens is told that the lists changed. Starts and contacts nothing.
+    /// after [`REMOVAL_GRACE_PERIOD`] unless it is superseded, and then it is closed.
+    /// Every listener is told that the lists changed. Starts and contacts nothing.
     ///
     /// # Errors
     /// A host that is closed, and the name of something that the program registered itself. Nothing

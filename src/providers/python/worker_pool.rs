@@ -1,7 +1,8 @@
 //! The worker pool of a host, and the limit on restarts.
 //!
 //! Owns: one place for each interpreter, root, environment, confinement and (for tools of a session)
-//! session, its budget of deaths, and that it ends with the last entry that claims it. Never does: repeat a call on a new worker.
+//! session, its budget of deaths, and that it ends with the last entry that claims it. Never does:
+//! repeat a call on a new worker.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::path::PathBuf;

@@ -34,7 +34,7 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often a host that is busy with a request is asked for a sign of life. One that gives none
 /// until the next time counts as lost.
 const PING_INTERVAL: Duration = Duration::from_secs(20);
-/// How long a host that did not answer is done without.
+/// How long a host that did not answer is not asked again.
 const SILENCE: Duration = Duration::from_secs(30);
 /// The identities of the messages of one connection, after the handshake.
 const REQUEST_ID: u64 = 1;
@@ -56,7 +56,7 @@ pub struct HostClient {
     path: PathBuf,
     /// The process that listened last; 0 before one did.
     pid: AtomicU32,
-    /// Until when the host is done without, because it did not answer.
+    /// Until when the host is not asked, because it did not answer.
     silent_until: Mutex<Option<Instant>>,
     /// The connection that showed that the host is there, begun; the first request takes it.
     first: Mutex<Option<HostConnection>>,
@@ -169,7 +169,7 @@ impl HostClient {
             Err(_elapsed) => {
                 let until = Some(Instant::now() + SILENCE);
                 *self.silent_until.lock().unwrap_or_else(PoisonError::into_inner) = until;
-                let text = format!("{}; it is done without", self.silence());
+                let text = format!("{}; going on without it", self.silence());
                 self.front_end.events.emit(HostEvent::Warning { text });
                 None
             }

@@ -8,9 +8,9 @@ use crate::bench::bench_result::ExportFormat;
 /// `--export`: a form and a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExportSpec {
-    /// The form.
+    /// The form in which the run is written.
     pub form: ExportFormat,
-    /// The file.
+    /// The file, relative to the working directory.
     pub path: PathBuf,
 }
 
