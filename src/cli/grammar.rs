@@ -83,6 +83,9 @@ const RARE_OPTIONS: [&str; 18] = [
     "profile",
 ];
 
+/// The global options that other options and arguments name, as what they exclude or stand in for.
+const NAMED_BY_OTHERS: [&str; 4] = ["ask_all", "output", "server_url", "verbose"];
+
 /// Makes a help shorter that was asked for with `-h`.
 fn brief_help(arguments: &[OsString], error: clap::Error) -> clap::Error {
     let asks_for_all = |word: &OsString| word == "--help";
@@ -119,8 +122,34 @@ fn parse_partial(arguments: &[OsString], named: Option<clap::Command>) -> Result
         .version(env!("CARGO_PKG_VERSION"))
         .disable_help_flag(true)
         .disable_help_subcommand(true);
-    let program = GlobalOptions::augment_args(program).subcommands(named);
+    let program = GlobalOptions::augment_args(program)
+        .mut_args(|option| {
+            let is_global = option.is_global_set() && may_be_given(&option, arguments);
+            option.global(is_global)
+        })
+        .subcommands(named);
     Cli::from_arg_matches_mut(&mut program.try_get_matches_from(arguments)?)
+}
+
+/// Whether a line seems to have this option. Only such an option is passed on to the command: with all
+/// of them a third of the time would go to values that nobody gave.
+fn may_be_given(option: &clap::Arg, arguments: &[OsString]) -> bool {
+    let is_given = |word: &OsString| {
+        let word = word.as_encoded_bytes();
+        match word.strip_prefix(b"--") {
+            Some(given) => {
+                let aliases = option.get_all_aliases().unwrap_or_default();
+                let mut names = option.get_long().into_iter().chain(aliases);
+                names.any(|name| given.starts_with(name.as_bytes()))
+            }
+            None if word.starts_with(b"-") => {
+                let short = option.get_short().and_then(|short| u8::try_from(short).ok());
+                short.is_some_and(|short| word.contains(&short))
+            }
+            None => false,
+        }
+    };
+    NAMED_BY_OTHERS.contains(&option.get_id().as_str()) || arguments.iter().skip(1).any(is_given)
 }
 
 /// The grammar of one command, without its words for people. A name that is not here is no mistake:
@@ -213,6 +242,9 @@ mod tests {
             "toolhost -o json config check",
             "toolhost list -- python3 list",
             "toolhost call echo a=1 --yes -- npx -y call",
+            "toolhost call echo a=1 -vv",
+            "toolhost list --host-tools=a.yaml -ojson",
+            "toolhost --mcp a.json list --mcp b.json",
         ] {
             let words = words(line);
             let named =
@@ -221,6 +253,23 @@ mod tests {
                 parse_partial(&words, named).unwrap_or_else(|error| panic!("{line}: {error}"));
             let whole = Cli::try_parse_from(&words).unwrap();
             assert_eq!(format!("{read:?}"), format!("{whole:?}"), "{line}");
+        }
+    }
+
+    /// The parser panics in a build for development where an option names one that is not there.
+    #[test]
+    fn each_option_may_stand_behind_each_command() {
+        let program = GlobalOptions::augment_args(clap::Command::new("toolhost"));
+        for option in program.get_arguments() {
+            let Some(long) = option.get_long() else { continue };
+            let value = if option.get_action().takes_values() { " 1" } else { "" };
+            for command in Cli::command().get_subcommands() {
+                let line = format!("toolhost {} --{long}{value}", command.get_name());
+                match (parse(&words(&line)), Cli::try_parse_from(words(&line))) {
+                    (Ok(read), Ok(whole)) => assert_eq!(format!("{read:?}"), format!("{whole:?}")),
+                    (read, whole) => assert_eq!(read.is_ok(), whole.is_ok(), "{line}"),
+                }
+            }
         }
     }
 
@@ -264,6 +313,9 @@ mod tests {
             "toolhost nothing --version",
             "toolhost --profile --version",
             "toolhost -q -v list",
+            "toolhost -q list -v",
+            "toolhost call x --yes --ask-all",
+            "toolhost --ask-all call x --yes",
         ] {
             let words = words(line);
             match (parse(&words), Cli::try_parse_from(&words)) {
