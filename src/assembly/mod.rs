@@ -272,6 +272,21 @@ pub fn build(
     Ok(Assembly { host, configuration, masker, sources })
 }
 
+/// A host without providers, which knows who calls and from where: enough for a call that another host
+/// makes.
+pub fn caller_only(
+    loaded: &LoadedConfiguration,
+    environment: &dyn Environment,
+    front_end: &FrontEnd,
+) -> Arc<ToolHost> {
+    let events = loaded.masker.events(front_end.events.clone());
+    caller::apply(ToolHostBuilder::default(), environment, &events)
+        .masker(loaded.masker.clone())
+        .cwd(environment.cwd())
+        .events(events)
+        .build()
+}
+
 /// Ends everything: the providers, and then whatever their children left behind.
 pub async fn close(host: &ToolHost) {
     host.close().await;

@@ -248,7 +248,11 @@ impl ToolHost {
     }
 
     /// The call as the other host makes it; `None` when it has to be made here.
-    pub(super) async fn call_over_link(
+    ///
+    /// # Errors
+    /// As [`ToolHost::call`], and that the other host's answer did not come.
+    #[doc(hidden)] // for the program's own front ends
+    pub async fn call_over_link(
         &self,
         request: &CallRequest,
     ) -> Option<Result<CallOutcome, Error>> {

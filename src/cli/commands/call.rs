@@ -21,7 +21,7 @@ use crate::cli::raw_arguments::{self, RawArguments};
 use crate::cli::save;
 use crate::cli::views;
 use crate::config::saved_calls::{SavedCall, SavedCalls};
-use crate::host::request::CallRequest;
+use crate::host::request::{CallOutcome, CallRequest};
 use crate::model::{Error, ErrorKind};
 use crate::util::units;
 
@@ -156,12 +156,14 @@ pub async fn run(args: &CallArgs, context: &CommandContext) -> CommandResult {
     }
     let request = request(args, context).await?;
     let starts = StartScope::Named(from_ref(&args.name), &args.server);
-    let assembly = if args.dry_run {
-        context.assemble(starts).await?
+    let outcome = if args.dry_run {
+        let assembly = context.assemble(starts).await?;
+        perform(args, context, format, &assembly, request).await
     } else {
-        context.assemble_attached(starts, "toolhost call").await?
+        let outcome =
+            context.call_maker(starts, "toolhost call").await?.call(request, context).await;
+        outcome.map_err(CommandError::from).and_then(|done| finish(args, context, format, &done))
     };
-    let outcome = perform(args, context, format, &assembly, request).await;
     match (&args.save_as, &outcome) {
         (Some(name), Ok(())) => save_as(name, args, context).and(outcome),
         // What was dispatched is worth keeping, whatever the tool said.
@@ -227,13 +229,25 @@ pub(super) async fn perform(
             _ => context.output.page(&views::outcome::preview(&rehearsal)),
         };
     }
-    let outcome = assembly.host.call(request).await?;
+    finish(args, context, format, &assembly.host.call(request).await?)
+}
+
+/// Prints what came of a call.
+///
+/// # Errors
+/// What the call failed with, or why its result cannot be written.
+fn finish(
+    args: &CallArgs,
+    context: &CommandContext,
+    format: Format,
+    outcome: &CallOutcome,
+) -> CommandResult {
     let options = PrintOptions {
         query: args.query.as_deref(),
         save: args.save.as_deref(),
         ignores_tool_error: args.ignore_tool_error,
     };
-    call_output::print(options, &context.output, format, &outcome)?;
+    call_output::print(options, &context.output, format, outcome)?;
     match outcome.error() {
         Some(error) if args.ignore_tool_error && error.kind() == ErrorKind::Tool => Ok(()),
         Some(error) => Err(error.clone().into()),

@@ -13,9 +13,48 @@ use crate::cli::host_sockets::{self, runtime_directory::RuntimeDirectory};
 use crate::cli::output::{StyledLine, plural};
 use crate::cli::views::configuration::out_of_service;
 use crate::config::spec::Configuration;
+use crate::host::ToolHost;
 use crate::host::link::HostLink as _;
+use crate::host::request::{CallOutcome, CallRequest};
 use crate::model::Error;
 use crate::serve::background::client::HostClient;
+
+/// Who makes the call of a run.
+pub enum CallMaker {
+    /// The host of this process.
+    Own(Assembly),
+    /// A background host; this process builds one of its own if that takes no more calls.
+    Elsewhere {
+        /// Knows who calls.
+        caller: Arc<ToolHost>,
+        /// What was read.
+        loaded: LoadedConfiguration,
+        /// Who answers.
+        front_end: FrontEnd,
+    },
+}
+
+impl CallMaker {
+    /// Makes the call.
+    ///
+    /// # Errors
+    /// As [`ToolHost::call`].
+    pub async fn call(
+        self,
+        request: CallRequest,
+        context: &CommandContext,
+    ) -> Result<CallOutcome, Error> {
+        match self {
+            Self::Own(assembly) => assembly.host.call(request).await,
+            Self::Elsewhere { caller, loaded, front_end } => {
+                match caller.call_over_link(&request).await {
+                    Some(ended) => ended,
+                    None => context.build_from(loaded, front_end)?.host.call(request).await,
+                }
+            }
+        }
+    }
+}
 
 impl CommandContext {
     /// As [`CommandContext::assemble`]; calls and lists are then passed on to the background host
@@ -28,10 +67,49 @@ impl CommandContext {
         starts: StartScope<'_>,
         command: &str,
     ) -> Result<Assembly, Error> {
+        let (loaded, front_end, client) = self.connect_to_host(starts, command).await?;
+        // The host answers the beginning of the connection while this process builds its own.
+        let assembly = self.build_from(loaded, front_end)?;
+        self.report_diagnostics(&assembly.configuration)?;
+        if let Some(client) = client {
+            self.note_host(&client);
+            assembly.host.attach(Arc::new(client));
+        }
+        Ok(assembly)
+    }
+
+    /// As [`CommandContext::assemble_attached`], for a run that makes one call: where a background host
+    /// makes it, this process builds none.
+    ///
+    /// # Errors
+    /// As [`CommandContext::assemble`].
+    pub async fn call_maker(
+        &self,
+        starts: StartScope<'_>,
+        command: &str,
+    ) -> Result<CallMaker, Error> {
+        let (loaded, front_end, client) = self.connect_to_host(starts, command).await?;
+        let Some(client) = client else {
+            let assembly = self.build_from(loaded, front_end)?;
+            self.report_diagnostics(&assembly.configuration)?;
+            return Ok(CallMaker::Own(assembly));
+        };
+        self.report_diagnostics(&loaded.configuration)?;
+        self.note_host(&client);
+        let caller = assembly::caller_only(&loaded, self.environment.as_ref(), &front_end);
+        caller.attach(Arc::new(client));
+        Ok(CallMaker::Elsewhere { caller, loaded, front_end })
+    }
+
+    /// Reads the configuration and connects to its background host, if one runs.
+    async fn connect_to_host(
+        &self,
+        starts: StartScope<'_>,
+        command: &str,
+    ) -> Result<(LoadedConfiguration, FrontEnd, Option<HostClient>), Error> {
         let loaded = self.read_for(starts).await?;
         let socket = self.host_socket(&loaded, starts).await;
         let front_end = self.front_end()?;
-        // The host answers the beginning of the connection while this process builds its own.
         let client = match socket {
             Some(socket) => {
                 let front_end = host_sockets::attached_front_end(&front_end, &loaded.masker);
@@ -39,16 +117,14 @@ impl CommandContext {
             }
             None => None,
         };
-        let assembly = self.build_from(loaded, front_end)?;
-        self.report_diagnostics(&assembly.configuration)?;
-        if let Some(client) = client {
-            if self.output.verbosity() > 0 {
-                let words = format!("using the background host (pid {})", client.pid());
-                self.output.note(&StyledLine::plain(words));
-            }
-            assembly.host.attach(Arc::new(client));
+        Ok((loaded, front_end, client))
+    }
+
+    fn note_host(&self, client: &HostClient) {
+        if self.output.verbosity() > 0 {
+            let words = format!("using the background host (pid {})", client.pid());
+            self.output.note(&StyledLine::plain(words));
         }
-        Ok(assembly)
     }
 
     /// As [`CommandContext::assemble`]; with it the process of the background host that would have been
