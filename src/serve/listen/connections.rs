@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use rmcp::ServiceExt as _;
 use rmcp::service::ServerInitializeError;
-use rmcp::transport::Transport;
-use rmcp::{RoleServer, ServiceExt as _};
 use tokio_util::sync::CancellationToken;
 
+use super::text_transport::TextTransport;
 use crate::model::Error;
 use crate::serve::catalogue_server::ServedClient;
 
@@ -17,14 +17,11 @@ const DRAIN: Duration = Duration::from_secs(5);
 ///
 /// # Errors
 /// When the client does not open with something MCP allows.
-pub(super) async fn serve<T>(
+pub(super) async fn serve(
     client: ServedClient,
-    transport: T,
+    transport: TextTransport,
     stop: &CancellationToken,
-) -> Result<(), Error>
-where
-    T: Transport<RoleServer> + 'static,
-{
+) -> Result<(), Error> {
     let (gone, calls) = (client.gone(), client.calls());
     let _session_ends = client.session_guard();
     let draining = async {
@@ -40,14 +37,11 @@ where
     }
 }
 
-async fn serve_until_gone<T>(
+async fn serve_until_gone(
     client: ServedClient,
-    transport: T,
+    transport: TextTransport,
     gone: CancellationToken,
-) -> Result<(), Error>
-where
-    T: Transport<RoleServer> + 'static,
-{
+) -> Result<(), Error> {
     // Boxed: it holds a request of each kind.
     let running = match Box::pin(client.serve_with_ct(transport, gone)).await {
         Ok(running) => running,

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use async_trait::async_trait;
 use futures_util::StreamExt as _;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio_util::codec::{FramedRead, LinesCodec, LinesCodecError};
@@ -18,6 +19,7 @@ impl<R: AsyncRead> LineSource<R> {
     }
 }
 
+#[async_trait]
 impl<R: AsyncRead + Send + Unpin> TextSource for LineSource<R> {
     async fn next(&mut self) -> Option<Result<String, TextError>> {
         loop {
@@ -37,6 +39,7 @@ impl<R: AsyncRead + Send + Unpin> TextSource for LineSource<R> {
 /// Lines that are written.
 pub(super) struct LineSink<W>(pub(super) W);
 
+#[async_trait]
 impl<W: AsyncWrite + Send + Unpin> TextSink for LineSink<W> {
     async fn send(&mut self, mut text: String) -> io::Result<()> {
         text.push('\n');

@@ -7,6 +7,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use rmcp::RoleServer;
 use rmcp::model::JsonRpcMessage;
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
@@ -23,17 +24,19 @@ use super::client_message;
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// Where a client's texts come from.
+#[async_trait]
 pub(super) trait TextSource: Send {
     /// The next text; `None` when the client is gone or can no longer be understood.
-    fn next(&mut self) -> impl Future<Output = Option<Result<String, TextError>>> + Send;
+    async fn next(&mut self) -> Option<Result<String, TextError>>;
 }
 
 /// Where texts for a client go.
+#[async_trait]
 pub(super) trait TextSink: Send {
     /// Sends one text.
-    fn send(&mut self, text: String) -> impl Future<Output = io::Result<()>> + Send;
+    async fn send(&mut self, text: String) -> io::Result<()>;
     /// Says that nothing follows.
-    fn close(&mut self) -> impl Future<Output = io::Result<()>> + Send;
+    async fn close(&mut self) -> io::Result<()>;
 }
 
 /// Why a text cannot be read. The connection ends with it.
@@ -47,10 +50,10 @@ pub(super) enum TextError {
     NotText,
 }
 
-/// One client's connection.
-pub(super) struct TextTransport<R, W> {
-    source: R,
-    sink: Arc<Mutex<W>>,
+/// One client's connection. Not generic: the SDK's service, which is large, is there once for all.
+pub(super) struct TextTransport {
+    source: Box<dyn TextSource>,
+    sink: Arc<Mutex<dyn TextSink>>,
     backlog: Arc<Backlog>,
     /// Fires when something could not be sent: nothing more is read then.
     lost: CancellationToken,
@@ -58,15 +61,18 @@ pub(super) struct TextTransport<R, W> {
     gone: CancellationToken,
 }
 
-impl<R, W: TextSink> TextTransport<R, W> {
+impl TextTransport {
     /// A connection that fires `gone` when the client leaves.
-    pub(super) fn new(source: R, sink: W, gone: CancellationToken) -> Self {
+    pub(super) fn new(
+        source: impl TextSource + 'static,
+        sink: impl TextSink + 'static,
+        gone: CancellationToken,
+    ) -> Self {
         let (backlog, lost) = (Arc::default(), CancellationToken::new());
-        Self { source, sink: Arc::new(Mutex::new(sink)), backlog, lost, gone }
+        let (source, sink) = (Box::new(source), Arc::new(Mutex::new(sink)));
+        Self { source, sink, backlog, lost, gone }
     }
-}
 
-impl<R, W: TextSink + 'static> TextTransport<R, W> {
     /// Answers a text that is not handed on. In a task of its own: the wait for the next message may be
     /// given up, and half an answer would spoil what follows.
     fn refuse(&self, id: &Value, code: i32, words: &str) -> JoinHandle<()> {
@@ -83,11 +89,7 @@ impl<R, W: TextSink + 'static> TextTransport<R, W> {
     }
 }
 
-impl<R, W> Transport<RoleServer> for TextTransport<R, W>
-where
-    R: TextSource,
-    W: TextSink + 'static,
-{
+impl Transport<RoleServer> for TextTransport {
     type Error = io::Error;
 
     fn send(

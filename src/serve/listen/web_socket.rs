@@ -7,6 +7,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt as _, StreamExt as _};
@@ -177,6 +178,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> FrameSource<T> {
     }
 }
 
+#[async_trait]
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> TextSource for FrameSource<T> {
     async fn next(&mut self) -> Option<Result<String, TextError>> {
         loop {
@@ -199,6 +201,7 @@ type SharedSink<T> = Arc<Mutex<SplitSink<WebSocketStream<T>, Message>>>;
 
 struct FrameSink<T>(SharedSink<T>);
 
+#[async_trait]
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> TextSink for FrameSink<T> {
     async fn send(&mut self, text: String) -> io::Result<()> {
         self.0.lock().await.send(Message::text(text)).await.map_err(io::Error::other)
