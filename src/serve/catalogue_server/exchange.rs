@@ -146,7 +146,10 @@ impl CatalogueServer {
                         }
                     }
                 }
-                RequestStep::Ended(ended) => return ended.map(ServedAnswer::Result),
+                RequestStep::Ended(ended) => {
+                    self.alertness.answered();
+                    return ended.map(ServedAnswer::Result);
+                }
             }
         }
     }
@@ -165,6 +168,7 @@ impl CatalogueServer {
         F: Future<Output = Result<ServedResult, ErrorData>> + Send + 'static,
     {
         let running = self.admit_call()?;
+        self.alertness.heard();
         let FrontEndCall { is_front_end: is_of_front_end, id } = front_end;
         let call = id.filter(|id| !self.clients.is_running(id));
         let (call, cancel) =

@@ -5,6 +5,7 @@
 //! client that waits for them. Never does: open a port or read a stream (`transport`), decide what a
 //! tool is or whether it may run (the host), or pass anything of one client to another.
 
+mod alertness;
 mod call;
 mod changes;
 mod client_registry;
@@ -31,6 +32,7 @@ use crate::host::{ClientScope, ToolHost};
 use crate::serve::background::held_sessions::HeldSessions;
 use crate::serve::background::lifetime::HostLifetime;
 use crate::serve::background::observers::ObserverHub;
+use alertness::Alertness;
 use changes::ChangeFeed;
 pub(in crate::serve) use changes::ClientChanges;
 pub use client_registry::ClientRegistry;
@@ -82,6 +84,7 @@ pub struct CatalogueServer {
     parked: ParkedRequests,
     tasks: ServedTasks,
     changes: ChangeFeed,
+    alertness: Arc<Alertness>,
     /// Fires when the server ends.
     stop: CancellationToken,
 }
@@ -105,6 +108,7 @@ impl CatalogueServer {
             parked,
             tasks: ServedTasks::default(),
             changes,
+            alertness: Alertness::new(),
             stop,
         })
     }
@@ -127,6 +131,7 @@ impl CatalogueServer {
             parked: ParkedRequests::default(),
             tasks: ServedTasks::default(),
             changes: ChangeFeed::new(self.clients.changes()),
+            alertness: Arc::clone(&self.alertness),
             stop: self.stop.child_token(),
         })
     }
