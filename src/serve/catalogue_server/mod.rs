@@ -16,6 +16,7 @@ mod log_line;
 mod offerings;
 mod parked_requests;
 mod questions;
+mod request_sender;
 mod result;
 mod running_request;
 mod subscription;
@@ -24,13 +25,14 @@ mod tool_list;
 
 use std::sync::Arc;
 
-use rmcp::model::ErrorData;
+use rmcp::model::{ErrorCode, ErrorData};
 use tokio_util::sync::CancellationToken;
 
 use crate::host::{ClientScope, ToolHost};
 use crate::serve::background::held_sessions::HeldSessions;
 use crate::serve::background::lifetime::HostLifetime;
 use crate::serve::background::observers::ObserverHub;
+use crate::serve::background::protocol;
 use changes::ChangeFeed;
 pub(in crate::serve) use changes::ClientChanges;
 pub use client_registry::ClientRegistry;
@@ -152,6 +154,12 @@ impl CatalogueServer {
     pub async fn watch_servers(&self) {
         changes::watch_servers(&self.host, &self.stop).await;
     }
+}
+
+/// The error of requests that the end of the server cut off; a client that left reads none.
+fn ended() -> ErrorData {
+    let words = "the server ended while the request ran";
+    ErrorData::new(ErrorCode(protocol::ENDED), words, None)
 }
 
 fn mixed_up() -> ErrorData {
