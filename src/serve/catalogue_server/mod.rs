@@ -19,6 +19,7 @@ mod questions;
 mod request_sender;
 mod result;
 mod running_request;
+mod served_call;
 mod subscription;
 mod tasks;
 mod tool_list;
@@ -40,6 +41,7 @@ pub(in crate::serve) use client_state::ClientState;
 pub use handler::{ServedClient, SessionGuard};
 pub(in crate::serve) use handler::{implementation, served_session};
 use parked_requests::ParkedRequests;
+pub(in crate::serve) use served_call::{ServedCall, StatelessCall};
 pub(in crate::serve) use subscription::{ServedSubscription, SubscriptionHandoff};
 use tasks::ServedTasks;
 use tool_list::ToolList;
@@ -137,6 +139,11 @@ impl CatalogueServer {
     pub(in crate::serve) fn end_session(&self, session: &str) {
         self.tasks.end_session(session);
         self.host.end_session(session);
+    }
+
+    /// Whether a tool that clients know takes arguments in headers too, which have to be the same.
+    pub(in crate::serve) fn takes_header_arguments(&self, name: &str) -> bool {
+        self.tools.known().find(name).is_some_and(|tool| tool.takes_header_arguments)
     }
 
     /// Ends all connections of this server and the calls of its clients.
