@@ -2,19 +2,29 @@
 
 use std::sync::Arc;
 
-use rmcp::RoleServer;
-use rmcp::model::{CallToolResult, ErrorData};
-use rmcp::service::RequestContext;
+use rmcp::model::{CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData};
 
-use super::exchange::FrontEndCall;
+use super::exchange::{ClientRequest, FrontEndCall, ServedAnswer};
 use super::parked_requests::RequestKey;
-use super::{CatalogueServer, front_ends, offerings, result};
+use super::request_sender::RequestSender;
+use super::running_request::ServedResult;
+use super::{CatalogueServer, front_ends, mixed_up, offerings, result};
 use crate::host::request::{CallArguments, CallRequest, ItemRequest, LookupScope};
 use crate::mcp::rpc_code::MISSING_CAPABILITY;
 use crate::model::{Error, ErrorCause, ErrorKind};
 
+/// Where a request comes from, as far as its transport knows.
+pub(super) struct RequestOrigin {
+    /// The session that it belongs to.
+    pub(super) session: String,
+    /// The level of log lines that the client chose for the session.
+    pub(super) level: Option<&'static str>,
+    /// The process that sent it.
+    pub(super) process: Option<u32>,
+}
+
 /// Who asks for a call, beyond what every request says.
-pub(super) struct CallerDetails {
+struct CallerDetails {
     /// The name of the client, for records.
     name: Option<String>,
     /// The whole request of a front end, which takes the whole outcome; `None` for other clients.
@@ -23,7 +33,7 @@ pub(super) struct CallerDetails {
 
 impl CallerDetails {
     /// What of it is a front end's.
-    pub(super) fn front_end_call(&self) -> FrontEndCall {
+    fn front_end_call(&self) -> FrontEndCall {
         FrontEndCall {
             is_front_end: self.front_end.is_some(),
             id: self.front_end.as_ref().and_then(|request| request.id.clone()),
@@ -33,7 +43,7 @@ impl CallerDetails {
 
 impl CallerDetails {
     /// Keeps the session of a front end's call while the front end, a process, may come back to it.
-    pub(super) fn hold_session(&self, server: &CatalogueServer, process: Option<u32>) {
+    fn hold_session(&self, server: &CatalogueServer, process: Option<u32>) {
         if let Some(request) = &self.front_end {
             server.hold_session(request.session.as_deref(), request.keeps_session, process);
         }
@@ -41,20 +51,44 @@ impl CallerDetails {
 }
 
 impl CatalogueServer {
-    /// What a call says about its sender.
+    /// Answers `tools/call`.
     ///
     /// # Errors
-    /// A front end's request that cannot be read.
-    pub(super) fn caller(
-        &self,
-        context: &RequestContext<RoleServer>,
-    ) -> Result<CallerDetails, ErrorData> {
-        let name = context.client_info().map(|client| client.name);
-        Ok(CallerDetails { name, front_end: self.front_end_request(context)?.map(Box::new) })
+    /// A request that cannot be read, a tool that is not offered, and what else is for the client's
+    /// program.
+    pub(super) async fn answer_call(
+        self: &Arc<Self>,
+        params: CallToolRequestParams,
+        origin: RequestOrigin,
+        sender: RequestSender,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let CallToolRequestParams { name, arguments, input_responses, request_state, .. } = params;
+        let RequestOrigin { session, level, process } = origin;
+        let front_end = self.front_end_request(&sender)?.map(Box::new);
+        let caller = CallerDetails { name: sender.name.clone(), front_end };
+        caller.hold_session(self, process);
+        let arguments = arguments.unwrap_or_default();
+        let key = RequestKey { session, method: "tools/call", name: name.into(), arguments };
+        let request = ClientRequest {
+            key: key.clone(),
+            state: request_state,
+            answers: input_responses,
+            session_level: level,
+            front_end: caller.front_end_call(),
+        };
+        let answer = self.exchange(request, sender, |server, item| async move {
+            server.call_tool(key, caller, item).await.map(ServedResult::Tool)
+        });
+        match answer.await? {
+            ServedAnswer::Result(ServedResult::Tool(result)) => Ok(result.into()),
+            ServedAnswer::InputRequired(required) => Ok(required.into()),
+            ServedAnswer::Task(task) => Ok(CallToolResponse::Task(task)),
+            ServedAnswer::Result(_) => Err(mixed_up()),
+        }
     }
 
     /// Makes the call that a client asked for.
-    pub(super) async fn call_tool(
+    async fn call_tool(
         self: Arc<Self>,
         key: RequestKey,
         caller: CallerDetails,

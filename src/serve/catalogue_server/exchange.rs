@@ -9,18 +9,17 @@ use std::sync::Arc;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use rmcp::RoleServer;
 use rmcp::model::{
     ClientCapabilities, CreateTaskResult, ErrorData, InputRequests, InputRequiredResult,
-    InputResponses, Notification, ProgressNotificationParam, ProtocolVersion, ServerNotification,
+    InputResponses, Notification, ProgressNotificationParam, ServerNotification,
 };
-use rmcp::service::{OriginatingRequestId, RequestContext};
+use rmcp::service::OriginatingRequestId;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::client_registry::{CallUpdate, ClientQuestion};
-use super::log_line::known_level;
 use super::parked_requests::{ParkedRequest, RequestKey};
+use super::request_sender::RequestSender;
 use super::running_request::{RequestStep, RunningRequest, ServedResult};
 use super::{CatalogueServer, questions};
 use crate::host::request::ItemRequest;
@@ -67,7 +66,7 @@ impl CatalogueServer {
     pub(super) async fn exchange<F>(
         self: &Arc<Self>,
         request: ClientRequest,
-        context: RequestContext<RoleServer>,
+        sender: RequestSender,
         work: impl FnOnce(Arc<Self>, ItemRequest) -> F,
     ) -> Result<ServedAnswer, ErrorData>
     where
@@ -75,10 +74,9 @@ impl CatalogueServer {
     {
         let ClientRequest { key, state, answers, session_level, front_end } = request;
         let mut given = answers.unwrap_or_default();
-        let is_modern = is_modern(&context);
+        let is_modern = sender.is_modern;
         // In the newer era what the request says, and none without; in the older one the session's.
-        let wanted =
-            if is_modern { context.meta.log_level().and_then(known_level) } else { session_level };
+        let wanted = if is_modern { sender.log_level() } else { session_level };
         let heard = wanted.or((!is_modern).then_some(DEFAULT_LEVEL));
         let mut waiting = Vec::new();
         let mut running = if let Some(state) = &state {
@@ -96,8 +94,8 @@ impl CatalogueServer {
         } else {
             let item = ItemRequest {
                 session: Some(key.session.clone()),
-                client: abilities(&context, wanted),
-                ..item_request(&context)
+                client: abilities(&sender, wanted),
+                ..item_request(&sender)
             };
             self.start(item, front_end, work)?
         };
@@ -108,7 +106,7 @@ impl CatalogueServer {
                 return self.require_input(key, running, waiting);
             }
             let step = tokio::select! {
-                () = context.ct.cancelled() => {
+                () = sender.cancelled.cancelled() => {
                     return Err(ErrorData::internal_error("the request was cancelled", None));
                 }
                 Some(()) = asked.next(), if !asked.is_empty() => continue,
@@ -116,7 +114,7 @@ impl CatalogueServer {
             };
             match step {
                 RequestStep::Update(CallUpdate::TaskStarted) => {
-                    let capabilities = context.client_capabilities();
+                    let capabilities = sender.capabilities.clone();
                     let takes_tasks = key.method == "tools/call"
                         && is_modern
                         && capabilities.as_ref().is_some_and(ClientCapabilities::supports_tasks);
@@ -128,20 +126,18 @@ impl CatalogueServer {
                         }
                     }
                 }
-                RequestStep::Update(update) => tell(&context, update, heard).await,
+                RequestStep::Update(update) => tell(&sender, update, heard).await,
                 RequestStep::Question(first) => {
-                    let capabilities = context.client_capabilities();
                     for question in std::iter::once(first).chain(running.more_questions()) {
                         let known = question.key.as_ref().and_then(|key| given.remove(key));
-                        if !questions::is_supported(&question.body, capabilities.as_ref()) {
+                        if !questions::is_supported(&question.body, sender.capabilities.as_ref()) {
                             let _gone = question.reply.send(QuestionReply::Unattended);
                         } else if let Some(answer) = known.filter(Value::is_object) {
                             // A client may come back without a state, and a server may need none.
                             questions::answer_question(question, answer);
                         } else if is_modern {
                             waiting.push(question);
-                        } else {
-                            let peer = context.peer.clone();
+                        } else if let Some(peer) = sender.connection().cloned() {
                             asked.push(questions::ask(peer, question, running.is_of_front_end));
                         }
                     }
@@ -211,53 +207,43 @@ impl CatalogueServer {
 }
 
 /// Tells the client of a request how far it is, or what was logged.
-async fn tell(context: &RequestContext<RoleServer>, update: CallUpdate, level: Option<&str>) {
+async fn tell(sender: &RequestSender, update: CallUpdate, level: Option<&str>) {
     // Over HTTP that is what ties them to the stream of the request.
     let notification = match update {
         CallUpdate::Progress { progress, total, message } => {
-            let Some(token) = context.meta.get_progress_token() else { return };
+            let Some(token) = sender.progress_token() else { return };
             let mut update = ProgressNotificationParam::new(token, progress);
             (update.total, update.message) = (total, message);
             let mut update = Notification::new(update);
-            update.extensions.insert(OriginatingRequestId(context.id.clone()));
+            update.extensions.insert(OriginatingRequestId(sender.id.clone()));
             ServerNotification::ProgressNotification(update)
         }
         CallUpdate::Log(line) => {
             let wanted = level.is_some_and(|level| line.is_at_least(level));
             let Some(line) = wanted.then(|| line.notification()).flatten() else { return };
             let mut line = Notification::new(line);
-            line.extensions.insert(OriginatingRequestId(context.id.clone()));
+            line.extensions.insert(OriginatingRequestId(sender.id.clone()));
             ServerNotification::LoggingMessageNotification(line)
         }
         CallUpdate::TaskStarted => return,
     };
-    let _client_gone = context.peer.send_notification(notification).await;
+    sender.tell(notification).await;
 }
 
 /// What a request says about its sender: the name of the client, which tools and servers may know,
 /// and the trace that it belongs to (W3C).
-fn item_request(context: &RequestContext<RoleServer>) -> ItemRequest {
+fn item_request(sender: &RequestSender) -> ItemRequest {
     let mut metadata = JsonObject::new();
-    if let Some(client) = context.client_info() {
-        metadata.insert("client".into(), Value::String(client.name));
+    if let Some(name) = &sender.name {
+        metadata.insert("client".into(), Value::String(name.clone()));
     }
-    let text = |key: &str| context.meta.get(key).and_then(Value::as_str);
+    let text = |key: &str| sender.said(key).and_then(Value::as_str);
     let trace = text("traceparent").map(|parent| TraceContext::parse(parent, text("tracestate")));
     ItemRequest { metadata, trace: trace.and_then(Result::ok), ..ItemRequest::default() }
 }
 
 /// What may be asked of the client behind a request.
-fn abilities(
-    context: &RequestContext<RoleServer>,
-    log_level: Option<&'static str>,
-) -> ClientAbilities {
-    let questions = questions::abilities(context.client_capabilities().as_ref());
+fn abilities(sender: &RequestSender, log_level: Option<&'static str>) -> ClientAbilities {
+    let questions = questions::abilities(sender.capabilities.as_ref());
     ClientAbilities { log_level, questions: Some(questions) }
-}
-
-/// Whether the request belongs to the stateless era, in which a server cannot ask the client.
-pub(super) fn is_modern(context: &RequestContext<RoleServer>) -> bool {
-    context
-        .protocol_version()
-        .is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
 }

@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use super::request_sender::RequestSender;
 use super::{BackgroundHost, CatalogueServer};
 use crate::host::link::{HostQuery, ObserveRequest};
 use crate::host::offerings::ServerChange;
@@ -36,12 +37,12 @@ impl CatalogueServer {
     /// That the request cannot be read.
     pub(super) fn front_end_request(
         &self,
-        context: &RequestContext<RoleServer>,
+        sender: &RequestSender,
     ) -> Result<Option<CallRequest>, ErrorData> {
         if self.settings.background.is_none() {
             return Ok(None);
         }
-        let Some(text) = context.meta.get(protocol::CALL) else { return Ok(None) };
+        let Some(text) = sender.said(protocol::CALL) else { return Ok(None) };
         read(text).map(Some)
     }
 

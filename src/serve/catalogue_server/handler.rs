@@ -3,6 +3,7 @@
 //! Owns: the calls of a connection, how many there may be, and the declared capabilities. Never does: the work of a request, which stands in the modules beside it.
 #![expect(deprecated, reason = "the older era has subscriptions and levels of its own")]
 
+use std::mem;
 use std::pin::pin;
 use std::sync::Arc;
 
@@ -10,12 +11,12 @@ use futures_util::future::BoxFuture;
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams,
-    CompleteResult, CustomRequest, CustomResult, ErrorCode, ErrorData, Extensions,
-    GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult, Implementation,
-    InputResponses, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
-    ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
-    ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscribeRequestParams,
-    SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskParams,
+    CompleteResult, CustomRequest, CustomResult, ErrorData, Extensions, GetPromptRequestParams,
+    GetPromptResponse, GetTaskParams, GetTaskResult, Implementation, InputResponses,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
+    ServerConfig, SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool,
+    UnsubscribeRequestParams, UpdateTaskParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::transport::common::http_header::HEADER_SESSION_ID;
@@ -23,17 +24,17 @@ use rmcp::{RoleServer, ServerHandler};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
+use super::call::RequestOrigin;
 use super::changes::{self, Interests, ResourceWatch};
 use super::client_state::ClientState;
-use super::exchange::{ClientRequest, FrontEndCall, ServedAnswer, is_modern};
+use super::exchange::{ClientRequest, FrontEndCall, ServedAnswer};
 use super::log_line::known_level;
 use super::parked_requests::RequestKey;
+use super::request_sender::{RequestSender, is_modern};
 use super::running_request::ServedResult;
 use super::subscription::{ServedSubscription, SubscriptionHandoff};
-use super::{CatalogueServer, ServedIdentity, mixed_up, questions};
-use crate::host::request::ItemRequest;
+use super::{CatalogueServer, ServedIdentity, ended, mixed_up, questions};
 use crate::model::JsonObject;
-use crate::serve::background::protocol;
 
 /// How many calls of one client may run or wait for their turn at once.
 const MAX_CALLS: usize = 256;
@@ -75,39 +76,41 @@ impl ServedClient {
 
     /// The session that a request belongs to: over HTTP that of its header, which the older era has. In
     /// the newer one nothing has looked whether there is such a session.
-    fn session(&self, context: &RequestContext<RoleServer>) -> String {
-        let head = context.extensions.get::<http::request::Parts>();
-        let head = head.filter(|_| !is_modern(context));
+    fn session(&self, extensions: &Extensions, is_modern: bool) -> String {
+        let head = extensions.get::<http::request::Parts>().filter(|_| !is_modern);
         let id = head.and_then(|head| head.headers.get(HEADER_SESSION_ID)?.to_str().ok());
         let own = &self.identity.session;
         id.map_or_else(|| own.clone(), |id| served_session(own, id))
     }
 
+    /// The session of a request about a task.
+    fn session_of_task(&self, context: &RequestContext<RoleServer>) -> String {
+        self.session(&context.extensions, is_modern(context))
+    }
+
     /// A request as its client sent it, with the state and the answers of a retry.
     fn request(
         &self,
-        context: &RequestContext<RoleServer>,
+        extensions: &Extensions,
+        sender: &RequestSender,
         method: &'static str,
         (name, arguments): (String, Option<JsonObject>),
         (state, answers): (Option<String>, Option<InputResponses>),
     ) -> ClientRequest {
-        let (session, arguments) = (self.session(context), arguments.unwrap_or_default());
-        let key = RequestKey { session, method, name, arguments };
-        let session_level = self.state(&context.extensions).level();
+        let session = self.session(extensions, sender.is_modern);
+        let key = RequestKey { session, method, name, arguments: arguments.unwrap_or_default() };
+        let session_level = self.state(extensions).level();
         let front_end = FrontEndCall::default();
         ClientRequest { key, state, answers, session_level, front_end }
     }
 
-    /// Answers a request, unless too many of this client run or the client is gone.
-    fn exchange<'a, F>(
+    /// Answers a request by `work`, unless too many of this client run or the client is gone.
+    fn bounded<'a, T: Send>(
         &'a self,
-        request: ClientRequest,
-        context: RequestContext<RoleServer>,
-        work: impl FnOnce(Arc<CatalogueServer>, ItemRequest) -> F + Send + 'a,
-    ) -> BoxFuture<'a, Result<ServedAnswer, ErrorData>>
-    where
-        F: Future<Output = Result<ServedResult, ErrorData>> + Send + 'static,
-    {
+        extensions: &Extensions,
+        work: impl Future<Output = Result<T, ErrorData>> + Send + 'a,
+    ) -> BoxFuture<'a, Result<T, ErrorData>> {
+        let state = Arc::clone(self.state(extensions));
         // Boxed: it is most of what a connection holds.
         Box::pin(async move {
             if self.calls.len() >= MAX_CALLS {
@@ -116,8 +119,7 @@ impl ServedClient {
                 return Err(ErrorData::internal_error(words, None));
             }
             let _counted = self.calls.token();
-            let state = Arc::clone(self.state(&context.extensions));
-            let answer = pin!(self.server.exchange(request, context, work));
+            let answer = pin!(work);
             let answer = state.ended().run_until_cancelled(answer);
             match self.gone.run_until_cancelled(answer).await {
                 Some(Some(answer)) if answer.is_ok() || !self.gone.is_cancelled() => answer,
@@ -200,12 +202,6 @@ impl Drop for SessionGuard {
     }
 }
 
-/// The error of requests that the end of the server cut off; a client that left reads none.
-fn ended() -> ErrorData {
-    let words = "the server ended while the request ran";
-    ErrorData::new(ErrorCode(protocol::ENDED), words, None)
-}
-
 /// What the server calls itself.
 pub fn implementation() -> Implementation {
     Implementation::new("toolhost", env!("CARGO_PKG_VERSION"))
@@ -253,28 +249,16 @@ impl ServerHandler for ServedClient {
     async fn call_tool(
         &self,
         request: CallToolRequestParams,
-        context: RequestContext<RoleServer>,
+        mut context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let CallToolRequestParams { name, arguments, input_responses, request_state, .. } = request;
-        let caller = self.server.caller(&context)?;
-        caller.hold_session(&self.server, self.process);
-        let mut request = self.request(
-            &context,
-            "tools/call",
-            (name.into(), arguments),
-            (request_state, input_responses),
-        );
-        request.front_end = caller.front_end_call();
-        let key = request.key.clone();
-        let answer = self.exchange(request, context, |server, item| async move {
-            server.call_tool(key, caller, item).await.map(ServedResult::Tool)
-        });
-        match answer.await? {
-            ServedAnswer::Result(ServedResult::Tool(result)) => Ok(result.into()),
-            ServedAnswer::InputRequired(required) => Ok(required.into()),
-            ServedAnswer::Task(task) => Ok(CallToolResponse::Task(task)),
-            ServedAnswer::Result(_) => Err(mixed_up()),
-        }
+        let extensions = mem::take(&mut context.extensions);
+        let sender = RequestSender::of_connection(context);
+        let origin = RequestOrigin {
+            session: self.session(&extensions, sender.is_modern),
+            level: self.state(&extensions).level(),
+            process: self.process,
+        };
+        self.bounded(&extensions, self.server.answer_call(request, origin, sender)).await
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
@@ -317,16 +301,18 @@ impl ServerHandler for ServedClient {
     async fn read_resource(
         &self,
         request: ReadResourceRequestParams,
-        context: RequestContext<RoleServer>,
+        mut context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let ReadResourceRequestParams { uri, input_responses, request_state, .. } = request;
-        let request =
-            self.request(&context, "resources/read", (uri, None), (request_state, input_responses));
+        let extensions = mem::take(&mut context.extensions);
+        let sender = RequestSender::of_connection(context);
+        let round = (request_state, input_responses);
+        let request = self.request(&extensions, &sender, "resources/read", (uri, None), round);
         let uri = request.key.name.clone();
-        let answer = self.exchange(request, context, |server, item| async move {
+        let answer = self.server.exchange(request, sender, |server, item| async move {
             server.read_resource(&uri, &item).await.map(ServedResult::Resource)
         });
-        match answer.await? {
+        match self.bounded(&extensions, answer).await? {
             ServedAnswer::Result(ServedResult::Resource(result)) => Ok(result.into()),
             ServedAnswer::InputRequired(required) => Ok(required.into()),
             ServedAnswer::Result(_) | ServedAnswer::Task(_) => Err(mixed_up()),
@@ -389,21 +375,19 @@ impl ServerHandler for ServedClient {
     async fn get_prompt(
         &self,
         request: GetPromptRequestParams,
-        context: RequestContext<RoleServer>,
+        mut context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
         let GetPromptRequestParams { name, arguments, input_responses, request_state, .. } =
             request;
-        let request = self.request(
-            &context,
-            "prompts/get",
-            (name, arguments),
-            (request_state, input_responses),
-        );
+        let extensions = mem::take(&mut context.extensions);
+        let sender = RequestSender::of_connection(context);
+        let round = (request_state, input_responses);
+        let request = self.request(&extensions, &sender, "prompts/get", (name, arguments), round);
         let key = request.key.clone();
-        let answer = self.exchange(request, context, |server, item| async move {
+        let answer = self.server.exchange(request, sender, |server, item| async move {
             server.get_prompt(&key, &item).await.map(ServedResult::Prompt)
         });
-        match answer.await? {
+        match self.bounded(&extensions, answer).await? {
             ServedAnswer::Result(ServedResult::Prompt(result)) => Ok(result.into()),
             ServedAnswer::InputRequired(required) => Ok(required.into()),
             ServedAnswer::Result(_) | ServedAnswer::Task(_) => Err(mixed_up()),
@@ -427,7 +411,7 @@ impl ServerHandler for ServedClient {
         request: GetTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetTaskResult, ErrorData> {
-        self.server.tasks.get(&self.session(&context), &request.task_id)
+        self.server.tasks.get(&self.session_of_task(&context), &request.task_id)
     }
 
     async fn update_task(
@@ -436,7 +420,7 @@ impl ServerHandler for ServedClient {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         let UpdateTaskParams { task_id, input_responses, .. } = request;
-        self.server.tasks.update(&self.session(&context), &task_id, input_responses)
+        self.server.tasks.update(&self.session_of_task(&context), &task_id, input_responses)
     }
 
     async fn cancel_task(
@@ -444,7 +428,7 @@ impl ServerHandler for ServedClient {
         request: CancelTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.server.tasks.cancel(&self.session(&context), &request.task_id)
+        self.server.tasks.cancel(&self.session_of_task(&context), &request.task_id)
     }
 
     async fn complete(

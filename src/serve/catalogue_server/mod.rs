@@ -17,21 +17,24 @@ mod log_line;
 mod offerings;
 mod parked_requests;
 mod questions;
+mod request_sender;
 mod result;
 mod running_request;
+mod served_call;
 mod subscription;
 mod tasks;
 mod tool_list;
 
 use std::sync::Arc;
 
-use rmcp::model::ErrorData;
+use rmcp::model::{ErrorCode, ErrorData};
 use tokio_util::sync::CancellationToken;
 
 use crate::host::{ClientScope, ToolHost};
 use crate::serve::background::held_sessions::HeldSessions;
 use crate::serve::background::lifetime::HostLifetime;
 use crate::serve::background::observers::ObserverHub;
+use crate::serve::background::protocol;
 use alertness::Alertness;
 use changes::ChangeFeed;
 pub(in crate::serve) use changes::ClientChanges;
@@ -40,6 +43,7 @@ pub(in crate::serve) use client_state::ClientState;
 pub use handler::{ServedClient, SessionGuard};
 pub(in crate::serve) use handler::{implementation, served_session};
 use parked_requests::ParkedRequests;
+pub(in crate::serve) use served_call::{ServedCall, StatelessCall};
 pub(in crate::serve) use subscription::{ServedSubscription, SubscriptionHandoff};
 use tasks::ServedTasks;
 use tool_list::ToolList;
@@ -142,6 +146,11 @@ impl CatalogueServer {
         self.host.end_session(session);
     }
 
+    /// Whether a tool that clients know takes arguments in headers too, which have to be the same.
+    pub(in crate::serve) fn takes_header_arguments(&self, name: &str) -> bool {
+        self.tools.known().find(name).is_some_and(|tool| tool.takes_header_arguments)
+    }
+
     /// Ends all connections of this server and the calls of its clients.
     pub fn disconnect(&self) {
         self.stop.cancel();
@@ -157,6 +166,12 @@ impl CatalogueServer {
     pub async fn watch_servers(&self) {
         changes::watch_servers(&self.host, &self.stop).await;
     }
+}
+
+/// The error of requests that the end of the server cut off; a client that left reads none.
+fn ended() -> ErrorData {
+    let words = "the server ended while the request ran";
+    ErrorData::new(ErrorCode(protocol::ENDED), words, None)
 }
 
 fn mixed_up() -> ErrorData {

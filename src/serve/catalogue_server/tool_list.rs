@@ -17,6 +17,9 @@ use crate::host::request::ListScope;
 use crate::model::ToolDefinition;
 use crate::util::text;
 
+/// What names the header for a value in a schema (SEP-2243).
+const HEADER_KEY: &str = "x-mcp-header";
+
 /// The list that was made last.
 #[derive(Default)]
 pub(super) struct ToolList(Mutex<Arc<ServedTools>>);
@@ -37,6 +40,8 @@ pub(super) struct ServedTool {
     pub(super) full_name: String,
     /// Whether a person has to approve each call.
     pub(super) needs_approval: bool,
+    /// Whether its schema says that arguments are repeated in headers (`x-mcp-header`).
+    pub(super) takes_header_arguments: bool,
 }
 
 impl ServedTools {
@@ -76,7 +81,8 @@ fn offered(host: &ToolHost, catalogue: &Catalogue, uses_bare_names: bool) -> Ser
         let name = if uses_bare_names && is_free { bare.to_owned() } else { full_name.clone() };
         list.places.insert(name.clone(), list.tools.len());
         let (wire, needs_approval) = (wire_tool(definition, name), *needs_approval);
-        list.tools.push(ServedTool { wire, full_name, needs_approval });
+        let takes_header_arguments = wire.input_schema.values().any(names_header);
+        list.tools.push(ServedTool { wire, full_name, needs_approval, takes_header_arguments });
     }
     list
 }
@@ -99,6 +105,17 @@ fn visible(description: &str) -> String {
         text::safe(description).into_owned()
     } else {
         description.to_owned()
+    }
+}
+
+/// Whether a schema, or one in it, names a header for its value.
+fn names_header(schema: &Value) -> bool {
+    match schema {
+        Value::Object(members) => {
+            members.contains_key(HEADER_KEY) || members.values().any(names_header)
+        }
+        Value::Array(items) => items.iter().any(names_header),
+        _ => false,
     }
 }
 

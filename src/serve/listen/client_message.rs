@@ -4,28 +4,62 @@
 //! out what a message is by trying one kind after another, which costs as much as the rest of a call.
 //! Never does: judge a message otherwise than the SDK.
 
-use std::borrow::Cow;
-
 use rmcp::RoleServer;
 use rmcp::model::{
-    CallToolRequest, ClientRequest, JsonRpcMessage, JsonRpcVersion2_0, NumberOrString,
+    CallToolRequest, CallToolRequestMethod, CallToolRequestParams, ClientRequest, JsonObject,
+    JsonRpcMessage, JsonRpcVersion2_0, NumberOrString, RequestId, RequestMetaObject,
 };
 use rmcp::service::RxJsonRpcMessage;
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 
-/// What tells a request from other messages. Members that no request has are errors, as names that
-/// come twice are.
+/// A `tools/call` with what nearly all of them have. Other members, and names that come twice, are
+/// errors: such a call is for the SDK.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct RequestHead<'a> {
+struct CallMessage {
     #[expect(dead_code, reason = "it has to be there")]
     jsonrpc: JsonRpcVersion2_0,
     id: NumberOrString,
-    #[serde(borrow)]
-    method: Cow<'a, str>,
-    #[expect(dead_code, reason = "it is read with the method")]
-    params: IgnoredAny,
+    #[expect(dead_code, reason = "it has to be this one")]
+    method: CallToolRequestMethod,
+    params: CallParameters,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CallParameters {
+    name: String,
+    arguments: Option<JsonObject>,
+    #[serde(rename = "_meta")]
+    meta: Option<JsonObject>,
+}
+
+/// A plain `tools/call` of a client.
+pub(super) struct ToolCallMessage {
+    pub(super) id: RequestId,
+    pub(super) params: CallToolRequestParams,
+    /// What the client says beside it.
+    pub(super) meta: Option<RequestMetaObject>,
+}
+
+impl ToolCallMessage {
+    /// Reads a plain call; `None` for everything else.
+    pub(super) fn read(text: &str) -> Option<Self> {
+        let CallMessage { id, params, .. } = serde_json::from_str(text).ok()?;
+        let CallParameters { name, arguments, meta } = params;
+        let mut params = CallToolRequestParams::new(name);
+        params.arguments = arguments;
+        Some(Self { id, params, meta: meta.map(RequestMetaObject::from) })
+    }
+
+    /// The call as the SDK takes it.
+    pub(super) fn into_message(self) -> RxJsonRpcMessage<RoleServer> {
+        let mut call = CallToolRequest::new(self.params);
+        if let Some(meta) = self.meta {
+            call.extensions.insert(meta);
+        }
+        JsonRpcMessage::request(ClientRequest::CallToolRequest(call), self.id)
+    }
 }
 
 /// Reads a message.
@@ -33,20 +67,10 @@ struct RequestHead<'a> {
 /// # Errors
 /// When the text is no message that a client may send.
 pub(super) fn read(text: &str) -> serde_json::Result<RxJsonRpcMessage<RoleServer>> {
-    match read_call(text) {
-        Some(call) => Ok(call),
+    match ToolCallMessage::read(text) {
+        Some(call) => Ok(call.into_message()),
         None => serde_json::from_str(text),
     }
-}
-
-/// A plain `tools/call`; `None` for everything else.
-fn read_call(text: &str) -> Option<RxJsonRpcMessage<RoleServer>> {
-    let head: RequestHead<'_> = serde_json::from_str(text).ok()?;
-    if head.method != "tools/call" {
-        return None;
-    }
-    let call: CallToolRequest = serde_json::from_str(text).ok()?;
-    Some(JsonRpcMessage::request(ClientRequest::CallToolRequest(call), head.id))
 }
 
 #[cfg(test)]
@@ -57,12 +81,21 @@ mod tests {
     const CALLS: &[&str] = &[
         r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo"}}"#,
         r#"{"params":{"arguments":{"n":1.50,"big":123456789012345678901234567890,"e":1e400,"a":[null,true,{"\u00e9":"\ud83d\ude00"}]},"name":"echo"},"method":"tools\/call","id":"x","jsonrpc":"2.0"}"#,
-        r#" {"jsonrpc":"2.0","id":-7,"method":"tools/call","params":{"_meta":{"progressToken":3,"io.modelcontextprotocol/clientInfo":{"name":"a","version":"1"},"n":2.5e-7},"name":"echo","arguments":{"_meta":1},"inputResponses":{"q":{"action":"decline"}},"requestState":"s","task":{"ttl":1}}} "#,
-        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"a":1,"a":2},"unknown":[1]}}"#,
+        r#" {"jsonrpc":"2.0","id":-7,"method":"tools/call","params":{"_meta":{"progressToken":3,"io.modelcontextprotocol/clientInfo":{"name":"a","version":"1"},"n":2.5e-7},"name":"echo","arguments":{"_meta":1}}} "#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"a":1,"a":2}}}"#,
+        r#"{"jsonrpc":"2.0","id":1.0,"method":"tools/call","params":{"name":"","arguments":null,"_meta":null}}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","_meta":{},"arguments":{"a":{"$serde_json::private::Number":"7"},"b":{"$serde_json::private::RawValue":"8"}}}}"#,
     ];
 
-    /// What is no call, or no message at all.
+    /// What is no plain call, or no message at all.
     const OTHERS: &[&str] = &[
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","inputResponses":{"q":{"action":"decline"}},"requestState":"s"}}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","task":{"ttl":1}}}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","name":"other"}}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","_meta":7}}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"a":"\ud800"}}}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":["echo"]}"#,
+        r#"["2.0",1,"tools/call",["echo"]]"#,
         r#"{"jsonrpc":"2.0","id":1,"method":"tools/call"}"#,
         r#"{"jsonrpc":"2.0","method":"tools/call","params":{"name":"echo"}}"#,
         r#"{"jsonrpc":"2.0","id":null,"method":"tools/call","params":{"name":"echo"}}"#,
@@ -88,17 +121,17 @@ mod tests {
     #[test]
     fn a_call_is_read_as_the_sdk_reads_it() {
         for text in CALLS {
-            let call = read_call(text).unwrap_or_else(|| panic!("{text}"));
+            let call = ToolCallMessage::read(text).unwrap_or_else(|| panic!("{text}"));
             let theirs = whole(serde_json::from_str(text));
             assert!(theirs.is_ok(), "{theirs:?}");
-            assert_eq!(whole(Ok(call)), theirs, "{text}");
+            assert_eq!(whole(Ok(call.into_message())), theirs, "{text}");
         }
     }
 
     #[test]
     fn everything_else_is_for_the_sdk() {
         for text in OTHERS {
-            assert!(read_call(text).is_none(), "{text}");
+            assert!(ToolCallMessage::read(text).is_none(), "{text}");
             assert_eq!(whole(read(text)), whole(serde_json::from_str(text)), "{text}");
         }
     }

@@ -37,7 +37,7 @@ const DRAIN: Duration = Duration::from_secs(5);
 pub struct HttpListener {
     server: Arc<CatalogueServer>,
     /// Answers requests with the owner's token.
-    mcp: McpService,
+    mcp: Arc<McpService>,
     rules: Arc<AccessRules>,
     authenticator: Arc<Authenticator>,
     clients: HttpClients,
@@ -56,7 +56,7 @@ impl HttpListener {
         let (end, server) = (CancellationToken::new(), Arc::clone(server));
         let answers = KeptAnswers::new();
         let clients = HttpClients::new(answers.of_one_token());
-        let mcp = McpService::new(&server, "http".to_owned(), answers, end.clone());
+        let mcp = Arc::new(McpService::new(&server, "http".to_owned(), answers, end.clone()));
         Self { server, mcp, rules, authenticator, clients, end }
     }
 
@@ -105,10 +105,10 @@ impl HttpListener {
     }
 
     /// What answers a request with this head.
-    async fn admit(&self, head: &http::request::Parts) -> Result<McpService, AccessError> {
+    async fn admit(&self, head: &http::request::Parts) -> Result<Arc<McpService>, AccessError> {
         let token = self.rules.check(head)?;
         match self.authenticator.authenticate_anywhere(token).await? {
-            Requester::Owner => Ok(self.mcp.clone()),
+            Requester::Owner => Ok(Arc::clone(&self.mcp)),
             Requester::Client(identity) => self
                 .clients
                 .service(identity, &self.server, &self.authenticator, &self.end)

@@ -27,7 +27,7 @@ pub(super) struct HttpClients {
 }
 
 struct HttpClient {
-    service: McpService,
+    service: Arc<McpService>,
     /// The latest expiry of its tokens, in seconds since the Unix epoch.
     expires: Arc<AtomicU64>,
 }
@@ -46,20 +46,20 @@ impl HttpClients {
         server: &CatalogueServer,
         authenticator: &Arc<Authenticator>,
         end: &CancellationToken,
-    ) -> Option<McpService> {
+    ) -> Option<Arc<McpService>> {
         let mut clients = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = clients.get(&identity.key) {
             known.expires.fetch_max(identity.expires.as_secs(), Ordering::Relaxed);
-            return Some(known.service.clone());
+            return Some(Arc::clone(&known.service));
         }
         if clients.len() >= MAX_CLIENTS {
             return None;
         }
         let (server, end) = (server.for_client(identity.scope.clone()), end.child_token());
         let (session, answers) = (format!("http:{}", identity.key), self.answers.of_one_token());
-        let service = McpService::new(&server, session, answers, end.clone());
+        let service = Arc::new(McpService::new(&server, session, answers, end.clone()));
         let expires = Arc::new(AtomicU64::new(identity.expires.as_secs()));
-        let client = HttpClient { service: service.clone(), expires: Arc::clone(&expires) };
+        let client = HttpClient { service: Arc::clone(&service), expires: Arc::clone(&expires) };
         clients.insert(identity.key.clone(), client);
         drop(clients);
         let (all, authenticator) = (Arc::clone(&self.known), Arc::clone(authenticator));

@@ -20,6 +20,7 @@ mod backlog;
 mod bounded_writes;
 mod client_message;
 mod connections;
+mod event_body;
 mod http_clients;
 mod http_connection;
 mod http_sessions;

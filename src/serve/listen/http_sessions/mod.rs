@@ -132,8 +132,26 @@ impl HttpSessions {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn session(&self, id: &SessionId) -> Result<Arc<ServedSession>, SessionError> {
+    fn session(&self, id: &str) -> Result<Arc<ServedSession>, SessionError> {
         self.sessions().get(id).cloned().ok_or(SessionError::Ended)
+    }
+
+    /// Whether a session takes requests; it then does for a while.
+    pub(super) fn is_ready(&self, id: &str) -> bool {
+        let session = self.sessions().get(id).cloned();
+        session.is_some_and(|session| session.touch())
+    }
+
+    /// Hands a request over; what its client reads.
+    ///
+    /// # Errors
+    /// When the session ended.
+    pub(super) async fn request(
+        &self,
+        id: &str,
+        message: ClientJsonRpcMessage,
+    ) -> Result<mpsc::Receiver<ServerSseMessage>, SessionError> {
+        self.session(id)?.request(message).await
     }
 
     /// Ends the services of idle sessions, and forgets sessions of clients that seem to be gone.
@@ -208,7 +226,7 @@ impl SessionManager for HttpSessions {
     }
 
     async fn has_session(&self, id: &SessionId) -> Result<bool, SessionError> {
-        Ok(self.session(id).is_ok_and(|session| session.touch()))
+        Ok(self.is_ready(id))
     }
 
     async fn close_session(&self, id: &SessionId) -> Result<(), SessionError> {
@@ -225,7 +243,7 @@ impl SessionManager for HttpSessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionError> {
-        self.session(id)?.request(message).await.map(events)
+        self.request(id, message).await.map(events)
     }
 
     async fn accept_message(

@@ -1,7 +1,12 @@
-//! The SDK's service for Streamable HTTP, and how many sessions it may have.
+//! What answers requests over Streamable HTTP: plain calls at once, and the SDK's service the rest.
 //!
-//! Owns: its settings, and that a request which finds no room is told to come back later. Never does:
-//! look at a token.
+//! Owns: the settings of that service, and that a request which finds no room is told to come back
+//! later. Never does: look at a token.
+
+mod call_answer;
+mod plain_call;
+#[cfg(test)]
+mod tests;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -16,19 +21,23 @@ use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
 use super::MAX_MESSAGE;
+use super::event_body::event_stream;
 use super::http_connection::{HttpAnswer, StaysOpen};
 use super::http_sessions::{HttpSessions, KeptAnswers, SessionError};
 use super::subscription_body::subscription_body;
 use crate::serve::catalogue_server::{
     CatalogueServer, ServedClient, ServedIdentity, SubscriptionHandoff,
 };
+use plain_call::PlainCall;
 
 /// What a client of the newer era sends to hear of changes.
 const LISTEN: &str = "subscriptions/listen";
 
 /// What answers the requests of one client, or of all that have the owner's token.
-#[derive(Clone)]
 pub(super) struct McpService {
+    server: Arc<CatalogueServer>,
+    /// The session of clients that name none.
+    session: String,
     service: StreamableHttpService<ServedClient, HttpSessions>,
     sessions: Arc<HttpSessions>,
     /// Fires when sessions and streams have to end.
@@ -55,13 +64,13 @@ impl McpService {
         let sessions = HttpSessions::new(server, &session, answers, end.clone());
         let mut config = config;
         config.session_store = Some(Arc::clone(&sessions) as _);
-        let server = Arc::clone(server);
+        let (connected, name) = (Arc::clone(server), session.clone());
         let connect = move || {
-            let identity = ServedIdentity { session: session.clone(), is_alone: false };
-            Ok(server.connect(identity))
+            let identity = ServedIdentity { session: name.clone(), is_alone: false };
+            Ok(connected.connect(identity))
         };
         let service = StreamableHttpService::new(connect, Arc::clone(&sessions), config);
-        Self { service, sessions, end }
+        Self { server: Arc::clone(server), session, service, sessions, end }
     }
 
     /// Answers one request.
@@ -70,9 +79,29 @@ impl McpService {
     /// When the request opens a session and there are too many.
     pub(super) async fn answer(
         &self,
-        mut head: Parts,
+        head: Parts,
         body: Bytes,
     ) -> Result<HttpAnswer, SessionError> {
+        match PlainCall::read(&head, &body, |name| self.server.takes_header_arguments(name)) {
+            Some(PlainCall::Stateless(call)) => {
+                let call = self.server.serve_call(&self.session, call);
+                Ok(call_answer::answer(call, &self.end).await)
+            }
+            Some(PlainCall::InSession(id, call)) if self.sessions.is_ready(&id) => {
+                let mut call = call.into_message();
+                call.insert_extension(head);
+                Ok(match self.sessions.request(&id, call).await {
+                    Ok(events) => event_stream(events, self.end.clone()),
+                    Err(error) => call_answer::session_failure(error),
+                })
+            }
+            // Boxed: a plain call has no room for it.
+            Some(PlainCall::InSession(..)) | None => Box::pin(self.judge(head, body)).await,
+        }
+    }
+
+    /// Answers a request of which nothing is known, as the SDK does.
+    async fn judge(&self, mut head: Parts, body: Bytes) -> Result<HttpAnswer, SessionError> {
         let is_in_session = head.headers.contains_key(HEADER_SESSION_ID);
         let method = if is_in_session { None } else { method(&body) };
         // The SDK would answer that with an error of its own.
@@ -84,7 +113,7 @@ impl McpService {
         if subscribes {
             head.extensions.insert(handoff);
         }
-        let request = Request::from_parts(head, Full::new(body.clone()));
+        let request = Request::from_parts(head, Full::new(body));
         let mut answer = self.service.handle(request).await;
         let content = answer.headers().get(header::CONTENT_TYPE);
         if content.is_none_or(|content| content != "text/event-stream") {

@@ -1,0 +1,116 @@
+//! Who sent a request, and the way back to them.
+//!
+//! Owns: what a request says of its client, read once, and how the client is told something while the
+//! request runs. Never does: know what the request asks for.
+
+use rmcp::RoleServer;
+use rmcp::model::{
+    ClientCapabilities, ProgressToken, ProtocolVersion, RequestId, RequestMetaObject,
+    ServerNotification,
+};
+use rmcp::service::{Peer, RequestContext};
+use serde_json::Value;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::log_line::known_level;
+
+/// The client behind a request.
+pub(super) struct RequestSender {
+    /// Its own name of the request.
+    pub(super) id: RequestId,
+    /// What it can do, where it says so: with the request, or when it introduced itself.
+    pub(super) capabilities: Option<ClientCapabilities>,
+    /// How it calls itself.
+    pub(super) name: Option<String>,
+    /// Whether the request belongs to the stateless era, in which a server cannot ask the client.
+    pub(super) is_modern: bool,
+    /// Fires when the client gives the request up.
+    pub(super) cancelled: CancellationToken,
+    meta: RequestMetaObject,
+    way_back: WayBack,
+}
+
+/// How the client hears of something before the answer.
+enum WayBack {
+    /// Over a connection that the SDK has.
+    Connection(Peer<RoleServer>),
+    /// In the answer to this one request.
+    Answer(mpsc::Sender<ServerNotification>),
+}
+
+impl RequestSender {
+    /// The client of a connection, of which the SDK read a request.
+    pub(super) fn of_connection(context: RequestContext<RoleServer>) -> Self {
+        Self {
+            capabilities: context.client_capabilities(),
+            name: context.client_info().map(|client| client.name),
+            is_modern: is_modern(&context),
+            id: context.id,
+            cancelled: context.ct,
+            meta: context.meta,
+            way_back: WayBack::Connection(context.peer),
+        }
+    }
+
+    /// The client of a request of the newer era that came alone. It hears what is sent to `told`, and
+    /// gives the request up by leaving.
+    pub(super) fn of_request(
+        id: RequestId,
+        meta: RequestMetaObject,
+        capabilities: ClientCapabilities,
+        told: mpsc::Sender<ServerNotification>,
+    ) -> Self {
+        Self {
+            id,
+            capabilities: Some(capabilities),
+            name: meta.client_info().map(|client| client.name),
+            is_modern: true,
+            cancelled: CancellationToken::new(),
+            meta,
+            way_back: WayBack::Answer(told),
+        }
+    }
+
+    /// The least grave level of the log lines that it wants of this request.
+    pub(super) fn log_level(&self) -> Option<&'static str> {
+        self.meta.log_level().and_then(known_level)
+    }
+
+    /// By what it recognises reports of progress; without one it wants none.
+    pub(super) fn progress_token(&self) -> Option<ProgressToken> {
+        self.meta.get_progress_token()
+    }
+
+    /// Something else that it says beside the request.
+    pub(super) fn said(&self, key: &str) -> Option<&Value> {
+        self.meta.get(key)
+    }
+
+    /// Tells it something. One that left hears nothing.
+    pub(super) async fn tell(&self, notification: ServerNotification) {
+        match &self.way_back {
+            WayBack::Connection(peer) => {
+                let _client_gone = peer.send_notification(notification).await;
+            }
+            WayBack::Answer(told) => {
+                let _client_gone = told.send(notification).await;
+            }
+        }
+    }
+
+    /// Where it can be asked something, which needs a connection.
+    pub(super) fn connection(&self) -> Option<&Peer<RoleServer>> {
+        match &self.way_back {
+            WayBack::Connection(peer) => Some(peer),
+            WayBack::Answer(_) => None,
+        }
+    }
+}
+
+/// Whether a request belongs to the stateless era.
+pub(super) fn is_modern(context: &RequestContext<RoleServer>) -> bool {
+    context
+        .protocol_version()
+        .is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
+}

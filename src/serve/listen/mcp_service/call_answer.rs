@@ -1,0 +1,86 @@
+//! The answer to a plain call over HTTP, as the SDK would give it.
+//!
+//! Owns: that a call which says nothing before its answer is answered with one message, and any other
+//! with a stream of events, whose end is the answer. Never does: read a request, or run the call.
+
+use bytes::Bytes;
+use http::{HeaderValue, Response, StatusCode, header};
+use http_body_util::{BodyExt as _, Full};
+use rmcp::model::{ErrorCode, JsonRpcMessage, ServerJsonRpcMessage};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::serve::catalogue_server::ServedCall;
+use crate::serve::listen::event_body::{event, event_stream};
+use crate::serve::listen::http_connection::HttpAnswer;
+use crate::serve::listen::http_sessions::SessionError;
+
+/// How many events wait for a client that is slow to read.
+const EVENT_QUEUE: usize = 16;
+
+/// Answers a call, which is cancelled when this is dropped, or its client leaves the stream. Ends
+/// early when `end` fires.
+pub(super) async fn answer(mut call: ServedCall, end: &CancellationToken) -> HttpAnswer {
+    match end.run_until_cancelled(call.next()).await.flatten() {
+        Some(first @ (JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_))) => whole(&first),
+        Some(first) => stream(first, call, end.clone()),
+        None => failure("empty response: no response message received from handler"),
+    }
+}
+
+/// What a request is answered with whose session ended meanwhile.
+pub(super) fn session_failure(error: SessionError) -> HttpAnswer {
+    failure(&format!("get session: {error}"))
+}
+
+fn failure(what: &str) -> HttpAnswer {
+    let words = Bytes::from(format!("Encounter an error when {what}"));
+    let mut answer = Response::new(Full::new(words).boxed());
+    *answer.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
+    answer
+}
+
+fn whole(message: &ServerJsonRpcMessage) -> HttpAnswer {
+    let body = match serde_json::to_vec(message) {
+        Ok(body) => body,
+        Err(error) => return failure(&format!("serialize json response: {error}")),
+    };
+    let mut answer = Response::new(Full::new(Bytes::from(body)).boxed());
+    *answer.status_mut() = status(message);
+    let json = HeaderValue::from_static("application/json");
+    answer.headers_mut().insert(header::CONTENT_TYPE, json);
+    answer
+}
+
+/// What the revision of 2026-07-28 says of errors.
+fn status(message: &ServerJsonRpcMessage) -> StatusCode {
+    let JsonRpcMessage::Error(error) = message else { return StatusCode::OK };
+    match error.error.code {
+        ErrorCode::UNSUPPORTED_PROTOCOL_VERSION
+        | ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY
+        | ErrorCode::HEADER_MISMATCH => StatusCode::BAD_REQUEST,
+        ErrorCode::METHOD_NOT_FOUND => StatusCode::NOT_FOUND,
+        _ => StatusCode::OK,
+    }
+}
+
+fn stream(first: ServerJsonRpcMessage, mut call: ServedCall, end: CancellationToken) -> HttpAnswer {
+    let (events, read) = mpsc::channel(EVENT_QUEUE);
+    // A task of its own: the call goes on while the client is slow to read.
+    tokio::spawn(async move {
+        let passing_on = async {
+            let mut next = Some(first);
+            while let Some(message) = next {
+                if events.send(event(message)).await.is_err() {
+                    return;
+                }
+                next = call.next().await;
+            }
+        };
+        tokio::select! {
+            () = events.closed() => {}
+            () = passing_on => {}
+        }
+    });
+    event_stream(read, end)
+}
