@@ -197,7 +197,11 @@ impl<'a> Handshake<'a> {
         };
         let frame = OutgoingFrame { bytes: Bytes::from(message.to_string()), kind, call: None };
         match wire.send(frame).await {
-            Ok(()) => HandshakeAction::Wait,
+            Ok(None) => HandshakeAction::Wait,
+            Ok(Some(bytes)) => {
+                let answer = Arrival::Message { bytes, stream_of: Some(json!(id)) };
+                self.handle_arrival(wire, answer).await
+            }
             Err(error) => self.wire_failed(wire, error).await,
         }
     }

@@ -10,10 +10,15 @@ pub mod dial;
 pub mod errors;
 pub mod excerpt;
 pub mod fetch;
+mod gzip;
+mod idle_connections;
 pub mod lookup;
+pub mod origin;
 #[cfg(feature = "otel")]
 pub mod otlp;
+mod plain;
 pub mod redirect;
+pub mod request_body;
 pub mod response;
 mod tls;
 
