@@ -64,7 +64,7 @@ impl<C: Send + 'static> IdleConnections<C> {
     }
 }
 
-/// Drops connections that are too old until there are none, or nobody could use them.
+/// Drops connections that are too old until there are none, or the client is gone.
 async fn sweep<C: Send + 'static>(idle: Weak<IdleConnections<C>>) {
     while let Some(next) = idle.upgrade().and_then(|idle| idle.drop_expired()) {
         sleep_until(next).await;

@@ -17,8 +17,8 @@ pub mod origin;
 #[cfg(feature = "otel")]
 pub mod otlp;
 mod plain;
+pub mod posted_body;
 pub mod redirect;
-pub mod request_body;
 pub mod response;
 mod tls;
 

@@ -15,7 +15,7 @@ use super::client::{self, ClientSettings};
 use super::dial::Dialer;
 use super::errors;
 use super::plain::PlainClient;
-use super::request_body::RequestBody;
+use super::posted_body::PostedBody;
 use super::response::OriginResponse;
 use crate::model::Error;
 
@@ -40,7 +40,7 @@ pub struct OriginRequest<'a> {
     /// Headers beside those that go with every request; of the same name, these.
     pub headers: &'a HeaderMap,
     /// The body, of a request that has one.
-    pub body: Option<RequestBody>,
+    pub body: Option<PostedBody>,
 }
 
 impl OriginClient {
@@ -105,5 +105,39 @@ impl OriginClient {
             }
             _ => error,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn only_plain_http_on_this_machine_is_asked_over_connections_of_our_own() {
+        let is_plain = |url: &str, socket: Option<&str>, requires_public| {
+            let settings = ClientSettings {
+                connect_timeout: Duration::from_secs(5),
+                insecure: true,
+                allows_link_local: true,
+                requires_public,
+            };
+            let url = url.parse().unwrap();
+            let client =
+                OriginClient::new(&url, socket.map(Into::into), settings, HeaderMap::new());
+            matches!(client.unwrap().transport, OriginTransport::Plain(_))
+        };
+        for here in ["http://127.0.0.1:1/mcp", "http://localhost/", "http://[::1]/"] {
+            assert!(is_plain(here, None, false), "{here}");
+            assert!(!is_plain(here, None, true), "{here}");
+        }
+        for elsewhere in ["http://10.0.0.1/", "http://a.example/", "https://127.0.0.1/"] {
+            assert!(!is_plain(elsewhere, None, false), "{elsewhere}");
+        }
+        // The shared client makes a header of them.
+        assert!(!is_plain("http://me:secret@127.0.0.1/", None, false));
+        assert!(is_plain("http://a.example/", Some("/run/mcp.sock"), false));
+        assert!(!is_plain("https://a.example/", Some("/run/mcp.sock"), false));
     }
 }

@@ -22,7 +22,7 @@ use super::client::{self, HEADER_LINES};
 use super::dial::{Dialer, NetStream};
 use super::errors;
 use super::idle_connections::IdleConnections;
-use super::request_body::RequestBody;
+use super::posted_body::PostedBody;
 use crate::model::Error;
 
 /// Asks one origin for everything.
@@ -35,9 +35,9 @@ pub(super) struct PlainClient {
 
 /// A connection that does nothing unless it is polled.
 struct PlainConnection {
-    sender: SendRequest<RequestBody>,
+    sender: SendRequest<PostedBody>,
     /// What reads and writes, until the connection ends.
-    driver: Option<Connection<TokioIo<NetStream>, RequestBody>>,
+    driver: Option<Connection<TokioIo<NetStream>, PostedBody>>,
 }
 
 /// The body of a response; dropped before its end, it ends the connection.
@@ -51,7 +51,7 @@ pub(super) struct PlainBody {
 /// Why a request got no response.
 enum ExchangeError {
     /// Nothing of it was sent: here it is.
-    Unsent(Box<Request<RequestBody>>, hyper::Error),
+    Unsent(Box<Request<PostedBody>>, hyper::Error),
     /// It may have been received.
     Failed(hyper::Error),
 }
@@ -76,7 +76,7 @@ impl PlainClient {
         method: Method,
         url: &Url,
         headers: &HeaderMap,
-        body: RequestBody,
+        body: PostedBody,
     ) -> Result<Response<PlainBody>, Error> {
         let mut request = self.request(method, url, headers, body)?;
         loop {
@@ -102,8 +102,8 @@ impl PlainClient {
         method: Method,
         url: &Url,
         given: &HeaderMap,
-        body: RequestBody,
-    ) -> Result<Request<RequestBody>, Error> {
+        body: PostedBody,
+    ) -> Result<Request<PostedBody>, Error> {
         let target = &url[Position::BeforePath..Position::AfterQuery];
         let target = Uri::try_from(target).map_err(|cause| {
             Error::config(format!("{} cannot be asked: {cause}", host_and_port(url)))
@@ -132,7 +132,7 @@ impl PlainConnection {
     /// Sends a request and waits for the head of its response.
     async fn exchange(
         mut self: Box<Self>,
-        request: Request<RequestBody>,
+        request: Request<PostedBody>,
     ) -> Result<(Response<Incoming>, Box<Self>), ExchangeError> {
         let mut answer = pin!(self.sender.try_send_request(request));
         let answered = poll_fn(|cx| {

@@ -20,6 +20,9 @@ pub const MAX_HEADER_BYTES: usize = 64 << 10;
 /// Bytes read of the body of a refusal.
 pub const MAX_ERROR_BODY: usize = 64 << 10;
 
+/// The longest media type that is shown, in characters.
+const MAX_MEDIA_TYPE: usize = 80;
+
 /// Refuses response headers above `limit` bytes.
 ///
 /// # Errors
@@ -40,10 +43,12 @@ pub fn headers_too_large(size: usize, limit: usize) -> Error {
 
 /// The media type without parameters, in lower case; empty when there is none.
 pub fn content_type(headers: &HeaderMap) -> String {
-    let value = headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
-    let text = String::from_utf8_lossy(value.unwrap_or_default());
-    let essence = text.split(';').next().unwrap_or_default().trim();
-    essence.chars().take(80).collect::<String>().to_ascii_lowercase()
+    let value = headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
+    let essence = value.split(|byte| *byte == b';').next().unwrap_or_default();
+    let text = String::from_utf8_lossy(essence);
+    let text = text.trim();
+    let end = text.char_indices().nth(MAX_MEDIA_TYPE).map_or(text.len(), |(end, _)| end);
+    text.get(..end).unwrap_or(text).to_ascii_lowercase()
 }
 
 /// The response of an origin, its body unread.

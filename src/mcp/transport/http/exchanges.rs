@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::net::request_body::DepartureListener;
+use crate::net::posted_body::DepartureListener;
 use crate::util::units::show_size;
 
 /// How far a request is.

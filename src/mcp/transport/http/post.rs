@@ -28,8 +28,8 @@ use crate::model::{CallId, Era, Error};
 use crate::net::address::display_url;
 use crate::net::excerpt::server_message;
 use crate::net::origin::OriginRequest;
+use crate::net::posted_body::{DepartureListener, PostedBody};
 use crate::net::redirect::{self, MethodSafety, redirect, too_many_redirects};
-use crate::net::request_body::{DepartureListener, RequestBody};
 use crate::net::response::{OriginResponse, ResponseBody, check_headers, content_type};
 use crate::util::clock::{Clock as _, SystemClock};
 use crate::util::units::show_duration;
@@ -72,33 +72,28 @@ impl HttpShared {
                     if begun.is_empty() && locked(&self.session).era().is_some() =>
                 {
                     let (whole, permit) = self.read_json(body, begun, exchange).await;
-                    match whole {
-                        Ok(bytes) if is_plain_answer(&bytes, id) => Ok(Ok(bytes)),
-                        whole => Ok(Err(AcceptedBody::Whole(whole, permit))),
-                    }
+                    Ok(AcceptedBody::Whole(whole, permit))
                 }
-                other => Ok(Err(other)),
+                other => Ok(other),
             }
         };
         let worked = exchange.stop.run_until_cancelled(work).await;
-        match worked.unwrap_or_else(|| Err(self.stop_error())) {
-            Ok(Ok(answer)) => {
+        let accepted = match worked.unwrap_or_else(|| Err(self.stop_error())) {
+            Ok(AcceptedBody::Whole(Ok(answer), _)) if is_plain_answer(&answer, id) => {
                 self.head_tracer.tracer.received(&answer, Some(id));
                 self.exchanges.end(id, exchange);
-                Ok(Some(answer))
+                return Ok(Some(answer));
             }
-            Ok(Err(accepted)) => {
-                let resumable = !is_method(frame, "server/discover");
-                let (id, exchange) = (id.clone(), Arc::clone(exchange));
-                let ending = Arc::clone(&self).push_ending(accepted, id, resumable, exchange);
-                tokio::spawn(Box::pin(ending));
-                Ok(None)
-            }
+            Ok(accepted) => accepted,
             Err(error) => {
                 self.exchanges.end(id, exchange);
-                Err(error)
+                return Err(error);
             }
-        }
+        };
+        let resumable = !is_method(frame, "server/discover");
+        let (id, exchange) = (id.clone(), Arc::clone(exchange));
+        tokio::spawn(Box::pin(self.push_ending(accepted, id, resumable, exchange)));
+        Ok(None)
     }
 
     /// Reads an accepted response until its ending was pushed.
@@ -419,7 +414,7 @@ impl HttpShared {
                 let exchange = exchange.map(|exchange| -> Arc<dyn DepartureListener> {
                     Arc::<HttpExchange>::clone(exchange)
                 });
-                RequestBody::new(frame.bytes.clone(), exchange)
+                PostedBody::new(frame.bytes.clone(), exchange)
             });
             let asked = OriginRequest { method: method.clone(), url, headers, body };
             let response = self.client.send(asked).await.inspect_err(|error| {

@@ -1,6 +1,6 @@
 //! A request body that tells when it leaves, so that a retry is known to be safe.
 //!
-//! Owns: [`RequestBody`], bytes of known length. Never does: decide what a retry is.
+//! Owns: [`PostedBody`], bytes of known length. Never does: decide what a retry is.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -18,19 +18,19 @@ pub trait DepartureListener: Send + Sync {
 
 /// The body of a request, or its absence.
 #[derive(Default)]
-pub struct RequestBody {
+pub struct PostedBody {
     bytes: Option<Bytes>,
     listener: Option<Arc<dyn DepartureListener>>,
 }
 
-impl RequestBody {
+impl PostedBody {
     /// `bytes`, of whose departure `listener` hears.
     pub fn new(bytes: Bytes, listener: Option<Arc<dyn DepartureListener>>) -> Self {
         Self { bytes: Some(bytes), listener }
     }
 }
 
-impl Body for RequestBody {
+impl Body for PostedBody {
     type Data = Bytes;
     type Error = Infallible;
 
