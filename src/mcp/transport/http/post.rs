@@ -37,7 +37,7 @@ use crate::util::units::show_duration;
 /// The response to a POST.
 pub(super) enum PostResponse {
     /// A response with a status of success, unread.
-    Success(OriginResponse),
+    Success(Box<OriginResponse>),
     /// An error status whose body is a JSON-RPC error.
     Error(Bytes, Error),
     /// An error status without a message, and the error it means.
@@ -222,7 +222,7 @@ impl HttpShared {
                     self.note_session(&response.headers);
                     *locked(&self.initialize_frame) = Some(frame.clone());
                 }
-                self.accept_content(response, exchange, frame.call.as_ref()).await
+                self.accept_content(*response, exchange, frame.call.as_ref()).await
             }
             PostResponse::Error(body, error) => Ok(AcceptedBody::Error(body, error)),
             PostResponse::Refused(_, error) => Err(error),
@@ -372,7 +372,7 @@ impl HttpShared {
         let response =
             self.send_with_credentials(Method::POST, url, headers, Some(frame), exchange).await?;
         if response.status.is_success() {
-            return Ok(PostResponse::Success(response));
+            return Ok(PostResponse::Success(Box::new(response)));
         }
         let OriginResponse { status, headers, url, mut body } = response;
         let body = self.read_beginning(&mut body).await;
