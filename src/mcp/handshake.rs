@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use rmcp::model::{ClientCapabilities, ClientConfig, Implementation, ProtocolVersion};
+use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -20,9 +21,7 @@ use super::protocol_warning::{ProtocolWarning, WarningList};
 use super::responder::answerable;
 use super::wire::{Arrival, FrameKind, OutgoingFrame, Wire};
 use crate::config::spec::ProtocolChoice;
-use crate::model::{
-    Era, Error, ErrorKind, EventSink, JsonObject, QuestionAbilities, QuestionHandler,
-};
+use crate::model::{Era, Error, ErrorKind, EventSink, QuestionAbilities, QuestionHandler};
 
 /// Ids of the handshake, far from those the SDK counts up from 0.
 pub(super) const DISCOVER_ID: i64 = 2_147_483_001;
@@ -197,7 +196,11 @@ impl<'a> Handshake<'a> {
         };
         let frame = OutgoingFrame { bytes: Bytes::from(message.to_string()), kind, call: None };
         match wire.send(frame).await {
-            Ok(()) => HandshakeAction::Wait,
+            Ok(None) => HandshakeAction::Wait,
+            Ok(Some(bytes)) => {
+                let answer = Arrival::Message { bytes, stream_of: Some(json!(id)) };
+                self.handle_arrival(wire, answer).await
+            }
             Err(error) => self.wire_failed(wire, error).await,
         }
     }
@@ -353,25 +356,44 @@ pub(super) fn request_meta(version: &str, questions: QuestionAbilities) -> Value
     })
 }
 
+/// What we declare to be able to do; written as the JSON object that servers get.
+pub(super) struct DeclaredCapabilities {
+    pub era: Era,
+    pub questions: QuestionAbilities,
+}
+
+impl Serialize for DeclaredCapabilities {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        /// An object of empty objects.
+        struct Names<const N: usize>([(&'static str, bool); N]);
+        impl<const N: usize> Serialize for Names<N> {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                let named = self.0.iter().filter(|(_, is_named)| *is_named);
+                serializer.collect_map(named.map(|(name, _)| (name, Names([]))))
+            }
+        }
+        let QuestionAbilities { forms, urls, sampling, roots } = self.questions;
+        let mut declared = serializer.serialize_map(None)?;
+        if forms || urls {
+            declared.serialize_entry("elicitation", &Names([("form", forms), ("url", urls)]))?;
+        }
+        if sampling {
+            declared.serialize_entry("sampling", &Names([]))?;
+        }
+        if roots {
+            declared.serialize_entry("roots", &Names([]))?;
+        }
+        if self.era == Era::Modern {
+            // Legacy tasks need no word of ours, and that era knows no extensions.
+            declared.serialize_entry("extensions", &Names([(TASKS_EXTENSION, true)]))?;
+        }
+        declared.end()
+    }
+}
+
 pub(super) fn capabilities(era: Era, questions: QuestionAbilities) -> Value {
-    let modes = [("form", questions.forms), ("url", questions.urls)];
-    let modes = modes.into_iter().filter(|(_, is_offered)| *is_offered);
-    let modes: JsonObject = modes.map(|(mode, _)| (mode.to_owned(), json!({}))).collect();
-    let mut declared = json!({});
-    if !modes.is_empty() {
-        declared["elicitation"] = Value::Object(modes);
-    }
-    if questions.sampling {
-        declared["sampling"] = json!({});
-    }
-    if questions.roots {
-        declared["roots"] = json!({});
-    }
-    if era == Era::Modern {
-        // Legacy tasks need no word of ours, and that era knows no extensions.
-        declared["extensions"] = json!({ TASKS_EXTENSION: {} });
-    }
-    declared
+    // An object with texts as its keys can always be made.
+    serde_json::to_value(DeclaredCapabilities { era, questions }).unwrap_or_default()
 }
 
 pub(super) fn protocol_version(version: &str) -> ProtocolVersion {

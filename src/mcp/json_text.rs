@@ -32,6 +32,10 @@ pub(super) fn too_deep(text: &str) -> bool {
 }
 
 fn nests_deeper(text: &[u8], limit: usize) -> bool {
+    // Few texts have so many brackets at all.
+    if memchr::memchr2_iter(b'[', b'{', text).nth(limit).is_none() {
+        return false;
+    }
     let (mut depth, mut in_text, mut escaped) = (0_usize, false, false);
     for &byte in text {
         match byte {

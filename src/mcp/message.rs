@@ -7,14 +7,13 @@
 //! that they can be shown exactly, parsed item by item, and refused when they nest too deep.
 
 use std::borrow::Cow;
-use std::fmt;
 
 use bytes::Bytes;
-use serde::de::{Deserializer as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::bounded_list::BoundedList;
+use super::envelope::Envelope;
 use super::json_text::{
     is_depth_error, not_json, parse, replace_lone_surrogates, too_deep, too_deep_error, too_many,
 };
@@ -58,6 +57,10 @@ pub enum RpcMessage {
 pub struct RawJson(pub Box<RawValue>);
 
 impl RawJson {
+    fn copied(raw: &RawValue) -> Self {
+        Self(raw.to_owned())
+    }
+
     /// The JSON text, as the server wrote it.
     pub fn get(&self) -> &str {
         self.0.get()
@@ -189,12 +192,19 @@ fn read_objects(
     text: &str,
     warnings: &mut Vec<ProtocolWarning>,
 ) -> serde_json::Result<Vec<RpcMessage>> {
+    let message = |text: &str, envelope: Envelope<'_>, warnings: &mut Vec<_>| {
+        let message = envelope.classify(warnings);
+        if too_deep(text) { message.too_deep_response() } else { message }
+    };
+    // Nearly always it is one, which is read once.
+    if let Ok(envelope) = Envelope::read(text) {
+        return Ok(vec![message(text, envelope, warnings)]);
+    }
     let mut messages = Vec::new();
     let items = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
     for item in items.take(MAX_BATCH + 1) {
-        let item = item?;
-        let message = Envelope::read(item.get())?.classify(warnings);
-        messages.push(if too_deep(item.get()) { message.too_deep_response() } else { message });
+        let item = item?.get();
+        messages.push(message(item, Envelope::read(item)?, warnings));
     }
     if messages.len() > 1 {
         warnings.push(ProtocolWarning::SharedLine(messages.len()));
@@ -257,68 +267,8 @@ pub fn unreadable_message(error: &Error) -> ProtocolWarning {
     ProtocolWarning::EventNotJson(error.details().first().cloned())
 }
 
-/// The members of a JSON-RPC object, each still text.
-#[derive(Default)]
-struct Envelope {
-    jsonrpc: Option<Box<RawValue>>,
-    id: Option<Value>,
-    method: Option<Value>,
-    params: Option<Box<RawValue>>,
-    result: Option<Box<RawValue>>,
-    error: Option<Box<RawValue>>,
-    duplicate_keys: Vec<&'static str>,
-}
-
-impl Envelope {
-    fn read(text: &str) -> serde_json::Result<Self> {
-        struct Members;
-        impl<'de> Visitor<'de> for Members {
-            type Value = Envelope;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a JSON-RPC object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Envelope, A::Error> {
-                let mut e = Envelope::default();
-                while let Some(key) = map.next_key::<Cow<'de, str>>()? {
-                    match key.as_ref() {
-                        "jsonrpc" => e.jsonrpc = Some(map.next_value()?),
-                        "id" => e.take_id(map.next_value::<Box<RawValue>>()?.get()),
-                        "method" => e.method = Some(map.next_value()?),
-                        "params" => e.params = Some(map.next_value()?),
-                        "result" => {
-                            if e.result.replace(map.next_value()?).is_some() {
-                                e.note_duplicate_key("result");
-                            }
-                        }
-                        "error" => e.error = Some(map.next_value()?),
-                        _ => {
-                            map.next_value::<IgnoredAny>()?;
-                        }
-                    }
-                }
-                Ok(e)
-            }
-        }
-        serde_json::Deserializer::from_str(text).deserialize_map(Members)
-    }
-
-    /// The last of several ids counts, as in most readers of JSON; that there were several is a
-    /// warning.
-    fn take_id(&mut self, text: &str) {
-        let id = serde_json::from_str(text).unwrap_or(Value::Null);
-        if self.id.replace(id).is_some() {
-            self.note_duplicate_key("id");
-        }
-    }
-
-    fn note_duplicate_key(&mut self, key: &'static str) {
-        if !self.duplicate_keys.contains(&key) {
-            self.duplicate_keys.push(key);
-        }
-    }
-
+impl Envelope<'_> {
+    /// What the members make of it.
     fn classify(self, warnings: &mut Vec<ProtocolWarning>) -> RpcMessage {
         let duplicates = self.duplicate_keys.iter();
         warnings.extend(duplicates.map(|key| ProtocolWarning::DuplicateKey(key)));
@@ -326,7 +276,7 @@ impl Envelope {
         if let Some(method) = &self.method {
             let method = method.as_str().unwrap_or_default().to_owned();
             warnings.extend(version.err());
-            let params = self.params.map(RawJson);
+            let params = self.params.map(RawJson::copied);
             return match self.id {
                 Some(id) if !id.is_null() => RpcMessage::Request { id, method, params },
                 _ => RpcMessage::Notification { method, params },
@@ -336,7 +286,7 @@ impl Envelope {
         let outcome = version.and_then(|()| match (self.result, self.error) {
             (Some(_), Some(cause)) => Err(Error::protocol("an answer has both result and error")
                 .with_detail(format!("error: {}", truncate(cause.get(), 200)))),
-            (Some(result), None) => Ok(RawJson(result)),
+            (Some(result), None) => Ok(RawJson::copied(result)),
             (None, Some(cause)) => Err(server_error(cause.get())),
             (None, None) => Err(Error::protocol("an answer has neither result nor error")),
         });
@@ -344,7 +294,7 @@ impl Envelope {
     }
 
     fn check_version(&self) -> Result<(), ProtocolWarning> {
-        match self.jsonrpc.as_ref().map(|raw| raw.get()) {
+        match self.jsonrpc.map(RawValue::get) {
             Some("\"2.0\"") => Ok(()),
             Some(other) => Err(ProtocolWarning::OtherRpcVersion(truncate(other, 40))),
             None => Err(ProtocolWarning::NoRpcVersion),

@@ -12,6 +12,7 @@ pub mod calling;
 pub mod connection;
 pub mod credentials;
 mod definition;
+mod envelope;
 pub mod era_cache;
 mod handler;
 mod handshake;

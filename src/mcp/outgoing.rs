@@ -6,7 +6,7 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::handshake::{capabilities, client_info};
+use super::handshake::{DeclaredCapabilities, client_info};
 use super::lifecycle::Agreement;
 use super::wire::{FrameKind, OutgoingFrame};
 use crate::model::{CallId, Era, JsonObject, QuestionAbilities};
@@ -49,7 +49,8 @@ impl ClientMeta {
             for (key, value) in [version, ("io.modelcontextprotocol/clientInfo", client_info())] {
                 member(&mut about.same, key, &value);
             }
-            value(&mut about.capabilities, &capabilities(Era::Modern, questions));
+            let declared = DeclaredCapabilities { era: Era::Modern, questions };
+            value(&mut about.capabilities, &declared);
         }
         about
     }
@@ -63,7 +64,7 @@ impl ClientMeta {
         line.extend_from_slice(b",\"io.modelcontextprotocol/clientCapabilities\":");
         match questions {
             Some(questions) if questions != self.questions => {
-                value(line, &capabilities(Era::Modern, questions));
+                value(line, &DeclaredCapabilities { era: Era::Modern, questions });
             }
             _ => line.extend_from_slice(&self.capabilities),
         }
@@ -75,7 +76,7 @@ impl OutgoingRequest<'_> {
     pub fn frame(&self, id: i64, about: &ClientMeta) -> OutgoingFrame {
         let mut line = Vec::with_capacity(512);
         line.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
-        value(&mut line, &json!(id));
+        value(&mut line, &id);
         line.extend_from_slice(b",\"method\":");
         value(&mut line, &self.method);
         line.extend_from_slice(b",\"params\":{\"_meta\":{");

@@ -42,14 +42,14 @@ pub struct RequestResult {
 pub async fn request(
     connection: &Connection,
     method: &str,
-    mut params: JsonObject,
+    params: JsonObject,
     options: &RequestOptions,
 ) -> Result<RequestResult, Error> {
     let named = |error: Error| connection.in_context(error, options.phase);
-    let mut rounds = InputRounds::default();
+    let (mut rounds, mut asked) = (InputRounds::default(), Value::Object(params));
     let mut pages_were_asked_for = false;
     loop {
-        let sent = connection.request(method, Value::Object(params.clone()), options).await;
+        let sent = connection.request(method, &asked, options).await;
         let raw = match sent {
             Ok(raw) => raw,
             Err(error)
@@ -65,6 +65,7 @@ pub async fn request(
             RoundReply::Final(settled) => return Ok(settled),
             RoundReply::Questions { requests, state } => {
                 let answers = rounds.answer(connection, &requests, options).await.map_err(named)?;
+                let Some(params) = asked.as_object_mut() else { continue };
                 params.insert("inputResponses".into(), Value::Object(answers));
                 // Echoed exactly, and only when there was one.
                 match state {

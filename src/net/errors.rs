@@ -71,6 +71,11 @@ pub fn no_response(error: &reqwest::Error, url: &Url, connect: Duration) -> Erro
     if error.is_connect() {
         return connect_error(error, url).with_phase(ErrorPhase::Start);
     }
+    broken_exchange(error, url)
+}
+
+/// Why no response came over a connection to `url` that stood.
+pub fn broken_exchange(error: &(dyn std::error::Error + 'static), url: &Url) -> Error {
     if let Some(http) = find::<hyper::Error>(error) {
         if http.is_parse_too_large() {
             return head_too_large(url);
@@ -84,7 +89,8 @@ pub fn no_response(error: &reqwest::Error, url: &Url, connect: Duration) -> Erro
     }
     match innermost_io(error) {
         Some(io) => unanswered(Some(io), url),
-        None => Error::unreachable(format!("no response from {place}")).with_details(causes(error)),
+        None => Error::unreachable(format!("no response from {}", host_and_port(url)))
+            .with_details(causes(error)),
     }
 }
 
@@ -191,7 +197,7 @@ pub enum BodyReadError {
 }
 
 /// Sorts a failure in the middle of a body.
-pub fn from_body_error(error: &reqwest::Error) -> BodyReadError {
+pub fn from_body_error(error: &(dyn std::error::Error + 'static)) -> BodyReadError {
     let io = innermost_io(error);
     let http = find::<hyper::Error>(error);
     match (io.map(io::Error::kind), http) {
@@ -294,8 +300,10 @@ pub fn io_text(error: &io::Error) -> String {
     }
 }
 
-fn last_cause(error: &reqwest::Error) -> String {
-    causes(error).pop().unwrap_or_else(|| "unknown reason".to_owned())
+/// The innermost cause; the client's own error says nothing but where it happened.
+fn last_cause(error: &(dyn std::error::Error + 'static)) -> String {
+    let causes = chain(error).filter(|cause| !cause.is::<reqwest::Error>());
+    causes.last().map_or_else(|| "unknown reason".to_owned(), ToString::to_string)
 }
 
 /// An error and its causes. An I/O error's wrapped error counts as its cause, which `source`

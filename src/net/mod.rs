@@ -10,9 +10,14 @@ pub mod dial;
 pub mod errors;
 pub mod excerpt;
 pub mod fetch;
+mod gzip;
+mod idle_connections;
 pub mod lookup;
+pub mod origin;
 #[cfg(feature = "otel")]
 pub mod otlp;
+mod plain;
+pub mod posted_body;
 pub mod redirect;
 pub mod response;
 mod tls;

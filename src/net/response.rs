@@ -4,10 +4,13 @@
 //! that count after decompression. Never does: interpret a body, or look at a status.
 
 use bytes::{Bytes, BytesMut};
-use reqwest::Response;
-use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::{Response, StatusCode};
+use url::Url;
 
 use super::errors::{BodyReadError, from_body_error};
+use super::gzip::GzipBody;
+use super::plain::PlainBody;
 use crate::model::Error;
 use crate::util::units::show_size;
 
@@ -16,6 +19,9 @@ pub const MAX_HEADER_BYTES: usize = 64 << 10;
 
 /// Bytes read of the body of a refusal.
 pub const MAX_ERROR_BODY: usize = 64 << 10;
+
+/// The longest media type that is shown, in characters.
+const MAX_MEDIA_TYPE: usize = 80;
 
 /// Refuses response headers above `limit` bytes.
 ///
@@ -37,24 +43,68 @@ pub fn headers_too_large(size: usize, limit: usize) -> Error {
 
 /// The media type without parameters, in lower case; empty when there is none.
 pub fn content_type(headers: &HeaderMap) -> String {
-    let value = headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
-    let text = String::from_utf8_lossy(value.unwrap_or_default());
-    let essence = text.split(';').next().unwrap_or_default().trim();
-    essence.chars().take(80).collect::<String>().to_ascii_lowercase()
+    let value = headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
+    let essence = value.split(|byte| *byte == b';').next().unwrap_or_default();
+    let text = String::from_utf8_lossy(essence);
+    let text = text.trim();
+    let end = text.char_indices().nth(MAX_MEDIA_TYPE).map_or(text.len(), |(end, _)| end);
+    text.get(..end).unwrap_or(text).to_ascii_lowercase()
+}
+
+/// The response of an origin, its body unread.
+pub struct OriginResponse {
+    /// The HTTP status.
+    pub status: StatusCode,
+    /// All headers, but for those that a decompressed body makes wrong.
+    pub headers: HeaderMap,
+    /// What was asked.
+    pub url: Url,
+    /// The rest of it.
+    pub body: ResponseBody,
 }
 
 /// The body of a response, read piece by piece.
 pub struct ResponseBody {
-    response: Response,
+    source: BodySource,
     /// Announced length, when there is one and nothing is decompressed.
     content_length: Option<u64>,
+}
+
+/// Where the pieces of a body come from.
+enum BodySource {
+    Client(Box<Response>),
+    Plain(PlainBody),
+    Gzip(GzipBody),
+}
+
+impl OriginResponse {
+    /// A response of the shared client to a request for `url`.
+    pub(super) fn from_client(mut response: Response, url: Url) -> Self {
+        let headers = std::mem::take(response.headers_mut());
+        Self { status: response.status(), headers, url, body: ResponseBody::new(response) }
+    }
+
+    /// A response that came over a connection of our own.
+    pub(super) fn from_plain(response: hyper::Response<PlainBody>, url: Url) -> Self {
+        let (mut head, body) = response.into_parts();
+        let is_gzip = head.headers.get(CONTENT_ENCODING).is_some_and(|coding| coding == "gzip");
+        let body = if is_gzip {
+            head.headers.remove(CONTENT_ENCODING);
+            head.headers.remove(CONTENT_LENGTH);
+            ResponseBody { source: BodySource::Gzip(GzipBody::new(body)), content_length: None }
+        } else {
+            let content_length = body.content_length();
+            ResponseBody { source: BodySource::Plain(body), content_length }
+        };
+        Self { status: head.status, headers: head.headers, url, body }
+    }
 }
 
 impl ResponseBody {
     /// The body of `response`, of which nothing was read.
     pub fn new(response: Response) -> Self {
-        let expected = response.content_length();
-        Self { response, content_length: expected }
+        let content_length = response.content_length();
+        Self { source: BodySource::Client(Box::new(response)), content_length }
     }
 
     /// The announced length in bytes, when there is one and nothing is decompressed.
@@ -72,7 +122,11 @@ impl ResponseBody {
     /// # Errors
     /// When the body does not come to its end.
     pub async fn next(&mut self) -> Result<Option<Bytes>, BodyReadError> {
-        self.response.chunk().await.map_err(|error| from_body_error(&error))
+        match &mut self.source {
+            BodySource::Client(body) => body.chunk().await.map_err(|e| from_body_error(&e)),
+            BodySource::Plain(body) => body.next().await.map_err(|e| from_body_error(&e)),
+            BodySource::Gzip(body) => body.next().await.map_err(|e| from_body_error(&e)),
+        }
     }
 
     /// The first bytes, about `limit` of them; a body that breaks is as long as what came of it.

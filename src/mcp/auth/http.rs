@@ -274,7 +274,8 @@ impl AuthHttp {
                 );
                 error
             })?;
-            self.heads.trace_response(&response, SystemClock.now().duration_since(begun), None);
+            let took = SystemClock.now().duration_since(begun);
+            self.heads.trace_response(response.status(), response.headers(), took, None);
             check_headers(response.headers(), MAX_HEADER_BYTES)?;
             if follow {
                 let asking =

@@ -5,6 +5,7 @@
 
 mod pending_request;
 
+use std::borrow::Borrow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -197,7 +198,17 @@ impl Connection {
     pub async fn request(
         &self,
         method: &str,
-        params: Value,
+        params: impl Borrow<Value>,
+        options: &RequestOptions,
+    ) -> Result<RawJson, Error> {
+        self.exchange(method, params.borrow(), options).await
+    }
+
+    /// See [`Connection::request`].
+    async fn exchange(
+        &self,
+        method: &str,
+        params: &Value,
         options: &RequestOptions,
     ) -> Result<RawJson, Error> {
         // A wire that could not connect says so: nothing was sent then.
@@ -211,7 +222,7 @@ impl Connection {
         let modern = self.agreement.era == Era::Modern;
         let outgoing = OutgoingRequest {
             method,
-            params: &params,
+            params,
             headers: &options.headers,
             log_level: options.log_level.filter(|_| modern),
             questions: options.questions.map(|client| self.respondent.abilities_for(client)),

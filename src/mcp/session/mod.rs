@@ -182,8 +182,10 @@ impl McpSession {
         let asked = SentRequest { session: Arc::clone(self), id, woken, wants_progress: listens };
         let (session, frame) = (Arc::clone(self), outgoing.frame(id, &self.client_meta));
         let mut sending = Box::pin(async move {
-            if let Err(error) = session.wire.send(frame).await {
-                session.fail_request(id, error);
+            match session.wire.send(frame).await {
+                Ok(None) => {}
+                Ok(Some(answer)) => session.take_answer(id, &answer),
+                Err(error) => session.fail_request(id, error),
             }
         });
         // Mostly it is handed over at once. Otherwise that goes on by itself: who gives the request
@@ -242,6 +244,15 @@ impl McpSession {
     fn route_bytes(&self, bytes: &Bytes, of: Option<i64>) -> Vec<RxJsonRpcMessage<RoleClient>> {
         let messages = self.messages(bytes, of).into_iter();
         messages.filter_map(|message| self.route_message(message, of)).collect()
+    }
+
+    /// Takes the answer to a request that the wire got with it. The SDK has no part in answers.
+    fn take_answer(&self, id: i64, bytes: &Bytes) {
+        for message in self.messages(bytes, Some(id)) {
+            if let RpcMessage::Response { id, outcome } = message {
+                self.handle_response(&id, outcome);
+            }
+        }
     }
 
     /// Routes a line that a run of calls read from the wire. Answers are offered to `run` with their

@@ -56,7 +56,8 @@ impl rmcp::transport::Transport<RoleClient> for SessionTransport {
             if unwanted {
                 return Ok(());
             }
-            session.wire.send(frame.map_err(SendError)?).await.map_err(SendError)
+            // None of these is answered.
+            session.wire.send(frame.map_err(SendError)?).await.map(drop).map_err(SendError)
         }
     }
 

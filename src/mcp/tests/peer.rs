@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, mpsc};
 use tokio_util::sync::CancellationToken;
@@ -72,13 +73,13 @@ impl FakeServer {
 
     /// Says something on the stream of a request.
     pub fn send_on_stream(&self, request: &Value, message: &Value) {
-        let bytes = bytes::Bytes::from(message.to_string());
+        let bytes = Bytes::from(message.to_string());
         self.arrives(Arrival::Message { bytes, stream_of: Some(request["id"].clone()) });
     }
 
     /// Says something that need not be a message.
     pub fn line(&self, text: &str) {
-        let bytes = bytes::Bytes::copy_from_slice(text.as_bytes());
+        let bytes = Bytes::copy_from_slice(text.as_bytes());
         self.arrives(Arrival::Message { bytes, stream_of: None });
     }
 
@@ -128,13 +129,14 @@ pub fn refusal(id: &Value) -> Value {
 
 #[async_trait]
 impl Wire for FakeWire {
-    async fn send(&self, frame: OutgoingFrame) -> Result<(), Error> {
+    async fn send(&self, frame: OutgoingFrame) -> Result<Option<Bytes>, Error> {
         if self.shared.stuck.load(Ordering::SeqCst) {
             self.shared.waiting.fetch_add(1, Ordering::SeqCst);
             self.shared.closed.cancelled().await;
         }
         let message = serde_json::from_slice(&frame.bytes).unwrap();
-        self.sent.try_send(message).map_err(|_| Error::unreachable("the peer is gone"))
+        let sent = self.sent.try_send(message);
+        sent.map(|()| None).map_err(|_| Error::unreachable("the peer is gone"))
     }
 
     async fn receive(&self) -> Arrival {

@@ -11,6 +11,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::mcp::message::trim_bytes;
+use crate::mcp::repeat::answer;
 
 /// How many ids are remembered of one message or batch; the reader refuses more anyway.
 const MAX_IDS: usize = 1_000;
@@ -45,6 +46,17 @@ pub(super) fn match_answer(message: &[u8], id: &Value) -> AnswerMatch {
         Ok(top) => top.answered_ids.first().map_or(AnswerMatch::NotAnAnswer, |other| {
             AnswerMatch::OtherAnswer(other.to_string().chars().take(80).collect())
         }),
+    }
+}
+
+/// Whether `message` is the answer to `id` and nothing beside that.
+pub(super) fn is_plain_answer(message: &[u8], id: &Value) -> bool {
+    match (answer::plain_answer_id(message), id.as_i64()) {
+        (Some(plain), Some(id)) if plain == id => true,
+        _ => {
+            trim_bytes(message).starts_with(b"{")
+                && match_answer(message, id) == AnswerMatch::Answer
+        }
     }
 }
 
@@ -154,6 +166,21 @@ mod tests {
         let batch = br#"[{"method":"x"},{"id":3,"result":{}}]"#;
         assert_eq!(match_answer(batch, &json!(3)), AnswerMatch::Answer);
         assert_eq!(match_answer(batch, &json!(4)), AnswerMatch::OtherAnswer("3".into()));
+    }
+
+    #[test]
+    fn an_answer_is_plain_when_nothing_comes_with_it() {
+        for (text, plain) in [
+            (r#"{"jsonrpc":"2.0","id":3,"result":{}}"#, true),
+            (r#" {"jsonrpc":"2.0","id":3,"error":{}} "#, true),
+            (r#"{"jsonrpc":"2.0","id":4,"result":{}}"#, false),
+            (r#"{"jsonrpc":"2.0","id":3,"method":"ping"}"#, false),
+            (r#"[{"jsonrpc":"2.0","id":3,"result":{}}]"#, false),
+            (r#"{"jsonrpc":"2.0","id":3,"result":{}} {"method":"x"}"#, false),
+            ("{", false),
+        ] {
+            assert_eq!(is_plain_answer(text.as_bytes(), &json!(3)), plain, "{text}");
+        }
     }
 
     #[test]

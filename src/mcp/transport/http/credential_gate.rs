@@ -6,8 +6,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use reqwest::Method;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, WWW_AUTHENTICATE};
-use reqwest::{Method, Response};
 use secrecy::{ExposeSecret as _, SecretString};
 use url::Url;
 
@@ -20,6 +20,7 @@ use crate::mcp::credentials::{
 use crate::mcp::wire::OutgoingFrame;
 use crate::model::Error;
 use crate::net::excerpt::lossy;
+use crate::net::response::OriginResponse;
 
 /// How often one request may change what it shows.
 const MAX_AUTHORIZATIONS: usize = 3;
@@ -72,19 +73,18 @@ impl HttpShared {
         &self,
         method: Method,
         url: &Url,
-        headers: HeaderMap,
+        mut headers: HeaderMap,
         frame: Option<&OutgoingFrame>,
         exchange: Option<&Arc<HttpExchange>>,
-    ) -> Result<Response, Error> {
+    ) -> Result<OriginResponse, Error> {
         for attempt in 0.. {
-            let mut headers = headers.clone();
             let shown = self.add_credentials(method.as_str(), url, &mut headers).await?;
             let response = self
-                .send_following_redirects(method.clone(), url, headers, frame, exchange)
+                .send_following_redirects(method.clone(), url, &headers, frame, exchange)
                 .await?;
             if self.credential_gate.has_user_authorization
                 || attempt == MAX_AUTHORIZATIONS
-                || !matches!(response.status().as_u16(), 401 | 403)
+                || !matches!(response.status.as_u16(), 401 | 403)
             {
                 return Ok(response);
             }
@@ -97,7 +97,7 @@ impl HttpShared {
         Err(Error::internal("a loop without an end ended"))
     }
 
-    /// Puts what there is to show into the headers of a request.
+    /// Puts what there is to show into the headers of a request, in place of what was shown before.
     pub(super) async fn add_credentials(
         &self,
         method: &str,
@@ -113,6 +113,8 @@ impl HttpShared {
             .auth_headers(CredentialRequest { method, url })
             .await?;
         self.credential_gate.sent_credentials.store(shown.is_some(), Ordering::Relaxed);
+        headers.remove(AUTHORIZATION);
+        headers.remove(DPOP);
         if let Some(AuthHeaders { authorization, proof }) = &shown {
             headers.insert(AUTHORIZATION, sensitive_value(&AUTHORIZATION, authorization)?);
             self.redactor.add_secret(AUTHORIZATION.as_str(), authorization);
@@ -134,14 +136,14 @@ fn sensitive_value(name: &HeaderName, value: &SecretString) -> Result<HeaderValu
     Ok(header)
 }
 
-fn challenge(response: &Response, shown: Option<AuthHeaders>) -> Challenge {
+fn challenge(response: &OriginResponse, shown: Option<AuthHeaders>) -> Challenge {
     let text = |value: &HeaderValue| {
         let bytes = value.as_bytes();
         lossy(bytes.get(..CHALLENGE_SIZE).unwrap_or(bytes)).into_owned()
     };
-    let headers = response.headers();
+    let headers = &response.headers;
     Challenge {
-        status: response.status().as_u16(),
+        status: response.status.as_u16(),
         www_authenticate: headers
             .get_all(WWW_AUTHENTICATE)
             .iter()
@@ -149,7 +151,7 @@ fn challenge(response: &Response, shown: Option<AuthHeaders>) -> Challenge {
             .map(text)
             .collect(),
         nonce: headers.get(DPOP_NONCE).map(text),
-        url: response.url().clone(),
+        url: response.url.clone(),
         auth_headers: shown,
     }
 }

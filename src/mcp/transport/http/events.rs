@@ -24,7 +24,7 @@ use crate::mcp::protocol_warning::ProtocolWarning;
 use crate::mcp::wire::Arrival;
 use crate::model::{Era, Error};
 use crate::net::errors::BodyReadError;
-use crate::net::response::{ResponseBody, content_type, too_large};
+use crate::net::response::{OriginResponse, ResponseBody, content_type, too_large};
 use crate::util::clock::{Clock as _, SystemClock};
 
 /// How long a stream is read on after its answer came, so that its connection can be used again.
@@ -318,11 +318,11 @@ impl HttpShared {
                 )));
             }
         };
-        let status = response.status();
-        if status == 200 && content_type(response.headers()) == "text/event-stream" {
-            return Ok(self.stream(ResponseBody::new(response)));
+        let OriginResponse { status, headers, body, .. } = response;
+        if status == 200 && content_type(&headers) == "text/event-stream" {
+            return Ok(self.stream(body));
         }
-        let (headers, authorized) = (response.headers(), self.credential_gate.sent_credentials());
+        let (headers, authorized) = (&headers, self.credential_gate.sent_credentials());
         let error = HttpRefusal { status, headers, body: &[], url: &url, authorized }.error();
         let later = status.is_server_error() || status.as_u16() == 429;
         Err(if later { SseOpenError::Failed(error) } else { SseOpenError::NotOffered(error) })

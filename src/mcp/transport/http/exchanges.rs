@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use crate::net::posted_body::DepartureListener;
 use crate::util::units::show_size;
 
 /// How far a request is.
@@ -64,9 +65,28 @@ impl HttpExchange {
     }
 }
 
+impl DepartureListener for HttpExchange {
+    fn departed(&self) {
+        self.set_stage(ExchangeStage::Sent);
+    }
+}
+
 /// All requests under way, by id.
 #[derive(Default)]
-pub(super) struct ExchangeTable(Mutex<HashMap<String, Arc<HttpExchange>>>);
+pub(super) struct ExchangeTable(Mutex<HashMap<ExchangeId, Arc<HttpExchange>>>);
+
+/// The id of a request: a number of ours, or the text of any other.
+#[derive(Debug, PartialEq, Eq, Hash)]
+enum ExchangeId {
+    Number(i64),
+    Other(String),
+}
+
+impl ExchangeId {
+    fn new(id: &Value) -> Self {
+        id.as_i64().map_or_else(|| Self::Other(id.to_string()), Self::Number)
+    }
+}
 
 impl ExchangeTable {
     /// A new request; `closed` stops it too.
@@ -76,13 +96,13 @@ impl ExchangeTable {
             stage: Mutex::new(ExchangeStage::Connecting),
             bytes_read: AtomicU64::new(0),
         });
-        locked(&self.0).insert(id.to_string(), Arc::clone(&exchange));
+        locked(&self.0).insert(ExchangeId::new(id), Arc::clone(&exchange));
         exchange
     }
 
     /// The request is over, unless another one uses its id by now.
     pub(super) fn end(&self, id: &Value, exchange: &Arc<HttpExchange>) {
-        let (mut all, key) = (locked(&self.0), id.to_string());
+        let (mut all, key) = (locked(&self.0), ExchangeId::new(id));
         if all.get(&key).is_some_and(|known| Arc::ptr_eq(known, exchange)) {
             all.remove(&key);
         }
@@ -90,7 +110,7 @@ impl ExchangeTable {
 
     /// Stops a request; nothing is said about it any more.
     pub(super) fn cancel(&self, id: &Value) {
-        let exchange = locked(&self.0).remove(&id.to_string());
+        let exchange = locked(&self.0).remove(&ExchangeId::new(id));
         if let Some(exchange) = exchange {
             exchange.stop.cancel();
         }
@@ -98,7 +118,7 @@ impl ExchangeTable {
 
     /// What a request is waiting for.
     pub(super) fn waiting_for(&self, id: &Value) -> Option<String> {
-        locked(&self.0).get(&id.to_string()).map(|exchange| exchange.waiting_for())
+        locked(&self.0).get(&ExchangeId::new(id)).map(|exchange| exchange.waiting_for())
     }
 }
 

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use reqwest::header::{COOKIE, HeaderMap, HeaderName, HeaderValue, LOCATION, SET_COOKIE};
-use reqwest::{Method, Response};
+use reqwest::{Method, StatusCode};
 use url::Url;
 
 use crate::config::secrets::names_secret;
@@ -50,14 +50,14 @@ impl HeadTracer {
     /// The head of a response is here, `took` after the request was sent.
     pub(in crate::mcp) fn trace_response(
         &self,
-        response: &Response,
+        status: StatusCode,
+        headers: &HeaderMap,
         took: Duration,
         call: Option<&CallId>,
     ) {
         if self.tracer.is_on() {
-            let line = response.status().to_string();
-            let headers = visible_headers(response.headers());
-            self.tracer.head(Direction::Received, line, headers, Some(took), call);
+            let headers = visible_headers(headers);
+            self.tracer.head(Direction::Received, status.to_string(), headers, Some(took), call);
         }
     }
 

@@ -32,9 +32,12 @@ const JSON_OR_EVENTS: HeaderValue = HeaderValue::from_static("application/json, 
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
+/// Room for the headers of an ordinary request, credentials included.
+const ORDINARY_HEADERS: usize = 8;
+
 /// The headers of a POST.
 pub(super) fn post(frame: &OutgoingFrame, session: &HttpSession) -> Result<HeaderMap, Error> {
-    let mut headers = HeaderMap::new();
+    let mut headers = HeaderMap::with_capacity(ORDINARY_HEADERS);
     headers.insert(ACCEPT, JSON_OR_EVENTS);
     headers.insert(CONTENT_TYPE, JSON);
     let (method, name, own) = match &frame.kind {

@@ -9,8 +9,10 @@
 //! What the layer above may rely on:
 //!
 //! - When `send` of a request fails, nothing is pushed for it.
-//! - When it succeeds, exactly one ending follows: the [`Arrival::Message`] with the request's id,
-//!   or [`Arrival::Failed`]. A message that came instead of the answer (an error without an id, an
+//! - The plain answer to a request after the handshake, one JSON object that came as such, is
+//!   returned by `send`. It needs no task and no queue beside that.
+//! - When it succeeds otherwise, exactly one ending follows: the [`Arrival::Message`] with the
+//!   request's id, or [`Arrival::Failed`]. A message that came instead of the answer (an error without an id, an
 //!   answer to another id, no JSON) is pushed first, with `stream_of` naming the request, and
 //!   `Failed` after it. Ids are found by a shallow reading: a message too deep to be parsed still
 //!   is the answer.
@@ -18,7 +20,7 @@
 //!   are errors with a cause of their own: [`ErrorCause::Http`](crate::model::ErrorCause::Http) or
 //!   [`ErrorCause::SessionLost`](crate::model::ErrorCause::SessionLost).
 //! - A cancelled request gets no ending. In the modern era the cancellation is not posted: it
-//!   closes the request's stream. Dropping `send` does not cancel.
+//!   closes the request's stream. Dropping `send` before a request was accepted abandons it.
 
 mod answer_match;
 mod arrival_queue;
@@ -30,7 +32,7 @@ mod head_tracer;
 mod headers;
 mod http_session;
 pub mod lanes;
-mod notifying_body;
+mod path_guess;
 mod post;
 mod redact;
 mod sse;
@@ -46,9 +48,9 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use reqwest::header::HeaderMap;
 use serde_json::Value;
-use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
@@ -66,7 +68,9 @@ use self::redact::Redactor;
 use crate::mcp::protocol_warning::ProtocolWarning;
 use crate::mcp::wire::{Arrival, FrameKind, LaneOpener, OutgoingFrame, ProcessInfo, Wire};
 use crate::model::{Era, Error};
-use crate::net::{client, errors};
+use crate::net::client::ClientSettings;
+use crate::net::errors;
+use crate::net::origin::OriginClient;
 
 /// A wire to one Streamable HTTP server.
 pub struct HttpWire {
@@ -76,7 +80,7 @@ pub struct HttpWire {
 
 /// What the wire and its tasks share.
 struct HttpShared {
-    client: reqwest::Client,
+    client: OriginClient,
     /// The headers of the entry, which the client adds to every request.
     entry_headers: HeaderMap,
     /// Whether any TLS certificate is accepted.
@@ -117,7 +121,7 @@ impl HttpShared {
     fn new(target: HttpTarget) -> Result<(Self, ArrivalReceiver), Error> {
         let checked = target.check()?;
         let written = checked.headers.contains_key(reqwest::header::AUTHORIZATION);
-        let settings = client::ClientSettings {
+        let settings = ClientSettings {
             connect_timeout: target.limits.connect,
             insecure: target.insecure,
             // The user wrote this address and no server can change it.
@@ -126,10 +130,8 @@ impl HttpShared {
         };
         let heads = HeadTracer::new(target.tracer, &checked.headers);
         let own = checked.headers.clone();
-        let client = match &target.socket {
-            Some(socket) => client::over_socket(socket, &target.url, &settings, checked.headers)?,
-            None => client::build(&target.url, &settings, checked.headers)?,
-        };
+        let client =
+            OriginClient::new(&target.url, target.socket.clone(), settings, checked.headers)?;
         let (outbox, inbox) = queue();
         if let Some(warning) = checked.warning {
             outbox.try_warn(warning);
@@ -165,15 +167,6 @@ impl HttpShared {
         self.arrival_sender.try_warn(self.redactor.redact_warning(warning));
     }
 
-    /// The error of a request to `url` that got no response.
-    fn no_response(&self, error: &reqwest::Error, url: &Url) -> Error {
-        let connect = self.limits.connect;
-        match &self.socket {
-            Some(socket) => errors::no_response_over(error, socket, url, connect),
-            None => errors::no_response(error, url, connect),
-        }
-    }
-
     /// Says over which socket something was refused: the URL does not.
     fn with_socket(&self, error: Error) -> Error {
         match &self.socket {
@@ -198,27 +191,23 @@ fn closed_error() -> Error {
 
 #[async_trait]
 impl Wire for HttpWire {
-    async fn send(&self, frame: OutgoingFrame) -> Result<(), Error> {
+    async fn send(&self, frame: OutgoingFrame) -> Result<Option<Bytes>, Error> {
         let shared = Arc::clone(&self.shared);
         if shared.closed.is_cancelled() {
             return Err(closed_error());
         }
         let sent = match &frame.kind {
             FrameKind::Request { id, .. } => {
-                let id = id.clone();
-                let exchange = shared.exchanges.begin(&id, &shared.closed);
-                let (accepted, acceptance) = oneshot::channel();
-                // A task of its own: an abandoned `send` must still be able to say what it
-                // waited for, until it is cancelled.
-                tokio::spawn(Box::pin(shared.request(frame, id, exchange, accepted)));
-                acceptance.await.unwrap_or_else(|_| Err(self.shared.stop_error()))
+                // An abandoned `send` can still say what it waited for, until it is cancelled.
+                let exchange = shared.exchanges.begin(id, &shared.closed);
+                shared.request(&frame, id, &exchange).await
             }
             FrameKind::Notification { cancels: Some(id), .. } => {
                 let id = id.clone();
-                shared.cancel(frame, &id).await
+                shared.cancel(frame, &id).await.map(|()| None)
             }
             FrameKind::Notification { .. } | FrameKind::Response => {
-                shared.send_control(frame).await
+                shared.send_control(frame).await.map(|()| None)
             }
         };
         sent.map_err(|error| self.shared.redactor.redact_error(error))

@@ -9,43 +9,47 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use reqwest::header::HeaderMap;
-use reqwest::{Method, Response, StatusCode};
+use reqwest::{Method, StatusCode};
 use serde_json::Value;
-use tokio::sync::oneshot;
 use tokio::time::timeout;
 use url::Url;
 
 use super::HttpShared;
-use super::answer_match::{AnswerMatch, is_error, match_answer};
+use super::answer_match::{AnswerMatch, is_error, is_plain_answer, match_answer};
+use super::arrival_queue::LargeMessagePermit;
 use super::body::read_to_end;
 use super::exchanges::{ExchangeStage, HttpExchange, locked};
 use super::headers;
-use super::notifying_body::{NotifyingBody, mcp_path_guess};
+use super::path_guess::mcp_path_guess;
 use super::status::{HttpRefusal, session_lost};
 use crate::mcp::protocol_warning::ProtocolWarning;
 use crate::mcp::wire::{Arrival, FrameKind, OutgoingFrame};
 use crate::model::{CallId, Era, Error};
 use crate::net::address::display_url;
 use crate::net::excerpt::server_message;
+use crate::net::origin::OriginRequest;
+use crate::net::posted_body::{DepartureListener, PostedBody};
 use crate::net::redirect::{self, MethodSafety, redirect, too_many_redirects};
-use crate::net::response::{ResponseBody, check_headers, content_type};
+use crate::net::response::{OriginResponse, ResponseBody, check_headers, content_type};
 use crate::util::clock::{Clock as _, SystemClock};
 use crate::util::units::show_duration;
 
 /// The response to a POST.
 pub(super) enum PostResponse {
     /// A response with a status of success, unread.
-    Success(Response),
+    Success(Box<OriginResponse>),
     /// An error status whose body is a JSON-RPC error.
     Error(Bytes, Error),
     /// An error status without a message, and the error it means.
     Refused(StatusCode, Error),
 }
 
-/// A response that is read after `send` returned.
+/// A response that was accepted.
 enum AcceptedBody {
     /// A JSON body, the beginning of which may have been read.
     Json(ResponseBody, Bytes),
+    /// A JSON body that was read, if it could be, and the share in large messages it took.
+    Whole(Result<Bytes, Error>, LargeMessagePermit),
     /// A stream of events, in which the answer comes.
     Events(ResponseBody),
     /// An error message, and what its status means.
@@ -53,24 +57,56 @@ enum AcceptedBody {
 }
 
 impl HttpShared {
-    /// Posts a request, reports its acceptance, and reads until its ending was pushed.
+    /// Posts a request. The plain answer is returned; for every other response the ending is
+    /// pushed, by a task that may wait for room.
     pub(super) async fn request(
         self: Arc<Self>,
-        frame: OutgoingFrame,
+        frame: &OutgoingFrame,
+        id: &Value,
+        exchange: &Arc<HttpExchange>,
+    ) -> Result<Option<Bytes>, Error> {
+        let work = async {
+            match self.accept(frame, exchange).await? {
+                // During a handshake nothing overtakes the warnings that were pushed before.
+                AcceptedBody::Json(body, begun)
+                    if begun.is_empty() && locked(&self.session).era().is_some() =>
+                {
+                    let (whole, permit) = self.read_json(body, begun, exchange).await;
+                    Ok(AcceptedBody::Whole(whole, permit))
+                }
+                other => Ok(other),
+            }
+        };
+        let worked = exchange.stop.run_until_cancelled(work).await;
+        let accepted = match worked.unwrap_or_else(|| Err(self.stop_error())) {
+            Ok(AcceptedBody::Whole(Ok(answer), _)) if is_plain_answer(&answer, id) => {
+                self.head_tracer.tracer.received(&answer, Some(id));
+                self.exchanges.end(id, exchange);
+                return Ok(Some(answer));
+            }
+            Ok(accepted) => accepted,
+            Err(error) => {
+                self.exchanges.end(id, exchange);
+                return Err(error);
+            }
+        };
+        let resumable = !is_method(frame, "server/discover");
+        let (id, exchange) = (id.clone(), Arc::clone(exchange));
+        tokio::spawn(Box::pin(self.push_ending(accepted, id, resumable, exchange)));
+        Ok(None)
+    }
+
+    /// Reads an accepted response until its ending was pushed.
+    async fn push_ending(
+        self: Arc<Self>,
+        accepted: AcceptedBody,
         id: Value,
+        resumable: bool,
         exchange: Arc<HttpExchange>,
-        accepted: oneshot::Sender<Result<(), Error>>,
     ) {
         let work = async {
-            match self.accept(&frame, &exchange).await {
-                Ok(answer) => {
-                    accepted.send(Ok(())).ok();
-                    let resumable = !is_method(&frame, "server/discover");
-                    if let Err(error) = self.read(answer, &id, resumable, &exchange).await {
-                        self.push(Arrival::Failed { id: id.clone(), error }).await;
-                    }
-                }
-                Err(error) => drop(accepted.send(Err(error))),
+            if let Err(error) = self.read(accepted, &id, resumable, &exchange).await {
+                self.push(Arrival::Failed { id: id.clone(), error }).await;
             }
         };
         exchange.stop.run_until_cancelled(work).await;
@@ -135,14 +171,12 @@ impl HttpShared {
             timeout(self.limits.shutdown, shown).await.ok();
             self.head_tracer.trace_request(&Method::DELETE, &url, &headers, None);
             let begun = SystemClock.now();
-            let request = self.client.delete(url).headers(headers).send();
+            let (method, headers) = (Method::DELETE, &headers);
+            let request = self.client.send(OriginRequest { method, url, headers, body: None });
             // A refusal (405: sessions cannot be ended) is as good.
             if let Ok(Ok(response)) = timeout(self.limits.shutdown, request).await {
-                self.head_tracer.trace_response(
-                    &response,
-                    SystemClock.now().duration_since(begun),
-                    None,
-                );
+                let took = SystemClock.now().duration_since(begun);
+                self.head_tracer.trace_response(response.status, &response.headers, took, None);
             }
         }
     }
@@ -159,10 +193,10 @@ impl HttpShared {
         let limit = self.limits.control;
         let begun = timeout(limit, async {
             match self.post(&greeting, None).await? {
-                PostResponse::Success(response) => {
-                    self.note_session(response.headers());
+                PostResponse::Success(mut response) => {
+                    self.note_session(&response.headers);
                     // What it says was agreed on before; its connection is used again.
-                    self.read_beginning(&mut ResponseBody::new(response)).await;
+                    self.read_beginning(&mut response.body).await;
                     Ok(())
                 }
                 PostResponse::Error(_, error) | PostResponse::Refused(_, error) => Err(error),
@@ -185,10 +219,10 @@ impl HttpShared {
         match posted.unwrap_or_else(|_| Err(headers_timeout_error("the request", limit)))? {
             PostResponse::Success(response) => {
                 if is_method(frame, "initialize") {
-                    self.note_session(response.headers());
+                    self.note_session(&response.headers);
                     *locked(&self.initialize_frame) = Some(frame.clone());
                 }
-                self.accept_content(response, exchange, frame.call.as_ref()).await
+                self.accept_content(*response, exchange, frame.call.as_ref()).await
             }
             PostResponse::Error(body, error) => Ok(AcceptedBody::Error(body, error)),
             PostResponse::Refused(_, error) => Err(error),
@@ -206,18 +240,17 @@ impl HttpShared {
     /// Decides by content type whether this can be an answer.
     async fn accept_content(
         &self,
-        response: Response,
+        response: OriginResponse,
         exchange: &HttpExchange,
         call: Option<&CallId>,
     ) -> Result<AcceptedBody, Error> {
-        let status = response.status();
-        let kind = content_type(response.headers());
+        let OriginResponse { status, headers, mut body, .. } = response;
+        let kind = content_type(&headers);
         exchange
             .set_stage(ExchangeStage::Answering { status: status.as_u16(), kind: kind.clone() });
         if matches!(status.as_u16(), 202 | 204 | 205) {
             return Err(no_content_error(status));
         }
-        let mut body = ResponseBody::new(response);
         match kind.as_str() {
             "application/json" if body.is_empty() => Err(empty_body_error()),
             "application/json" => Ok(AcceptedBody::Json(body, Bytes::new())),
@@ -252,16 +285,29 @@ impl HttpShared {
         match answer {
             AcceptedBody::Events(body) => self.follow(body, id, resumable, exchange).await,
             AcceptedBody::Error(body, error) => self.push_answer(body, id, Some(error)).await,
-            AcceptedBody::Json(mut body, begun) => {
-                let (limits, mut bulk) = (&self.limits, self.arrival_sender.large_message_permit());
-                let whole = read_to_end(&mut body, begun, limits.message, &mut bulk, exchange);
-                let whole = timeout(limits.exchange, whole).await.unwrap_or_else(|_| {
-                    let limit = show_duration(limits.exchange);
-                    Err(Error::timeout(format!("the answer was not complete within {limit}")))
-                })?;
-                self.push_answer(whole, id, None).await
+            AcceptedBody::Json(body, begun) => {
+                let (whole, _permit) = self.read_json(body, begun, exchange).await;
+                self.push_answer(whole?, id, None).await
             }
+            AcceptedBody::Whole(whole, _permit) => self.push_answer(whole?, id, None).await,
         }
+    }
+
+    /// Reads a JSON body to its end. The share in large messages is held until the body was handed
+    /// over.
+    async fn read_json(
+        &self,
+        mut body: ResponseBody,
+        begun: Bytes,
+        exchange: &HttpExchange,
+    ) -> (Result<Bytes, Error>, LargeMessagePermit) {
+        let (limits, mut bulk) = (&self.limits, self.arrival_sender.large_message_permit());
+        let whole = read_to_end(&mut body, begun, limits.message, &mut bulk, exchange);
+        let whole = timeout(limits.exchange, whole).await.unwrap_or_else(|_| {
+            let limit = show_duration(limits.exchange);
+            Err(Error::timeout(format!("the answer was not complete within {limit}")))
+        });
+        (whole, bulk)
     }
 
     /// Pushes a body that should be the answer; `meaning` is what its status says otherwise.
@@ -325,12 +371,11 @@ impl HttpShared {
         let in_session = headers.contains_key(&headers::SESSION);
         let response =
             self.send_with_credentials(Method::POST, url, headers, Some(frame), exchange).await?;
-        let status = response.status();
-        if status.is_success() {
-            return Ok(PostResponse::Success(response));
+        if response.status.is_success() {
+            return Ok(PostResponse::Success(Box::new(response)));
         }
-        let (url, headers) = (response.url().clone(), response.headers().clone());
-        let body = self.read_beginning(&mut ResponseBody::new(response)).await;
+        let OriginResponse { status, headers, url, mut body } = response;
+        let body = self.read_beginning(&mut body).await;
         let authorized = self.credential_gate.sent_credentials();
         let told = matches!(status.as_u16(), 401 | 403 | 404 | 429) || !is_error(&body);
         if told {
@@ -355,41 +400,34 @@ impl HttpShared {
         &self,
         method: Method,
         url: &Url,
-        headers: HeaderMap,
+        headers: &HeaderMap,
         frame: Option<&OutgoingFrame>,
         exchange: Option<&Arc<HttpExchange>>,
-    ) -> Result<Response, Error> {
+    ) -> Result<OriginResponse, Error> {
         let mut url = url.clone();
         let call = frame.and_then(|frame| frame.call.as_ref());
         for _ in 0..=redirect::MAX_REDIRECTS {
-            let mut request =
-                self.client.request(method.clone(), url.clone()).headers(headers.clone());
-            self.head_tracer.trace_request(&method, &url, &headers, call);
+            self.head_tracer.trace_request(&method, &url, headers, call);
             let begun = SystemClock.now();
-            if let Some(frame) = frame {
+            let body = frame.map(|frame| {
                 self.head_tracer.tracer.sent(&frame.bytes, call);
-                let exchange = exchange.cloned();
-                request = request.body(NotifyingBody::body(frame.bytes.clone(), move || {
-                    if let Some(exchange) = exchange {
-                        exchange.set_stage(ExchangeStage::Sent);
-                    }
-                }));
-            }
-            let response = request.send().await.map_err(|cause| {
-                let error = self.no_response(&cause, &url);
+                let exchange = exchange.map(|exchange| -> Arc<dyn DepartureListener> {
+                    Arc::<HttpExchange>::clone(exchange)
+                });
+                PostedBody::new(frame.bytes.clone(), exchange)
+            });
+            let asked = OriginRequest { method: method.clone(), url, headers, body };
+            let response = self.client.send(asked).await.inspect_err(|error| {
                 self.head_tracer.trace_non_message(
                     format!("no response: {}", error.message()).as_bytes(),
                     call,
                 );
-                error
             })?;
-            self.head_tracer.trace_response(
-                &response,
-                SystemClock.now().duration_since(begun),
-                call,
-            );
-            check_headers(response.headers(), self.limits.headers)?;
-            match redirect(response.status(), response.headers(), &url, MethodSafety::Unsafe)? {
+            let took = SystemClock.now().duration_since(begun);
+            let OriginResponse { status, headers, url: asked, .. } = &response;
+            self.head_tracer.trace_response(*status, headers, took, call);
+            check_headers(headers, self.limits.headers)?;
+            match redirect(*status, headers, asked, MethodSafety::Unsafe)? {
                 Some(next) => url = next,
                 None => return Ok(response),
             }

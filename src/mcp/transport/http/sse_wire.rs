@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -30,7 +31,7 @@ use crate::mcp::wire::{Arrival, FrameKind, OutgoingFrame, ProcessInfo, Wire};
 use crate::model::{Era, Error};
 use crate::net::address::display_url;
 use crate::net::excerpt::{lossy, server_message, truncate};
-use crate::net::response::{ResponseBody, content_type};
+use crate::net::response::{OriginResponse, content_type};
 
 /// The longest address an `endpoint` event may name, in bytes.
 const MAX_ENDPOINT_LEN: usize = 4096;
@@ -124,14 +125,13 @@ impl SseShared {
         let url = locked(&shared.url).clone();
         let headers = headers::get(&locked(&shared.session));
         let response = shared.send_with_credentials(Method::GET, &url, headers, None, None).await?;
-        let (status, url) = (response.status(), response.url().clone());
-        let kind = content_type(response.headers());
+        let OriginResponse { status, headers, url, mut body } = response;
+        let kind = content_type(&headers);
         if status.is_success() && kind == "text/event-stream" {
-            return Ok((shared.stream(ResponseBody::new(response)), url));
+            return Ok((shared.stream(body), url));
         }
-        let (headers, authorized) =
-            (response.headers().clone(), shared.credential_gate.sent_credentials());
-        let body = shared.read_beginning(&mut ResponseBody::new(response)).await;
+        let authorized = shared.credential_gate.sent_credentials();
+        let body = shared.read_beginning(&mut body).await;
         let error = if status.is_success() {
             let kind = if kind.is_empty() { "no content type" } else { &kind };
             Error::protocol(format!("{} is no event stream: {kind}", display_url(&url)))
@@ -211,7 +211,7 @@ impl SseShared {
         match posted.unwrap_or_else(|_| Err(headers_timeout_error(what, limit)))? {
             PostResponse::Success(response) => {
                 if let Some(exchange) = exchange {
-                    let (status, kind) = (response.status().as_u16(), "text/event-stream".into());
+                    let (status, kind) = (response.status.as_u16(), "text/event-stream".into());
                     exchange.set_stage(ExchangeStage::Answering { status, kind });
                 }
                 Ok(())
@@ -246,7 +246,7 @@ fn endpoint(data: &[u8], stream: &Url) -> Result<Url, Error> {
 
 #[async_trait]
 impl Wire for SseWire {
-    async fn send(&self, frame: OutgoingFrame) -> Result<(), Error> {
+    async fn send(&self, frame: OutgoingFrame) -> Result<Option<Bytes>, Error> {
         let shared = &self.shared.shared;
         if !self.shared.has_started.swap(true, Ordering::Relaxed) {
             tokio::spawn(Box::pin(Arc::clone(&self.shared).listen()));
@@ -266,7 +266,8 @@ impl Wire for SseWire {
         {
             shared.exchanges.end(id, exchange);
         }
-        sent.map_err(|error| shared.redactor.redact_error(error))
+        // All answers come by the one stream.
+        sent.map(|()| None).map_err(|error| shared.redactor.redact_error(error))
     }
 
     async fn receive(&self) -> Arrival {

@@ -267,7 +267,7 @@ enum ReaderWake {
 
 #[async_trait]
 impl Wire for StdioWire {
-    async fn send(&self, frame: OutgoingFrame) -> Result<(), Error> {
+    async fn send(&self, frame: OutgoingFrame) -> Result<Option<Bytes>, Error> {
         let write = async {
             let mut stdin = self.stdin.lock().await;
             // The pipe is put back only when the whole line is written. Given up half-way, it is
@@ -282,7 +282,7 @@ impl Wire for StdioWire {
             line.push(b'\n');
             pipe.write_all(&line).await.map_err(|error| stdin_not_read_error(&error))?;
             *stdin = Some(StdinPipe { pipe, unfinished_line: Vec::new() });
-            Ok(())
+            Ok(None)
         };
         tokio::select! {
             biased;

@@ -258,6 +258,24 @@ async fn a_request_says_what_it_waits_for() {
 }
 
 #[tokio::test]
+async fn a_cancelled_request_ends_its_send_and_its_connection() {
+    let length = "Content-Length: 99";
+    for begun in [Vec::new(), head("200 OK", &["Content-Type: application/json", length])] {
+        let peer = TestServer::start(move |_, _| TestResponse::Hang(begun.clone())).await;
+        let wire = modern(&peer);
+        let cancel = async {
+            peer.wait_for_requests(1).await;
+            wire.send(notification("notifications/cancelled", Some(json!(1)))).await
+        };
+        let (sent, cancelled) = tokio::join!(wire.send(request(1, "tools/call")), cancel);
+        assert!(sent.unwrap_err().message().contains("cancelled"));
+        assert_eq!(cancelled.unwrap(), None);
+        peer.wait_for_hangup().await;
+        assert_eq!((wire.waiting_for(&json!(1)), peer.requests().len()), (None, 1));
+    }
+}
+
+#[tokio::test]
 async fn a_modern_cancellation_closes_the_stream_and_posts_nothing() {
     let peer = TestServer::start(|_, _| TestResponse::Hang(head("200 OK", &EVENTS))).await;
     let wire = modern(&peer);

@@ -80,8 +80,7 @@ async fn the_modern_era_has_its_headers_and_neither_get_nor_delete() {
         *name = Some("grüße".to_owned());
         headers.push(("Mcp-Param-Region".to_owned(), "eu".to_owned()));
     }
-    wire.send(frame).await.unwrap();
-    assert!(matches!(wire.receive().await, Arrival::Message { .. }));
+    assert_eq!(wire.send(frame).await.unwrap(), Some(answer(&json!(1)).into()));
     wire.send(initialized()).await.unwrap();
     assert_eq!(call(&wire, 2, "tools/list").await.messages.len(), 1);
     wire.close().await;
@@ -434,4 +433,32 @@ async fn a_circle_of_redirects_ends() {
     .await;
     call(&legacy(&peer), 1, "tools/list").await.error(ErrorKind::Protocol, "limit: 5");
     assert_eq!(peer.requests().len(), 6);
+}
+
+#[tokio::test]
+async fn connections_are_used_again_and_one_that_ended_meanwhile_costs_nothing() {
+    let peer = TestServer::start(|count, heard| match count {
+        2 => {
+            let TestResponse::Raw(bytes) = TestResponse::result(heard) else { panic!() };
+            TestResponse::Last(bytes)
+        }
+        _ => TestResponse::result(heard),
+    })
+    .await;
+    let wire = modern(&peer);
+    for id in 0..5 {
+        assert!(call(&wire, id, "tools/list").await.error.is_none());
+    }
+    let used: Vec<_> = peer.requests().iter().map(|heard| heard.connection).collect();
+    assert_eq!(used, [0, 0, 0, 1, 1]);
+}
+
+#[tokio::test]
+async fn requests_at_the_same_time_have_a_connection_each() {
+    let peer = TestServer::start(|_, heard| TestResponse::result(heard)).await;
+    let wire = modern(&peer);
+    let all = (0..10).map(|id| call(&wire, id, "tools/list"));
+    for outcome in futures_util::future::join_all(all).await {
+        assert!(outcome.error.is_none(), "{outcome:?}");
+    }
 }

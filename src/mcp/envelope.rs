@@ -1,0 +1,117 @@
+//! The members of a JSON-RPC object, without a tree of what is inside them.
+//!
+//! Owns: [`Envelope`], which member is which, and which came twice. Never does: say what an object
+//! with these members is.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// The members of a JSON-RPC object, each still text.
+#[derive(Default)]
+pub(super) struct Envelope<'a> {
+    pub(super) jsonrpc: Option<&'a RawValue>,
+    pub(super) id: Option<Value>,
+    pub(super) method: Option<Value>,
+    pub(super) params: Option<&'a RawValue>,
+    pub(super) result: Option<&'a RawValue>,
+    pub(super) error: Option<&'a RawValue>,
+    pub(super) duplicate_keys: Vec<&'static str>,
+}
+
+/// The name of a member, compared where it stands.
+enum EnvelopeKey {
+    Jsonrpc,
+    Id,
+    Method,
+    Params,
+    Result,
+    Error,
+    Other,
+}
+
+impl<'de> Deserialize<'de> for EnvelopeKey {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Name;
+        impl Visitor<'_> for Name {
+            type Value = EnvelopeKey;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the name of a member")
+            }
+
+            fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<EnvelopeKey, E> {
+                Ok(match name {
+                    "jsonrpc" => EnvelopeKey::Jsonrpc,
+                    "id" => EnvelopeKey::Id,
+                    "method" => EnvelopeKey::Method,
+                    "params" => EnvelopeKey::Params,
+                    "result" => EnvelopeKey::Result,
+                    "error" => EnvelopeKey::Error,
+                    _ => EnvelopeKey::Other,
+                })
+            }
+        }
+        deserializer.deserialize_identifier(Name)
+    }
+}
+
+impl<'a> Envelope<'a> {
+    /// Reads the one object that a text is.
+    ///
+    /// # Errors
+    /// When it is none, or more than one.
+    pub(super) fn read(text: &'a str) -> serde_json::Result<Self> {
+        struct Members;
+        impl<'de> Visitor<'de> for Members {
+            type Value = Envelope<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a JSON-RPC object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Envelope<'de>, A::Error> {
+                let mut e = Envelope::default();
+                while let Some(key) = map.next_key()? {
+                    match key {
+                        EnvelopeKey::Jsonrpc => e.jsonrpc = Some(map.next_value()?),
+                        EnvelopeKey::Id => e.take_id(map.next_value::<&RawValue>()?.get()),
+                        EnvelopeKey::Method => e.method = Some(map.next_value()?),
+                        EnvelopeKey::Params => e.params = Some(map.next_value()?),
+                        EnvelopeKey::Result => {
+                            if e.result.replace(map.next_value()?).is_some() {
+                                e.note_duplicate_key("result");
+                            }
+                        }
+                        EnvelopeKey::Error => e.error = Some(map.next_value()?),
+                        EnvelopeKey::Other => {
+                            map.next_value::<IgnoredAny>()?;
+                        }
+                    }
+                }
+                Ok(e)
+            }
+        }
+        let mut deserializer = serde_json::Deserializer::from_str(text);
+        let envelope = deserializer.deserialize_map(Members)?;
+        deserializer.end()?;
+        Ok(envelope)
+    }
+
+    /// The last of several ids counts, as in most readers of JSON; that there were several is a
+    /// warning.
+    fn take_id(&mut self, text: &str) {
+        let id = serde_json::from_str(text).unwrap_or(Value::Null);
+        if self.id.replace(id).is_some() {
+            self.note_duplicate_key("id");
+        }
+    }
+
+    fn note_duplicate_key(&mut self, key: &'static str) {
+        if !self.duplicate_keys.contains(&key) {
+            self.duplicate_keys.push(key);
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! A request body that tells when it leaves, so that a retry is known to be safe.
+//!
+//! Owns: [`PostedBody`], bytes of known length. Never does: decide what a retry is.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use hyper::body::{Body, Frame, SizeHint};
+
+/// Hears that a request is on its way.
+pub trait DepartureListener: Send + Sync {
+    /// A connection stands, and the request's head was written.
+    fn departed(&self);
+}
+
+/// The body of a request, or its absence.
+#[derive(Default)]
+pub struct PostedBody {
+    bytes: Option<Bytes>,
+    listener: Option<Arc<dyn DepartureListener>>,
+}
+
+impl PostedBody {
+    /// `bytes`, of whose departure `listener` hears.
+    pub fn new(bytes: Bytes, listener: Option<Arc<dyn DepartureListener>>) -> Self {
+        Self { bytes: Some(bytes), listener }
+    }
+}
+
+impl Body for PostedBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        if let Some(listener) = self.listener.take() {
+            listener.departed();
+        }
+        Poll::Ready(self.bytes.take().map(|bytes| Ok(Frame::data(bytes))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.bytes.is_none()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
+    }
+}
