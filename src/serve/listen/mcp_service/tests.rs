@@ -20,7 +20,7 @@ struct Pair {
     own: McpService,
     sdk: McpService,
     /// Told when the tool `wait` begins and when it was cancelled.
-    waiting: mpsc::UnboundedReceiver<&'static str>,
+    waiting: mpsc::Receiver<&'static str>,
 }
 
 fn with_schema(schema: Value) -> impl FnOnce(&mut ToolDefinition) {
@@ -42,7 +42,7 @@ async fn tell(arguments: JsonObject, context: ToolContext) -> Result<Value, Erro
 }
 
 /// A host with tools of all kinds, on whose clients nothing depends.
-fn server(waiting: mpsc::UnboundedSender<&'static str>) -> Arc<CatalogueServer> {
+fn server(waiting: mpsc::Sender<&'static str>) -> Arc<CatalogueServer> {
     let clients = ClientRegistry::new();
     let host = clients.attach(ToolHost::builder()).build();
     let echo = |arguments: JsonObject, _: ToolContext| async move {
@@ -60,9 +60,9 @@ fn server(waiting: mpsc::UnboundedSender<&'static str>) -> Arc<CatalogueServer> 
                 total: None,
                 message: None,
             });
-            let _gone = told.send("begun");
+            let _gone = told.try_send("begun");
             context.cancel.cancelled().await;
-            let _gone = told.send("cancelled");
+            let _gone = told.try_send("cancelled");
             Err::<Value, Error>(Error::timeout("it was cancelled"))
         }
     };
@@ -84,7 +84,7 @@ fn server(waiting: mpsc::UnboundedSender<&'static str>) -> Arc<CatalogueServer> 
 
 impl Pair {
     async fn new() -> Self {
-        let (told, waiting) = mpsc::unbounded_channel();
+        let (told, waiting) = mpsc::channel(4);
         let service = async || {
             let server = server(told.clone());
             let (answers, end) = (KeptAnswers::new(), CancellationToken::new());
@@ -129,10 +129,11 @@ async fn seen(answer: HttpAnswer) -> Seen {
 
 /// The state that a client comes back with is random.
 fn without_state(body: &str) -> String {
-    match body.split_once(r#""requestState":""#) {
-        Some((before, after)) => format!("{before}{}", &after[32..]),
-        None => body.to_owned(),
-    }
+    let Some((before, after)) = body.split_once(r#""requestState":""#) else {
+        return body.to_owned();
+    };
+    let (_random, after) = after.split_once('"').unwrap();
+    format!("{before}{after}")
 }
 
 fn request(headers: &[(&str, &str)], body: impl Into<Vec<u8>>) -> (Parts, Bytes) {
