@@ -7,7 +7,7 @@
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use hyper::body::{Body as _, Frame, Incoming};
@@ -25,6 +25,9 @@ use super::idle_connections::IdleConnections;
 use super::posted_body::PostedBody;
 use crate::model::Error;
 
+/// How many pieces of a body that is not read are skipped to keep its connection.
+const MAX_UNREAD_PIECES: usize = 4;
+
 /// Asks one origin for everything.
 pub(super) struct PlainClient {
     dialer: Dialer,
@@ -40,7 +43,7 @@ struct PlainConnection {
     driver: Option<Connection<TokioIo<NetStream>, PostedBody>>,
 }
 
-/// The body of a response; dropped before its end, it ends the connection.
+/// The body of a response; dropped before its end came, it ends the connection.
 pub(super) struct PlainBody {
     incoming: Incoming,
     /// Until the end of the body came.
@@ -228,6 +231,21 @@ impl PlainBody {
         }
         if connection.is_ready() {
             self.idle.put(connection);
+        }
+    }
+}
+
+impl Drop for PlainBody {
+    /// A body that is not read is mostly empty, and its end is here already: then its connection
+    /// can be used again.
+    fn drop(&mut self) {
+        let mut cx = Context::from_waker(Waker::noop());
+        for _ in 0..MAX_UNREAD_PIECES {
+            if self.connection.is_none()
+                || !matches!(self.poll_next(&mut cx), Poll::Ready(Ok(Some(_))))
+            {
+                return;
+            }
         }
     }
 }

@@ -454,6 +454,25 @@ async fn connections_are_used_again_and_one_that_ended_meanwhile_costs_nothing()
 }
 
 #[tokio::test]
+async fn the_connection_of_an_empty_answer_is_used_again() {
+    let peer = TestServer::start(|_, heard| match heard.body.contains("\"id\"") {
+        true => TestResponse::result(heard),
+        false => {
+            let mut bytes = head("202 Accepted", &["Transfer-Encoding: chunked"]);
+            bytes.extend_from_slice(b"0\r\n\r\n");
+            TestResponse::Raw(bytes)
+        }
+    })
+    .await;
+    let wire = modern(&peer);
+    for id in 0..3 {
+        wire.send(initialized()).await.unwrap();
+        assert!(call(&wire, id, "tools/list").await.error.is_none());
+    }
+    assert!(peer.requests().iter().all(|heard| heard.connection == 0));
+}
+
+#[tokio::test]
 async fn requests_at_the_same_time_have_a_connection_each() {
     let peer = TestServer::start(|_, heard| TestResponse::result(heard)).await;
     let wire = modern(&peer);
