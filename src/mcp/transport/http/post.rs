@@ -135,6 +135,8 @@ impl HttpShared {
             && !self.is_listening.swap(true, Ordering::Relaxed)
         {
             tokio::spawn(Box::pin(self.listen()));
+            // It begins before anything is asked: what a server says meanwhile may come on that stream.
+            tokio::task::yield_now().await;
         }
         Ok(())
     }

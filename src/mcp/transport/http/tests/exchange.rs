@@ -473,6 +473,21 @@ async fn the_connection_of_an_empty_answer_is_used_again() {
 }
 
 #[tokio::test]
+async fn the_stream_of_a_server_is_asked_for_before_anything_else() {
+    let peer = TestServer::start(|_, heard| match heard.method.as_str() {
+        "GET" => TestResponse::full("405 Method Not Allowed", &[], ""),
+        _ if heard.body.contains("initialized") => TestResponse::accepted(),
+        _ => TestResponse::result(heard),
+    })
+    .await;
+    let wire = legacy(&peer);
+    wire.send(initialized()).await.unwrap();
+    assert!(call(&wire, 1, "tools/call").await.error.is_none());
+    let lines: Vec<_> = peer.requests().iter().map(TestRequest::line).collect();
+    assert_eq!(lines, ["POST /mcp", "GET /mcp", "POST /mcp"]);
+}
+
+#[tokio::test]
 async fn requests_at_the_same_time_have_a_connection_each() {
     let peer = TestServer::start(|_, heard| TestResponse::result(heard)).await;
     let wire = modern(&peer);
