@@ -132,7 +132,7 @@ fn parse_partial(arguments: &[OsString], named: Option<clap::Command>) -> Result
 }
 
 /// Whether a line seems to have this option. Only such an option is passed on to the command: with all
-/// of them a third of the time would go to values that nobody gave.
+/// of them a third of the time would go to values that were not given.
 fn may_be_given(option: &clap::Arg, arguments: &[OsString]) -> bool {
     let is_given = |word: &OsString| {
         let word = word.as_encoded_bytes();
