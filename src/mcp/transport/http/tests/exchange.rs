@@ -455,13 +455,13 @@ async fn connections_are_used_again_and_one_that_ended_meanwhile_costs_nothing()
 
 #[tokio::test]
 async fn the_connection_of_an_empty_answer_is_used_again() {
-    let peer = TestServer::start(|_, heard| match heard.body.contains("\"id\"") {
-        true => TestResponse::result(heard),
-        false => {
-            let mut bytes = head("202 Accepted", &["Transfer-Encoding: chunked"]);
-            bytes.extend_from_slice(b"0\r\n\r\n");
-            TestResponse::Raw(bytes)
+    let peer = TestServer::start(|_, heard| {
+        if heard.body.contains("\"id\"") {
+            return TestResponse::result(heard);
         }
+        let mut bytes = head("202 Accepted", &["Transfer-Encoding: chunked"]);
+        bytes.extend_from_slice(b"0\r\n\r\n");
+        TestResponse::Raw(bytes)
     })
     .await;
     let wire = modern(&peer);
