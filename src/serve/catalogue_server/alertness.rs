@@ -27,7 +27,7 @@ pub(super) struct Alertness {
     has_processor_to_spare: bool,
 }
 
-/// Whether the process is kept awake, and whether that was worth it lately.
+/// Whether the process is kept awake, and whether that was worth it lately. Pure: it is told the time.
 #[derive(Debug, Default)]
 struct AlertState {
     /// Until when; `None` while it may sleep.
@@ -76,15 +76,11 @@ impl AlertState {
     /// Whether to begin to stay awake.
     fn heard(&mut self, now: Instant) -> bool {
         self.was_rewarded |= self.until.is_some();
-        self.begin(now)
+        self.answered(now)
     }
 
     /// Whether to begin to stay awake.
     fn answered(&mut self, now: Instant) -> bool {
-        self.begin(now)
-    }
-
-    fn begin(&mut self, now: Instant) -> bool {
         if self.until.is_none() && self.in_vain >= PATIENCE {
             self.skipped += 1;
             if self.skipped < PROBE {

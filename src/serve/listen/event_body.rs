@@ -19,7 +19,7 @@ use tokio::sync::mpsc;
 use tokio::time::Sleep;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
-use super::http_connection::HttpAnswer;
+use super::http_answer::HttpAnswer;
 
 /// How long a stream is silent before a comment shows that it is still there.
 pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(15);

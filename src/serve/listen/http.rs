@@ -6,10 +6,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use futures_util::FutureExt as _;
-use http::{HeaderValue, Method, Request, Response, StatusCode, header};
-use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
+use http::{HeaderValue, Method, Request, StatusCode, header};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::Body as _;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
@@ -19,8 +18,9 @@ use tokio_util::task::TaskTracker;
 use super::MAX_MESSAGE;
 use super::access::{AccessError, AccessRules};
 use super::authentication::Authenticator;
+use super::http_answer::{HttpAnswer, text};
 use super::http_clients::HttpClients;
-use super::http_connection::{self, HttpAnswer, RequestBody};
+use super::http_connection::{self, RequestBody};
 use super::http_sessions::KeptAnswers;
 use super::identity::Requester;
 use super::mcp_service::McpService;
@@ -168,13 +168,4 @@ impl HttpListener {
             Err(_) => text(StatusCode::REQUEST_TIMEOUT, "the body took too long"),
         }
     }
-}
-
-fn text(status: StatusCode, words: &str) -> HttpAnswer {
-    let mut answer = Response::new(Full::new(Bytes::from(format!("{words}\n"))).boxed());
-    *answer.status_mut() = status;
-    answer
-        .headers_mut()
-        .insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-    answer
 }

@@ -21,6 +21,7 @@ mod bounded_writes;
 mod client_message;
 mod connections;
 mod event_body;
+mod http_answer;
 mod http_clients;
 mod http_connection;
 mod http_sessions;

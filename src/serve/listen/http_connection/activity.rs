@@ -14,7 +14,8 @@ use http_body_util::combinators::BoxBody;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use tokio::time::Instant;
 
-use super::{HttpAnswer, IDLE, WRITE_TIMEOUT};
+use super::{IDLE, WRITE_TIMEOUT};
+use crate::serve::listen::http_answer::HttpAnswer;
 
 /// Marks an answer that stays open for events for as long as its client is there.
 #[derive(Debug, Clone, Copy)]

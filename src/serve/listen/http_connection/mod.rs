@@ -18,7 +18,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Request, Response};
+use http::Request;
 use http_body_util::combinators::BoxBody;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -28,6 +28,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::http_answer::HttpAnswer;
 use activity::{Activity, Pause};
 pub(super) use activity::{RequestBody, StaysOpen};
 use prefixed_io::PrefixedIo;
@@ -42,9 +43,6 @@ const IDLE: Duration = Duration::from_millis(100);
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 /// How much of a request is read before hyper is there to read the rest.
 const FIRST_READ: usize = 2_048;
-
-/// What a request is answered with.
-pub(super) type HttpAnswer = Response<BoxBody<Bytes, Infallible>>;
 
 /// How the requests of a connection came to an end.
 enum RequestsEnd<T> {

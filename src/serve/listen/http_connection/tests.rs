@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::{FutureExt as _, StreamExt as _, stream};
+use http::Response;
 use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::Frame;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};

@@ -1,4 +1,4 @@
-//! The answer to a plain call over HTTP, as the SDK would give it.
+//! The answer to a plain call over HTTP, in the form that the SDK gives answers.
 //!
 //! Owns: that a call which says nothing before its answer is answered with one message, and any other
 //! with a stream of events, whose end is the answer. Never does: read a request, or run the call.
@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::serve::catalogue_server::ServedCall;
 use crate::serve::listen::event_body::{event, event_stream};
-use crate::serve::listen::http_connection::HttpAnswer;
+use crate::serve::listen::http_answer::{HttpAnswer, text};
 use crate::serve::listen::http_sessions::SessionError;
 
 /// How many events wait for a client that is slow to read.
@@ -24,26 +24,22 @@ pub(super) async fn answer(mut call: ServedCall, end: &CancellationToken) -> Htt
     match end.run_until_cancelled(call.next()).await.flatten() {
         Some(first @ (JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_))) => whole(&first),
         Some(first) => stream(first, call, end.clone()),
-        None => failure("empty response: no response message received from handler"),
+        None => text(StatusCode::INTERNAL_SERVER_ERROR, "the server ended while the call ran"),
     }
 }
 
-/// What a request is answered with whose session ended meanwhile.
+/// What a request is answered with whose session ended meanwhile. Its client has to begin a new one.
 pub(super) fn session_failure(error: SessionError) -> HttpAnswer {
-    failure(&format!("get session: {error}"))
-}
-
-fn failure(what: &str) -> HttpAnswer {
-    let words = Bytes::from(format!("Encounter an error when {what}"));
-    let mut answer = Response::new(Full::new(words).boxed());
-    *answer.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
-    answer
+    text(StatusCode::NOT_FOUND, &error.to_string())
 }
 
 fn whole(message: &ServerJsonRpcMessage) -> HttpAnswer {
     let body = match serde_json::to_vec(message) {
         Ok(body) => body,
-        Err(error) => return failure(&format!("serialize json response: {error}")),
+        Err(error) => {
+            let words = format!("the answer cannot be written: {error}");
+            return text(StatusCode::INTERNAL_SERVER_ERROR, &words);
+        }
     };
     let mut answer = Response::new(Full::new(Bytes::from(body)).boxed());
     *answer.status_mut() = status(message);

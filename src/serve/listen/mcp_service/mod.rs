@@ -22,7 +22,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::MAX_MESSAGE;
 use super::event_body::event_stream;
-use super::http_connection::{HttpAnswer, StaysOpen};
+use super::http_answer::HttpAnswer;
+use super::http_connection::StaysOpen;
 use super::http_sessions::{HttpSessions, KeptAnswers, SessionError};
 use super::subscription_body::subscription_body;
 use crate::serve::catalogue_server::{

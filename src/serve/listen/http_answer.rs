@@ -1,0 +1,20 @@
+//! What a request over HTTP is answered with.
+
+use std::convert::Infallible;
+
+use bytes::Bytes;
+use http::{HeaderValue, Response, StatusCode, header};
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt as _, Full};
+
+/// An answer, of any kind.
+pub(super) type HttpAnswer = Response<BoxBody<Bytes, Infallible>>;
+
+/// An answer that is `words` and nothing else.
+pub(super) fn text(status: StatusCode, words: &str) -> HttpAnswer {
+    let mut answer = Response::new(Full::new(Bytes::from(format!("{words}\n"))).boxed());
+    *answer.status_mut() = status;
+    let plain = HeaderValue::from_static("text/plain; charset=utf-8");
+    answer.headers_mut().insert(header::CONTENT_TYPE, plain);
+    answer
+}
