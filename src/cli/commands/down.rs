@@ -55,9 +55,13 @@ pub async fn run(args: &DownArgs, context: &CommandContext) -> CommandResult {
     } else {
         for host in ended {
             let line = StyledLine::styled(SpanStyle::Success, "ended")
-                .then(SpanStyle::Plain, format!(" (pid {}) for ", host.pid))
-                .then(SpanStyle::Name, host.directory.unwrap_or_else(|| "?".to_owned()));
-            context.output.note(&line);
+                .then(SpanStyle::Plain, format!(" (pid {})", host.pid));
+            context.output.note(&match host.directory {
+                Some(directory) => {
+                    line.then(SpanStyle::Plain, " for ").then(SpanStyle::Name, directory)
+                }
+                None => line,
+            });
         }
     }
     failed.into_iter().find_map(Result::err).map_or(Ok(()), |error| Err(error.into()))
@@ -67,12 +71,15 @@ pub async fn run(args: &DownArgs, context: &CommandContext) -> CommandResult {
 async fn end(host: &RunningHost, directory: &RuntimeDirectory) -> Result<EndedHostJson, Error> {
     use crate::host::link::HostLink as _;
     let pid = host.client.pid();
-    stopped_process::resume(pid);
+    let mut status = host.status.clone();
+    if stopped_process::resume(pid) {
+        status = host_sockets::ask_again(host).await;
+    }
     // An answer that does not come may mean that it ended before it was written.
     let _ends = tokio::time::timeout(host_sockets::END_TIMEOUT, host.client.stop()).await;
     match host_sockets::wait_for_end(directory, &host.identity).await {
         Ok(true) => {
-            let directory = host.status.as_ref().map(|s| s.directory.display().to_string());
+            let directory = status.map(|status| status.directory.display().to_string());
             Ok(EndedHostJson { pid, directory })
         }
         Ok(false) => Err(Error::timeout(format!("the background host (pid {pid}) does not end"))

@@ -82,6 +82,12 @@ pub async fn running_hosts(environment: &dyn Environment) -> Vec<RunningHost> {
     hosts
 }
 
+/// What a host says of itself that did not answer before and may do so now.
+pub async fn ask_again(host: &RunningHost) -> Option<HostStatus> {
+    host.client.forget_silence();
+    tokio::time::timeout(STATUS_TIMEOUT, host.client.status()).await.ok()?.ok()
+}
+
 /// Lets all hosts look whether they are still what was trusted. One that is not has ended, with its
 /// servers, when this returns.
 pub async fn recheck_hosts(environment: &dyn Environment) {

@@ -118,9 +118,13 @@ impl HostClient {
     /// # Errors
     /// As [`HostLink::query`].
     pub async fn stop(&self) -> Result<(), LinkError> {
-        // One that was silent may just have been let go on, to end.
-        *self.silent_until.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.forget_silence();
         self.command::<bool>(protocol::STOP).await.map(drop)
+    }
+
+    /// Asks a host again that did not answer: it may have been let go on.
+    pub fn forget_silence(&self) {
+        *self.silent_until.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     /// Lets the host look whether it is still what was trusted; whether it lives on.

@@ -215,7 +215,7 @@ fn a_host_that_was_stopped_is_done_without_until_it_goes_on_and_down_ends_it() {
     assert_eq!((again, used), (server, host), "it goes on");
     assert_eq!(calls, 2);
     kill_process(process, Signal::STOP).unwrap();
-    room.toolhost(["down"]).go().exits(0).says(&["ended"]);
+    room.toolhost(["down"]).go().exits(0).says(&["ended (pid ", ") for /"]);
     ended(pid);
     ended(server);
     room.toolhost(["down"]).go().exits(0).says(&["no background host runs"]);
