@@ -9,7 +9,7 @@ use super::commands::{
     history, import, init, inspect, list, man, pin, prompts, ps, record, replay, resources, run,
     serve, servers, stats, trace, trust, up, verify,
 };
-use super::options::GlobalOptions;
+use super::options::{GlobalOptions, RareOptions};
 use super::output::{SpanStyle, StyledLine, StyledPage};
 
 /// The end of `--help`.
@@ -46,12 +46,36 @@ pub struct Cli {
     /// Options of every command.
     #[command(flatten)]
     pub global: GlobalOptions,
+    #[command(flatten)]
+    rare: RareOptions,
     /// What to do.
     #[command(subcommand)]
     pub command: Option<CliCommand>,
     /// The words after `--` where there is no command: a server for the console.
     #[arg(skip)]
     pub server_command: Vec<String>,
+}
+
+impl Cli {
+    /// What a line says that has none of the rare options.
+    pub fn without_rare(global: GlobalOptions, command: Option<CliCommand>) -> Self {
+        Self { global, rare: RareOptions::default(), command, server_command: Vec::new() }
+    }
+
+    /// Reads a line by the whole grammar.
+    ///
+    /// # Errors
+    /// What is wrong with the line, or the help or version it asks for.
+    pub fn read(arguments: &[OsString]) -> Result<Self, clap::Error> {
+        Self::try_parse_from(arguments).map(Self::settled)
+    }
+
+    /// Puts all options in one place.
+    #[must_use]
+    pub fn settled(mut self) -> Self {
+        self.global.rare = std::mem::take(&mut self.rare);
+        self
+    }
 }
 
 /// The commands.
@@ -240,20 +264,25 @@ mod tests {
           -h, --help                   Print help
               --tools <FILE>           Read internal tools from this file, and look for no other
                                        configuration
-              --tools-module <MODULE>  Offer the typed functions of this Python module, and look for no
-                                       other configuration
               --mcp <FILE>             Read MCP servers from this file, and look for no other configuration
               --server-url <URL>       Use the MCP server at this URL, which is in no file, and look for no
                                        other configuration
-              --header <NAME: VALUE>   Send this header to a server that is in no file; ${VAR} is expanded;
-                                       repeatable
-              --as <NAME>              Call a server that is in no file by this name
-              --profile <NAME>         Show and call only what this profile contains
               --json                   Print JSON; the same as -o json
           -o, --output <FORMAT>        Print in this format [possible values: text, json, yaml, table, raw,
                                        names, csv, markdown]
           -q, --quiet                  Print results and failures only
           -v, --verbose...             Say more: progress and log lines of tools and servers
+              --fresh                  Use no background host: start servers of its own
+              --trust                  Trust everything that the project's files say, for this run
+              --ask-all                Ask before every call, whatever the policy allows
+              --trace[=<METHODS>]      Show what crosses the wires of servers on standard error: everything,
+                                       or messages of some methods, such as --trace='tools/*,ping'
+              --tools-module <MODULE>  Offer the typed functions of this Python module, and look for no
+                                       other configuration
+              --header <NAME: VALUE>   Send this header to a server that is in no file; ${VAR} is expanded;
+                                       repeatable
+              --as <NAME>              Call a server that is in no file by this name
+              --profile <NAME>         Show and call only what this profile contains
               --log-level <LEVEL>      Ask servers for log lines at this level and above, and show them:
                                        debug, info, notice, warning, error, critical, alert or emergency
               --log-filter <FILTER>    Log what toolhost itself does, at a level (error, warn, info, debug,
@@ -261,19 +290,14 @@ mod tests {
               --log-file <FILE>        Append the log to this file instead of writing it to standard error
               --log-format <FORMAT>    Write the log as text or json
               --color <WHEN>           When to use colour [possible values: auto, always, never]
-              --fresh                  Use no background host: start servers of its own
               --ascii                  Draw with ASCII characters only
               --reduced-motion         Let nothing on the screen of the console turn or blink
               --mouse                  Listen to the mouse in the console
               --plain                  No colour, no repainting, and nothing cut to the width of the
                                        terminal
               --strict                 Let any problem in a configuration file fail the command
-              --trust                  Trust everything that the project's files say, for this run
               --insecure               Do not verify TLS certificates, for this run
               --require-record         Refuse a call that cannot be recorded in the audit log
-              --ask-all                Ask before every call, whatever the policy allows
-              --trace[=<METHODS>]      Show what crosses the wires of servers on standard error: everything,
-                                       or messages of some methods, such as --trace='tools/*,ping'
               --trace-save <FILE>      Save all that crosses the wires of servers to this file, for replay
 
         Call 'toolhost COMMAND --help' for the options of one command. Without a command the console opens;
@@ -336,19 +360,24 @@ mod tests {
           -h, --help                   Print help
               --tools <FILE>           Read internal tools from this file, and look for no other
                                        configuration
-              --tools-module <MODULE>  Offer the typed functions of this Python module, and look for no
-                                       other configuration
               --mcp <FILE>             Read MCP servers from this file, and look for no other configuration
               --server-url <URL>       Use the MCP server at this URL, which is in no file, and look for no
+                                       other configuration
+              --json                   Print JSON; the same as -o json
+          -o, --output <FORMAT>        Print in this format [possible values: text, table, json, yaml, raw]
+          -q, --quiet                  Print results and failures only
+          -v, --verbose...             Say more: progress and log lines of tools and servers
+              --fresh                  Use no background host: start servers of its own
+              --trust                  Trust everything that the project's files say, for this run
+              --ask-all                Ask before every call, whatever the policy allows
+              --trace[=<METHODS>]      Show what crosses the wires of servers on standard error: everything,
+                                       or messages of some methods, such as --trace='tools/*,ping'
+              --tools-module <MODULE>  Offer the typed functions of this Python module, and look for no
                                        other configuration
               --header <NAME: VALUE>   Send this header to a server that is in no file; ${VAR} is expanded;
                                        repeatable
               --as <NAME>              Call a server that is in no file by this name
               --profile <NAME>         Show and call only what this profile contains
-              --json                   Print JSON; the same as -o json
-          -o, --output <FORMAT>        Print in this format [possible values: text, table, json, yaml, raw]
-          -q, --quiet                  Print results and failures only
-          -v, --verbose...             Say more: progress and log lines of tools and servers
               --log-level <LEVEL>      Ask servers for log lines at this level and above, and show them:
                                        debug, info, notice, warning, error, critical, alert or emergency
               --log-filter <FILTER>    Log what toolhost itself does, at a level (error, warn, info, debug,
@@ -356,19 +385,14 @@ mod tests {
               --log-file <FILE>        Append the log to this file instead of writing it to standard error
               --log-format <FORMAT>    Write the log as text or json
               --color <WHEN>           When to use colour [possible values: auto, always, never]
-              --fresh                  Use no background host: start servers of its own
               --ascii                  Draw with ASCII characters only
               --reduced-motion         Let nothing on the screen of the console turn or blink
               --mouse                  Listen to the mouse in the console
               --plain                  No colour, no repainting, and nothing cut to the width of the
                                        terminal
               --strict                 Let any problem in a configuration file fail the command
-              --trust                  Trust everything that the project's files say, for this run
               --insecure               Do not verify TLS certificates, for this run
               --require-record         Refuse a call that cannot be recorded in the audit log
-              --ask-all                Ask before every call, whatever the policy allows
-              --trace[=<METHODS>]      Show what crosses the wires of servers on standard error: everything,
-                                       or messages of some methods, such as --trace='tools/*,ping'
               --trace-save <FILE>      Save all that crosses the wires of servers to this file, for replay
 
         Arguments:

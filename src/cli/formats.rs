@@ -45,7 +45,7 @@ pub fn option(known: &'static [Format]) -> Arg {
         .value_parser(parser)
         .global(true)
         // Where the one stands that every command has.
-        .display_order(9)
+        .display_order(5)
         .help("Print in this format")
         .help_heading("Global options")
 }

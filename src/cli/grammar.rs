@@ -7,17 +7,18 @@
 
 use std::borrow::Cow;
 use std::ffi::OsString;
+use std::mem::ManuallyDrop;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Args as _, CommandFactory as _, FromArgMatches as _, Parser as _};
+use clap::{Args as _, CommandFactory as _, FromArgMatches as _};
 
-use super::args::Cli;
+use super::args::{Cli, CliCommand};
 use super::commands::{
     add, audit, auth, bench, call, complete, completions, config, dispatch, doctor, down, export,
     history, import, init, inspect, list, man, pin, prompts, ps, record, replay, resources, run,
     serve, servers, stats, trace, trust, up, verify,
 };
-use super::options::GlobalOptions;
+use super::options::{GlobalOptions, RareOptions};
 use crate::util::spelling::nearest;
 
 /// Reads a command line; the first word is the program.
@@ -26,17 +27,19 @@ use crate::util::spelling::nearest;
 /// What the whole grammar says about a line that is wrong, or asks for help or the version.
 pub fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
     let arguments = &*help_as_option(arguments);
-    let named = arguments.iter().skip(1).filter_map(|word| word.to_str()).find_map(command_grammar);
-    match parse_partial(arguments, named) {
-        Ok(cli) => Ok(cli),
-        // All that stood before it was read, and the answer is the same for every command.
-        Err(error) if error.kind() == clap::error::ErrorKind::DisplayVersion => Err(error),
-        Err(_) => match console_on_server(arguments) {
-            Some(cli) => Ok(cli),
-            None => Cli::try_parse_from(arguments)
-                .map_err(|error| brief_help(arguments, error))
-                .map_err(without_far_suggestion),
-        },
+    for grammar in [ReadOptions::Usual, ReadOptions::All] {
+        match parse_partial(arguments, named_command(arguments), grammar) {
+            Ok(cli) => return Ok(cli),
+            // All that stood before it was read, and the answer is the same for every command.
+            Err(error) if error.kind() == ErrorKind::DisplayVersion => return Err(error),
+            Err(_) => {}
+        }
+    }
+    match console_on_server(arguments) {
+        Some(cli) => Ok(cli),
+        None => Cli::read(arguments)
+            .map_err(|error| brief_help(arguments, error))
+            .map_err(without_far_suggestion),
     }
 }
 
@@ -44,7 +47,7 @@ pub fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
 /// whole program would be proposed in the place of every misspelled command.
 fn console_on_server(arguments: &[OsString]) -> Option<Cli> {
     let at = arguments.iter().position(|word| word == "--")?;
-    let mut cli = Cli::try_parse_from(arguments.get(..at)?).ok()?;
+    let mut cli = Cli::read(arguments.get(..at)?).ok()?;
     let server = arguments.get(at + 1..)?.iter().map(|word| word.to_string_lossy().into_owned());
     cli.server_command = server.collect();
     cli.command.is_none().then_some(cli)
@@ -61,28 +64,6 @@ fn help_as_option(arguments: &[OsString]) -> Cow<'_, [OsString]> {
     }
 }
 
-/// The options that `-h` leaves out: those that few runs need.
-const RARE_OPTIONS: [&str; 18] = [
-    "tools_module",
-    "header",
-    "server_name",
-    "log_level",
-    "log_filter",
-    "log_file",
-    "log_format",
-    "color",
-    "ascii",
-    "reduced_motion",
-    "mouse",
-    "plain",
-    "strict",
-    "insecure",
-    "require_record",
-    "ask_all",
-    "trace_save",
-    "profile",
-];
-
 /// The global options that other options and arguments name, as what they exclude or stand in for.
 const NAMED_BY_OTHERS: [&str; 4] = ["ask_all", "output", "server_url", "verbose"];
 
@@ -92,8 +73,9 @@ fn brief_help(arguments: &[OsString], error: clap::Error) -> clap::Error {
     if error.kind() != ErrorKind::DisplayHelp || arguments.iter().any(asks_for_all) {
         return error;
     }
+    let rare = RareOptions::augment_args(clap::Command::new("rare"));
     let hide = |argument: clap::Arg| {
-        let is_rare = RARE_OPTIONS.contains(&argument.get_id().as_str());
+        let is_rare = rare.get_arguments().any(|rare| rare.get_id() == argument.get_id());
         if is_rare { argument.hide(true) } else { argument }
     };
     let brief = Cli::command()
@@ -115,20 +97,57 @@ fn without_far_suggestion(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// Reads a line by the global options and the command that it seems to name. A wrong guess ends in
-/// an unknown word: there are no arguments before the command.
-fn parse_partial(arguments: &[OsString], named: Option<clap::Command>) -> Result<Cli, clap::Error> {
+/// Which of the global options a line is read by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ReadOptions {
+    /// Those that many runs need.
+    Usual,
+    /// All of them.
+    All,
+}
+
+/// A line without any of the rare options.
+#[derive(clap::Parser)]
+struct UsualCli {
+    #[command(flatten)]
+    global: GlobalOptions,
+    #[command(subcommand)]
+    command: Option<CliCommand>,
+}
+
+/// The grammar of the command that a line seems to name.
+fn named_command(arguments: &[OsString]) -> Option<clap::Command> {
+    arguments.iter().skip(1).filter_map(|word| word.to_str()).find_map(command_grammar)
+}
+
+/// Reads a line by some of the global options and the command that it seems to name. A wrong guess ends
+/// in an unknown word: there are no arguments before the command.
+fn parse_partial(
+    arguments: &[OsString],
+    named: Option<clap::Command>,
+    options: ReadOptions,
+) -> Result<Cli, clap::Error> {
     let program = clap::Command::new("toolhost")
         .version(env!("CARGO_PKG_VERSION"))
         .disable_help_flag(true)
         .disable_help_subcommand(true);
-    let program = GlobalOptions::augment_args(program)
-        .mut_args(|option| {
-            let is_global = option.is_global_set() && may_be_given(&option, arguments);
-            option.global(is_global)
-        })
-        .subcommands(named);
-    Cli::from_arg_matches_mut(&mut program.try_get_matches_from(arguments)?)
+    let program = GlobalOptions::augment_args(program);
+    let program = match options {
+        ReadOptions::Usual => program,
+        ReadOptions::All => RareOptions::augment_args(program),
+    };
+    let program = program.mut_args(|option| {
+        let is_global = option.is_global_set() && may_be_given(&option, arguments);
+        option.global(is_global)
+    });
+    // It is read by once: taking it apart would be a tenth of that.
+    let mut program = ManuallyDrop::new(program.subcommands(named));
+    let mut matches = program.try_get_matches_from_mut(arguments)?;
+    match options {
+        ReadOptions::Usual => UsualCli::from_arg_matches_mut(&mut matches)
+            .map(|line| Cli::without_rare(line.global, line.command)),
+        ReadOptions::All => Cli::from_arg_matches_mut(&mut matches).map(Cli::settled),
+    }
 }
 
 /// Whether a line seems to have this option. Only such an option is passed on to the command: with all
@@ -247,12 +266,37 @@ mod tests {
             "toolhost --mcp a.json list --mcp b.json",
         ] {
             let words = words(line);
-            let named =
-                words.iter().skip(1).filter_map(|word| word.to_str()).find_map(command_grammar);
-            let read =
-                parse_partial(&words, named).unwrap_or_else(|error| panic!("{line}: {error}"));
-            let whole = Cli::try_parse_from(&words).unwrap();
-            assert_eq!(format!("{read:?}"), format!("{whole:?}"), "{line}");
+            let whole = Cli::read(&words).unwrap();
+            let has_rare = line.ends_with("--plain");
+            let grammars = [Some(ReadOptions::All), (!has_rare).then_some(ReadOptions::Usual)];
+            for options in grammars.into_iter().flatten() {
+                let read = parse_partial(&words, named_command(&words), options);
+                let read = read.unwrap_or_else(|error| panic!("{line}: {error}"));
+                assert_eq!(format!("{read:?}"), format!("{whole:?}"), "{line}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_line_with_a_rare_option_is_read_with_all_of_them() {
+        let program = RareOptions::augment_args(clap::Command::new("toolhost"));
+        for option in program.get_arguments() {
+            let long = option.get_long().unwrap();
+            let value = match option.get_possible_values().first() {
+                _ if !option.get_action().takes_values() => String::new(),
+                Some(value) => format!("={}", value.get_name()),
+                None => "=1".to_owned(),
+            };
+            for line in [
+                format!("toolhost --{long}{value} list"),
+                format!("toolhost call x --{long}{value}"),
+            ] {
+                let line = words(&line);
+                let usual = parse_partial(&line, named_command(&line), ReadOptions::Usual);
+                assert!(usual.is_err(), "{line:?}");
+                let (read, whole) = (parse(&line).unwrap(), Cli::read(&line).unwrap());
+                assert_eq!(format!("{read:?}"), format!("{whole:?}"), "{line:?}");
+            }
         }
     }
 
@@ -260,12 +304,13 @@ mod tests {
     #[test]
     fn each_option_may_stand_behind_each_command() {
         let program = GlobalOptions::augment_args(clap::Command::new("toolhost"));
+        let program = RareOptions::augment_args(program);
         for option in program.get_arguments() {
             let Some(long) = option.get_long() else { continue };
             let value = if option.get_action().takes_values() { " 1" } else { "" };
             for command in Cli::command().get_subcommands() {
                 let line = format!("toolhost {} --{long}{value}", command.get_name());
-                match (parse(&words(&line)), Cli::try_parse_from(words(&line))) {
+                match (parse(&words(&line)), Cli::read(&words(&line))) {
                     (Ok(read), Ok(whole)) => assert_eq!(format!("{read:?}"), format!("{whole:?}")),
                     (read, whole) => assert_eq!(read.is_ok(), whole.is_ok(), "{line}"),
                 }
@@ -277,7 +322,7 @@ mod tests {
     fn what_stands_behind_the_options_alone_is_a_server_for_the_console() {
         let read = parse(&words("toolhost --as mine -- npx -y list")).unwrap();
         assert_eq!(read.server_command, ["npx", "-y", "list"]);
-        assert!(read.command.is_none() && read.global.server_name.as_deref() == Some("mine"));
+        assert!(read.command.is_none() && read.global.rare.server_name.as_deref() == Some("mine"));
         assert!(parse(&words("toolhost lst -- npx")).is_err());
     }
 
@@ -289,8 +334,6 @@ mod tests {
         assert!(!short.contains("--reduced-motion") && long.contains("--reduced-motion"));
         assert!(short.lines().count() < long.lines().count());
         assert_eq!(help("toolhost help call"), long);
-        let ids: Vec<_> = Cli::command().get_arguments().map(|a| a.get_id().to_string()).collect();
-        assert!(RARE_OPTIONS.iter().all(|rare| ids.iter().any(|id| id == rare)), "{ids:?}");
     }
 
     #[test]
@@ -318,7 +361,7 @@ mod tests {
             "toolhost --ask-all call x --yes",
         ] {
             let words = words(line);
-            match (parse(&words), Cli::try_parse_from(&words)) {
+            match (parse(&words), Cli::read(&words)) {
                 (Ok(read), Ok(whole)) => assert_eq!(format!("{read:?}"), format!("{whole:?}")),
                 (Err(read), Err(whole)) => assert_eq!(read.to_string(), whole.to_string()),
                 (read, whole) => panic!("{line}: {read:?}, but the whole says {whole:?}"),

@@ -16,7 +16,7 @@ use super::output::{ColourChoice, Format};
 /// The value of `--trace` that shows every message.
 pub const ALL_METHODS: &str = "*";
 
-/// Options of every command.
+/// Options of every command, without those that few runs need.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Global options")]
 pub struct GlobalOptions {
@@ -27,27 +27,15 @@ pub struct GlobalOptions {
     /// Read internal tools from this file, and look for no other configuration
     #[arg(long, alias = "host-tools", value_name = "FILE", global = true, value_hint = clap::ValueHint::FilePath)]
     pub tools: Vec<PathBuf>,
-    /// Offer the typed functions of this Python module, and look for no other configuration
-    #[arg(long, alias = "host-tools-module", value_name = "MODULE", global = true)]
-    pub tools_module: Vec<String>,
     /// Read MCP servers from this file, and look for no other configuration
     #[arg(long, value_name = "FILE", global = true, value_hint = clap::ValueHint::FilePath)]
     pub mcp: Vec<PathBuf>,
     /// Use the MCP server at this URL, which is in no file, and look for no other configuration
     #[arg(long, value_name = "URL", global = true, value_hint = clap::ValueHint::Url)]
     pub server_url: Option<String>,
-    /// Send this header to a server that is in no file; ${VAR} is expanded; repeatable
-    #[arg(long, value_name = "NAME: VALUE", global = true)]
-    pub header: Vec<String>,
-    /// Call a server that is in no file by this name
-    #[arg(long = "as", value_name = "NAME", global = true)]
-    pub server_name: Option<String>,
     /// The server that is in no file, once the command line was read.
     #[arg(skip)]
     pub ad_hoc: Option<AdHocServer>,
-    /// Show and call only what this profile contains
-    #[arg(long, value_name = "NAME", global = true, add = ArgValueCompleter::new(complete::profiles))]
-    pub profile: Option<String>,
     /// Print JSON; the same as -o json
     #[arg(long, global = true, conflicts_with = "output")]
     pub json: bool,
@@ -60,6 +48,49 @@ pub struct GlobalOptions {
     /// Say more: progress and log lines of tools and servers
     #[arg(short, long, action = clap::ArgAction::Count, global = true)]
     pub verbose: u8,
+    /// Use no background host: start servers of its own
+    #[arg(long, global = true)]
+    pub fresh: bool,
+    /// Trust everything that the project's files say, for this run
+    #[arg(long, global = true)]
+    pub trust: bool,
+    /// Ask before every call, whatever the policy allows
+    #[arg(long, global = true)]
+    pub ask_all: bool,
+    /// Show what crosses the wires of servers on standard error: everything, or messages of some
+    /// methods, such as --trace='tools/*,ping'
+    #[arg(
+        long,
+        value_name = "METHODS",
+        global = true,
+        num_args = 0..=1,
+        require_equals = true,
+        value_delimiter = ',',
+        default_missing_value = ALL_METHODS
+    )]
+    pub trace: Option<Vec<String>>,
+    /// The others, once the command line was read.
+    #[arg(skip)]
+    pub rare: RareOptions,
+}
+
+/// Options of every command that few runs need: `-h` leaves them out, and a line without one is read
+/// without them.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Global options")]
+pub struct RareOptions {
+    /// Offer the typed functions of this Python module, and look for no other configuration
+    #[arg(long, alias = "host-tools-module", value_name = "MODULE", global = true)]
+    pub tools_module: Vec<String>,
+    /// Send this header to a server that is in no file; ${VAR} is expanded; repeatable
+    #[arg(long, value_name = "NAME: VALUE", global = true)]
+    pub header: Vec<String>,
+    /// Call a server that is in no file by this name
+    #[arg(long = "as", value_name = "NAME", global = true)]
+    pub server_name: Option<String>,
+    /// Show and call only what this profile contains
+    #[arg(long, value_name = "NAME", global = true, add = ArgValueCompleter::new(complete::profiles))]
+    pub profile: Option<String>,
     /// Ask servers for log lines at this level and above, and show them: debug, info, notice,
     /// warning, error, critical, alert or emergency
     #[arg(long, value_name = "LEVEL", value_enum, hide_possible_values = true, global = true)]
@@ -84,9 +115,6 @@ pub struct GlobalOptions {
         global = true
     )]
     pub color: ColourChoice,
-    /// Use no background host: start servers of its own
-    #[arg(long, global = true)]
-    pub fresh: bool,
     /// Draw with ASCII characters only
     #[arg(long, global = true)]
     pub ascii: bool,
@@ -102,30 +130,12 @@ pub struct GlobalOptions {
     /// Let any problem in a configuration file fail the command
     #[arg(long, global = true)]
     pub strict: bool,
-    /// Trust everything that the project's files say, for this run
-    #[arg(long, global = true)]
-    pub trust: bool,
     /// Do not verify TLS certificates, for this run
     #[arg(long, global = true)]
     pub insecure: bool,
     /// Refuse a call that cannot be recorded in the audit log
     #[arg(long, global = true)]
     pub require_record: bool,
-    /// Ask before every call, whatever the policy allows
-    #[arg(long, global = true)]
-    pub ask_all: bool,
-    /// Show what crosses the wires of servers on standard error: everything, or messages of some
-    /// methods, such as --trace='tools/*,ping'
-    #[arg(
-        long,
-        value_name = "METHODS",
-        global = true,
-        num_args = 0..=1,
-        require_equals = true,
-        value_delimiter = ',',
-        default_missing_value = ALL_METHODS
-    )]
-    pub trace: Option<Vec<String>>,
     /// Save all that crosses the wires of servers to this file, for replay
     #[arg(long, value_name = "FILE", global = true, value_hint = clap::ValueHint::FilePath)]
     pub trace_save: Option<PathBuf>,
@@ -177,14 +187,14 @@ impl GlobalOptions {
         let mut arguments: Vec<OsString> = Vec::new();
         let mut add = |option: &str, value: OsString| arguments.extend([option.into(), value]);
         self.tools.iter().for_each(|file| add("--tools", file.into()));
-        self.tools_module.iter().for_each(|module| add("--tools-module", module.into()));
+        self.rare.tools_module.iter().for_each(|module| add("--tools-module", module.into()));
         self.mcp.iter().for_each(|file| add("--mcp", file.into()));
-        self.profile.iter().for_each(|profile| add("--profile", profile.into()));
+        self.rare.profile.iter().for_each(|profile| add("--profile", profile.into()));
         for (is_set, option) in [
-            (self.strict, "--strict"),
+            (self.rare.strict, "--strict"),
             (self.trust, "--trust"),
-            (self.insecure, "--insecure"),
-            (self.require_record, "--require-record"),
+            (self.rare.insecure, "--insecure"),
+            (self.rare.require_record, "--require-record"),
             (self.ask_all, "--ask-all"),
         ] {
             arguments.extend(is_set.then(|| option.into()));
@@ -195,9 +205,9 @@ impl GlobalOptions {
     /// What was said about output.
     pub fn output_options(&self) -> OutputOptions {
         OutputOptions {
-            colour: self.color,
-            ascii: self.ascii,
-            plain: self.plain,
+            colour: self.rare.color,
+            ascii: self.rare.ascii,
+            plain: self.rare.plain,
             quiet: self.quiet,
             verbose: self.verbose,
             json: self.format() == Format::Json,

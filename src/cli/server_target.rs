@@ -17,7 +17,7 @@ use crate::model::Error;
 /// A usage error for two servers, for options of one that is not there, and for words that cannot
 /// be used.
 pub fn take_server(cli: &mut Cli) -> Result<(), Error> {
-    let Cli { global, command, server_command } = cli;
+    let Cli { global, command, server_command, .. } = cli;
     let mut words = match command {
         Some(command) => server_words(command),
         None => std::mem::take(server_command),
@@ -33,7 +33,7 @@ pub fn take_server(cli: &mut Cli) -> Result<(), Error> {
         words.push(url.clone());
     }
     if words.is_empty() {
-        return match (&global.server_name, global.header.first()) {
+        return match (&global.rare.server_name, global.rare.header.first()) {
             (None, None) => Ok(()),
             // It writes one down, headers and all.
             _ if matches!(command, Some(CliCommand::Add(_))) => Ok(()),
@@ -41,7 +41,7 @@ pub fn take_server(cli: &mut Cli) -> Result<(), Error> {
                 .with_hint("name it: --server-url URL, or -- COMMAND at the end")),
         };
     }
-    let server = AdHocServer::new(&words, global.server_name.as_deref(), &global.header)?;
+    let server = AdHocServer::new(&words, global.rare.server_name.as_deref(), &global.rare.header)?;
     if let Some(command) = command {
         set_default_server(command, &server.name);
     }

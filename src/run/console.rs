@@ -49,7 +49,7 @@ fn check_settings(environment: &dyn Environment) -> Vec<Diagnostic> {
 
 /// Whether there is a terminal to open it on, and no option asks for other output.
 pub(super) fn is_possible(context: &CommandContext) -> bool {
-    let plain = context.global.plain || context.global.format() != Format::Text;
+    let plain = context.global.rare.plain || context.global.format() != Format::Text;
     let environment = &*context.environment;
     context.output.is_terminal()
         && std::io::IsTerminal::is_terminal(&std::io::stdin())
@@ -188,11 +188,11 @@ fn display_settings(context: &CommandContext) -> Appearance {
     let environment: &dyn Environment = &*context.environment;
     let global = &context.global;
     Appearance {
-        has_colour: settings::wants_colour(global.color, true, environment)
-            || global.color == ColourChoice::Always,
-        ascii: global.ascii || settings::is_ascii_locale(environment),
-        has_reduced_motion: global.reduced_motion,
-        mouse: global.mouse,
+        has_colour: settings::wants_colour(global.rare.color, true, environment)
+            || global.rare.color == ColourChoice::Always,
+        ascii: global.rare.ascii || settings::is_ascii_locale(environment),
+        has_reduced_motion: global.rare.reduced_motion,
+        mouse: global.rare.mouse,
         graphics: TerminalGraphics::detect(&|name| environment.var(name)),
         ..Appearance::default()
     }

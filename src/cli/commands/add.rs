@@ -51,7 +51,7 @@ pub struct AddArgs {
 /// A name that is taken or cannot be used, a secret in clear, and a file that cannot be written.
 pub fn run(args: &AddArgs, context: &CommandContext) -> CommandResult {
     check_name(&args.name).map_err(|error| Error::usage(error.to_string()))?;
-    let entry = entry(args, &context.global.header)?;
+    let entry = entry(args, &context.global.rare.header)?;
     let mut file = McpFile::open(args.file, &*context.environment)?;
     if file.has(&args.name)? {
         let what = format!("'{}' is in {} already", args.name, file.path.display());

@@ -130,13 +130,13 @@ pub async fn run(args: &ListArgs, context: &CommandContext) -> CommandResult {
     let answered = has_answer(args, &catalogue.tools, !failures.is_empty());
     let verdict = views::catalogue::verdict(&catalogue, answered);
     let verdict = views::catalogue::with_failures(verdict, &failures, answered);
-    let profile = context.global.profile.as_ref();
+    let profile = context.global.rare.profile.as_ref();
     let profile = profile.and_then(|name| assembly.configuration.profiles.get(name));
     let problems = shown_diagnostics(&assembly.configuration, profile);
     let verdict = views::catalogue::with_disabled_entries(verdict, &problems);
     let verdict =
         verdict.or_else(|| untrusted_refusal(args, &assembly.configuration, profile, answered));
-    match &context.global.profile {
+    match &context.global.rare.profile {
         // A profile hides names; what is hidden is not gone.
         None => {
             complete::save_tools(&*context.environment, &assembly.configuration, &catalogue);

@@ -48,7 +48,7 @@ pub async fn run(args: &ReplayArgs, context: &CommandContext) -> CommandResult {
         output.note(&StyledLine::styled(SpanStyle::Dim, format!("replaying {count}")));
     }
     let note = |text: &str| output.warn(text);
-    let served = replay::run(tape, context.global.strict, &note);
+    let served = replay::run(tape, context.global.rare.strict, &note);
     context.cancel.run_until_cancelled(served).await.unwrap_or(Ok(()))?;
     Ok(())
 }

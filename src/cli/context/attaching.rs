@@ -188,8 +188,8 @@ impl CommandContext {
     /// of servers or asks for their log lines, or because it has a server that is in no file.
     fn needs_own_servers(&self) -> bool {
         let global = &self.global;
-        let looks = global.trace.is_some() || global.trace_save.is_some();
-        global.fresh || looks || global.log_level.is_some() || global.ad_hoc.is_some()
+        let looks = global.trace.is_some() || global.rare.trace_save.is_some();
+        global.fresh || looks || global.rare.log_level.is_some() || global.ad_hoc.is_some()
     }
 
     /// Where the background host of a configuration listens. One is started when an entry that is

@@ -50,6 +50,7 @@ impl CommandContext {
             servers: self.global.mcp.clone(),
             inline_tools: self
                 .global
+                .rare
                 .tools_module
                 .iter()
                 .map(|m| assembly::tools_module_file(m))
@@ -70,11 +71,11 @@ impl CommandContext {
     pub fn options(&self) -> AssemblyOptions {
         AssemblyOptions {
             files: self.load_request(),
-            profile: self.global.profile.clone(),
-            insecure: self.global.insecure,
-            require_record: self.global.require_record,
+            profile: self.global.rare.profile.clone(),
+            insecure: self.global.rare.insecure,
+            require_record: self.global.rare.require_record,
             ask_all: self.global.ask_all,
-            log_level: match (self.global.log_level, self.global.verbose) {
+            log_level: match (self.global.rare.log_level, self.global.verbose) {
                 (Some(level), _) => Some(level.as_str()),
                 (None, 0) => None,
                 (None, 1) => Some("info"),

@@ -44,7 +44,7 @@ pub async fn run(args: &ResourceListArgs, context: &CommandContext) -> CommandRe
     let words = WordMatcher::new(&args.query);
     if args.templates {
         let all = assembly.host.templates(&LookupScope::of_servers(&args.server)).await?;
-        if context.global.profile.is_none() {
+        if context.global.rare.profile.is_none() {
             complete::save_templates(&*context.environment, &assembly.configuration, &all);
         }
         let fits = |t: &&ResourceTemplate| {
@@ -66,7 +66,7 @@ pub async fn run(args: &ResourceListArgs, context: &CommandContext) -> CommandRe
         return offering_lists::print(context, format, &shown, &all);
     }
     let all = assembly.host.resources(&LookupScope::of_servers(&args.server)).await?;
-    if context.global.profile.is_none() {
+    if context.global.rare.profile.is_none() {
         complete::save_resources(&*context.environment, &assembly.configuration, &all);
     }
     let fits = |r: &&Resource| {
