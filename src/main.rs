@@ -2,6 +2,12 @@
 
 use std::process::ExitCode;
 
+/// musl's own allocator asks the system for memory and gives it back so often that a call took half as
+/// long again. `docs/decisions/21-one-file.md` tells what else was measured.
+#[cfg(target_env = "musl")]
+#[global_allocator]
+static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
+
 fn main() -> ExitCode {
     toolhost::run::run(std::env::args_os())
 }
