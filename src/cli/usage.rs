@@ -1,8 +1,11 @@
 //! Statistics beside something else that was asked for.
 //!
-//! Owns: reading them within a brief time; what cannot be had at once is left out.
+//! Owns: reading them within a brief time, while the servers answer; what cannot be had at once is left
+//! out.
 
 use std::collections::HashMap;
+
+use tokio::task::JoinHandle;
 
 use super::context::CommandContext;
 use crate::assembly::{self, Assembly};
@@ -10,30 +13,59 @@ use crate::model::{CallFilter, ToolDefinition};
 use crate::stats::{ReadBudget, Statistics, Usage};
 use crate::util::clock::{Clock as _, SystemClock};
 
-/// What was counted of these tools in this project, while they were the programs they are now.
-pub fn usages<'t>(
-    tools: impl IntoIterator<Item = &'t ToolDefinition>,
-    context: &CommandContext,
-    assembly: &Assembly,
-) -> Vec<Usage> {
-    let mut found = read(context, assembly).unwrap_or_default();
-    let tools = tools.into_iter().map(|tool| (tool.name.full(), tool));
-    let tools: HashMap<String, &ToolDefinition> = tools.collect();
-    found.retain(|usage| tools.get(&usage.tool.name).is_some_and(|tool| usage.tool.is_of(tool)));
-    found
+/// Statistics that are being read.
+pub struct UsageReading(Option<JoinHandle<Option<UsagesRead>>>);
+
+/// What was counted, and what had to be put right for it.
+struct UsagesRead {
+    usages: Vec<Usage>,
+    notes: Vec<String>,
 }
 
-fn read(context: &CommandContext, assembly: &Assembly) -> Option<Vec<Usage>> {
-    let spec = &assembly.configuration.stats;
-    let state_dir = context.environment.state_dir();
-    let place = assembly::stats_place(spec, state_dir.as_deref()).filter(|_| spec.enabled)?;
-    let mut statistics = Statistics::new(place, spec.retention, ReadBudget::BRIEF);
+impl UsageReading {
+    /// For output that shows none.
+    pub fn none() -> Self {
+        Self(None)
+    }
+
+    /// Begins to read what was counted in the project of an assembly, on a thread of its own.
+    pub fn begin(context: &CommandContext, assembly: &Assembly) -> Self {
+        let spec = &assembly.configuration.stats;
+        let state_dir = context.environment.state_dir();
+        let place = assembly::stats_place(spec, state_dir.as_deref()).filter(|_| spec.enabled);
+        let (retention, project) = (spec.retention, assembly.configuration.project());
+        let filter = CallFilter { project, ..CallFilter::default() };
+        Self(place.map(|place| {
+            tokio::task::spawn_blocking(move || {
+                read(Statistics::new(place, retention, ReadBudget::BRIEF), &filter)
+            })
+        }))
+    }
+
+    /// What was counted of these tools while they were the programs they are now.
+    pub async fn of<'t>(
+        self,
+        tools: impl IntoIterator<Item = &'t ToolDefinition>,
+        context: &CommandContext,
+    ) -> Vec<Usage> {
+        let Some(reading) = self.0 else { return Vec::new() };
+        let Some(UsagesRead { mut usages, notes }) = reading.await.ok().flatten() else {
+            return Vec::new();
+        };
+        for note in notes {
+            context.output.warn(&note);
+        }
+        let tools = tools.into_iter().map(|tool| (tool.name.full(), tool));
+        let tools: HashMap<String, &ToolDefinition> = tools.collect();
+        usages
+            .retain(|usage| tools.get(&usage.tool.name).is_some_and(|tool| usage.tool.is_of(tool)));
+        usages
+    }
+}
+
+fn read(mut statistics: Statistics, filter: &CallFilter) -> Option<UsagesRead> {
     let now = SystemClock.unix();
     statistics.refresh(now).ok()?;
-    let filter = CallFilter { project: assembly.configuration.project(), ..CallFilter::default() };
-    let found = statistics.summary(&filter, now).ok()?.tools;
-    for note in statistics.take_notes() {
-        context.output.warn(&note);
-    }
-    Some(found)
+    let usages = statistics.summary(filter, now).ok()?.tools;
+    Some(UsagesRead { usages, notes: statistics.take_notes() })
 }

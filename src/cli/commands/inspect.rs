@@ -16,7 +16,7 @@ use crate::cli::json::server::ServerDetailJson;
 use crate::cli::json::stats::UsageJson;
 use crate::cli::json::tool::ToolDetailJson;
 use crate::cli::output::{Format, StyledLine, StyledPage};
-use crate::cli::usage::usages;
+use crate::cli::usage::UsageReading;
 use crate::cli::views::{self, server_entry::ServerEntryView};
 use crate::host::request::{ListScope, LookupScope};
 use crate::stats::declared_speed::ExceededSpeed;
@@ -52,11 +52,12 @@ pub async fn run(args: &InspectArgs, context: &CommandContext) -> CommandResult 
     if host.servers().iter().any(|server| server.name == name) {
         return inspect_server(name, context, &assembly, format).await;
     }
+    let usage = UsageReading::begin(context, &assembly);
     let tool = host.find(name, &LookupScope::of_servers(&args.server)).await?;
     let decision = host.decision(&tool);
     let known = host.catalogue(&ListScope::Declared).await.tools;
     let found = scan::scan(&tool, &ToolNameIndex::of(known.iter().map(Arc::as_ref).chain([&tool])));
-    let used = usages([&tool], context, &assembly).pop();
+    let used = usage.of([&tool], context).await.pop();
     let slower = used.as_ref().and_then(|used| ExceededSpeed::of(&tool, used));
     match format {
         Json | Yaml => {

@@ -21,7 +21,7 @@ use crate::cli::json::list::{ListJson, ListedServers};
 use crate::cli::json::pins::FindingsByTool;
 use crate::cli::output::plural;
 use crate::cli::output::{Format, Output, SpanStyle, StyledLine, StyledPage};
-use crate::cli::usage::usages;
+use crate::cli::usage::UsageReading;
 use crate::cli::views;
 use crate::config::spec::{Configuration, FileRole, ProfileSpec, UntrustedEntry};
 use crate::host::request::ListScope;
@@ -110,6 +110,11 @@ pub async fn run(args: &ListArgs, context: &CommandContext) -> CommandResult {
     };
     let assembly = context.assemble_attached(starts, "toolhost list").await?;
     let query = query(args);
+    let usage = if format == Names || args.tokens.is_some() {
+        UsageReading::none()
+    } else {
+        UsageReading::begin(context, &assembly)
+    };
     let mut catalogue = assembly.host.catalogue(&reach).await;
     let shown = assembly.host.masked_definitions(&catalogue.tools);
     // JSON tells the fingerprints of what was really listed; nothing of it is cut.
@@ -165,7 +170,7 @@ pub async fn run(args: &ListArgs, context: &CommandContext) -> CommandResult {
             };
             broken.retain(|s| reach.includes_server(&s.name) && !is_off(&s.name));
             let listed = ListedServers { catalogue: &catalogue, untrusted, broken: &broken };
-            let usages = usages(tools.iter().copied(), context, &assembly);
+            let usages = usage.of(tools.iter().copied(), context).await;
             let value = ListJson::new(&tools, flagged.as_ref(), &usages, &listed, found);
             context.output.value(format, &value)?;
         }
@@ -179,7 +184,7 @@ pub async fn run(args: &ListArgs, context: &CommandContext) -> CommandResult {
         Text | Table | Format::Raw | Format::Csv | Format::Markdown => {
             let none = FindingsByTool::new();
             let flagged = flagged.as_ref().unwrap_or(&none);
-            let usages = usages(tools.iter().copied(), context, &assembly);
+            let usages = usage.of(tools.iter().copied(), context).await;
             context.output.page(&views::catalogue::page(
                 &tools,
                 flagged,
