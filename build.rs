@@ -17,6 +17,7 @@ fn main() {
     }
     if linux && std::env::var("PROFILE").is_ok_and(|profile| profile == "release") {
         place_start_first();
+        strip_what_is_shipped();
     }
     let native = std::env::var("HOST").ok() == std::env::var("TARGET").ok();
     if linux && gnu && native {
@@ -36,6 +37,17 @@ fn place_start_first() {
     if !is_chosen && variable("RUSTC_LINKER").is_empty() {
         let script = format!("{}/src/start_order.ld", variable("CARGO_MANIFEST_DIR"));
         println!("cargo::rustc-link-arg-bins=-Wl,-T,{script}");
+    }
+}
+
+/// Takes the symbols out of a build of the profile `dist`. Were that said in the profile, the functions
+/// of a build with symbols, which `.ci/start-order` looks at, would have other names.
+fn strip_what_is_shipped() {
+    println!("cargo::rerun-if-env-changed=TOOLHOST_SYMBOLS");
+    let is_dist =
+        std::env::var("OUT_DIR").is_ok_and(|path| path.split('/').any(|part| part == "dist"));
+    if is_dist && std::env::var_os("TOOLHOST_SYMBOLS").is_none() {
+        println!("cargo::rustc-link-arg-bins=-Wl,-s");
     }
 }
 
