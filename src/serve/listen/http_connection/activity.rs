@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use http::{Response, Version};
+use http::{HeaderValue, Response, Version, header};
 use http_body_util::combinators::BoxBody;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use tokio::time::Instant;
@@ -72,6 +72,10 @@ impl Activity {
         // Only in HTTP/1.1 is its length written piece by piece.
         let stays_open =
             is_marked && version == Version::HTTP_11 && !state.has_unread_body && state.open == 1;
+        if stays_open {
+            // Unwarned, a client would send its next request into the connection that ends.
+            answer.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
         answer.map(|body| {
             if stays_open {
                 state.open_answer = Some(body);

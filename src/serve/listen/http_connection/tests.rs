@@ -141,6 +141,8 @@ async fn an_answer_that_stays_open_is_sent_piece_by_piece_and_ends_the_connectio
     served.client.write_all(LISTEN).await.unwrap();
     let head = served.read_until("\r\n\r\n").await.to_lowercase();
     assert!(head.starts_with("http/1.1 200 ok") && head.contains("transfer-encoding: chunked"));
+    // A client that keeps connections does not send its next request into this one.
+    assert!(head.contains("connection: close"), "{head}");
     served.events.send(Bytes::from_static(b"one")).await.unwrap();
     assert_eq!(served.read_until("one\r\n").await, "3\r\none\r\n");
     tokio::time::sleep(KEEP_ALIVE * 10).await;
