@@ -77,7 +77,7 @@ fn calls_are_counted_shown_and_forgotten() {
     let detail = room.toolhost(["stats", "calculator", "--json"]).check();
     let histogram = detail.json()["tools"][0]["histogram"].as_array().unwrap().clone();
     let in_bars: Option<u64> = histogram.iter().map(|bar| bar["calls"].as_u64()).sum();
-    assert_eq!(in_bars, Some(4), "{detail}");
+    assert_eq!(in_bars, Some(3), "the times of failures are none of it: {detail}");
     let inspected = room.toolhost(["inspect", "calculator"]).check();
     assert!(inspected.out().contains("4 calls, 75.0% ok"), "{inspected}");
     assert_eq!(room.toolhost(["inspect", "calculator", "--json"]).check().json()["stats"]["ok"], 3);
