@@ -36,7 +36,7 @@ fn place_start_first() {
     let is_chosen = flags.contains("linker=") || flags.contains("fuse-ld=");
     if !is_chosen && variable("RUSTC_LINKER").is_empty() {
         let script = format!("{}/src/start_order.ld", variable("CARGO_MANIFEST_DIR"));
-        println!("cargo::rustc-link-arg-bins=-Wl,-T,{script}");
+        println!("cargo::rustc-link-arg-bins=-T{script}");
     }
 }
 
