@@ -57,8 +57,8 @@ async fn send<T: AsyncWrite + Unpin>(io: &mut T, mut bytes: Bytes) -> bool {
     matches!(tokio::time::timeout(WRITE_TIMEOUT, io.flush()).await, Ok(Ok(())))
 }
 
-/// Waits until the client leaves. What it sends meanwhile is not answered: the connection ends with
-/// the body, which tells it so.
+/// Waits until the client leaves. What it sends meanwhile is not answered: the head of the answer
+/// said that the connection ends with it.
 async fn until_gone<T: AsyncRead + Unpin>(io: &mut T) {
     poll_fn(|context| {
         loop {
