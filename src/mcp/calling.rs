@@ -4,6 +4,7 @@
 //! that goes on after the answer that of `tasks`, and what a result is that of `results`. Never
 //! does: check arguments or structured results against schemas — the host does, for every kind.
 
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::connection::{Connection, RequestOptions};
@@ -54,11 +55,23 @@ pub fn requires_task(connection: &Connection, definition: Option<&ToolDefinition
         return false;
     }
     let offered = &connection.agreement.capabilities["tasks"]["requests"]["tools"]["call"];
-    let support = || {
-        let raw = definition?.raw_value()?;
-        Some(raw.get("execution")?.get("taskSupport")? == "required")
-    };
-    offered.is_object() && support().unwrap_or(false)
+    offered.is_object() && definition.is_some_and(declares_task)
+}
+
+/// Whether a definition says so. Each call asks: nothing else of it is made a tree of.
+fn declares_task(definition: &ToolDefinition) -> bool {
+    #[derive(Deserialize)]
+    struct Declared {
+        execution: Execution,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Execution {
+        task_support: Value,
+    }
+    let raw = definition.raw.as_ref().map_or("null", |raw| raw.get());
+    serde_json::from_str::<Declared>(raw)
+        .is_ok_and(|declared| declared.execution.task_support == "required")
 }
 
 /// The parameters of a plain call.
