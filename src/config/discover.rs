@@ -234,13 +234,13 @@ pub fn find(request: &LoadRequest, environment: &dyn Environment) -> DiscoveredF
 /// The root of the project that a named file is for, links resolved: the nearest directory upwards
 /// that holds configuration, else the directory of the file. For a text without a file, as that of a
 /// server which only the command line names, it is looked for from the working directory upwards.
-pub fn project_of_named(file: &Path, environment: &dyn Environment) -> Option<PathBuf> {
-    let cwd = environment.cwd();
+/// `user` is the directory of the user's own configuration.
+pub fn project_of_named(file: &Path, cwd: &Path, user: Option<&Path>) -> Option<PathBuf> {
     let path = cwd.join(file);
     let own = if path.is_file() { directory_of(&path) } else { None };
-    let (start, user) = (own.unwrap_or(&cwd), environment.config_dir());
+    let start = own.unwrap_or(cwd);
     let is_root = |dir: &&Path| {
-        user.as_deref() != Some(*dir)
+        user != Some(*dir)
             && DiscoveredFiles::default().add_directory(dir, Layer::Project, *dir == start)
     };
     let root = start.ancestors().find(is_root).or(own)?;

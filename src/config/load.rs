@@ -11,6 +11,7 @@ use super::expanded::ExpandedValues;
 use super::keys::{self, TOOLS_FILE, canonical};
 use super::node::{ConfigNode, NodeValue};
 use super::parse;
+use super::project_root::ProjectRoot;
 use super::resolve::settings::{self, SettingsLayers};
 use super::resolve::{ConfigurationBuilder, EntryDiagnostics, FileContext, servers, tools};
 use super::source_file::SourceFile;
@@ -72,9 +73,10 @@ pub fn load_beside(
         root if root.as_os_str().is_empty() => {
             let mut files = configuration.files.iter();
             let named = files.find(|file| file.layer.is_named());
-            named.and_then(|file| discover::project_of_named(&file.path, environment))
+            let path = named.map(|file| file.path.clone());
+            path.map(|path| ProjectRoot::of_named(path, environment)).unwrap_or_default()
         }
-        root => Some(root.to_path_buf()),
+        root => ProjectRoot::known(root.to_path_buf()),
     };
     configuration.is_agreed_for_run =
         request.trust_all || configuration.files.iter().any(|file| file.layer.is_named());

@@ -17,6 +17,7 @@ pub use super::discover::FileRole;
 use super::expanded::ExpandedValues;
 pub use super::inactive_entries::{DisabledEntry, UntrustedEntry};
 use super::node::ConfigNode;
+use super::project_root::ProjectRoot;
 use super::sandbox::SandboxSpec;
 pub use crate::model::Layer;
 use crate::model::{
@@ -53,7 +54,7 @@ pub struct Configuration {
     /// The root of the project that calls belong to, trusted or not, links resolved: of files named
     /// by a flag or a variable it is the project they lie in, of a server that only the command line
     /// names the project of the working directory. `None` where there is none.
-    pub project_root: Option<PathBuf>,
+    pub project_root: ProjectRoot,
     /// The root of the project, when a person agreed to it.
     pub trusted_root: Option<PathBuf>,
     /// Whether files act because this run was told to let them: by `--trust`, or by naming them.
@@ -74,9 +75,9 @@ pub struct Configuration {
 }
 
 impl Configuration {
-    /// [`Configuration::project_root`] as records spell it.
+    /// The root of the project that calls belong to, as records spell it.
     pub fn project(&self) -> Option<String> {
-        Some(self.project_root.as_ref()?.to_string_lossy().into_owned())
+        Some(self.project_root.get()?.to_string_lossy().into_owned())
     }
 }
 
