@@ -34,6 +34,8 @@ const OF_A_TERMINAL: [&str; 14] = [
     "TTY",
     "WINDOWID",
 ];
+/// Variables that tell logins of one user apart.
+const OF_A_LOGIN: [&str; 3] = ["XDG_SEAT", "XDG_SESSION_ID", "XDG_VTNR"];
 /// Variables that programs see, or that decide how they are reached, whatever the files say.
 const ALWAYS: [&str; 17] = [
     "ALL_PROXY",
@@ -54,8 +56,6 @@ const ALWAYS: [&str; 17] = [
     "https_proxy",
     "no_proxy",
 ];
-/// The largest configuration file that is looked through; the loader takes none that is larger.
-const MAX_FILE: u64 = 16 << 20;
 
 /// A digest in the making: parts of any length, none of which can be taken for two.
 struct PartDigest(Sha256);
@@ -101,13 +101,13 @@ pub fn host_identity(
         digest.file_stamp(&program);
     }
     add_options(&mut digest, options);
-    let words = add_files(&mut digest, configuration, options);
+    add_files(&mut digest, configuration, options);
     if has_no_directory(configuration, options) {
         digest.text(&environment.cwd().to_string_lossy());
     }
     add_trust(&mut digest, configuration);
     add_programs(&mut digest, configuration);
-    add_values(&mut digest, configuration, environment, &words);
+    add_values(&mut digest, configuration, environment);
     let hash = digest.0.finalize();
     let mut identity = String::with_capacity(32);
     for byte in hash.iter().take(16) {
@@ -139,13 +139,8 @@ fn add_options(digest: &mut PartDigest, options: &AssemblyOptions) {
     digest.part(&flags.map(u8::from));
 }
 
-/// The files with their contents; the words in them, any of which may be the name of a variable.
-fn add_files(
-    digest: &mut PartDigest,
-    configuration: &Configuration,
-    options: &AssemblyOptions,
-) -> BTreeSet<String> {
-    let mut words = BTreeSet::new();
+/// The files with their contents, as they were read.
+fn add_files(digest: &mut PartDigest, configuration: &Configuration, options: &AssemblyOptions) {
     let inline = options.files.inline_tools.iter().chain(&options.files.inline_servers);
     for (path, text) in inline {
         digest.text(&path.to_string_lossy());
@@ -153,22 +148,25 @@ fn add_files(
     }
     for file in &configuration.files {
         digest.text(&format!("{:?} {:?} {}", file.layer, file.role, file.path.display()));
-        let is_small = std::fs::metadata(&file.path)
-            .is_ok_and(|meta| meta.is_file() && meta.len() <= MAX_FILE);
-        let Some(content) = is_small.then(|| std::fs::read(&file.path).ok()).flatten() else {
-            continue;
-        };
-        digest.part(&content);
-        let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
-        let found = content.split(|byte| !is_part(byte));
-        let found = found.filter_map(|word| std::str::from_utf8(word).ok());
-        words.extend(found.filter(|word| word.len() > 1).map(str::to_owned));
+        digest.text(file.text.as_str());
     }
     for (name, path) in &configuration.scopes {
         digest.text(name);
         digest.text(&path.to_string_lossy());
     }
-    words
+}
+
+/// The words of the files that are names of variables: any of them may mean one. A name of one letter
+/// does not count; `_` is another for each command of a shell.
+fn mentioned<'a>(
+    configuration: &'a Configuration,
+    variables: &BTreeMap<String, String>,
+) -> BTreeSet<&'a str> {
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    let texts = configuration.files.iter().map(|file| file.text.as_str().as_bytes());
+    let words = texts.flat_map(|text| text.split(move |byte| !is_part(byte)));
+    let words = words.filter_map(|word| std::str::from_utf8(word).ok());
+    words.filter(|word| word.len() > 1 && variables.contains_key(*word)).collect()
 }
 
 /// Whether relative paths begin at the working directory.
@@ -208,16 +206,15 @@ fn add_values(
     digest: &mut PartDigest,
     configuration: &Configuration,
     environment: &dyn Environment,
-    words: &BTreeSet<String>,
 ) {
-    let mut values: BTreeMap<String, String> = environment.vars();
-    values.retain(|name, _| {
-        !OF_A_TERMINAL.contains(&name.as_str())
-            && (ALWAYS.contains(&name.as_str()) || name.starts_with("XDG_") || words.contains(name))
-    });
-    // The session of a login is part of none of it.
-    values.retain(|name, _| name != "XDG_SESSION_ID" && name != "XDG_VTNR" && name != "XDG_SEAT");
-    for (name, value) in &values {
+    let variables = environment.vars();
+    let mentioned = mentioned(configuration, &variables);
+    let counts = |name: &str| {
+        !OF_A_TERMINAL.contains(&name)
+            && !OF_A_LOGIN.contains(&name)
+            && (ALWAYS.contains(&name) || name.starts_with("XDG_") || mentioned.contains(name))
+    };
+    for (name, value) in variables.iter().filter(|(name, _)| counts(name)) {
         digest.text(name);
         digest.text(value);
     }
@@ -232,5 +229,65 @@ fn add_values(
     for (reference, value) in &expanded {
         digest.text(reference);
         digest.text(value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::assembly;
+    use crate::config::environment::FixedEnvironment;
+
+    const KEY: &[u8] = b"key";
+
+    fn environment(root: &Path, variables: &[(&str, &str)]) -> FixedEnvironment {
+        let vars = variables.iter().map(|(name, value)| ((*name).into(), (*value).into()));
+        let (vars, root) = (vars.collect(), root.to_owned());
+        FixedEnvironment { vars, cwd: root.clone(), root: Some(root) }
+    }
+
+    #[test]
+    fn it_is_that_of_the_text_which_was_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("mcp.json");
+        let write = |command: &str| {
+            let text = format!(r#"{{"mcp_servers": {{"s": {{"command": "{command}"}}}}}}"#);
+            std::fs::write(&file, text).unwrap();
+        };
+        let mut options = AssemblyOptions::default();
+        options.files.servers.push(file.clone());
+        let environment = environment(dir.path(), &[]);
+        let read = || assembly::read(&options, &environment).unwrap();
+        let identity = |loaded| host_identity(loaded, &options, &environment, KEY);
+
+        write("one");
+        let (first, again) = (read(), read());
+        let before = identity(&first);
+        assert_eq!(before, identity(&again));
+        write("two");
+        assert_eq!(before, identity(&first), "what lies there now was not read");
+        assert_ne!(before, identity(&read()));
+    }
+
+    #[test]
+    fn only_variables_that_may_decide_something_count() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("mcp.yaml");
+        let text = "mcp_servers: { s: { command: one, args: [_, x], env: { A: '${TOKEN:-}' } } }\n";
+        std::fs::write(&file, text).unwrap();
+        let mut options = AssemblyOptions::default();
+        options.files.servers.push(file);
+        let identity = |variables: &[(&str, &str)]| {
+            let environment = environment(dir.path(), variables);
+            let loaded = assembly::read(&options, &environment).unwrap();
+            host_identity(&loaded, &options, &environment, KEY)
+        };
+        let plain = identity(&[]);
+        for name in ["TERM", "XDG_SESSION_ID", "OTHER", "_", "x"] {
+            assert_eq!(plain, identity(&[(name, "1")]), "{name}");
+        }
+        for name in ["TOKEN", "PATH", "XDG_CONFIG_HOME", "env"] {
+            assert_ne!(plain, identity(&[(name, "1")]), "{name}");
+        }
     }
 }

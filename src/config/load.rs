@@ -163,6 +163,7 @@ impl<'a> Loader<'a> {
             path: source.candidate.path.clone(),
             role,
             layer: source.candidate.layer,
+            text: Arc::clone(&source.parsed.root.source),
         });
         let mut file = self.context(source, source.parsed.duplicates.clone());
         let root = source.parsed.root.clone();

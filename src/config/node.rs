@@ -33,6 +33,11 @@ impl SourceText {
         Arc::new(Self { path: Arc::new(path.into()), text: text.into(), starts, quoted })
     }
 
+    /// The whole text.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
     /// A line for a message, shared by all places in it; `index` counts from 0.
     fn quoted(&self, index: usize) -> Arc<str> {
         let mut quoted = self.quoted.lock().unwrap_or_else(PoisonError::into_inner);

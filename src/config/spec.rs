@@ -16,7 +16,7 @@ use super::consent::{Grant, Seal, TrustRequest};
 pub use super::discover::FileRole;
 use super::expanded::ExpandedValues;
 pub use super::inactive_entries::{DisabledEntry, UntrustedEntry};
-use super::node::ConfigNode;
+use super::node::{ConfigNode, SourceText};
 use super::project_root::ProjectRoot;
 use super::sandbox::SandboxSpec;
 pub use crate::model::Layer;
@@ -103,6 +103,8 @@ pub struct LoadedFile {
     pub role: FileRole,
     /// Which step of the look-up found the file; earlier layers win.
     pub layer: Layer,
+    /// Its text as it was read.
+    pub text: Arc<SourceText>,
 }
 
 /// One internal tool, ready for its kind.

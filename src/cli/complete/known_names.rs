@@ -245,6 +245,7 @@ mod tests {
 
     use super::*;
     use crate::config::environment::FixedEnvironment;
+    use crate::config::node::SourceText;
     use crate::config::spec::{FileRole, Layer, LoadedFile};
     use crate::model::{Error, Origin, ToolName};
 
@@ -253,6 +254,7 @@ mod tests {
             path: PathBuf::from(path),
             role: FileRole::Servers,
             layer: Layer::Project,
+            text: SourceText::new("mcp.yaml", ""),
         };
         Configuration { files: vec![file], ..Configuration::default() }
     }

@@ -127,6 +127,7 @@ mod tests {
     use crate::cli::json::config::{ConfigCheckJson, ConfigPathsJson, ConfigValuesJson};
     use crate::cli::output::LineRenderer;
     use crate::config::environment::FixedEnvironment;
+    use crate::config::node::SourceText;
     use crate::config::spec::{FileRole, Layer, LoadedFile};
     use crate::model::SourceLocation;
 
@@ -153,6 +154,7 @@ mod tests {
                 path: PathBuf::from("/p/mcp.yaml"),
                 role: FileRole::Servers,
                 layer: Layer::Project,
+                text: SourceText::new("mcp.yaml", ""),
             }],
             searched: vec![PathBuf::from("/p")],
             diagnostics: vec![
