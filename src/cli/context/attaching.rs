@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::{CommandContext, StartScope};
 use crate::assembly::host_identity::host_identity;
 use crate::assembly::{self, Assembly, FrontEnd, LoadedConfiguration};
+use crate::cli::host_sockets::last_used::LastUsed;
 use crate::cli::host_sockets::locator::HostLocator;
 use crate::cli::host_sockets::{self, runtime_directory::RuntimeDirectory};
 use crate::cli::output::{StyledLine, plural};
@@ -17,7 +18,7 @@ use crate::host::ToolHost;
 use crate::host::link::HostLink as _;
 use crate::host::request::{CallOutcome, CallRequest};
 use crate::model::Error;
-use crate::serve::background::client::HostClient;
+use crate::serve::background::client::{AttachedFrontEnd, HostClient};
 
 /// Who makes the call of a run.
 pub enum CallMaker {
@@ -108,15 +109,9 @@ impl CommandContext {
         command: &str,
     ) -> Result<(LoadedConfiguration, FrontEnd, Option<HostClient>), Error> {
         let loaded = self.read_for(starts).await?;
-        let socket = self.host_socket(&loaded, starts).await;
         let front_end = self.front_end()?;
-        let client = match socket {
-            Some(socket) => {
-                let front_end = host_sockets::attached_front_end(&front_end, &loaded.masker);
-                HostClient::connect(&socket, command, front_end).await
-            }
-            None => None,
-        };
+        let attached = host_sockets::attached_front_end(&front_end, &loaded.masker);
+        let client = self.host_client(&loaded, starts, command, attached).await;
         Ok((loaded, front_end, client))
     }
 
@@ -192,13 +187,15 @@ impl CommandContext {
         global.fresh || looks || global.rare.log_level.is_some() || global.ad_hoc.is_some()
     }
 
-    /// Where the background host of a configuration listens. One is started when an entry that is
-    /// needed asks for it.
-    async fn host_socket(
+    /// The background host of a configuration. One is started when an entry that is needed asks for
+    /// it.
+    async fn host_client(
         &self,
         loaded: &LoadedConfiguration,
         starts: StartScope<'_>,
-    ) -> Option<PathBuf> {
+        command: &str,
+        front_end: AttachedFrontEnd,
+    ) -> Option<HostClient> {
         if self.needs_own_servers() {
             return None;
         }
@@ -210,7 +207,20 @@ impl CommandContext {
             None => directory.key()?,
         };
         let arguments = self.global.host_arguments();
+        let last_used = LastUsed::of(&directory, &arguments, environment);
+        // It answers while this process finds out whether it is the right one.
+        let likely = last_used.identity();
+        let begun = match &likely {
+            Some(likely) => {
+                let socket = directory.socket(likely);
+                HostClient::connect(&socket, command, front_end.clone()).await
+            }
+            None => None,
+        };
         let identity = self.identity(loaded, &key);
+        if begun.is_some() && likely.as_ref() == Some(&identity) {
+            return begun;
+        }
         let socket = directory.socket(&identity);
         if let Some(keep) = keep
             && !host_sockets::is_listening(&socket).await
@@ -220,7 +230,9 @@ impl CommandContext {
         {
             self.output.warn(&format!("{error}; the call starts its server itself"));
         }
-        socket.exists().then_some(socket)
+        let client = HostClient::connect(&socket, command, front_end).await?;
+        last_used.note(&identity);
+        Some(client)
     }
 
     fn identity(&self, loaded: &LoadedConfiguration, key: &[u8]) -> String {

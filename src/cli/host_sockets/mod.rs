@@ -2,6 +2,7 @@
 //! what comes from one.
 
 pub mod connected_tools;
+pub mod last_used;
 pub mod locator;
 pub mod runtime_directory;
 pub mod start;

@@ -51,6 +51,11 @@ impl RuntimeDirectory {
         Err(Error::denied(words).with_hint("remove it, or set XDG_RUNTIME_DIR"))
     }
 
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
     fn is_private(&self) -> bool {
         let own = rustix::process::geteuid().as_raw();
         std::fs::symlink_metadata(&self.0).is_ok_and(|meta| {

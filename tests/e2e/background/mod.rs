@@ -419,6 +419,32 @@ fn another_variable_another_file_or_another_option_is_another_host() {
 }
 
 #[test]
+fn each_call_reaches_its_own_host_whichever_was_used_last() {
+    let Some(room) = trusted() else { return };
+    let host = |flavour: &str, words: &[&str]| {
+        let done = room.toolhost(words.iter().copied()).env("FLAVOUR", flavour).go();
+        done.exits(0).json()
+    };
+    let pids = ["pear", "plum"].map(|flavour| {
+        let started = host(flavour, &["up", "--json"]);
+        (flavour, started["host"]["pid"].as_u64().unwrap())
+    });
+    assert_ne!(pids[0].1, pids[1].1);
+    for _ in 0..3 {
+        for (flavour, pid) in pids {
+            let called = host(flavour, &["call", "--json", "counter-count"]);
+            assert_eq!(called["metadata"]["host"]["pid"], pid, "{flavour}");
+        }
+    }
+    // What was used last has gone, too.
+    room.toolhost(["down"]).go().exits(0);
+    for (flavour, _) in pids {
+        let called = host(flavour, &["call", "--json", "counter-count"]);
+        assert!(called["metadata"].get("host").is_none(), "{flavour}");
+    }
+}
+
+#[test]
 fn an_entry_that_is_kept_starts_a_host_with_its_first_call() {
     let Some(room) = project() else { return };
     room.file(
