@@ -141,21 +141,27 @@ pub struct CallRequest {
     /// What the call is to be called in records and events, for a caller that wants to recognise it while
     /// it runs (from [`ToolHost::new_call_id`](super::ToolHost::new_call_id), for one call only);
     /// `None`: the host names it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<CallId>,
     /// The name as typed: full, with another separator, or bare.
     pub name: String,
     /// Only these servers are considered (empty: everything).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub servers: Vec<String>,
     /// The profile of the agent that calls: what it hides is refused, also to the calls that this
     /// one makes. `None` takes the host's.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
     /// The arguments, typed already or still words.
     pub arguments: CallArguments,
     /// Limit for the whole call, instead of every configured timeout.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Duration>,
     /// How long a server may be silent, instead of the timeout of its entry.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_timeout: Option<Duration>,
     /// Overrides every configured number of retries; still only for tools marked safe to repeat.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub retries: Option<u32>,
     /// Whether arguments and structured results are checked against their schemas.
     pub validate: bool,
@@ -164,22 +170,29 @@ pub struct CallRequest {
     /// Approve the calls that this one makes without asking, too (`--yes-nested`).
     pub assume_yes_nested: bool,
     /// Variables for the tool: those its entry declares (`context_env`), and `TOOLHOST_*`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub environment: BTreeMap<String, String>,
     /// Free metadata, at most [`MAX_METADATA_BYTES`](super::caller::MAX_METADATA_BYTES) as JSON. Tools
     /// read it from their context, MCP servers from `_meta`.
+    #[serde(default, skip_serializing_if = "JsonObject::is_empty")]
     pub metadata: JsonObject,
     /// On whose behalf the call is made, in place of the user of the session or the host.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub user_id: Option<String>,
     /// Where the call stands in a trace, in place of the trace of the host.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceContext>,
     /// The session, when the caller has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
     /// Whether the session goes on when the process that makes the call has ended. Only a background host
     /// asks: it keeps what is the session's own as long as itself without a call.
     pub keeps_session: bool,
     /// The directory the caller works in, in place of that of the host.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<PathBuf>,
     /// The name of the client that makes the call, for records; `None` for a front end in this process.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub client_name: Option<String>,
     /// The client on whose behalf the call is made: what it can be asked, and what it wants to hear.
     #[serde(skip)]

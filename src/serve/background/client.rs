@@ -18,8 +18,10 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::connection::{HostConnection, HostMessage, message, read_payload, text};
-use super::protocol::{self, FrontEndQuestion, HostStatus};
+use super::connection::{
+    HostConnection, HostMessage, member, message, payload, read_payload, text,
+};
+use super::protocol::{self, FrontEndQuestion, HostStatus, SentOutcome};
 use crate::host::approval::{Approval, Approver};
 use crate::host::link::{HostLink, HostQuery, LinkError, ObservationSink, ObserveRequest};
 use crate::host::request::{CallOutcome, CallRequest};
@@ -191,8 +193,8 @@ impl HostClient {
         format!("the background host (pid {pid}) does not answer: {reason}")
     }
 
-    /// Sends one request and waits for its result.
-    async fn exchange(&self, request: HostRequest<'_>) -> Result<Value, LinkError> {
+    /// Sends one request and waits for its result, which is JSON.
+    async fn exchange(&self, request: HostRequest<'_>) -> Result<String, LinkError> {
         let HostRequest { method, params, cancel, what, call, sink } = request;
         let line = message(&json!({ "id": REQUEST_ID, "method": method, "params": params }));
         if line.len() > protocol::MAX_REQUEST {
@@ -297,7 +299,9 @@ impl HostLink for HostClient {
         let (cancel, call) = (&request.cancel, request.id.clone());
         let sent = HostRequest { method, params, cancel, what, call, sink: None };
         let result = self.exchange(sent).await?;
-        read_payload(result.get("_meta").unwrap_or(&Value::Null), protocol::OUTCOME)
+        let ended: Result<SentOutcome, Error> =
+            read_payload(member(&result, "_meta"), protocol::OUTCOME)?;
+        Ok(ended.map(Into::into))
     }
 
     async fn query(
@@ -308,11 +312,8 @@ impl HostLink for HostClient {
         let params = json!({ protocol::PAYLOAD: text(query) });
         let (method, what) = (protocol::QUERY, "the list");
         let sent = HostRequest { method, params, cancel, what, call: None, sink: None };
-        let mut result = self.exchange(sent).await?;
-        match result.get_mut(protocol::PAYLOAD).map(Value::take) {
-            Some(Value::String(answer)) => Ok(answer),
-            _ => Err(LinkError::Unsent),
-        }
+        let answer = payload(&self.exchange(sent).await?, protocol::PAYLOAD);
+        if answer.is_empty() { Err(LinkError::Unsent) } else { Ok(answer) }
     }
 
     async fn observe(
@@ -331,9 +332,10 @@ impl HostLink for HostClient {
 
 /// Puts a question to this front end's person.
 async fn answer(front_end: &AttachedFrontEnd, params: &Value) -> Value {
-    let meta = params.get("_meta").cloned().unwrap_or_default();
     let unattended = || json!({ "action": "cancel", "_meta": { protocol::UNATTENDED: true } });
-    let Ok(question) = read_payload::<FrontEndQuestion>(&meta, protocol::QUESTION) else {
+    let question = params.get("_meta").and_then(|meta| meta.get(protocol::QUESTION)?.as_str());
+    let question = question.and_then(|text| serde_json::from_str::<FrontEndQuestion>(text).ok());
+    let Some(question) = question else {
         return unattended();
     };
     let mut is_sample = false;

@@ -3,9 +3,12 @@
 //! Owns: the handshake, how lines become messages, and the bound of a line. Never does: know what a
 //! request is for.
 
+use std::collections::BTreeMap;
+
 use futures_util::StreamExt as _;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::UnixStream;
@@ -73,9 +76,23 @@ impl HostConnection {
     }
 }
 
+/// A line of a host, its large parts as they came.
+#[derive(Deserialize)]
+struct HostLine<'a> {
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    method: Option<String>,
+    #[serde(borrow)]
+    params: Option<&'a RawValue>,
+    #[serde(borrow)]
+    result: Option<&'a RawValue>,
+    error: Option<Value>,
+}
+
 /// What a host says.
 pub(super) enum HostMessage {
-    Answer(u64, Result<Value, LinkError>),
+    /// The answer to a request: the JSON of its result.
+    Answer(u64, Result<String, LinkError>),
     /// The host ends, and the request with it.
     Ended,
     Request(Value, Value),
@@ -88,22 +105,20 @@ pub(super) enum HostMessage {
 impl HostMessage {
     /// Reads a line during the request for `call`; `None` for one that says nothing to a front end.
     pub(super) fn read(line: &str, call: Option<&CallId>) -> Option<Self> {
-        let mut message: Value = serde_json::from_str(line).ok()?;
-        let id = message.get("id").cloned();
-        let params = message.get("params").cloned().unwrap_or_default();
-        match (id, message.get("method").and_then(Value::as_str)) {
+        let HostLine { id, method, params, result, error } = serde_json::from_str(line).ok()?;
+        let id: Option<Value> = id.and_then(|id| serde_json::from_str(id.get()).ok());
+        if let (Some(id), None) = (&id, &method) {
+            let answer = match error {
+                Some(error) if code(&error) == Some(protocol::ENDED) => return Some(Self::Ended),
+                Some(error) => Err(refusal(&error)),
+                None => Ok(result.map_or("null", RawValue::get).to_owned()),
+            };
+            return Some(Self::Answer(id.as_u64()?, answer));
+        }
+        let params = params.and_then(|params| serde_json::from_str(params.get()).ok());
+        let params: Value = params.unwrap_or_default();
+        match (id, method.as_deref()) {
             (Some(id), Some(_)) => Some(Self::Request(id, params)),
-            (Some(id), None) => {
-                let error = message.get_mut("error").map(Value::take);
-                if error.as_ref().is_some_and(|error| code(error) == Some(protocol::ENDED)) {
-                    return Some(Self::Ended);
-                }
-                let answer = match error {
-                    Some(error) => Err(refusal(&error)),
-                    None => Ok(message.get_mut("result").map(Value::take).unwrap_or_default()),
-                };
-                Some(Self::Answer(id.as_u64()?, answer))
-            }
             (None, Some(protocol::OBSERVED)) => {
                 let lines = params.get(protocol::PAYLOAD).and_then(Value::as_str)?;
                 Some(Self::Observed(SentObservation::read(lines)))
@@ -164,13 +179,20 @@ pub(super) fn text(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-/// Reads what travels as a text in one member.
-pub(super) fn read_payload<T: DeserializeOwned>(
-    holder: &Value,
-    member: &str,
-) -> Result<T, LinkError> {
-    let text = holder.get(member).and_then(Value::as_str).unwrap_or_default();
-    serde_json::from_str(text).map_err(|error| {
+/// A member of an object, both as JSON; `null` where there is none.
+pub(super) fn member<'a>(object: &'a str, name: &str) -> &'a str {
+    let members: BTreeMap<String, &RawValue> = serde_json::from_str(object).unwrap_or_default();
+    members.get(name).map_or("null", |value| value.get())
+}
+
+/// The text in one member of an object, which is JSON; empty where there is none.
+pub(super) fn payload(object: &str, name: &str) -> String {
+    serde_json::from_str(member(object, name)).unwrap_or_default()
+}
+
+/// Reads what travels as a text in one member of an object, which is JSON.
+pub(super) fn read_payload<T: DeserializeOwned>(object: &str, name: &str) -> Result<T, LinkError> {
+    serde_json::from_str(&payload(object, name)).map_err(|error| {
         LinkError::Lost(Error::protocol(format!(
             "the background host's answer is unreadable: {error}"
         )))

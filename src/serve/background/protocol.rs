@@ -9,19 +9,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::audit::trace::TraceRow;
 use crate::host::approval::ApprovalRequest;
 use crate::host::link::Observation;
+use crate::host::request::CallOutcome;
 use crate::model::{
-    CallId, CapturedTraffic, Error, HostEvent, JsonObject, Question, SubscriptionEvent,
-    ToolDefinition,
+    CallId, CallMetadata, CapturedTraffic, Error, HostEvent, JsonObject, Origin, Question,
+    SubscriptionEvent, ToolDefinition, ToolName, ToolResult, ToolSource,
 };
 use crate::provider::Preview;
+use crate::util::static_text::{self, StaticText};
 
 /// Member of the `_meta` of `tools/call`: the whole request of a front end.
 pub const CALL: &str = "dev.toolhost/call";
-/// Member of the `_meta` of a result: what came of such a call.
+/// Member of the `_meta` of a result: what came of such a call, the [`SentOutcome`] or an [`Error`].
 pub const OUTCOME: &str = "dev.toolhost/outcome";
 /// Member of the `_meta` of a question: the [`FrontEndQuestion`].
 pub const QUESTION: &str = "dev.toolhost/question";
@@ -96,6 +99,45 @@ impl SentApproval {
             identity: self.identity.clone(),
             call: self.call.clone(),
         }
+    }
+}
+
+/// A [`CallOutcome`] on its way to another process. Of the tool's definition it has what tells which
+/// tool that was and what its result should be: a front end asks for the others by a query.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SentOutcome {
+    name: ToolName,
+    source: ToolSource,
+    #[serde(deserialize_with = "static_text::deserialize")]
+    kind: StaticText,
+    origin: Origin,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_schema: Option<Arc<Value>>,
+    result: Result<ToolResult, Error>,
+    metadata: CallMetadata,
+}
+
+impl From<CallOutcome> for SentOutcome {
+    fn from(outcome: CallOutcome) -> Self {
+        let CallOutcome { definition, result, metadata } = outcome;
+        Self {
+            name: definition.name.clone(),
+            source: definition.source,
+            kind: definition.kind,
+            origin: definition.origin.clone(),
+            output_schema: definition.output_schema.clone(),
+            result,
+            metadata,
+        }
+    }
+}
+
+impl From<SentOutcome> for CallOutcome {
+    fn from(sent: SentOutcome) -> Self {
+        let SentOutcome { name, source, kind, origin, output_schema, result, metadata } = sent;
+        let definition = ToolDefinition::new(name, source, kind, origin);
+        let definition = Arc::new(ToolDefinition { output_schema, ..definition });
+        Self { definition, result, metadata }
     }
 }
 

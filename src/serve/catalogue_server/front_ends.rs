@@ -25,7 +25,7 @@ use crate::host::request::{CallOutcome, CallRequest};
 use crate::model::{Error, SubscriptionFilter};
 use crate::serve::background::lifetime::{HostLifetime, RunningCallGuard};
 use crate::serve::background::observers::ObserverHub;
-use crate::serve::background::protocol::{self, SentObservation};
+use crate::serve::background::protocol::{self, SentObservation, SentOutcome};
 
 /// How many changes wait for a slow front end; then servers are listened to more slowly.
 const CHANGE_QUEUE: usize = 64;
@@ -170,20 +170,16 @@ async fn tell(context: &RequestContext<RoleServer>, lines: &str) -> bool {
     context.peer.send_notification(notification.into()).await.is_ok()
 }
 
-/// The result of a front end's call: the outcome as it is, but for the text that the server defined the
-/// tool by, which its parsed members repeat.
+/// The result of a front end's call.
 ///
 /// # Errors
 /// That it cannot be written.
-pub(super) fn outcome(mut ended: Result<CallOutcome, Error>) -> Result<CallToolResult, ErrorData> {
-    if let Ok(outcome) = &mut ended {
-        Arc::make_mut(&mut outcome.definition).raw = None;
-    }
+pub(super) fn outcome(ended: Result<CallOutcome, Error>) -> Result<CallToolResult, ErrorData> {
     let is_error = ended.as_ref().map_or(true, |outcome| outcome.error().is_some());
     let mut sent = CallToolResult::success(Vec::new());
     sent.is_error = Some(is_error);
     let mut meta = serde_json::Map::new();
-    meta.insert(protocol::OUTCOME.to_owned(), Value::String(write(&ended)?));
+    meta.insert(protocol::OUTCOME.to_owned(), Value::String(write(&ended.map(SentOutcome::from))?));
     sent.meta = Some(MetaObject(meta));
     Ok(sent)
 }
@@ -222,13 +218,14 @@ mod tests {
     use crate::model::{CallId, CallMetadata, Origin, ToolDefinition, ToolName, ToolSource};
 
     #[test]
-    fn an_outcome_arrives_whole_but_for_the_text_of_its_definition() {
+    fn an_outcome_arrives_with_what_of_its_definition_is_about_it() {
         let origin = Origin::Server("s".into());
         let name = ToolName::of("s", "echo");
         let mut definition = ToolDefinition::new(name, ToolSource::Mcp, "mcp", origin);
         definition.output_schema = Some(Arc::new(json!({ "type": "object" })));
         let raw = RawValue::from_string(r#"{"name":"echo","x":1}"#.into()).unwrap();
         definition.raw = Some(Arc::from(raw));
+        definition.description = Some("Says it.".into());
         let metadata = CallMetadata {
             call_id: CallId("c".into()),
             duration: Duration::from_micros(7),
@@ -244,10 +241,12 @@ mod tests {
         let ended = CallOutcome { definition: Arc::clone(&definition), result, metadata };
         let sent = outcome(Ok(ended.clone())).unwrap();
         let text = sent.meta.unwrap().0[protocol::OUTCOME].as_str().unwrap().to_owned();
-        let arrived: Result<CallOutcome, Error> = serde_json::from_str(&text).unwrap();
+        let arrived: Result<SentOutcome, Error> = serde_json::from_str(&text).unwrap();
+        let arrived = CallOutcome::from(arrived.unwrap());
         let mut expected = ended;
-        Arc::make_mut(&mut expected.definition).raw = None;
-        assert_eq!(json!(arrived.unwrap()), json!(expected));
+        let told = Arc::make_mut(&mut expected.definition);
+        (told.raw, told.description) = (None, None);
+        assert_eq!(json!(arrived), json!(expected));
         assert!(definition.raw.is_some(), "the definition itself keeps it");
     }
 }
