@@ -260,6 +260,7 @@ pub fn build(
         .masker(masker.clone())
         .pins(pins)
         .disabled(disabled_entries(&configuration))
+        .command_end(options.files.command_end.as_deref())
         .profile(profile)
         .profiles(configuration.profiles.clone())
         .require_record(options.require_record)

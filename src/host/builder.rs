@@ -195,6 +195,14 @@ impl ToolHostBuilder {
         self
     }
 
+    /// The words that name the only server at the end of a command line, which hints repeat.
+    #[doc(hidden)] // for the program's own commands
+    #[must_use]
+    pub fn command_end(mut self, words: Option<&str>) -> Self {
+        self.directory.command_end = words.map(|words| format!(" {words}")).unwrap_or_default();
+        self
+    }
+
     /// Adds a type of components that can be registered while the host runs, under its type key. Of
     /// two with one key the later is taken.
     #[doc(hidden)] // for the program's own commands

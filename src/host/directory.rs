@@ -40,6 +40,9 @@ pub(super) struct ToolDirectory {
     pub(super) disabled: Current<[DisabledEntry]>,
     pub(super) balance: Balancer,
     pub(super) circuits: Circuits,
+    /// The words at the end of a command line that name its server, with a blank before them; empty
+    /// where the servers stand in files.
+    pub(super) command_end: String,
     /// Counts the catalogues that were built and the changes of registered tools and providers.
     version: AtomicU64,
     registrations: AtomicU64,
@@ -55,6 +58,7 @@ pub(super) struct DirectoryParts {
     pub(super) providers: Vec<Arc<dyn ToolProvider>>,
     pub(super) pins: Pins,
     pub(super) disabled: Vec<DisabledEntry>,
+    pub(super) command_end: String,
     pub(super) factories: BTreeMap<String, Arc<dyn ComponentFactory>>,
     pub(super) client_factory: Option<Arc<dyn ComponentFactory>>,
     pub(super) file_factory: Option<Arc<dyn FileFactory>>,
@@ -81,6 +85,7 @@ impl ToolDirectory {
             disabled: Current::new(parts.disabled),
             balance: Balancer::default(),
             circuits: Circuits::default(),
+            command_end: parts.command_end,
             version: AtomicU64::new(0),
             registrations: AtomicU64::new(0),
             server_changes: watch::Sender::new(0),

@@ -74,8 +74,7 @@ impl ToolDirectory {
             pool.iter().map(|(_, tool)| &tool.definition).filter(|tool| search.view.shows(tool));
         let visible: Vec<_> = visible.collect();
         let names: Vec<&ToolName> = visible.iter().map(|tool| &tool.name).collect();
-        // The only server of a command line is named again.
-        let end = visible.first().map(|tool| tool.command_end()).unwrap_or_default();
+        let end = &self.command_end;
         let hint = unknown_name_hint(name, begins.first().copied(), &names)
             .unwrap_or_else(|| format!("`toolhost list{end}` shows all tools"));
         let error = error.with_hint(hint);

@@ -55,7 +55,16 @@ fn what_is_shown_of_it_can_be_pasted_and_its_calls_are_made_again_when_it_is_nam
     assert_eq!(example, format!("toolhost call toolhost-add a=1 b=1 {end}"));
     assert_eq!(paste(&example).exits(0).json()["sum"], 2);
     room.toolhost(about(&["call", "add", "a=two"])).check().exits(2).says(&[&example]);
-    room.toolhost(about(&["call", "zzz"])).check().exits(2).says(&[&format!("list {end}")]);
+    for (words, hint) in [
+        (&["call", "zzz"][..], "toolhost list"),
+        (&["prompts", "get", "zzz"], "toolhost prompts list"),
+        (&["prompts", "get", "greet"], "toolhost prompts get toolhost-greet name=… [language=…]"),
+        (&["resources", "read", "zzz://1"], "toolhost resources list"),
+        (&["complete", "zzz://{a}", "a", "x"], "toolhost resources list --templates"),
+    ] {
+        let refused = room.toolhost(about(words)).check();
+        refused.exits(2).says(&[&format!("{hint} {end}")]);
+    }
     // What the history has of it is no consent: the command is typed again, or pasted.
     let refused = room.toolhost(["history", "rerun", "last", "--json"]).check();
     let error: serde_json::Value = serde_json::from_str(refused.exits(2).err().trim()).unwrap();

@@ -116,9 +116,12 @@ impl ToolHost {
         let hint = did_you_mean(uri, resources.items.iter().map(|r| r.uri.as_str()));
         let error = Error::usage(format!("no server lists the resource '{uri}'"));
         let error = silent.annotate(error, &format!("'{uri}'"));
+        let end = &self.directory.command_end;
         Err(error.with_hint(hint.unwrap_or_else(|| {
-            "`toolhost resources list` shows all; --server asks one server for it all the same"
-                .to_owned()
+            format!(
+                "`toolhost resources list{end}` shows all; --server asks one server for it all the \
+                 same"
+            )
         })))
     }
 
@@ -163,8 +166,9 @@ impl ToolHost {
             return Err(error);
         }
         let names: Vec<&ToolName> = prompts.items.iter().map(|prompt| &prompt.name).collect();
+        let end = &self.directory.command_end;
         let hint = naming::did_you_mean(name, &names)
-            .unwrap_or_else(|| "`toolhost prompts list` shows all prompts".to_owned());
+            .unwrap_or_else(|| format!("`toolhost prompts list{end}` shows all prompts"));
         let error = Error::usage(format!("unknown prompt '{name}'")).with_hint(hint);
         Err(silent.annotate(error, &format!("'{name}'")))
     }
@@ -184,7 +188,9 @@ impl ToolHost {
             naming::NameResolution::Unknown => return Ok(Err(prompts)),
         };
         let candidates = match arguments {
-            Some(arguments) => accepting(&prompts.items, candidates, arguments)?,
+            Some(arguments) => {
+                accepting(&prompts.items, candidates, arguments, &self.directory.command_end)?
+            }
             None => candidates,
         };
         let owners: Vec<&str> =
@@ -318,7 +324,8 @@ impl ToolHost {
                 let item = (ListKind::Resources, template.as_str());
                 let owner = self.choose_owner(item, &owners, &templates.servers, failover)?;
                 let Some(server) = owner else {
-                    return Err(no_template(template, &templates, servers));
+                    let end = &self.directory.command_end;
+                    return Err(no_template(template, &templates, servers, end));
                 };
                 let known = uri_template::variables(template).into_iter().map(str::to_owned);
                 (server, known.collect())
@@ -353,6 +360,7 @@ fn no_template(
     template: &str,
     templates: &Offerings<ResourceTemplate>,
     servers: &[String],
+    command_end: &str,
 ) -> Error {
     if let Some(refusal) = templates.refusal(template) {
         return refusal;
@@ -362,8 +370,9 @@ fn no_template(
         return error;
     }
     let known = templates.items.iter().map(|t| t.template.as_str());
-    let hint = did_you_mean(template, known)
-        .unwrap_or_else(|| "`toolhost resources list --templates` shows all templates".to_owned());
+    let hint = did_you_mean(template, known).unwrap_or_else(|| {
+        format!("`toolhost resources list --templates{command_end}` shows all templates")
+    });
     let error = Error::usage(format!("unknown template '{template}'")).with_hint(hint);
     silent.annotate(error, &format!("'{template}'"))
 }

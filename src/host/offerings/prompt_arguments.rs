@@ -6,7 +6,8 @@
 use crate::model::{Error, JsonObject, Prompt};
 use crate::util::spelling::nearest;
 
-/// Of prompts of one name those that take the arguments, by their places.
+/// Of prompts of one name those that take the arguments, by their places. `command_end` ends the command
+/// line of an example.
 ///
 /// # Errors
 /// What is wrong with the arguments for the first, when none takes them.
@@ -14,11 +15,12 @@ pub(super) fn accepting(
     prompts: &[Prompt],
     candidates: Vec<usize>,
     arguments: &JsonObject,
+    command_end: &str,
 ) -> Result<Vec<usize>, Error> {
     let mut refusal = None;
     let mut kept = Vec::with_capacity(candidates.len());
     for at in candidates {
-        match prompts.get(at).map(|prompt| check_arguments(prompt, arguments)) {
+        match prompts.get(at).map(|prompt| check_arguments(prompt, arguments, command_end)) {
             Some(Err(error)) => drop(refusal.get_or_insert(error)),
             _ => kept.push(at),
         }
@@ -30,7 +32,11 @@ pub(super) fn accepting(
 ///
 /// # Errors
 /// A usage error that names what is missing and what is unknown, with an example.
-fn check_arguments(prompt: &Prompt, arguments: &JsonObject) -> Result<(), Error> {
+fn check_arguments(
+    prompt: &Prompt,
+    arguments: &JsonObject,
+    command_end: &str,
+) -> Result<(), Error> {
     let known = || prompt.arguments.iter().map(|argument| argument.name.as_str());
     let missing =
         prompt.arguments.iter().filter(|a| a.required && !arguments.contains_key(&a.name));
@@ -53,7 +59,7 @@ fn check_arguments(prompt: &Prompt, arguments: &JsonObject) -> Result<(), Error>
         .collect();
     let hint = match example.as_slice() {
         [] => "it takes no arguments".to_owned(),
-        words => format!("toolhost prompts get {} {}", prompt.name, words.join(" ")),
+        words => format!("toolhost prompts get {} {}{command_end}", prompt.name, words.join(" ")),
     };
     Err(error.with_details(problems).with_hint(hint))
 }
