@@ -40,7 +40,7 @@ pub async fn prepare(
                 payloads.push(Arc::new(payload));
             }
             if payloads.is_empty() {
-                return Err(Error::usage("there is not one row of arguments"));
+                return Err(Error::usage("there are no rows of arguments"));
             }
             Ok(Box::new(ArgumentRows(payloads)))
         }
@@ -59,7 +59,9 @@ pub async fn prepare(
             for number in 0..CHECKED_SAMPLES {
                 let sample = CallArguments::Object(made.payload(number).object.clone());
                 let checked = target.encode_arguments(sample).await;
-                checked.map_err(|error| error.context(&format!("made for call {}", number + 1)))?;
+                checked.map_err(|error| {
+                    error.context(&format!("generated for call {}", number + 1))
+                })?;
             }
             Ok(Box::new(made))
         }

@@ -96,11 +96,11 @@ fn most_common_failure(report: &BenchReport) -> Option<Error> {
     let made: u64 = report.targets.iter().map(|target| target.requests).sum();
     let Some(kind) = report.exit_kind() else {
         return Some(if made == 0 {
-            Error::timeout("no call was made before the run ended")
-                .with_hint("a longer --duration, or a shorter --warmup")
+            Error::timeout("no calls were made before the run ended")
+                .with_hint("use a longer --duration or a shorter --warmup")
         } else {
             Error::timeout(format!("none of {made} calls was answered before the run ended"))
-                .with_hint("--timeout gives each call up earlier")
+                .with_hint("set a shorter --timeout for each call")
         });
     };
     let said = first_message(report, kind);

@@ -75,7 +75,7 @@ pub fn arrivals(arrivals: &Arrivals) -> String {
     match arrivals {
         Arrivals::Constant { rate } => format!("{}/s", per_second(*rate)),
         Arrivals::Poisson { rate } => {
-            format!("{}/s on average at random moments", per_second(*rate))
+            format!("{}/s on average at random times", per_second(*rate))
         }
         Arrivals::Steps(steps) => match (steps.first(), steps.last()) {
             (Some(first), Some(last)) if steps.len() > 1 => format!(
@@ -99,7 +99,7 @@ pub fn bounds(plan: &BenchPlan) -> String {
         }
         (Some(requests), None) => calls(requests),
         (None, Some(duration)) => show_duration(duration),
-        (None, None) => "the steps of the rate".to_owned(),
+        (None, None) => "the rate steps".to_owned(),
     }
 }
 
@@ -119,15 +119,16 @@ pub fn warm_up(report: &BenchReport) -> String {
 pub fn sharing(report: &BenchReport) -> Option<String> {
     match &report.plan.sharing {
         Sharing::Steps { in_flight, .. } => Some(format!(
-            "{} of {} steps, each after the other",
+            "{} of {} steps, one after another",
             report.targets.len(),
             in_flight.len()
         )),
         _ if report.targets.len() < 2 => None,
         Sharing::Mixed => Some("all at once, chosen by weight".to_owned()),
-        Sharing::Interleaved { rounds } => {
-            Some(format!("in turns, {rounds} rounds in random order (seed {})", report.plan.seed))
-        }
+        Sharing::Interleaved { rounds } => Some(format!(
+            "interleaved, {rounds} rounds in random order (seed {})",
+            report.plan.seed
+        )),
     }
 }
 
@@ -139,7 +140,7 @@ pub fn ending(report: &BenchReport) -> Option<String> {
                 if report.targets.len() < in_flight.len() =>
             {
                 let limit = limit * 100.0;
-                Some(format!("no further step: more than {limit}% of the calls failed"))
+                Some(format!("no more steps: more than {limit}% of the calls failed"))
             }
             _ => None,
         },

@@ -44,7 +44,8 @@ pub(super) async fn run(
             Ok(worker) => worker,
             Err(error) if workers.is_empty() => return Err(error),
             Err(error) => {
-                ran.warnings.push(format!("no step of {calls} in flight: {error}"));
+                ran.warnings
+                    .push(format!("stopped before the step with {calls} in flight: {error}"));
                 ran.aborted = true;
                 break;
             }

@@ -87,14 +87,14 @@ pub fn reading(report: &BenchReport) -> Option<String> {
     let rate = |step: &(usize, f64, Duration)| formatting::per_second(step.1);
     if enough.0 == last.0 {
         return Some(format!(
-            "Throughput still rises at {} in flight ({} calls/s): a further step may bring more.",
+            "Throughput still rises at {} in flight ({} calls/s): another step may raise it.",
             last.0,
             rate(last)
         ));
     }
     if enough.0 == best.0 {
         return Some(format!(
-            "More than {} in flight bring nothing: {} calls/s there are the best, and p95 goes from \
+            "More than {} in flight brings nothing: {} calls/s is the best, and p95 goes from \
              {} to {} at {}.",
             enough.0,
             rate(enough),
@@ -104,7 +104,7 @@ pub fn reading(report: &BenchReport) -> Option<String> {
         ));
     }
     Some(format!(
-        "More than {} in flight bring little: {} calls/s at {}, {} at best (at {}), while p95 goes \
+        "More than {} in flight brings little: {} calls/s at {}, {} at best (at {}), while p95 goes \
          from {} to {} at {}.",
         enough.0,
         rate(enough),
@@ -149,11 +149,11 @@ mod tests {
         let said = |steps: &[(usize, f64, u64)]| reading(&run(steps)).unwrap_or_default();
         let flat = said(&[(1, 100.0, 10), (4, 390.0, 10), (16, 410.0, 40)]);
         assert!(
-            flat.starts_with("More than 4 in flight bring little: 390 calls/s at 4, 410 at best")
+            flat.starts_with("More than 4 in flight brings little: 390 calls/s at 4, 410 at best")
         );
         assert!(flat.contains("from 9.50 ms to 38 ms at 16"), "{flat}");
         let less = said(&[(1, 100.0, 10), (4, 390.0, 10), (16, 300.0, 40)]);
-        assert!(less.starts_with("More than 4 in flight bring nothing: 390 calls/s"), "{less}");
+        assert!(less.starts_with("More than 4 in flight brings nothing: 390 calls/s"), "{less}");
         assert!(said(&[(1, 100.0, 10), (4, 390.0, 10)]).starts_with("Throughput still rises at 4"));
         assert_eq!(said(&[(1, 100.0, 10)]), "");
     }

@@ -217,7 +217,7 @@ fn baseline(baseline: &BaselineReport) -> Vec<ReportLine> {
         ReportLine::new(tone, format!("since {file}{name}: {told}{verdict}"))
     };
     if baseline.targets.is_empty() {
-        let text = format!("{file} has no tool of this run");
+        let text = format!("{file} has none of this run's tools");
         return vec![ReportLine::new(LineTone::Bad, text)];
     }
     baseline.targets.iter().map(of).collect()

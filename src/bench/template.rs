@@ -143,7 +143,7 @@ fn pieces(text: &str) -> Result<Vec<TextSegment>, Error> {
             all.push(TextSegment::Text(before.to_owned()));
         }
         let Some((words, after)) = after.split_once("}}") else {
-            return Err(Error::usage(format!("in '{text}' a '{{{{' has no '}}}}'")));
+            return Err(Error::usage(format!("'{text}' has a '{{{{' without a '}}}}'")));
         };
         all.push(TextSegment::Generated(placeholder(words)?));
         rest = after;
@@ -180,10 +180,10 @@ fn placeholder(words: &str) -> Result<Placeholder, Error> {
         ("pick", []) => return Err(wrong("{{pick red green blue}}")),
         ("pick", all) => Placeholder::Pick(all.iter().map(ToString::to_string).collect()),
         (unknown, _) => {
-            let error = Error::usage(format!("'{{{{{words}}}}}' is no placeholder"));
+            let error = Error::usage(format!("'{{{{{words}}}}}' is not a placeholder"));
             return Err(match nearest(unknown, KNOWN) {
                 Some(near) => error.with_hint(format!("did you mean '{{{{{near}}}}}'?")),
-                None => error.with_hint(format!("there are: {}", KNOWN.join(", "))),
+                None => error.with_hint(format!("use one of: {}", KNOWN.join(", "))),
             });
         }
     };
@@ -294,7 +294,7 @@ mod tests {
     #[test]
     fn a_wrong_placeholder_is_named_with_what_was_meant() {
         let error = read(json!({"a": "{{sec}}"})).unwrap_err();
-        assert_eq!(error.message(), "'{{sec}}' is no placeholder");
+        assert_eq!(error.message(), "'{{sec}}' is not a placeholder");
         assert_eq!(error.hint(), Some("did you mean '{{seq}}'?"));
         for wrong in
             ["{{int 1}}", "{{int 9 1}}", "{{float a b}}", "{{pick}}", "{{seq 1}}", "{{seq", "{{}}"]

@@ -186,7 +186,7 @@ pub fn read(path: &Path) -> Result<SavedRun, Error> {
 /// # Errors
 /// As [`read`].
 pub fn parse(text: &str, file: &str) -> Result<SavedRun, Error> {
-    let ours = "a baseline is what `toolhost bench NAME --save FILE` wrote";
+    let ours = "a baseline is a file written by `toolhost bench NAME --save FILE`";
     let wrong = |what: &str| Error::usage(format!("the baseline {file} {what}")).with_hint(ours);
     let value: Value =
         serde_json::from_str(text).map_err(|error| wrong(&format!("is not JSON: {error}")))?;
@@ -200,9 +200,9 @@ pub fn parse(text: &str, file: &str) -> Result<SavedRun, Error> {
                 .with_hint("save it again with this version, or compare with the newer one"));
         }
         _ if value.get("results").is_some() => {
-            return Err(wrong("looks like hyperfine's JSON: export it as JSON of its own"));
+            return Err(wrong("looks like hyperfine's JSON: use toolhost's own JSON"));
         }
-        _ => return Err(wrong("is not of toolhost bench: it has no format_version")),
+        _ => return Err(wrong("was not written by toolhost bench: it has no format_version")),
     }
     let one = [&value];
     let all: Vec<&Value> = match value.get("targets").and_then(Value::as_array) {
@@ -232,7 +232,7 @@ enum SavedTargetError {
     NoTool,
     #[error("has no usable '{key}' for '{tool}'")]
     Count { key: &'static str, tool: String },
-    #[error("has a histogram of '{tool}' that cannot be read")]
+    #[error("has an unreadable histogram for '{tool}'")]
     Histogram { tool: String },
     #[error("has a block of '{tool}' without a length")]
     BlockLength { tool: String },
@@ -296,14 +296,14 @@ pub fn compare_with_baseline(
         };
         let Some(was) = same.or(only) else {
             warnings
-                .push(format!("'{}' is not in {}: it is not compared", target.tool, saved.file));
+                .push(format!("'{}' is not in {}, so it is not compared", target.tool, saved.file));
             continue;
         };
         if let (Some(before), Some(now)) = (&was.program, &target.program)
             && before != now
         {
             let name = &target.tool;
-            warnings.push(format!("'{name}' was another program then (@{before}, now @{now})"));
+            warnings.push(format!("'{name}' was a different program then (@{before}, now @{now})"));
         }
         if same.is_none() {
             warnings.push(format!("'{}' is compared with '{}'", target.tool, was.tool));
@@ -393,13 +393,13 @@ fn environment_warnings(
         ["model", "concurrency", "rate"].into_iter().zip(&saved.load).zip(&now)
     {
         if was != now {
-            found.push(format!("the saved run had another {name}: {was}, not {now}"));
+            found.push(format!("the saved run had a different {name}: {was}, not {now}"));
         }
     }
     if let (Some(was), Some(now)) = (&saved.cpu, &environment.cpu)
         && was != now
     {
-        found.push(format!("the saved run was made on another processor: {was}, not {now}"));
+        found.push(format!("the saved run was made on a different processor: {was}, not {now}"));
     }
     if let Some(was) = &saved.toolhost
         && *was != environment.toolhost

@@ -50,9 +50,12 @@ pub fn find(report: &BenchReport) -> Vec<String> {
 fn of_target(report: &BenchReport, target: &TargetReport) -> Vec<String> {
     if target.requests == 0 {
         return vec![if target.dropped > 0 {
-            format!("No call was made: all {} found too many in flight.", target.dropped)
+            format!(
+                "No calls were made: all {} came while too many were in flight.",
+                target.dropped
+            )
         } else {
-            "No call was made, so nothing can be said.".to_owned()
+            "No calls were made, so there is nothing to report.".to_owned()
         }];
     }
     let mut said = Vec::new();
@@ -99,9 +102,9 @@ fn failures(target: &TargetReport) -> Option<String> {
         show_count(target.requests)
     );
     Some(if target.ok == 0 {
-        format!("{what}: there are no times.")
+        format!("{what}, so there are no times.")
     } else {
-        format!("Errors first: {what}. Times are those of successful calls only.")
+        format!("Errors first: {what}. Times cover successful calls only.")
     })
 }
 
@@ -204,7 +207,7 @@ fn open_load(
             Arrivals::Constant { rate: wanted } | Arrivals::Poisson { rate: wanted }
                 if report.targets.len() == 1 && target.throughput < wanted * MIN_RATE_SHARE =>
             {
-                format!(" of {} wanted", rate(*wanted))
+                format!(" of {} requested", rate(*wanted))
             }
             _ => String::new(),
         };
@@ -262,7 +265,7 @@ fn drift(target: &TargetReport) -> Option<String> {
         if last > first { ("slower", ratio(last, first)) } else { ("faster", ratio(first, last)) };
     (factor > DRIFT_FACTOR).then(|| {
         format!(
-            "It became {words} during the run: the median was {} in the first quarter and {} in \
+            "Calls became {words} during the run: the median was {} in the first quarter and {} in \
              the last.",
             show_duration(first),
             show_duration(last)

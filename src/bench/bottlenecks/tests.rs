@@ -67,7 +67,7 @@ fn waiting_for_a_place_is_saturation() {
     report.targets[0].throughput = 50.0;
     says(&report, "Saturated: calls wait for one of the 50 slots in flight");
     says(&report, "400 ms from the intended start, of which the tool takes 1.01 ms");
-    says(&report, "of 100 wanted");
+    says(&report, "of 100 requested");
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn errors_come_first() {
         "{said:?}"
     );
     report.targets[0] = target("a", []);
-    assert_eq!(find(&report), ["No call was made, so nothing can be said."]);
+    assert_eq!(find(&report), ["No calls were made, so there is nothing to report."]);
     report.targets[0].requests = 10;
     assert_eq!(find(&report).len(), 1);
     says(&report, "there are no times");
@@ -116,7 +116,7 @@ fn tails_cold_starts_and_changes_are_told() {
     report.targets[0].cold.first_call = Some(Duration::from_millis(20));
     says(&report, "connecting took 300 ms and the first call 20 ms, 317 times a warm call");
     let slower = (0..2_000).map(|n| Duration::from_micros(if n < 1_000 { 1_000 } else { 3_000 }));
-    says(&super::super::fixtures::report(vec![target("a", slower)]), "It became slower");
+    says(&super::super::fixtures::report(vec![target("a", slower)]), "Calls became slower");
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn tools_that_share_a_load_are_told_by_their_part_of_it() {
 #[test]
 fn several_targets_are_told_apart() {
     let mut report = report(vec![target("a", []), target("b", [])]);
-    assert!(find(&report)[1].starts_with("b: No call was made"));
+    assert!(find(&report)[1].starts_with("b: No calls were made"));
     report.targets.clear();
     assert!(find(&report).is_empty());
 }

@@ -116,7 +116,10 @@ impl TargetComparison {
     /// What the headline says, in one sentence.
     pub fn headline_sentence(&self) -> String {
         let (letter, Some(ratio)) = (self.letter, self.headline()) else {
-            return format!("{}: nothing to compare, one of the two answered no call", self.letter);
+            return format!(
+                "{}: nothing to compare, one of the two answered no calls",
+                self.letter
+            );
         };
         let name = ratio.statistic.name();
         match (ratio.verdict, ratio.interval) {
@@ -285,8 +288,8 @@ pub(super) fn work_warnings(
         let (of_a, of_b) = (float(a.bytes_in) / float(a.ok), float(b.bytes_in) / float(b.ok));
         if !(0.8..=1.25).contains(&(of_a / of_b)) {
             found.push(format!(
-                "{first} and {second} may not have done the same work: an answer of {first} has \
-                 {of_a:.0} bytes, one of {second} {of_b:.0}"
+                "{first} and {second} may not have done the same work: {first} received \
+                 {of_a:.0} bytes per answered call, {second} {of_b:.0}"
             ));
         }
     }

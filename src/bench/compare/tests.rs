@@ -162,7 +162,7 @@ fn other_work_is_told() {
     report.targets[1].bytes_in *= 3;
     let warnings = &compare(&report)[0].warnings;
     assert!(warnings[0].contains("0.00% of the calls of A were not answered, 4.76% of B"));
-    assert!(warnings[1].contains("200 bytes, one of B 600"), "{warnings:?}");
+    assert!(warnings[1].contains("200 bytes per answered call, B 600"), "{warnings:?}");
 }
 
 #[test]

@@ -132,13 +132,13 @@ const SUGGESTED_PERCENTILES: [&str; 5] = ["p50", "p90", "p95", "p99", "p99.9"];
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ParseMetricError {
     /// A series of times without an aggregate.
-    #[error("'{0}' is many times: write {0}.p99 or {0}.max")]
+    #[error("'{0}' is a series of times: write {0}.p99 or {0}.max")]
     Series(String),
     /// A percentile of 100 or more.
-    #[error("'{0}' is above all calls: write max")]
+    #[error("'{0}' is beyond every call: write max")]
     AboveAll(String),
     /// A percentile that is not a number.
-    #[error("'{0}' is no percentile: write p50, p95, p99 or p99.9")]
+    #[error("'{0}' is not a percentile: write p50, p95, p99 or p99.9")]
     Percentile(String),
     /// A name that no metric has.
     #[error("{}", unknown(.0))]
@@ -227,11 +227,11 @@ impl Metric {
     /// Why it was not measured, and whether that is good.
     pub(super) fn missing_reason(self, of: &TargetReport) -> (String, bool) {
         let words = match self {
-            Self::Connect => return ("connecting was not measured apart".to_owned(), false),
-            _ if of.requests == 0 => "no call was made",
-            Self::Time(LatencySeries::Failed, _) => return ("no call failed".to_owned(), true),
-            Self::Time(LatencySeries::Lag, _) => "lag is measured in open loads (--rate) only",
-            Self::Time(..) => "no call was answered",
+            Self::Connect => return ("connecting was not measured separately".to_owned(), false),
+            _ if of.requests == 0 => "no calls were made",
+            Self::Time(LatencySeries::Failed, _) => return ("no calls failed".to_owned(), true),
+            Self::Time(LatencySeries::Lag, _) => "lag is only measured in open loads (--rate)",
+            Self::Time(..) => "no calls were answered",
             _ => "it was not measured",
         };
         (words.to_owned(), false)

@@ -101,8 +101,8 @@ pub fn parse(expressions: &[String], targets: usize) -> Result<Vec<Threshold>, E
     }
     let message = match wrong.as_slice() {
         [] => return Ok(read),
-        [one] => format!("--fail-if cannot be read: {one}"),
-        several => format!("--fail-if cannot be read, for {} reasons", several.len()),
+        [one] => format!("invalid --fail-if: {one}"),
+        several => format!("invalid --fail-if: {} errors", several.len()),
     };
     Err(Error::usage(message).with_details(details).with_hint(
         "write it like 'p99>50ms', 'error_rate>1%', 'throughput<1000' or 'B.p95>A.p95*1.05'",

@@ -71,13 +71,13 @@ pub(super) fn expression(text: &str, targets: usize) -> Result<Threshold, Vec<Ex
     }
     let words = tokenize(text);
     for word in words.iter().filter(|word| word.kind == TokenKind::Unknown) {
-        errors.push(error_at(word, format!("'{}' has no meaning here", word.text)));
+        errors.push(error_at(word, format!("unexpected '{}'", word.text)));
     }
     let signs: Vec<usize> =
         (0..words.len()).filter(|at| words[*at].kind == TokenKind::Comparator).collect();
     let end = text.chars().count();
     let Some(&first) = signs.first() else {
-        let message = "a comparison is missing, such as '>50ms'".to_owned();
+        let message = "expected a comparison such as '>50ms'".to_owned();
         errors.push(ExpressionError { at: end, len: 1, message });
         let mut reader = ExpressionParser { tokens: &words, targets, end, errors };
         let _side = reader.term();
@@ -86,7 +86,7 @@ pub(super) fn expression(text: &str, targets: usize) -> Result<Threshold, Vec<Ex
     for second in &signs[1..] {
         errors.push(error_at(
             &words[*second],
-            "one comparison is enough: repeat --fail-if".to_owned(),
+            "only one comparison is allowed: repeat --fail-if".to_owned(),
         ));
     }
     let last = signs.get(1).copied().unwrap_or(words.len());
@@ -173,7 +173,7 @@ impl ExpressionParser<'_> {
         let mut side = UncheckedTerm { operand: None, factor: 1.0, offset: None };
         match words.next() {
             None => {
-                let message = "a figure or a quantity is missing here".to_owned();
+                let message = "expected a figure or a quantity".to_owned();
                 self.errors.push(ExpressionError { at: self.end, len: 1, message });
             }
             Some(word) => side.operand = self.operand(word),
@@ -186,13 +186,13 @@ impl ExpressionParser<'_> {
             }
             let quantity = words.next().and_then(|word| Some((word, self.quantity(word)?)));
             let Some((word, quantity)) = quantity else {
-                let message = format!("'{}' takes a number after it", operator.text);
+                let message = format!("'{}' must be followed by a number", operator.text);
                 self.errors.push(error_at(operator, message));
                 continue;
             };
             match operator.text.as_str() {
                 "+" | "-" if side.offset.is_some() => {
-                    self.errors.push(error_at(operator, "one sum is enough".to_owned()));
+                    self.errors.push(error_at(operator, "only one sum is allowed".to_owned()));
                 }
                 sign @ ("+" | "-") => {
                     let sign = if sign == "-" { -1.0 } else { 1.0 };
@@ -207,7 +207,7 @@ impl ExpressionParser<'_> {
                     self.errors.push(error_at(word, message));
                 }
                 "/" if quantity.value == 0.0 => {
-                    self.errors.push(error_at(word, "nothing can be divided by 0".to_owned()));
+                    self.errors.push(error_at(word, "cannot divide by 0".to_owned()));
                 }
                 "/" => side.factor /= quantity.value,
                 _ => side.factor *= quantity.value,
@@ -236,7 +236,7 @@ impl ExpressionParser<'_> {
                 let at = usize::from(letter.as_bytes()[0] - b'A');
                 if at >= self.targets {
                     let message = if self.targets < 2 {
-                        format!("there is no {letter}: it takes --vs to have a second tool")
+                        format!("there is no {letter}: add a second tool with --vs")
                     } else {
                         format!("there is no {letter}: the run has {} tools", self.targets)
                     };
@@ -260,7 +260,7 @@ impl ExpressionParser<'_> {
         let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
         let (number, unit) = text.split_at(split);
         let Ok(number) = number.parse::<f64>() else {
-            self.errors.push(error_at(word, format!("'{text}' is no number")));
+            self.errors.push(error_at(word, format!("'{text}' is not a number")));
             return None;
         };
         let (factor, unit) = match unit {
@@ -274,8 +274,7 @@ impl ExpressionParser<'_> {
             "m" | "min" => (60.0, QuantityUnit::Time),
             "h" => (3_600.0, QuantityUnit::Time),
             _ => {
-                let message =
-                    format!("'{unit}' is no unit: there are ns, us, ms, s, m, h, % and /s");
+                let message = format!("'{unit}' is not a unit: use ns, us, ms, s, m, h, % or /s");
                 self.errors.push(error_at(word, message));
                 return None;
             }
@@ -299,7 +298,7 @@ fn comparator(word: &ExpressionToken, errors: &mut Vec<ExpressionError>) -> Opti
         other => {
             errors.push(error_at(
                 word,
-                format!("'{other}' is no comparison: there are > >= < <= == !="),
+                format!("'{other}' is not a comparison: use > >= < <= == !="),
             ));
             None
         }
@@ -324,7 +323,7 @@ fn common_unit(
             None
         }
         (None, None) if left.operand.is_some() && right.operand.is_some() => {
-            let message = "it compares nothing that was measured: one side must be a figure";
+            let message = "nothing measured is compared: one side must be a figure";
             errors.push(error_at(sign, message.to_owned()));
             None
         }
@@ -379,12 +378,12 @@ fn value_in_unit(
             format!("a time needs a unit: write {text}ms or {text}s")
         }
         (MetricUnit::Share, QuantityUnit::None) => {
-            format!("a share is written as {text}%, or as 0.01")
+            format!("write a share as {text}% or 0.01")
         }
-        (MetricUnit::Time, _) => format!("'{text}' is no time: write it like 50ms"),
-        (MetricUnit::Share, _) => format!("'{text}' is no share: write it like 1%"),
-        (MetricUnit::Rate, _) => format!("'{text}' is no rate: write it like 1000 or 1000/s"),
-        (MetricUnit::Count, _) => format!("'{text}' is no count: write a number without a unit"),
+        (MetricUnit::Time, _) => format!("'{text}' is not a time: write it like 50ms"),
+        (MetricUnit::Share, _) => format!("'{text}' is not a share: write it like 1%"),
+        (MetricUnit::Rate, _) => format!("'{text}' is not a rate: write it like 1000 or 1000/s"),
+        (MetricUnit::Count, _) => format!("'{text}' is not a count: write a number without a unit"),
     };
     errors.push(error_at(word, message));
     None

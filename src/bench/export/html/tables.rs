@@ -65,20 +65,20 @@ pub(super) fn steps(page: &mut String, report: &BenchReport) {
     table(page, "Steps", &steps::COLUMNS, &rows);
 }
 
-/// Percentiles of each tool; of an open load from the intended moment and from the sending.
+/// Percentiles of each tool; of an open load from the intended moment and from sending.
 pub(super) fn latencies(page: &mut String, report: &BenchReport) {
     let mut rows = Vec::new();
     for (at, target) in report.targets.iter().enumerate() {
         let name = name(report, at, target);
         let open = report.is_open().then_some(("from the intended moment", &target.response));
-        let all = open.into_iter().chain([("from the sending", &target.service)]);
+        let all = open.into_iter().chain([("from sending", &target.service)]);
         rows.extend(all.map(|(since, times)| figures(&name, since, times)));
     }
     let mut columns = vec!["tool", "timed", "min"];
     columns.extend(PERCENTILES.iter().map(|(name, _)| *name));
     columns.extend(["max", "mean", "deviation"]);
     table(page, "Latencies", &columns, &rows);
-    page.push_str("<p class=\"weak\">~ too few calls lie beyond it to rely on it</p>\n");
+    page.push_str("<p class=\"weak\">~ too few calls above it to rely on it</p>\n");
 }
 
 fn figures(name: &str, since: &str, times: &Durations) -> Vec<Cell> {
@@ -139,7 +139,7 @@ pub(super) fn failures(page: &mut String, report: &BenchReport) {
             ]);
         }
     }
-    table(page, "Failures", &["kind", "calls", "first after", "message of one"], &kinds);
+    table(page, "Failures", &["kind", "calls", "first after", "sample message"], &kinds);
 }
 
 fn ratio_rows(ratios: &[Ratio]) -> Vec<Vec<Cell>> {
@@ -170,7 +170,7 @@ pub(super) fn comparisons(page: &mut String, all: &[TargetComparison]) {
             compared.letter, compared.other, compared.reference
         );
         let letter = compared.letter.to_string();
-        let columns = ["figure", "A", &letter, "ratio", "between", "it is"];
+        let columns = ["figure", "A", &letter, "ratio", "interval", "verdict"];
         table(page, &heading, &columns, &ratio_rows(&compared.ratios));
     }
 }
@@ -181,7 +181,7 @@ pub(super) fn baseline(page: &mut String, baseline: Option<&BaselineReport>) {
     for change in &baseline.targets {
         let began = baseline.began.as_deref().map_or_else(String::new, |at| format!(" of {at}"));
         let heading = format!("{} compared with {}{began}", change.tool, baseline.file);
-        let columns = ["figure", "then", "now", "ratio", "between", "it is"];
+        let columns = ["figure", "before", "now", "ratio", "interval", "verdict"];
         table(page, &heading, &columns, &ratio_rows(&change.ratios));
         let verdicts: Vec<Vec<Cell>> = change
             .verdicts

@@ -73,7 +73,7 @@ pub fn locust(plan: &BenchPlan, targets: &[LocustTarget]) -> Result<String, Erro
     };
     if let Some(other) = targets.iter().find(|target| target.url != first.url) {
         return Err(Error::usage(format!(
-            "'{}' and '{}' are tools of different servers; a locustfile is for one",
+            "'{}' and '{}' are on different servers; a locustfile covers one",
             first.name, other.name
         ))
         .with_hint("export them one by one"));
@@ -112,12 +112,12 @@ fn tool(target: &LocustTarget) -> Result<Value, Error> {
                 "the arguments of '{}' are a template, which Locust cannot fill in",
                 target.name
             ))
-            .with_hint("write them to a file, one JSON object a line, and name that"));
+            .with_hint("write them to a file, one JSON object per line, and pass that file"));
         }
     };
     if rows.len() > MOST_ROWS {
         return Err(Error::usage(format!(
-            "'{}' has {} rows of arguments; a locustfile holds {MOST_ROWS}",
+            "'{}' has {} rows of arguments; a locustfile holds at most {MOST_ROWS}",
             target.name,
             rows.len()
         )));

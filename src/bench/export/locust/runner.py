@@ -63,7 +63,7 @@ def waiting():
 
 
 def messages(response):
-    """The messages of an answer: one of JSON, or those of an event stream."""
+    """The messages of a response: one JSON message, or those of an event stream."""
     text = response.text or ""
     if "text/event-stream" not in (response.headers.get("content-type") or ""):
         return [json.loads(text)]
@@ -76,21 +76,21 @@ def messages(response):
 
 
 def verdict(response, number):
-    """Why this is no good answer to the call with this number; None when it is one."""
+    """Why this response does not answer the call with this number; None if it does."""
     if response.status_code != 200:
         return f"HTTP {response.status_code}"
     try:
         answers = [m for m in messages(response) if isinstance(m, dict) and m.get("id") == number]
     except ValueError:
-        return "the answer is not JSON"
+        return "the response is not JSON"
     if not answers:
-        return "no answer with the id of the call"
+        return "no response with the id of the call"
     if "error" in answers[0]:
         error = answers[0]["error"]
         return f"JSON-RPC error {error.get('code')}: {str(error.get('message'))[:80]}"
     result = answers[0].get("result")
     if not isinstance(result, dict):
-        return "an answer without a result"
+        return "the response has no result"
     if result.get("isError"):
         return "isError"
     if result.get("resultType", "complete") != "complete":
@@ -175,7 +175,7 @@ class Caller(FastHttpUser):
 
 
 def header_text(text):
-    """A name as it stands in a header: encoded when it is not plain."""
+    """A name as written in a header: encoded unless it is plain."""
     import base64
 
     plain = text.isascii() and text.isprintable() and text == text.strip(" ")

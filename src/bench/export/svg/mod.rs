@@ -92,7 +92,7 @@ fn names(targets: &[&TargetReport]) -> String {
     let mut names: Vec<&str> = targets.iter().map(|target| target.tool.as_str()).collect();
     // The steps of a run are of one tool.
     names.dedup();
-    names.join(" against ")
+    names.join(" vs ")
 }
 
 /// How load was made, in words.
@@ -105,11 +105,11 @@ fn load(report: &BenchReport) -> String {
         LoadModel::Open { arrivals, in_flight, .. } => {
             let rate = match arrivals {
                 Arrivals::Constant { rate } => format!("{rate} calls/s"),
-                Arrivals::Poisson { rate } => format!("{rate} calls/s at random"),
+                Arrivals::Poisson { rate } => format!("{rate} calls/s at random times"),
                 Arrivals::Steps(steps) => format!("{} steps", steps.len()),
             };
             format!(
-                "open load, {rate}, at most {in_flight} in flight; times count from intended moments"
+                "open load, {rate}, at most {in_flight} in flight; timed from the intended moment"
             )
         }
     };
@@ -129,7 +129,7 @@ fn axis(report: &BenchReport) -> &'static str {
     if report.rounds.is_empty() {
         "since the first counted call"
     } else {
-        "each tool's own turns, one after the other"
+        "time in each tool's own rounds"
     }
 }
 
@@ -157,7 +157,7 @@ fn times(canvas: &mut Canvas, report: &BenchReport, targets: &[&TargetReport]) {
         canvas.text(
             (f64::midpoint(LEFT, RIGHT), f64::midpoint(TOP, BOTTOM)),
             "sub mid",
-            "no call was answered",
+            "no calls were answered",
         );
         return;
     }
@@ -253,7 +253,7 @@ fn rows_of_failures(canvas: &mut Canvas, report: &BenchReport, targets: &[&Targe
             canvas.rectangle((from, bottom - height), ((to - from).max(1.5), height), "bad");
         }
         let said = format!(
-            "{} in all, at most {most} in {}",
+            "{} in total, at most {most} in {}",
             failures(&target.timeline),
             slice_length(target)
         );
@@ -269,10 +269,10 @@ fn slice_length(target: &TargetReport) -> String {
     target.timeline.first().map_or_else(String::new, |slice| show_duration(slice.lasting))
 }
 
-/// How many calls took how long, as shares, so that runs of different lengths can be compared.
+/// Latency distribution, as shares, so that runs of different lengths can be compared.
 fn distribution(canvas: &mut Canvas, targets: &[&TargetReport], top: f64) {
     let bottom = top + HISTOGRAM;
-    canvas.text((28.0, top - 18.0), "head", "How many calls took how long");
+    canvas.text((28.0, top - 18.0), "head", "Latency distribution");
     let low = targets.iter().filter_map(|target| target.response.min()).min();
     let high = targets.iter().filter_map(|target| target.response.max()).max();
     canvas.line((LEFT, bottom), (RIGHT, bottom), "axis");

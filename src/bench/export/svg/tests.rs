@@ -35,7 +35,7 @@ fn is_sound(picture: &str) {
 fn a_picture_is_self_contained_and_its_text_is_escaped() {
     let picture = svg(&two(), None);
     is_sound(&picture);
-    assert!(picture.contains("<title>notes-search against memory-search &lt;b&gt;&amp;"));
+    assert!(picture.contains("<title>notes-search vs memory-search &lt;b&gt;&amp;"));
     assert!(picture.contains("A failed") && !picture.contains("B failed"));
     assert!(picture.contains("class=\"line c1 d1\""), "the second one has dashes and a colour");
 }
@@ -48,7 +48,7 @@ fn targets_that_took_turns_have_times_of_their_own() {
     report.rounds = crate::bench::fixtures::rounds(&[4, 6], 5);
     let picture = svg(&report, None);
     is_sound(&picture);
-    assert!(picture.contains("each tool&#39;s own turns"));
+    assert!(picture.contains("each tool&#39;s own rounds"));
     assert!(picture.contains(">10 s<") && !picture.contains(">20 s<"), "no empty half");
 }
 
@@ -58,7 +58,7 @@ fn nothing_and_very_little_can_be_drawn() {
         is_sound(&svg(&report(vec![target("a", times)]), Some("a <title>")));
     }
     is_sound(&svg(&report(Vec::new()), None));
-    assert!(svg(&report(vec![target("a", [])]), None).contains("no call was answered"));
+    assert!(svg(&report(vec![target("a", [])]), None).contains("no calls were answered"));
 }
 
 #[test]
