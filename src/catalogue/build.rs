@@ -94,7 +94,7 @@ fn duplicate_name(name: &str, first: &ToolDefinition, later: &ToolDefinition) ->
         describe_origin(&later.origin),
         describe_origin(&first.origin)
     ))
-    .with_hint("give one of the two another name, or exclude it")
+    .with_hint("rename one of the two, or exclude it")
     .with_entry(name);
     match &later.origin {
         Origin::File(location) => diagnostic.with_location(location.clone()),

@@ -64,7 +64,7 @@ pub fn lines(changes: &[DefinitionChange], most: usize) -> Vec<String> {
         all.push(format!("{}:", change.part));
         let hunks = change.hunks();
         if hunks.is_empty() {
-            all.push("  differs beyond what is shown".to_owned());
+            all.push("  differs beyond the part shown".to_owned());
         }
         for line in hunks.iter().flat_map(|hunk| &hunk.lines) {
             all.push(format!("  {}{}", line.mark.sign(), shorten(&line.text, LONGEST)));

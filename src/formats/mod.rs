@@ -76,7 +76,7 @@ pub struct RequestedCall {
 
 /// Arguments that a model wrote and that are no JSON object.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the arguments are no JSON object: {reason}")]
+#[error("the arguments are not a JSON object: {reason}")]
 pub struct UnparsedArguments {
     /// The text as the model wrote it (`_raw_args`).
     pub text: String,
@@ -99,7 +99,7 @@ pub struct CallAnswer {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ResponseError {
     /// It has the shape of no response of this dialect.
-    #[error("this is no response in the format {format}: {missing} is missing")]
+    #[error("this is not a response in the format {format}: {missing} is missing")]
     Shape {
         /// The dialect it was read as.
         format: &'static str,
@@ -115,7 +115,7 @@ pub enum ResponseError {
         missing: &'static str,
     },
     /// It asks for calls in a dialect that knows none.
-    #[error("the format {0} has no responses of models")]
+    #[error("the format {0} has no model responses")]
     NoResponses(&'static str),
 }
 
@@ -377,7 +377,7 @@ fn parse_arguments(text: &str) -> Result<JsonObject, UnparsedArguments> {
     let fail = |reason: String| UnparsedArguments { text: text.to_owned(), reason };
     match serde_json::from_str::<Value>(text) {
         Ok(Value::Object(arguments)) => Ok(arguments),
-        Ok(_) => Err(fail("it is JSON of another type".to_owned())),
+        Ok(_) => Err(fail("it is another JSON type".to_owned())),
         Err(error) => Err(fail(error.to_string())),
     }
 }
@@ -389,7 +389,7 @@ fn arguments_object(value: Option<&Value>) -> Result<JsonObject, UnparsedArgumen
         Some(Value::Object(arguments)) => Ok(arguments.clone()),
         Some(other) => Err(UnparsedArguments {
             text: other.to_string(),
-            reason: "it is JSON of another type".to_owned(),
+            reason: "it is another JSON type".to_owned(),
         }),
     }
 }

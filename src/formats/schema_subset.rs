@@ -58,7 +58,7 @@ impl SchemaSubset {
         let root = adapted.clone();
         adapter.remove_dangling_references(&mut adapted, &root, "");
         if !jsonschema::draft202012::meta::is_valid(&adapted) {
-            adapter.downgrades = vec!["its schema is not valid and is left out".to_owned()];
+            adapter.downgrades = vec!["its schema is invalid and is left out".to_owned()];
             adapter.own_names.clear();
             adapted = json!({ "type": "object", "properties": {} });
         }

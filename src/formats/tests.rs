@@ -97,7 +97,7 @@ fn arguments_that_do_not_parse_are_kept_as_they_were_written() {
     assert_eq!(raw.text, "{\"city\": Oslo");
     let response = json!([{ "id": "a", "function": { "name": "f", "arguments": "[1]" } }]);
     let calls = ModelFormat::Openai.requested_calls(&response).unwrap();
-    assert_eq!(calls[0].arguments.clone().unwrap_err().reason, "it is JSON of another type");
+    assert_eq!(calls[0].arguments.clone().unwrap_err().reason, "it is another JSON type");
     let response = json!([{ "id": "a", "function": { "name": "f", "arguments": "" } }]);
     let calls = ModelFormat::Openai.requested_calls(&response).unwrap();
     assert_eq!(calls[0].arguments, Ok(Map::new()));
@@ -203,7 +203,7 @@ fn older_drafts_and_references_at_the_top_become_what_providers_check_against() 
         .schema_subset()
         .apply(&json!({ "properties": { "a": { "type": "any" } } }));
     assert_eq!(kept.schema, json!({ "type": "object", "properties": {} }));
-    assert_eq!(kept.downgrades, ["its schema is not valid and is left out"]);
+    assert_eq!(kept.downgrades, ["its schema is invalid and is left out"]);
 }
 
 fn tool(name: &str, schema: Value) -> ToolDefinition {

@@ -204,7 +204,7 @@ fn a_damaged_store_is_moved_away_with_its_date() {
         std::fs::write(store(&room), damage.repeat(200)).unwrap();
         room.toolhost(CALL).check().exits(0);
         let read = room.toolhost(["stats", "--json"]).check();
-        read.exits(0).says(&["was damaged", "a new one was begun"]);
+        read.exits(0).says(&["was damaged", "a new one was started"]);
         assert_eq!(calls(&read), 2);
         let again = room.toolhost(["stats", "--json"]).check();
         assert!(again.err().is_empty(), "{again}");

@@ -44,16 +44,16 @@ pub fn read_file(path: &Path) -> Result<TraceRecording, Error> {
 }
 
 /// Where such files come from.
-const HINT: &str = "recordings are written by record, and by --trace-save of every command";
+const HINT: &str = "recordings are written by record, and by --trace-save on any command";
 
 /// Why the content of a file is not read as a trace.
 #[derive(Debug, thiserror::Error)]
 enum TraceFileError {
     #[error(transparent)]
     Io(#[from] io::Error),
-    #[error("it has version {0} of the format, not {VERSION}")]
+    #[error("its format version is {0}, not {VERSION}")]
     UnknownVersion(u32),
-    #[error("it does not begin with the header of a trace")]
+    #[error("it does not start with a trace header")]
     NoHeader,
     #[error("it is empty")]
     Empty,

@@ -277,7 +277,7 @@ fn refusal(tool: &ToolDefinition, found: &[DefinitionChange]) -> Error {
     ))
     .with_details(changes::lines(found, LINES))
     .with_hint(format!(
-        "`toolhost verify {name}` shows the whole difference, `toolhost pin {name}` accepts it"
+        "`toolhost verify {name}` shows the full difference, `toolhost pin {name}` accepts it"
     ));
     match server_of(tool) {
         Some(server) => error.with_server(server),

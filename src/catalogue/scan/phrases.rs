@@ -23,9 +23,9 @@ const POSSESSIVES: [&str; 8] =
     ["previous", "prior", "above", "earlier", "your", "all", "system", "preceding"];
 
 const BEHIND_USERS_BACK: &str = "it asks for something behind the user's back";
-const TAG: &str = "it imitates the markup of a prompt";
-const CLAIMS_PRIORITY: &str = "it claims to come before other tools";
-const LEAK: &str = "it asks for what other tools or the conversation hold";
+const TAG: &str = "it imitates prompt markup";
+const CLAIMS_PRIORITY: &str = "it claims priority over other tools";
+const LEAK: &str = "it asks for data of other tools or the conversation";
 
 /// Suspicious phrases in lower case, each with its severity and reason.
 const PHRASES: &[(&str, FindingSeverity, &str)] = &[
@@ -46,7 +46,7 @@ const PHRASES: &[(&str, FindingSeverity, &str)] = &[
     ("do not show this to the user", FindingSeverity::High, BEHIND_USERS_BACK),
     ("the user must not know", FindingSeverity::High, BEHIND_USERS_BACK),
     ("the user should not know", FindingSeverity::High, BEHIND_USERS_BACK),
-    ("ignore previous", FindingSeverity::Medium, "it puts instructions of others out of force"),
+    ("ignore previous", FindingSeverity::Medium, "it overrides other instructions"),
     ("<important>", FindingSeverity::High, TAG),
     ("<hidden>", FindingSeverity::High, TAG),
     ("<secret>", FindingSeverity::High, TAG),
@@ -121,7 +121,7 @@ pub(super) fn check(text: &str, found: &mut FindingCollector) {
         while let Some(at) = plain.find(finder, from) {
             from = at + finder.needle().len();
             if plain.names_instructions(from) {
-                let why = "it puts instructions of others out of force";
+                let why = "it overrides other instructions";
                 found.add(
                     FindingSeverity::High,
                     "instructions",

@@ -183,7 +183,9 @@ impl Statistics {
             {
                 None
             }
-            _ => Some(self.last_note.clone().unwrap_or_else(|| "it cannot be written".to_owned())),
+            _ => Some(
+                self.last_note.clone().unwrap_or_else(|| "the store cannot be written".to_owned()),
+            ),
         };
         if let Some(why) = written {
             return Err(Error::unreachable(format!("nothing was forgotten: {why}")));
@@ -232,8 +234,8 @@ impl Statistics {
         match store::move_aside(&self.location.store, inode, now) {
             Ok(None) => {}
             Ok(Some(aside)) => self.notes.push(format!(
-                "{path} was damaged ({why}); it is {} now, and a new one was begun with what the \
-                 spool still held",
+                "{path} was damaged ({why}); it was moved to {}, and a new one was started from \
+                 what the spool still held",
                 aside.display()
             )),
             Err(error) => {
@@ -265,7 +267,7 @@ impl Statistics {
                     };
                 }
                 Err(StoreError::Failed(why)) if !there => {
-                    self.note_once(&format!("cannot be made: {why}"));
+                    self.note_once(&format!("cannot be created: {why}"));
                 }
                 Err(trouble) => return Err(trouble),
             }
@@ -414,7 +416,7 @@ impl Statistics {
     fn note_once(&mut self, why: &str) {
         if self.last_note.as_deref() != Some(why) {
             let path = self.location.store.path.display();
-            let calls = "calls that are not in it are counted from the spool";
+            let calls = "calls missing from it are counted from the spool";
             self.notes.push(format!("{path} {why}; {calls}"));
             self.last_note = Some(why.to_owned());
         }

@@ -425,7 +425,7 @@ fn where_no_store_can_be_made_the_spool_is_read() {
     statistics.refresh(now()).unwrap();
     let summary = statistics.summary(&CallFilter::default(), now()).unwrap();
     assert_eq!((calls(&summary), summary.unfolded), (1, 1));
-    assert!(statistics.take_notes()[0].contains("cannot be made"));
+    assert!(statistics.take_notes()[0].contains("cannot be created"));
 }
 
 #[test]

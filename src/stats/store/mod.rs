@@ -73,14 +73,14 @@ impl StoreError {
     /// The error of a command that needs the store.
     pub(super) fn into_error(self, store: &RecordLocation) -> Error {
         let path = store.path.display();
-        let words = format!("the store of statistics {path} {}", self.describe());
+        let words = format!("the statistics store {path} {}", self.describe());
         match self {
             Self::Busy => {
                 Error::unreachable(words).with_hint("try again when the other process is done")
             }
             Self::Damaged(_) => Error::protocol(words).with_hint(format!("move {path} away")),
             Self::Failed(_) => Error::unreachable(words)
-                .with_hint("its owner, its mode, its directory or the disk does not allow it"),
+                .with_hint("check its owner, its mode, its directory and the disk"),
             Self::Refused(error) => error,
         }
     }

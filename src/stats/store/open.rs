@@ -33,7 +33,7 @@ pub(in crate::stats) fn inspect(
     let refused = |why: &str| {
         StoreError::Refused(
             Error::denied(format!("not read: {shown} {why}"))
-                .with_hint("look who made it, and remove it"),
+                .with_hint("check who created it, and remove it"),
         )
     };
     match file.inspect().map_err(|error| StoreError::Failed(error.to_string()))? {
@@ -64,7 +64,7 @@ pub(in crate::stats) fn open(
         make(store, lock_timeout, notes)?;
     }
     let Some(file) = database_path(store)? else {
-        return Err(StoreError::Failed("it has no directory".to_owned()));
+        return Err(StoreError::Failed("its path has no directory".to_owned()));
     };
     if let PathStatus::File { size: 0, .. } =
         file.inspect().map_err(|error| StoreError::Failed(error.to_string()))?
@@ -79,7 +79,7 @@ pub(in crate::stats) fn open(
         }
         Err(Unwritable::Foreign) => Err(StoreError::Refused(
             Error::denied(format!("{} is a database of another program", store.path.display()))
-                .with_hint("give the statistics a file of their own (stats: { path: FILE })"),
+                .with_hint("give the statistics their own file (stats: { path: FILE })"),
         )),
         Err(Unwritable::Store(trouble)) => Err(trouble),
         Ok(db) => Ok(StatsStore { db, read_only: None }),
@@ -145,7 +145,7 @@ fn database_path(store: &RecordLocation) -> Result<Option<DatabasePath>, StoreEr
     if store.directory_owner == DirectoryOwner::Own && store.parent().is_symlink() {
         let why = format!("not read: {} is a symbolic link", store.parent().display());
         return Err(StoreError::Refused(
-            Error::denied(why).with_hint("look who made it, and remove it"),
+            Error::denied(why).with_hint("check who created it, and remove it"),
         ));
     }
     match DatabasePath::find(store.parent(), name) {
@@ -161,11 +161,13 @@ fn make(
     notes: &mut Vec<String>,
 ) -> Result<(), StoreError> {
     drop(store.directory(notes).map_err(|error| match error {
-        AppendError::Unsafe(why) => StoreError::Refused(Error::denied(format!("not made: {why}"))),
+        AppendError::Unsafe(why) => {
+            StoreError::Refused(Error::denied(format!("not created: {why}")))
+        }
         AppendError::Failed(why) => StoreError::Failed(why),
     })?);
     let Some(file) = database_path(store)? else {
-        return Err(StoreError::Failed("it has no directory".to_owned()));
+        return Err(StoreError::Failed("its path has no directory".to_owned()));
     };
     let fill = |db: &Connection| {
         // Before there is a table; pages that become free are given back without a copy.
@@ -203,7 +205,7 @@ impl From<rusqlite::Error> for Unwritable {
 fn writable(file: &DatabasePath, lock_timeout: Duration) -> Result<Connection, Unwritable> {
     let db = database::connect(&file.file(), OpenFlags::SQLITE_OPEN_READ_WRITE, lock_timeout)?;
     if db.is_readonly(rusqlite::MAIN_DB)? {
-        return Err(Unwritable::Forbidden("the file may only be read".to_owned()));
+        return Err(Unwritable::Forbidden("the file is read-only".to_owned()));
     }
     match SCHEMA.check(&db)? {
         SchemaCheck::Foreign => return Err(Unwritable::Foreign),

@@ -319,7 +319,7 @@ fn a_models_calls_are_run_and_answered_in_its_own_dialect() {
         .stdin("{\"error\":\"overloaded\"}")
         .go()
         .exits(2)
-        .says(&["no response in the format anthropic: content is missing"]);
+        .says(&["not a response in the format anthropic: content is missing"]);
     room.toolhost(["dispatch", "--format", "mcp"]).stdin("{}").go().exits(2);
 }
 
