@@ -9,46 +9,46 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A run of `toolhost bench`, as --json prints it and --save writes it. The fields of the first
-/// target stand at the top; a run on several also has `targets`. Times are in milliseconds (_ms) or
-/// seconds (_s). Fields may be added; `format_version` changes when one changes its meaning.
+/// target are at the top level; a run on several also has `targets`. Times are in milliseconds
+/// (_ms) or seconds (_s). Fields may be added; `format_version` changes when one changes its meaning.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct RunJson<'a> {
     /// The version of this shape: 1.
     pub format_version: u64,
-    /// When the run began (RFC 3339).
+    /// When the run started (RFC 3339).
     pub began: Option<String>,
-    /// `complete`: done as planned; `stopped` by a person; `aborted` by a stop rule or the tool.
+    /// `complete`: ran as planned; `stopped` by the user; `aborted` by a stop rule or the tool.
     pub ending: &'static str,
-    /// From the first call that counts to the end of the last one.
+    /// From the first counted call to the end of the last one.
     pub elapsed_s: f64,
-    /// `closed`: the next call is made when one has ended; `open`: calls are made at intended
-    /// moments, whatever the tool does.
+    /// `closed`: a call starts when another ends; `open`: calls start at intended moments,
+    /// however fast the tool answers.
     pub model: &'static str,
-    /// Calls in flight (closed), or in flight at most (open).
+    /// Calls in flight (closed), or the maximum in flight (open).
     pub concurrency: usize,
-    /// Calls a second of an open load; null for closed loads and for rates that change.
+    /// Calls per second of an open load; null for closed loads and for changing rates.
     pub rate: Option<f64>,
     /// The full name of the first target.
     #[serde(flatten)]
     pub first: Option<TargetJson<'a>>,
-    /// The steps of a run with several numbers of calls in flight, in their order; step by step they
-    /// are `targets`, too.
+    /// The steps of a run with several numbers of calls in flight, in order; each step is also one
+    /// of the `targets`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<StepJson>,
-    /// All targets of a run on several; the first one is A, whose fields stand at the top too.
+    /// All targets of a run on several; the first is A, whose fields are also at the top level.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<TargetJson<'a>>,
-    /// How well the load was made; open loads only, but for the pause.
+    /// How well the load was generated; open loads only, except for the pause.
     pub generator: GeneratorJson,
-    /// Every other target against the first one, when they took turns.
+    /// Every other target compared with the first one, when their rounds were interleaved.
     pub comparison: Vec<ComparisonJson<'a>>,
     /// What changed since the run given by --baseline.
     pub baseline: Option<BaselineJson<'a>>,
-    /// What became of each --fail-if.
+    /// The result of each --fail-if.
     pub thresholds: Vec<ThresholdJson<'a>>,
-    /// What limits the run, a sentence each.
+    /// What limits the run, one sentence each.
     pub reading: &'a [String],
-    /// What to know before believing the figures.
+    /// Reasons to doubt the figures.
     pub warnings: &'a [String],
     /// Where the run was made.
     pub environment: EnvironmentJson<'a>,
@@ -56,26 +56,26 @@ pub struct RunJson<'a> {
     pub plan: PlanJson,
 }
 
-/// One step of a run: what so many calls in flight gave.
+/// One step of a run, with its number of calls in flight.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct StepJson {
     /// What thresholds call it: A is the first one.
     pub letter: String,
     /// The number of calls in flight.
     pub concurrency: usize,
-    /// Calls that were made and count.
+    /// Calls that were made and counted.
     pub requests: u64,
-    /// Of those: without a usable answer.
+    /// Of those, the calls without a usable answer.
     pub failed: u64,
-    /// Answered calls a second.
+    /// Answered calls per second.
     pub throughput: Option<f64>,
-    /// The time that half of the answered calls did not exceed, in milliseconds.
+    /// The median time of the answered calls, in milliseconds.
     pub p50_ms: Option<f64>,
     /// The time that 95% did not exceed, in milliseconds.
     pub p95_ms: Option<f64>,
     /// The time that 99% did not exceed, in milliseconds.
     pub p99_ms: Option<f64>,
-    /// Those of the percentiles with fewer than ten calls beyond them.
+    /// The percentiles with fewer than ten calls above them.
     pub unsure: Vec<&'static str>,
 }
 
@@ -86,64 +86,64 @@ pub struct TargetJson<'a> {
     pub tool: &'a str,
     /// What thresholds call it: A is the first one.
     pub letter: String,
-    /// Which program was behind the name, as 12 hexadecimal digits; null for tools without an
-    /// entry of a file.
+    /// The program behind the name, as 12 hexadecimal digits; null for tools without an entry in
+    /// a file.
     pub program: Option<&'a str>,
     /// The protocol revision, for tools of MCP servers.
     pub protocol: Option<&'a str>,
-    /// Calls that were made and count; those to warm up are apart.
+    /// Calls that were made and counted; warm-up calls are separate.
     pub requests: u64,
-    /// Of those: the tool answered.
+    /// Of those, the calls that the tool answered.
     pub ok: u64,
     /// Calls that the tool answered with an error.
     pub tool_errors: u64,
-    /// No usable answer came, timeouts not included.
+    /// Calls without a usable answer, timeouts not included.
     pub errors: u64,
-    /// Calls that a limit of time ended.
+    /// Calls that timed out.
     pub timeouts: u64,
-    /// The run ended before their answers came.
+    /// Calls still unanswered when the run ended.
     pub unanswered: u64,
-    /// Not made, because too many were in flight.
+    /// Calls not made, because too many were in flight.
     pub dropped: u64,
-    /// Calls that were not answered, of all that were made.
+    /// The share of the calls made that were not answered.
     pub error_rate: Option<f64>,
-    /// Answered calls a second of the run.
+    /// Answered calls per second of the run.
     pub throughput: Option<f64>,
-    /// The most that were in flight at once.
+    /// The maximum in flight at once.
     pub peak_in_flight: u64,
-    /// Calls that were made to warm up and are not part of any figure.
+    /// Warm-up calls, which no other figure includes.
     pub warm_up: u64,
-    /// How often the way to the tool had to be opened again.
+    /// How often the connection to the tool was reopened.
     pub restarts: u64,
-    /// What came before the first call that counts.
+    /// What came before the first counted call.
     pub cold_start: ColdStartJson,
-    /// Of answered calls, from the intended moment (open load) or the sending (closed load).
+    /// Of answered calls, from the intended moment (open load) or from sending (closed load).
     pub latency_ms: DurationsJson,
-    /// Of answered calls, from the sending.
+    /// Of answered calls, from sending.
     pub service_ms: DurationsJson,
-    /// Of calls that failed or were refused by the tool, from the sending.
+    /// Of calls that failed or were refused by the tool, from sending.
     pub failed_ms: DurationsJson,
-    /// Percentiles of `latency_ms` with fewer than ten calls beyond them.
+    /// Percentiles of `latency_ms` with fewer than ten calls above them.
     pub unsure: Vec<&'static str>,
-    /// How many calls took how long.
+    /// The distribution of the latencies.
     pub histogram: HistogramJson,
-    /// Bytes received, as far as they are counted.
+    /// Bytes received, where counted.
     pub bytes_in: u64,
-    /// Bytes sent, as far as they are counted.
+    /// Bytes sent, where counted.
     pub bytes_out: u64,
-    /// What went wrong, by kind.
+    /// Failures by kind.
     pub errors_by_kind: BTreeMap<&'a str, ErrorCountJson<'a>>,
-    /// What happened when; a call belongs to the stretch in which it ended.
+    /// The run over time; a call belongs to the slice in which it ended.
     pub timeline: Vec<TimelineSliceJson>,
-    /// Stretches that show how much the run varied: its rounds, or parts of its timeline.
+    /// Parts of the run that show how much it varied: its rounds, or parts of its timeline.
     pub blocks: Vec<SampleBlockJson>,
-    /// What was odd about the tool's traffic.
+    /// Oddities in the tool's traffic.
     pub doubts: &'a [String],
-    /// Why it was not called any more, when that was before the plan was done.
+    /// Why its calls stopped before the plan was done, if they did.
     pub fault: Option<TargetErrorJson>,
 }
 
-/// What came before the first call that counts; null what did not happen.
+/// What came before the first counted call; null if it did not happen.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ColdStartJson {
     /// Connecting, in milliseconds.
@@ -152,7 +152,7 @@ pub struct ColdStartJson {
     pub first_call_ms: Option<f64>,
 }
 
-/// Times in milliseconds; null without a call.
+/// Times in milliseconds; null without calls.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct DurationsJson {
     /// The shortest call of all.
@@ -161,7 +161,7 @@ pub struct DurationsJson {
     pub mean: Option<f64>,
     /// The standard deviation around the mean.
     pub stddev: Option<f64>,
-    /// The median: half of the calls.
+    /// The median of all calls.
     pub p50: Option<f64>,
     /// The time that 90% do not exceed.
     pub p90: Option<f64>,
@@ -175,14 +175,14 @@ pub struct DurationsJson {
     pub max: Option<f64>,
 }
 
-/// How many calls took how long.
+/// The distribution of the latencies.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct HistogramJson {
     /// The number of calls in all buckets.
     pub count: u64,
     /// Classes of equal ratio: calls above the class before and not above this.
     pub buckets: Vec<BenchBucketJson>,
-    /// All of `latency_ms` to three digits, in a form of toolhost's own (base64), for --baseline.
+    /// All of `latency_ms` to three digits, in toolhost's own format (base64), for --baseline.
     pub data: String,
 }
 
@@ -195,21 +195,21 @@ pub struct BenchBucketJson {
     pub count: u64,
 }
 
-/// What went wrong in one way.
+/// The failures of one kind.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ErrorCountJson<'a> {
-    /// How many calls failed so.
+    /// How many calls failed this way.
     pub count: u64,
-    /// When the first came, since the first call that counts.
+    /// When the first one occurred, in seconds since the first counted call.
     pub first_seen_s: f64,
-    /// What was said then, cut.
+    /// The message of the first one, truncated.
     pub sample: &'a str,
 }
 
-/// A part of the run, by time.
+/// A time slice of the run.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct TimelineSliceJson {
-    /// When it began, since the first call that counts.
+    /// When it started, in seconds since the first counted call.
     pub from_s: f64,
     /// How long it lasted, in seconds.
     pub lasting_s: f64,
@@ -227,7 +227,7 @@ pub struct TimelineSliceJson {
     pub max_ms: Option<f64>,
 }
 
-/// A stretch whose figures are compared with those of others.
+/// A part of the run, compared with other parts.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct SampleBlockJson {
     /// How long it lasted, in seconds.
@@ -236,33 +236,33 @@ pub struct SampleBlockJson {
     pub ok: u64,
     /// Calls in it that were not answered.
     pub failed: u64,
-    /// As `histogram.data`, of this stretch.
+    /// Like `histogram.data`, but for this part.
     pub data: String,
 }
 
-/// Why a tool was not called any more.
+/// Why the calls of a tool stopped.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct TargetErrorJson {
-    /// The word of the exit code table.
+    /// The error kind, as in the exit code table.
     pub kind: &'static str,
-    /// What happened, in words for people.
+    /// The error message.
     pub message: String,
 }
 
-/// How well the load was made.
+/// How well the load was generated.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct GeneratorJson {
     /// From the moment when a call could be sent to its sending.
     pub lag_ms: DurationsJson,
     /// Calls that were sent more than a millisecond after they could be.
     pub late: u64,
-    /// Calls whose moment came while as many as allowed were in flight.
+    /// Calls that came due while the maximum was in flight.
     pub queued: u64,
-    /// How long the run was paused; no part of any other figure.
+    /// How long the run was paused; no other figure includes it.
     pub paused_s: f64,
 }
 
-/// A target against the first one.
+/// A target compared with the first one.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ComparisonJson<'a> {
     /// The full name of the first target.
@@ -271,7 +271,7 @@ pub struct ComparisonJson<'a> {
     pub other: &'a str,
     /// The letter of the other one.
     pub letter: String,
-    /// How many turns each had.
+    /// How many rounds each had.
     pub rounds: usize,
     /// The statistic that decides.
     pub headline: Option<&'static str>,
@@ -279,13 +279,13 @@ pub struct ComparisonJson<'a> {
     pub verdict: &'static str,
     /// The same in a sentence.
     pub sentence: String,
-    /// The statistics that both of them have.
+    /// The statistics that both have.
     pub ratios: Vec<RatioJson>,
     /// What makes the comparison doubtful.
     pub warnings: &'a [String],
 }
 
-/// A statistic of two targets or runs, divided.
+/// The ratio of a statistic between two targets or runs.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct RatioJson {
     /// `p50`, `mean`, `p90`, `p95`, `p99` or `throughput`.
@@ -298,12 +298,12 @@ pub struct RatioJson {
     pub other: Option<f64>,
     /// The other figure divided by the reference.
     pub ratio: Option<f64>,
-    /// Where the true ratio lies, at this level; null when there is too little to tell.
+    /// The confidence interval of the ratio, at `level`; null with too little data.
     pub interval: Option<[Option<f64>; 2]>,
-    /// How sure the interval is. Figures that inform share the risk of the one that decides, so
-    /// theirs are wider.
+    /// The confidence level of the interval. Figures that do not decide share the same
+    /// risk, so their intervals are wider.
     pub level: Option<f64>,
-    /// For the mean: what follows from the spread of single calls, as hyperfine tells it.
+    /// For the mean: the error propagated from the spread of single calls, as hyperfine reports it.
     pub propagated_error: Option<f64>,
     /// `slower`, `faster` or `not established`.
     pub verdict: &'static str,
@@ -316,15 +316,15 @@ pub struct RatioJson {
 pub struct BaselineJson<'a> {
     /// The file of the saved run.
     pub file: &'a str,
-    /// When it began, as written there.
+    /// When it started, as written in the file.
     pub began: Option<&'a str>,
-    /// The share by which a figure may be worse; null: nothing is judged.
+    /// The share by which a figure may be worse; null if nothing is judged.
     pub max_regression: Option<f64>,
     /// Whether a regression is established, or there was nothing to compare.
     pub failed: bool,
     /// The targets that both runs have.
     pub targets: Vec<BaselineTargetJson<'a>>,
-    /// What makes the two hard to compare.
+    /// What makes the two runs hard to compare.
     pub warnings: &'a [String],
 }
 
@@ -341,12 +341,12 @@ pub struct BaselineTargetJson<'a> {
     pub ratios: Vec<RatioJson>,
 }
 
-/// What became of a --fail-if.
+/// The result of a --fail-if.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ThresholdJson<'a> {
     /// The expression as it was given.
     pub expression: &'a str,
-    /// Whether it is true, which fails the run.
+    /// Whether it is true, which makes the run fail.
     pub failed: bool,
     /// What it was compared with.
     pub lines: Vec<ThresholdLineJson<'a>>,
@@ -363,7 +363,7 @@ pub struct ThresholdLineJson<'a> {
     pub unsure: bool,
 }
 
-/// Where the run was made; null what the system does not tell.
+/// Where the run was made; null for what the system does not report.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct EnvironmentJson<'a> {
     /// The version of toolhost that measured.
@@ -391,11 +391,11 @@ pub struct EnvironmentJson<'a> {
 pub struct BenchServerJson<'a> {
     /// The full name of the tool.
     pub tool: &'a str,
-    /// The name of the server, as it says.
+    /// The name the server reports.
     pub name: Option<&'a str>,
-    /// The version that the server gives itself.
+    /// The version the server reports.
     pub version: Option<&'a str>,
-    /// The protocol revision that was agreed on.
+    /// The negotiated protocol revision.
     pub protocol: Option<&'a str>,
 }
 
@@ -404,21 +404,21 @@ pub struct BenchServerJson<'a> {
 pub struct PlanJson {
     /// When the calls of a run are made.
     pub model: LoadModelJson,
-    /// How many calls count, at most.
+    /// The maximum number of counted calls.
     pub requests: Option<u64>,
-    /// How long calls are made, at most.
+    /// The maximum time during which calls are made, in seconds.
     pub duration_s: Option<f64>,
     /// How several targets share the run.
     pub sharing: SharingJson,
-    /// What comes before the calls that count.
+    /// What comes before the counted calls.
     pub warm_up: WarmUpJson,
-    /// How long answers are waited for at the end.
+    /// How long to wait for answers at the end, in seconds.
     pub patience_s: f64,
     /// What ends the run early.
     pub stop_rules: Vec<StopRuleJson>,
-    /// What has to be measured before a stop rule holds.
+    /// What must be measured before a stop rule applies.
     pub grace: GraceJson,
-    /// The seed of everything random.
+    /// The seed of all random choices.
     pub seed: u64,
 }
 
@@ -426,18 +426,18 @@ pub struct PlanJson {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum LoadModelJson {
-    /// As soon as one has ended.
+    /// A call starts as soon as another ends.
     Closed {
         /// The number of calls in flight.
         concurrency: usize,
     },
-    /// At intended moments, whatever the tool does.
+    /// At intended moments, however fast the tool answers.
     Open {
         /// The moments at which calls are made.
         arrivals: ArrivalsJson,
-        /// The most calls in flight.
+        /// The maximum number of calls in flight.
         in_flight: usize,
-        /// What becomes of a call beyond that: `queue` or `drop`.
+        /// What happens to calls beyond that: `queue` or `drop`.
         over: &'static str,
     },
 }
@@ -446,27 +446,27 @@ pub enum LoadModelJson {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ArrivalsJson {
-    /// One call after the other at equal distances.
+    /// Evenly spaced calls.
     Constant {
-        /// The rate in calls a second.
+        /// The rate in calls per second.
         rate: Option<f64>,
     },
-    /// At random, as independent callers would.
+    /// At random times, like independent callers.
     Poisson {
-        /// Calls a second, on average.
+        /// Calls per second, on average.
         rate: Option<f64>,
     },
-    /// One rate after the other.
+    /// One rate after another.
     Steps {
-        /// The rates in their order.
+        /// The rates in order.
         steps: Vec<RateStepJson>,
     },
 }
 
-/// A rate for some time.
+/// A rate and how long it lasts.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct RateStepJson {
-    /// The rate in calls a second.
+    /// The rate in calls per second.
     pub rate: Option<f64>,
     /// How long it lasts, in seconds.
     pub lasting_s: f64,
@@ -476,32 +476,32 @@ pub struct RateStepJson {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum SharingJson {
-    /// All at once, by their shares.
+    /// All at once, by weight.
     Mixed,
-    /// They take turns, one after the other.
+    /// Interleaved, in rounds.
     Turns {
-        /// How many turns each of them has.
+        /// How many rounds each of them has.
         rounds: u32,
     },
-    /// One target, with another number of calls in flight in each step.
+    /// One target, with a different number of calls in flight in each step.
     Steps {
         /// Calls in flight of each step.
         in_flight: Vec<usize>,
-        /// No step follows one of whose calls a larger share failed.
+        /// The run ends after a step in which a larger share of the calls failed.
         error_limit: Option<f64>,
     },
 }
 
-/// What comes before the calls that count.
+/// What comes before the counted calls.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum WarmUpJson {
-    /// A number of calls that do not count.
+    /// A number of calls that are not counted.
     Calls {
         /// The number of calls for each target.
         calls: u64,
     },
-    /// Calls during a time that do not count.
+    /// Calls that are not counted, for a time.
     Time {
         /// How long it lasts, in seconds.
         time_s: f64,
@@ -512,23 +512,23 @@ pub enum WarmUpJson {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum StopRuleJson {
-    /// So many failures, one after the other.
+    /// A number of failures in a row.
     InARow {
         /// The number that ends the run.
         failures_in_a_row: u64,
     },
-    /// A number of failures in all.
+    /// A total number of failures.
     Failures {
         /// The number that ends the run.
         failures: u64,
     },
 }
 
-/// What has to be measured before a stop rule holds.
+/// What must be measured before a stop rule applies.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct GraceJson {
-    /// Calls that have to end.
+    /// Calls that must have ended.
     pub calls: u64,
-    /// The time that has to pass.
+    /// The time that must have passed, in seconds.
     pub time_s: f64,
 }
