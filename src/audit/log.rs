@@ -31,7 +31,7 @@ const TEXT_LIMIT: usize = 2 * 1024;
 pub struct AuditedProcess {
     /// The process identifier, as the system counts.
     pub pid: u32,
-    /// The name of the user it runs as, when the environment tells it.
+    /// The name of the user it runs as, if the environment has it.
     pub user: Option<String>,
 }
 

@@ -19,10 +19,10 @@ const CLOCK_STEP: f64 = 2.0;
 /// found.
 const MAX_INTENT_DISTANCE: usize = 100_000;
 
-/// The most calls under way that are remembered while following.
+/// Maximum number of calls under way remembered while following.
 const MAX_OPEN_CALLS: usize = 10_000;
 
-/// One call, as far as the log tells.
+/// One call, as recorded in the log.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AuditedCall {
     /// The identity that joins intent and outcome.
@@ -60,7 +60,7 @@ pub struct AuditedCall {
 pub struct AuditOutcome {
     /// `ok`, or the word of the failure's kind.
     pub result: String,
-    /// The failure in words; `None` on success.
+    /// The message of the failure; `None` on success.
     pub message: Option<String>,
     /// From first attempt to answer, in microseconds.
     pub duration_us: u64,
@@ -82,7 +82,7 @@ impl AuditedCall {
             && self.decision.is_none()
     }
 
-    /// What was decided about it, in words.
+    /// The decision on it, as text.
     pub fn decision_text(&self) -> &str {
         match &self.decision {
             Some(decision) => decision,
@@ -261,7 +261,7 @@ impl AuditJoiner {
     }
 }
 
-/// A line as it stands in the file.
+/// A line as it is in the file.
 #[derive(Debug, Deserialize)]
 struct AuditRow {
     event: String,
@@ -300,14 +300,14 @@ impl AuditRow {
         !self.is_intent() && self.session.is_none()
     }
 
-    /// Adds what the intent tells to what the outcome told.
+    /// Adds what the intent says to what the outcome said.
     fn add_intent(self, call: &mut AuditedCall) {
         let outcome = call.outcome.take();
         let clock_back = call.clock_set_back_by;
         *call = AuditedCall { clock_set_back_by: clock_back, outcome, ..self.into_call() };
     }
 
-    /// What this line tells by itself.
+    /// What this line says by itself.
     fn into_call(self) -> AuditedCall {
         let outcome = self.result.map(|result| AuditOutcome {
             result,

@@ -113,7 +113,7 @@ pub async fn parse(
     Ok(ArgumentSource::Template(object))
 }
 
-/// One after the other, and from the beginning again; at least one.
+/// Used in order, then from the start again; at least one.
 struct ArgumentRows(Vec<Arc<EncodedArguments>>);
 
 impl ArgumentStream for ArgumentRows {

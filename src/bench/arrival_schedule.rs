@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::plan::Arrivals;
 
-/// Gives the intended moments, one after the other, as time since the beginning.
+/// Gives the intended moments, one after another, as time since the start.
 #[derive(Debug, Clone)]
 pub struct ArrivalSchedule {
     arrivals: Arrivals,

@@ -1,7 +1,7 @@
 //! One run, from prepared tools to the report.
 //!
 //! Owns: the order of its parts: open the ways, write down what is about to be done, drive the
-//! load on all targets at once or in turns, take stock.
+//! load on all targets at once or alternately, report.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -164,7 +164,7 @@ async fn run_interleaved(
             };
             turns[who] = measure_turn(part, worker, &mut ran, control, watch).await;
         }
-        // What was broken off says nothing about how the targets compare.
+        // An interrupted run says nothing about how the targets compare.
         let is_whole = !ran.aborted
             && !control.is_stopped()
             && workers.iter().all(|worker| worker.is_open() && !worker.connector.is_cancelled());

@@ -1,6 +1,6 @@
 //! Caveats: reasons to distrust the figures of a run.
 //!
-//! Owns: the rules by which figures are doubted, and the words for it, gravest first. Pure.
+//! Owns: the rules for doubting figures and the texts of the warnings, most serious first. Pure.
 
 use std::time::Duration;
 
@@ -9,17 +9,17 @@ use super::report::{BenchReport, RunStatus, TargetReport};
 use crate::util::histogram::Durations;
 use crate::util::units::{show_count, show_duration};
 
-/// An achieved rate below this share of the requested one is worth a word.
+/// An achieved rate below this share of the requested one is reported.
 const MIN_RATE_SHARE: f64 = 0.95;
-/// Medians are far from a duration that is so many times longer.
+/// A duration this many times the median is far from it.
 const OUTLIER_MEDIAN_FACTOR: u32 = 10;
 /// Deviations from the median, in medians of all deviations, beyond which a duration is an outlier
 /// (a modified z-score of 10).
 const OUTLIER_DEVIATIONS: f64 = 14.826;
-/// More than one of so many are no outliers: the tool has another way of answering.
+/// If more than one in this many is far off, they are not outliers: the tool has a second mode.
 const OUTLIER_SHARE_DIVISOR: u64 = 10;
 
-/// All that is to be said about a run.
+/// All caveats of a run.
 pub fn collect(report: &BenchReport) -> Vec<String> {
     let several = report.targets.len() > 1;
     let mut all = Vec::new();
@@ -88,7 +88,7 @@ fn requested_rate(arrivals: &Arrivals) -> f64 {
     }
 }
 
-/// A rate that was not reached, and whose doing that was.
+/// A rate that was not reached, and what caused that.
 fn rate_not_reached(report: &BenchReport) -> Option<String> {
     let LoadModel::Open { arrivals, in_flight, overflow: over } = &report.plan.model else {
         return None;
@@ -150,7 +150,7 @@ fn paused(report: &BenchReport) -> Option<String> {
         .then(|| format!("paused for {}, which no figure includes", show_duration(paused)))
 }
 
-/// The first percentile that too few calls stand behind.
+/// The first percentile with too few calls above it.
 fn unreliable_percentile(target: &TargetReport) -> Option<String> {
     let response = &target.response;
     if response.count() == 0 {
@@ -221,7 +221,7 @@ fn cold_start(target: &TargetReport) -> Option<String> {
     })
 }
 
-/// Whether the wall clock and the other one went differently: the time that lies between them.
+/// Whether the wall clock and the elapsed time diverged, and by how much.
 pub(super) fn clock_step(wall: Duration, elapsed: Duration) -> Option<String> {
     let apart = wall.abs_diff(elapsed);
     (apart > Duration::from_secs(1)).then(|| {

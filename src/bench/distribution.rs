@@ -62,7 +62,7 @@ fn classed(
 }
 
 impl Distribution {
-    /// The most that one class has.
+    /// The count of the largest class.
     pub fn highest_count(&self) -> u64 {
         self.classes.iter().map(|(_, count)| *count).max().unwrap_or(0)
     }

@@ -144,7 +144,7 @@ impl LoadDriver {
         self.drain_deadline.is_some() || lock(&self.scheduler).is_done(self.arrivals.as_mut(), now)
     }
 
-    /// How many calls the tool answered in whatever way.
+    /// How many calls the tool answered, with a result or an error.
     pub(super) fn answered(&self) -> u64 {
         let meter = self.lock_meter();
         meter.ok + meter.tool_errors + meter.warm_up_answered

@@ -1,7 +1,7 @@
 //! The environment of a run: program version, system, machine, servers.
 //!
-//! Owns: what is told of it, and the small port that it is read through. What cannot be found out
-//! is left out. Never does: read variables, or anything that names the user.
+//! Owns: what is reported about it, and the small port that it is read through. What cannot be
+//! found out is left out. Never does: read variables, or anything that names the user.
 
 use crate::util::number::float_len;
 use std::io::Read as _;

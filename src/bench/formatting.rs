@@ -4,7 +4,7 @@ use super::plan::{Arrivals, BenchPlan, LoadModel, OverflowPolicy, Sharing, StopR
 use super::report::{BenchReport, RunStatus};
 use crate::util::units::{show_count, show_duration};
 
-/// Calls a second, with three digits that mean something.
+/// Calls per second, with three significant digits.
 pub fn per_second(rate: f64) -> String {
     let decimals = if rate < 10.0 { 2 } else { usize::from(rate < 100.0) };
     let number = format!("{rate:.decimals$}");
@@ -90,7 +90,7 @@ pub fn arrivals(arrivals: &Arrivals) -> String {
     }
 }
 
-/// The limits of a run in words.
+/// The limits of a run, as text.
 pub fn bounds(plan: &BenchPlan) -> String {
     let until = &plan.limits;
     match (until.requests, until.duration) {
@@ -103,7 +103,7 @@ pub fn bounds(plan: &BenchPlan) -> String {
     }
 }
 
-/// The warm-up in words: calls that were made first and not counted.
+/// The warm-up, as text: calls that were made first and not counted.
 pub fn warm_up(report: &BenchReport) -> String {
     let made: u64 = report.targets.iter().map(|target| target.warm_up).sum();
     match (report.plan.warm_up, made) {

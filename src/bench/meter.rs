@@ -1,6 +1,6 @@
 //! Counting the results of one target's calls as they end.
 //!
-//! Owns: counting, within bounded memory whatever the number of calls. Never does: read a clock.
+//! Owns: counting, within bounded memory for any number of calls. Never does: read a clock.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use super::report::{ErrorReport, SampleBlock, TimelineSlice};
 const MAX_SLICES: usize = 128;
 /// The length of a slice at first.
 const INITIAL_SLICE: Duration = Duration::from_millis(100);
-/// Kinds of failures that are told apart at most.
+/// Maximum number of kinds of failures told apart.
 const MAX_ERROR_KINDS: usize = 32;
 
 /// Counts the calls of one target.
@@ -30,13 +30,13 @@ pub struct Meter {
     pub first_call: Option<Duration>,
     /// Calls that were sent to warm up.
     pub warm_up: u64,
-    /// Of those: the tool answered, in whatever way.
+    /// Of those: the tool answered, with a result or an error.
     pub warm_up_answered: u64,
     /// Calls that were sent and count.
     pub requests: u64,
     /// Calls in flight now, and at most so far.
     pub in_flight: u64,
-    /// The most that were in flight at once.
+    /// The maximum in flight at once.
     pub peak_in_flight: u64,
     /// Answered.
     pub ok: u64,

@@ -9,10 +9,10 @@ use crate::model::JsonObject;
 /// How long what is in flight at the end may take to end.
 pub const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Calls of a run without a bound of its own.
+/// Calls of a run without its own limit.
 pub const DEFAULT_REQUESTS: u64 = 1_000;
 
-/// The longest duration of a run without a bound of its own.
+/// Maximum duration of a run without its own limit.
 pub const DEFAULT_DURATION: Duration = Duration::from_secs(10);
 
 /// A run.
@@ -20,7 +20,7 @@ pub const DEFAULT_DURATION: Duration = Duration::from_secs(10);
 pub struct BenchPlan {
     /// When calls are made.
     pub model: LoadModel,
-    /// When no more calls are made; whatever comes first.
+    /// When no more calls are made; whichever comes first.
     pub limits: RunLimits,
     /// How several targets share the run.
     pub sharing: Sharing,
@@ -77,24 +77,24 @@ impl BenchPlan {
 /// When calls are made.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LoadModel {
-    /// As soon as one of so many has ended. Such a load waits for a slow tool and so hides how long
-    /// others would have waited: it knows service times only.
+    /// A call starts as soon as another ends. Such a load waits for a slow tool and so hides how
+    /// long others would have waited: it knows service times only.
     Closed {
         /// Calls in flight; at least 1.
         concurrency: usize,
     },
-    /// At intended moments, whatever the tool does. Times count from those moments.
+    /// At intended moments, however fast the tool answers. Times count from those moments.
     Open {
         /// The moments.
         arrivals: Arrivals,
         /// Calls in flight at most; at least 1.
         in_flight: usize,
-        /// What becomes of a call that finds that many in flight.
+        /// What happens to a call that finds that many in flight.
         overflow: OverflowPolicy,
     },
 }
 
-/// The intended moments of an open load. Rates are calls a second, finite and above 0.
+/// The intended moments of an open load. Rates are calls per second, finite and above 0.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Arrivals {
     /// Evenly.
@@ -114,13 +114,13 @@ pub enum Arrivals {
 /// A rate for a while.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RateStep {
-    /// Calls a second.
+    /// Calls per second.
     pub rate: f64,
     /// For how long.
     pub lasting: Duration,
 }
 
-/// What becomes of a call that finds too many in flight.
+/// What happens to a call that finds too many in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OverflowPolicy {
     /// It waits, and the wait is part of its response time.
@@ -181,9 +181,9 @@ pub enum WarmUp {
 /// A reason to end a run early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopRule {
-    /// So many calls failed one after the other.
+    /// This many calls failed in a row.
     ConsecutiveFailures(u64),
-    /// So many calls failed.
+    /// This many calls failed.
     Failures(u64),
 }
 
@@ -212,7 +212,7 @@ pub struct TargetPlan {
 pub enum ArgumentSource {
     /// The same for all.
     Constant(JsonObject),
-    /// One after the other, and from the beginning again; at least one.
+    /// Used in order, then from the start again; at least one.
     Rows(Vec<JsonObject>),
     /// Made for each call; see `bench::template`.
     Template(JsonObject),

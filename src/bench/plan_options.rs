@@ -11,7 +11,7 @@ use super::plan::{
 use super::syntax::{ConcurrencySpec, RateSpec};
 use crate::model::Error;
 
-/// Calls in flight at most in an open load that says nothing about it.
+/// Default maximum of calls in flight in an open load.
 const DEFAULT_IN_FLIGHT: usize = 100;
 /// Turns of each tool of a comparison.
 const DEFAULT_ROUNDS: u32 = 20;
@@ -19,10 +19,10 @@ const DEFAULT_ROUNDS: u32 = 20;
 const WARM_UP_DIVISOR: u32 = 10;
 /// The longest warm-up when none is given.
 const MAX_WARM_UP_TIME: Duration = Duration::from_secs(5);
-/// The most warm-up calls when none are given.
+/// Maximum number of warm-up calls when none are given.
 const MAX_WARM_UP_CALLS: u64 = 1_000;
 
-/// What a person says of a run; what is not said has a default.
+/// What a person specifies for a run; the rest has defaults.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PlanOptions {
     /// Calls that are made.
@@ -41,7 +41,7 @@ pub struct PlanOptions {
     pub overflow: Option<OverflowPolicy>,
     /// Calls before the first one that counts.
     pub warm_up: Option<WarmUp>,
-    /// Ends the run when so many calls have failed.
+    /// Ends the run when this many calls have failed.
     pub stop_after_failures: Option<u64>,
     /// The seed of every random choice; 42 without one.
     pub seed: Option<u64>,
@@ -59,7 +59,7 @@ impl PlanOptions {
     /// What the run is to do.
     ///
     /// # Errors
-    /// A usage error that names the options that do not go together.
+    /// A usage error that names the options that cannot be combined.
     pub fn plan(&self) -> Result<BenchPlan, Error> {
         let plan = BenchPlan {
             model: model(self)?,

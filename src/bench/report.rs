@@ -45,7 +45,7 @@ pub enum RunStatus {
     Aborted,
 }
 
-/// What became of the calls of one target.
+/// The outcome of the calls of one target.
 #[derive(Debug, Clone)]
 pub struct TargetReport {
     /// The full name.
@@ -66,7 +66,7 @@ pub struct TargetReport {
     pub requests: u64,
     /// Of those: the tool answered.
     pub ok: u64,
-    /// The tool said no.
+    /// The tool answered with an error.
     pub tool_errors: u64,
     /// No usable answer came, timeouts not included.
     pub errors: u64,
@@ -76,7 +76,7 @@ pub struct TargetReport {
     pub unanswered: u64,
     /// Not made, because too many were in flight.
     pub dropped: u64,
-    /// Answered calls a second.
+    /// Answered calls per second.
     pub throughput: f64,
     /// Of answered calls, from the intended moment (open) or the sending (closed).
     pub response: Durations,
@@ -84,21 +84,21 @@ pub struct TargetReport {
     pub service: Durations,
     /// Of calls that were refused by the tool or failed, from the sending.
     pub failed: Durations,
-    /// The most that were in flight at once.
+    /// The maximum in flight at once.
     pub peak_in_flight: u64,
     /// Failures by kind (`tool`, `timeout`, `protocol`, …).
     pub errors_by_kind: BTreeMap<String, ErrorReport>,
-    /// Bytes sent, as far as they are counted.
+    /// Bytes sent, where they are counted.
     pub bytes_out: u64,
     /// Bytes received.
     pub bytes_in: u64,
-    /// How often the way to the tool had to be opened again.
+    /// How often the connection to the tool was reopened.
     pub restarts: u64,
     /// The timeline: slices of equal length, earliest first.
     pub timeline: Vec<TimelineSlice>,
     /// Protocol violations in the tool's traffic.
     pub protocol_warnings: Vec<String>,
-    /// Why it was not called any more, when that was before the plan was done.
+    /// Why its calls stopped before the plan was done, if they did.
     pub error: Option<Error>,
 }
 
@@ -159,7 +159,7 @@ pub struct Round {
     pub turns: Vec<SampleBlock>,
 }
 
-/// What became of the calls of one target in one round.
+/// The outcome of the calls of one target in one round.
 #[derive(Debug, Clone)]
 pub struct SampleBlock {
     /// How long it took.
@@ -182,7 +182,7 @@ pub struct GeneratorReport {
     pub late: u64,
     /// Calls whose moment came while as many as allowed were in flight, and that were made later.
     pub queued: u64,
-    /// How long the run was paused; no part of any other figure.
+    /// How long the run was paused; no other figure includes it.
     pub paused: Duration,
 }
 

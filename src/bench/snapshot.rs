@@ -62,9 +62,9 @@ pub struct TargetSnapshot {
     pub response: Option<LatencySummary>,
     /// Latencies measured from the moment of sending.
     pub service: Option<LatencySummary>,
-    /// Calls sent a second while it was called.
+    /// Calls sent per second while it was called.
     pub sent: f64,
-    /// Answered calls a second, in slices of equal length from the beginning.
+    /// Answered calls per second, in slices of equal length from the start.
     pub rates: Vec<f64>,
     /// How the response times are spread.
     pub distribution: Option<Distribution>,
@@ -153,7 +153,7 @@ impl BenchSnapshot {
         self.targets.iter().map(|target| target.in_flight).sum()
     }
 
-    /// Answered calls a second.
+    /// Answered calls per second.
     pub fn rate(&self) -> f64 {
         let seconds = self.elapsed.as_secs_f64();
         let answered = float(self.answered());
@@ -175,7 +175,7 @@ pub fn total_limits(plan: &BenchPlan, targets: usize) -> RunLimits {
     }
 }
 
-/// How much is done: of the calls or of the time, whatever ends first.
+/// How much is done: of the calls or of the time, whichever ends first.
 pub fn progress(until: &RunLimits, elapsed: Duration, made: u64) -> Option<f64> {
     let calls = until.requests.map(|all| float(made) / float(all.max(1)));
     let time = until.duration.map(|all| elapsed.as_secs_f64() / all.as_secs_f64().max(1e-9));
@@ -183,7 +183,7 @@ pub fn progress(until: &RunLimits, elapsed: Duration, made: u64) -> Option<f64> 
     (!most.is_nan()).then(|| most.clamp(0.0, 1.0))
 }
 
-/// Answered calls a second in each slice; the last one may have been cut short by the end.
+/// Answered calls per second in each slice; the last one may have been cut short by the end.
 pub fn rates(slices: &[TimelineSlice], elapsed: Duration) -> Vec<f64> {
     let rate = |slice: &TimelineSlice| {
         let lasted = elapsed.saturating_sub(slice.from).min(slice.lasting);

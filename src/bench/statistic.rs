@@ -19,12 +19,12 @@ pub enum Statistic {
     P95,
     /// What 99 of 100 answered calls did not exceed.
     P99,
-    /// Answered calls a second.
+    /// Answered calls per second.
     Throughput,
 }
 
 impl Statistic {
-    /// All of them, in the order in which they are told.
+    /// All of them, in the order in which they are reported.
     pub const ALL: [Self; 6] =
         [Self::P50, Self::Mean, Self::P90, Self::P95, Self::P99, Self::Throughput];
 
@@ -56,7 +56,7 @@ impl Statistic {
         self != Self::Throughput
     }
 
-    /// A value of it (nanoseconds, or calls a second) in its unit.
+    /// A value of it (nanoseconds, or calls per second) in its unit.
     pub fn show(self, value: f64) -> String {
         if self == Self::Throughput {
             return format!("{}/s", formatting::per_second(value));
@@ -70,12 +70,12 @@ impl Statistic {
         Self::ALL.iter().position(|other| *other == self).unwrap_or_default()
     }
 
-    /// Whether so many calls are enough for it to say something.
+    /// Whether this many calls are enough for it to be meaningful.
     pub fn is_reliable(self, response: &Durations) -> bool {
         self.share().is_none_or(|share| response.is_reliable_at(share))
     }
 
-    /// Its value in nanoseconds, or calls a second.
+    /// Its value in nanoseconds, or calls per second.
     pub(super) fn of(self, response: &Durations, throughput: f64) -> Option<f64> {
         #[expect(clippy::cast_precision_loss, reason = "durations are below 2^52 nanoseconds")]
         let nanos = |duration: std::time::Duration| duration.as_nanos() as f64;

@@ -1,6 +1,6 @@
 //! A run in steps: one tool again and again, with other numbers of calls in flight.
 //!
-//! Owns: that each step has connections and a warm-up of its own, and when no further one is made.
+//! Owns: that each step has its own connections and warm-up, and when no more steps are made.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::util::number::float;
 /// Runs the steps, one after the other.
 ///
 /// # Errors
-/// When the first one cannot begin. A later one that cannot ends the run with those before it.
+/// When the first step cannot start. If a later one cannot, the run ends with those before it.
 pub(super) async fn run(
     plan: &BenchPlan,
     target: BenchTarget,

@@ -20,7 +20,7 @@ const NEAR_THE_BEST: f64 = 0.9;
 /// A step in the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepRow {
-    /// What stands under each of [`COLUMNS`]; `~` marks a percentile that too few calls lie beyond.
+    /// The cell for each of [`COLUMNS`]; `~` marks a percentile with too few calls above it.
     pub cells: [String; 6],
     /// Whether calls of it failed.
     pub has_errors: bool,
@@ -72,7 +72,8 @@ impl StepRow {
     }
 }
 
-/// Where more calls in flight stop to bring more answers; `None` with less than two steps to compare.
+/// Where more calls in flight stop bringing more answers; `None` with fewer than two steps to
+/// compare.
 pub fn reading(report: &BenchReport) -> Option<String> {
     let step = |target: &TargetReport| {
         Some((target.step?, target.throughput, target.response.quantile(0.95)?))

@@ -16,7 +16,7 @@ use crate::util::histogram::Durations;
 use crate::util::number::float;
 use crate::util::units::{show_count, show_duration};
 
-/// The most failures of one kind, thresholds or regressions that are told one by one.
+/// Maximum number of failures of one kind, thresholds or regressions that are listed one by one.
 const MAX_LINES: usize = 2;
 
 /// How a line of a report is meant.
@@ -39,7 +39,7 @@ pub enum LineTone {
 pub struct ReportLine {
     /// How it is meant.
     pub tone: LineTone,
-    /// What it says; names and messages of others are in it as they are.
+    /// The text; names and messages of others are in it unchanged.
     pub text: String,
 }
 
@@ -88,7 +88,7 @@ fn comparison(compared: &TargetComparison) -> ReportLine {
     ReportLine::new(tone, first + letters.as_str())
 }
 
-/// The calls of all steps, which have a table of their own, and the first failures.
+/// The calls of all steps, which have their own table, and the first failures.
 fn step_lines(report: &BenchReport) -> Vec<ReportLine> {
     let made: u64 = report.targets.iter().map(|target| target.requests).sum();
     let failed: u64 = report.targets.iter().map(TargetReport::failed_calls).sum();

@@ -14,7 +14,7 @@ const RAMP_STEPS: u32 = 50;
 const MAX_IN_FLIGHT: usize = 10_000;
 /// Steps of a run at most; thresholds call them A to Z.
 const MAX_STEPS: usize = 20;
-/// Calls a second at most: more than any machine makes.
+/// Maximum calls per second: more than any machine makes.
 const MAX_RATE: f64 = 10_000_000.0;
 
 /// What an option expected instead of what was written.
@@ -87,7 +87,7 @@ impl FromStr for ConcurrencySpec {
 /// One rate, or several for a time each.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RateSpec {
-    /// `50`, `50/s`: calls a second.
+    /// `50`, `50/s`: calls per second.
     Constant(f64),
     /// `50@10s,100@10s`, `10..100:60s`: one after the other.
     Steps(Vec<RateStep>),

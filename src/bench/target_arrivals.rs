@@ -41,7 +41,7 @@ impl WeightedChoice {
     }
 }
 
-/// The moments of one target, as time since the beginning.
+/// The moments of one target, as time since the start.
 #[derive(Debug, Clone)]
 pub(super) struct TargetArrivals {
     schedule: ArrivalSchedule,

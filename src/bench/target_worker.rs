@@ -44,7 +44,7 @@ pub(super) trait ToolConnector: Send + Sync {
         None
     }
 
-    /// Opens it for so many calls at once.
+    /// Opens it for this many concurrent calls.
     async fn open(&self, lanes: usize) -> Result<Box<dyn LoadExecutor>, Error>;
 
     /// Whether the run was to end at once.
@@ -253,7 +253,7 @@ impl TargetWorker {
         self.repeater.is_some() && self.error.is_none()
     }
 
-    /// Lets the connector go and keeps what was odd about it.
+    /// Releases the connector and keeps the oddities it reported.
     pub(super) fn close(&mut self) {
         let Some(repeater) = self.repeater.take() else { return };
         for doubt in repeater.warnings() {
@@ -270,7 +270,7 @@ impl TargetWorker {
     }
 }
 
-/// A record that tells what became of the calls, even when the run is dropped.
+/// A record of the outcome of the calls, even when the run is dropped.
 struct RunRecordGuard {
     record: Option<LoadRunRecord>,
     meter: Arc<Mutex<Meter>>,

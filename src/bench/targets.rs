@@ -36,7 +36,7 @@ pub struct TargetSpec {
 pub enum ArgumentInput {
     /// The same for all calls, or a template of them.
     Single(CallArguments),
-    /// One object for each call, from the beginning again after the last.
+    /// One object for each call, starting over after the last.
     Lines(Vec<JsonObject>),
 }
 
@@ -49,11 +49,11 @@ pub struct TargetOptions {
     pub timeout: Option<Duration>,
     /// Send arguments that do not fit the schema, too.
     pub skips_validation: bool,
-    /// Call even what would ask a person first, or says that it changes something.
+    /// Call even tools that would ask a person first, or that say they change something.
     pub allow_writes: bool,
     /// Approve the calls that a tool makes without asking, too.
     pub assume_yes_nested: bool,
-    /// One answer of so many is read whole and checked against the output schema.
+    /// One answer in this many is read in full and checked against the output schema.
     pub inspect_every: Option<u64>,
     /// The seed of random values in arguments.
     pub seed: u64,

@@ -1,7 +1,8 @@
 //! Arguments with placeholders that are filled in for each call.
 //!
-//! Owns: reading `{{int 1 100}}` and the like, and making values from number and seed: the same
-//! call of the same plan has the same arguments, whenever it is made. Pure but for `{{now}}`.
+//! Owns: reading `{{int 1 100}}` and similar placeholders, and making values from number and seed:
+//! the same call of the same plan has the same arguments, whenever it is made. Pure but for
+//! `{{now}}`.
 
 use std::fmt::Write as _;
 
@@ -10,7 +11,7 @@ use serde_json::{Number, Value};
 use crate::model::{Error, JsonObject};
 use crate::util::spelling::nearest;
 
-/// The words a placeholder may begin with.
+/// The words a placeholder may start with.
 const KNOWN: [&str; 7] = ["seq", "int", "float", "pick", "uuid", "word", "now"];
 
 /// What `{{word}}` chooses from.

@@ -1,6 +1,6 @@
 //! The differences between two definitions of one tool, part by part.
 //!
-//! Owns: which parts are told to a model or a person, their form as text, and the few lines that
+//! Owns: which parts are shown to a model or a person, their form as text, and the few lines that
 //! stand in a failure. The same for every comparison: with a pin, and with what was listed before.
 //! Never does: decide what a difference means.
 
@@ -14,7 +14,7 @@ use crate::util::text::shorten;
 pub const PARTS: [&str; 6] =
     ["name", "title", "description", "inputSchema", "outputSchema", "annotations"];
 
-/// The most bytes of a part that are compared line by line.
+/// Maximum size in bytes of a part that is compared line by line.
 const MAX_COMPARED_BYTES: usize = 256 << 10;
 /// Prose is broken after a sentence, or at this many characters, so that a difference stays near
 /// its place.
@@ -83,7 +83,7 @@ pub fn names(changes: &[DefinitionChange]) -> String {
     changes.iter().map(|change| change.part).collect::<Vec<_>>().join(", ")
 }
 
-/// Text as it is; everything else as indented JSON with sorted keys.
+/// Text unchanged; everything else as indented JSON with sorted keys.
 fn format_value(value: &Value) -> String {
     if let Value::String(text) = value {
         return text.clone();

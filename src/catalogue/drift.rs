@@ -1,6 +1,6 @@
 //! Drift: `provides_tools` of an entry against the tools the server advertises.
 //!
-//! Owns: the comparison and its words. Only what a declaration states is compared: a declaration
+//! Owns: the comparison and its messages. Only what a declaration states is compared: a declaration
 //! without a schema cannot drift in its schema, and tools beyond the declared ones are not drift,
 //! since declaring a few of many is common. Never does: ask the server.
 

@@ -6,7 +6,7 @@
 use crate::model::ToolName;
 use crate::util::spelling::similarity;
 
-/// What may stand between a component and a tool in input, longest first.
+/// What may separate a component from a tool in input, longest first.
 const SEPARATORS: [&str; 5] = ["__", "-", ".", "/", ":"];
 
 /// How many near names are suggested.
@@ -65,7 +65,7 @@ pub fn components<'a>(input: &str, known: impl IntoIterator<Item = &'a str>) -> 
     found
 }
 
-/// What stands behind `component` and a separator at the beginning of `input`.
+/// What follows `component` and a separator at the start of `input`.
 pub fn after_component<'a>(input: &'a str, component: &str) -> Option<&'a str> {
     let rest = input.strip_prefix(component)?;
     SEPARATORS.iter().find_map(|s| rest.strip_prefix(s)).filter(|tool| !tool.is_empty())
@@ -78,7 +78,7 @@ pub fn did_you_mean(input: &str, names: &[&ToolName]) -> Option<String> {
     (!near.is_empty()).then(|| format!("did you mean {}?", near.join(" or ")))
 }
 
-/// Known names that look like `input`, the likest first; both full and bare names are compared.
+/// Known names that look like `input`, most similar first; both full and bare names are compared.
 fn suggest(input: &str, names: &[&ToolName]) -> Vec<String> {
     let wanted = input.to_lowercase();
     let mut near: Vec<(f64, String)> = names

@@ -30,7 +30,7 @@ impl CallText {
         Self::new(&entry.id, entry.result.as_ref(), error)
     }
 
-    /// What a call gave: a result, or the kind of a failure and the failure in words.
+    /// The outcome of a call: a result, or the kind and message of a failure.
     pub fn new(name: &str, result: Option<&StoredResult>, error: Option<(&str, &str)>) -> Self {
         let text = match (result, error) {
             (Some(result), _) => result.text(),

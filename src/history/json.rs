@@ -15,7 +15,7 @@ use crate::util::timestamp::rfc3339;
 pub struct HistoryCallJson<'a> {
     /// The call's identity.
     id: &'a str,
-    /// When it began (RFC 3339).
+    /// When it started (RFC 3339).
     time: String,
     /// The same in seconds since the Unix epoch.
     unix: f64,
@@ -25,17 +25,17 @@ pub struct HistoryCallJson<'a> {
     server: Option<&'a str>,
     /// The root directory of the project it was made for; null outside of every project.
     project: Option<&'a str>,
-    /// Which program was behind the name, as 12 hexadecimal digits; null for tools without an
-    /// entry of a file.
+    /// The program behind the name, as 12 hexadecimal digits; null for tools without an
+    /// entry in a file.
     program: Option<&'a str>,
-    /// The words that name its server on a command line; only for one that is in no file.
+    /// The arguments that name its server on a command line; only for one not in any config file.
     #[serde(skip_serializing_if = "Option::is_none")]
     command_end: Option<&'a str>,
     /// `internal` or `mcp`.
     source: Option<&'a str>,
     /// The session it belongs to.
     session: Option<&'a str>,
-    /// Whose call it was; null in lines of earlier versions.
+    /// Who made the call; null in lines written by earlier versions.
     caller: Option<&'a CallerRecord>,
     /// The call it was part of.
     parent: Option<&'a str>,
@@ -43,15 +43,15 @@ pub struct HistoryCallJson<'a> {
     protocol: Option<&'a str>,
     /// The fingerprint of the definition that was called.
     fingerprint: Option<&'a str>,
-    /// What was decided about it and why.
+    /// The decision on it, and why.
     decision: Option<&'a str>,
     /// Whether the tool did what it was asked for.
     success: bool,
     /// Why it failed.
     error: Option<&'a StoredError>,
-    /// From the first attempt to the answer, without waiting for a person.
+    /// From the first attempt to the answer, excluding the wait for a person.
     duration_ms: f64,
-    /// How long a person was waited for, to approve the call or to answer its server.
+    /// How long the call waited for a person to approve it or to answer its server.
     #[serde(skip_serializing_if = "Option::is_none")]
     waited_ms: Option<f64>,
     /// Attempts made.
@@ -100,7 +100,7 @@ impl<'a> From<&'a HistoryEntry> for HistoryCallJson<'a> {
 pub struct HistoryDetailJson<'a> {
     #[serde(flatten)]
     call: HistoryCallJson<'a>,
-    /// What the tool gave: the structured result, else the text.
+    /// The output of the tool: the structured result, or else the text.
     output: Option<&'a Value>,
     /// Whether only the beginning of the result was kept.
     cut: bool,

@@ -28,7 +28,7 @@ const ARGUMENTS_LIMIT: usize = 256 * 1024;
 /// Any other text of a row is cut to this many bytes.
 const TEXT_LIMIT: usize = 4 * 1024;
 
-/// The most kinds of content that are named.
+/// Maximum number of kinds of content named.
 const MAX_KINDS: usize = 100;
 
 /// Where rows are appended; opened with the first one.
@@ -65,7 +65,7 @@ impl HistoryLog {
     ) -> Result<(), AppendError> {
         let mut line = JsonLineWriter::new();
         let began = now.saturating_sub(outcome.duration + outcome.waited);
-        // The identity stands first, so that a line can be told by its beginning.
+        // The identity comes first, so that a line can be recognised by its start.
         line.text("id", &call.id.0).value("unix", &began.as_secs_f64());
         line.text("tool", truncate(&call.tool))
             .text_if("server", call.server.as_deref().map(truncate));
@@ -138,7 +138,7 @@ pub fn stored_result(result: &ToolResult) -> StoredResult {
     }
 }
 
-/// The one value that stands for a result.
+/// The one value that represents a result.
 fn output(result: &ToolResult) -> &Value {
     result.structured.as_ref().unwrap_or(&result.output)
 }

@@ -13,13 +13,13 @@ use crate::util::append::AppendError;
 use crate::util::json;
 use crate::util::segments::RecordLine;
 
-/// How many calls are named when several begin alike.
+/// How many calls are named when several have the same prefix.
 const MAX_CANDIDATES: usize = 5;
 
-/// One call and what came of it.
+/// One call and its outcome.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct HistoryEntry {
-    /// The identity by which a call is looked up and made again.
+    /// The identity by which a call is looked up and rerun.
     pub id: String,
     /// When it began: seconds since the Unix epoch.
     pub unix: f64,
@@ -34,7 +34,7 @@ pub struct HistoryEntry {
     pub source: Option<String>,
     /// The session the call was made in.
     pub session: Option<String>,
-    /// The words that name its server on a command line; only for one that is in no file.
+    /// The arguments that name its server on a command line; only for one not in any config file.
     pub command_end: Option<String>,
     /// Whose call it was; lines of earlier versions do not say.
     pub caller: Option<CallerRecord>,
@@ -69,7 +69,7 @@ pub struct HistoryEntry {
 pub struct StoredError {
     /// The word of its kind.
     pub kind: String,
-    /// The failure in words, secrets masked.
+    /// The message of the failure, secrets masked.
     pub message: String,
 }
 
@@ -93,7 +93,7 @@ pub struct StoredResult {
 }
 
 impl StoredResult {
-    /// The result as text: text as it is, everything else as indented JSON.
+    /// The result as text: text unchanged, everything else as indented JSON.
     pub fn text(&self) -> String {
         match &self.output {
             Value::String(text) => text.clone(),
@@ -190,7 +190,7 @@ pub fn select<T>(
 pub enum HistoryLookup {
     /// Exactly one call has such an identity.
     One(Box<HistoryEntry>),
-    /// No call has an identity that begins so.
+    /// No call has an identity with this prefix.
     NotFound,
     /// Several have; some of them.
     Ambiguous(Vec<String>),

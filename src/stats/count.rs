@@ -12,7 +12,7 @@ use crate::model::{CallFilter, CallPlace, ErrorKind, RecordedOutcome, ToolDefini
 use crate::util::histogram::Durations;
 use crate::util::number::float;
 
-/// The most kinds of failure that are told apart; more count as `other`.
+/// Maximum number of kinds of failure told apart; more count as `other`.
 const MOST_KINDS: usize = 32;
 
 /// The word of the spool for calls that were cancelled.
@@ -69,11 +69,11 @@ pub struct CallCounts {
     pub cancelled: u64,
     /// Attempts of all calls together; more than calls when some were repeated.
     pub attempts: u64,
-    /// Calls that went well after more than one attempt.
+    /// Calls that succeeded after more than one attempt.
     pub recovered: u64,
     /// Bytes of results as JSON.
     pub bytes: u64,
-    /// How long the calls took that went well; exact to a hundredth.
+    /// Durations of the calls that succeeded, to within one percent.
     pub durations: Durations,
 }
 
@@ -112,7 +112,7 @@ impl CallCounts {
         self.failures.get(kind).copied().unwrap_or(0)
     }
 
-    /// The kinds of failures by their words, the commonest first.
+    /// The kinds of failures by name, most common first.
     pub fn failures_by_count(&self) -> Vec<(&str, u64)> {
         let mut kinds: Vec<(&str, u64)> =
             self.failures.iter().map(|(kind, count)| (kind.as_str(), *count)).collect();
@@ -133,7 +133,7 @@ impl CallCounts {
         self.attempts.saturating_sub(self.calls())
     }
 
-    /// The share of calls that went well, from 0 to 1, of those that were not cancelled; `None`
+    /// The share of calls that succeeded, from 0 to 1, of those that were not cancelled; `None`
     /// without one.
     pub fn success_rate(&self) -> Option<f64> {
         let share = float(self.ok) / float(self.ended());
@@ -260,7 +260,7 @@ struct ToolCalls {
 
 #[derive(Debug, Clone)]
 struct CountedCall {
-    /// Empty when it went well.
+    /// Empty when the call succeeded.
     kind: Box<str>,
     duration: Duration,
     attempts: u32,

@@ -15,14 +15,14 @@ use crate::util::timestamp::rfc3339;
 /// The version of the shape.
 const VERSION: u64 = 1;
 
-/// Statistics in a file, with the words of the documents.
+/// Statistics in a file, with the terms of the documentation.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct StatsExportJson<'a> {
     /// The version of this shape: 1.
     pub version: u64,
     /// When it was written (RFC 3339).
     pub exported_at: String,
-    /// Where the window begins (RFC 3339); null for everything.
+    /// Start of the window (RFC 3339); null for everything.
     pub from: Option<String>,
     /// The tools that were called.
     pub tools: Vec<ExportedToolJson<'a>>,
@@ -37,19 +37,19 @@ pub struct ExportedToolJson<'a> {
     pub server: Option<&'a str>,
     /// The root directory of the project; null outside of every project.
     pub project: Option<&'a str>,
-    /// Which program was behind the name; null for tools without an entry of a file.
+    /// The program behind the name; null for tools without an entry in a file.
     pub program: Option<&'a str>,
     /// The number of all its calls.
     pub total_calls: u64,
     /// How many of them succeeded.
     pub successes: u64,
-    /// How many of them did not.
+    /// How many of them failed.
     pub failures: u64,
-    /// The same by the kind of the failure.
+    /// Failed calls by kind of failure.
     pub failures_by_kind: &'a BTreeMap<String, u64>,
-    /// Successes of all calls, from 0 to 1; null without a call.
+    /// The share of successful calls, from 0 to 1; null without calls.
     pub success_rate: Option<f64>,
-    /// The mean of successful calls, in milliseconds; null without one, as all durations.
+    /// The mean of successful calls, in milliseconds; null without any, like all durations.
     pub average_duration_ms: Option<f64>,
     /// The shortest successful call, in milliseconds.
     pub min_duration_ms: Option<f64>,
@@ -67,9 +67,9 @@ pub struct ExportedToolJson<'a> {
     pub recovered: u64,
     /// Bytes of all results together.
     pub result_bytes: u64,
-    /// When it was called first (RFC 3339).
+    /// When it was first called (RFC 3339).
     pub first_used: String,
-    /// When it was called last (RFC 3339).
+    /// When it was last called (RFC 3339).
     pub last_used: String,
 }
 

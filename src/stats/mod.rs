@@ -5,7 +5,7 @@
 //! print.
 //!
 //! A call costs one line appended to the spool. A reader first folds what was appended since into
-//! the store ([`Statistics`]), each line once, whatever happens in between.
+//! the store ([`Statistics`]), each line exactly once, even across failures.
 
 pub mod comparison;
 pub mod count;

@@ -49,9 +49,9 @@ pub struct Usage {
 pub enum UsageOrder {
     /// Alphabetically by the full name.
     Name,
-    /// The most called tool first.
+    /// The most often called tool first.
     Calls,
-    /// The tool with the most failures first.
+    /// The tool with most failures first.
     Errors,
     /// The slowest first, by this quantile (0 to 1).
     Quantile(f64),

@@ -1,4 +1,4 @@
-//! Masking secrets in whatever is recorded or shown.
+//! Masking secrets in everything recorded or shown.
 //!
 //! Owns: the replacement of known values in any of the forms they travel in, by the reference that
 //! a file writes (`${NAME}`) or by `‹secret:name›`, in everything that is recorded or shown. Never does: find out secrets by itself.
@@ -25,7 +25,7 @@ use crate::model::{
 };
 use crate::util::json::map_json;
 
-/// What stands for an argument that its schema or its name calls secret.
+/// What replaces an argument that its schema or name marks as secret.
 pub const MASK: &str = "‹secret›";
 
 /// Values shorter than this are not searched for: they would be found everywhere.
@@ -62,7 +62,7 @@ impl Masker {
         masker
     }
 
-    /// Learns a secret: one that stands in a file, or a token that was got while the program runs.
+    /// Learns a secret: one from a file, or a token obtained while the program runs.
     /// `‹secret:name›` replaces it.
     pub fn add_secret(&self, name: &str, value: &str) {
         self.add(format!("‹secret:{name}›"), value);
@@ -71,7 +71,7 @@ impl Masker {
     /// Learns what a reference of a configuration file was replaced by. The reference, as it is
     /// written (`${NAME}`), replaces it again.
     pub fn add_reference(&self, written: &str, value: &str) {
-        // The mark is also put into JSON as it is.
+        // The mark is also put into JSON unchanged.
         let plain = |c: char| if c.is_control() || matches!(c, '"' | '\\') { '_' } else { c };
         self.add(written.chars().map(plain).collect(), value);
     }

@@ -59,7 +59,7 @@ pub struct TraceHeader {
 }
 
 impl TraceHeader {
-    /// The header of a run that begins now.
+    /// The header of a run that starts now.
     pub fn new(now: Duration) -> Self {
         let program = format!("toolhost {}", env!("CARGO_PKG_VERSION"));
         Self { toolhost_trace: VERSION, program, started: now.as_secs_f64() }

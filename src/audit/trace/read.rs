@@ -1,6 +1,6 @@
 //! Reading a trace file, within bounds: its content is untrusted.
 //!
-//! Owns: the bounds, and what is said about a file that is no trace. Never does: judge what
+//! Owns: the bounds, and the errors for a file that is not a trace. Never does: judge what
 //! crossed the wire.
 
 use std::io::{self, BufRead, BufReader, Read as _};

@@ -12,7 +12,7 @@ use crate::model::{Error, TrafficSink};
 use crate::util::append::{AppendError, AppendFile, RecordLocation};
 use crate::util::clock::{Clock as _, SystemClock};
 
-/// What every header begins with.
+/// What every header starts with.
 const BEGINNING: &[u8] = b"{\"toolhost_trace\":";
 
 /// A file that receives items. Readable by its owner only.
@@ -46,7 +46,7 @@ impl TraceFile {
         Ok(Arc::new(Self { file, failed: Mutex::default() }))
     }
 
-    /// A sink that writes every item. The first failure is told to `failed`, and nothing is
+    /// A sink that writes every item. The first failure is reported to `failed`, and nothing is
     /// written after it: a trace with holes would mislead.
     pub fn sink(self: &Arc<Self>, failed: impl Fn(&Error) + Send + Sync + 'static) -> TrafficSink {
         let file = Arc::clone(self);

@@ -30,7 +30,7 @@ pub const GATED_STATISTICS: [Statistic; 3] =
 /// The version of what `--save` writes; it changes when a field changes its meaning.
 pub const FORMAT: u64 = 1;
 
-/// What is read of a file at most, in bytes.
+/// Maximum size of a file, in bytes.
 const MAX_FILE_BYTES: u64 = 64 << 20;
 /// Targets and stretches that are read at most.
 const MAX_ITEMS: usize = 1_000;
@@ -65,7 +65,7 @@ pub struct SavedTarget {
     pub ok: u64,
     /// Bytes received.
     pub bytes_in: u64,
-    /// Answered calls a second.
+    /// Answered calls per second.
     pub throughput: f64,
     /// Times of the answered calls.
     pub response: Durations,
@@ -99,7 +99,7 @@ pub struct BaselineChange {
     pub verdicts: Vec<(Statistic, RegressionVerdict)>,
 }
 
-/// Whether a figure is worse by more than it may be.
+/// Whether a figure is worse by more than the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RegressionVerdict {
     /// It is not.
@@ -171,7 +171,7 @@ impl BaselineChange {
 /// Reads a file that `--save` wrote.
 ///
 /// # Errors
-/// When it cannot be read, is none of ours, or was written by a newer version.
+/// When it cannot be read, was not written by toolhost, or was written by a newer version.
 pub fn read(path: &Path) -> Result<SavedRun, Error> {
     let name = path.display().to_string();
     let text = regular_file::text(path, MAX_FILE_BYTES).map_err(|error| {
@@ -287,7 +287,7 @@ pub fn compare_with_baseline(
     let mut warnings = environment_warnings(saved, report, environment);
     let mut targets = Vec::new();
     for (at, target) in report.targets.iter().enumerate() {
-        // The same place first: a tool may stand against itself.
+        // The same place first: a tool may be compared with itself.
         let mut placed = saved.targets.get(at).into_iter().chain(&saved.targets);
         let same = placed.find(|saved| saved.tool == target.tool);
         let only = match (saved.targets.as_slice(), report.targets.len()) {
@@ -381,7 +381,7 @@ fn judge_ratio(ratio: &Ratio, most: f64) -> RegressionVerdict {
 const FEW_CALLS: RatioVerdict =
     RatioVerdict::NotEstablished(super::compare::Inconclusive::TooFewCalls);
 
-/// What else than the tool may have changed.
+/// What may have changed besides the tool.
 fn environment_warnings(
     saved: &SavedRun,
     report: &BenchReport,

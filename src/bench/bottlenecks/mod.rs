@@ -13,7 +13,7 @@ use crate::util::histogram::Durations;
 use crate::util::number::{float, float_len};
 use crate::util::units::{show_count, show_duration};
 
-/// More failed calls than this make the times those of a lucky rest.
+/// With more failed calls than this, the times describe only the calls that happened to succeed.
 const MANY_FAILURES: f64 = 0.05;
 /// Fewer answers than this share of the wanted ones: the rate was not reached.
 const MIN_RATE_SHARE: f64 = 0.95;
@@ -21,9 +21,9 @@ const MIN_RATE_SHARE: f64 = 0.95;
 const MANY_QUEUED: f64 = 0.05;
 /// Lateness of the generator beyond this share of the median disturbs what is measured.
 const LATENESS: f64 = 0.1;
-/// A tail so many times the median is a story of its own.
+/// A tail this many times the median is reported separately.
 const LONG_TAIL: f64 = 10.0;
-/// A first call so many times the median was a cold one.
+/// A first call this many times the median was a cold one.
 const COLD: f64 = 10.0;
 /// Below this, what a machine needs to wake up two processes is a good part of a call.
 const WAKEUP_COST: Duration = Duration::from_micros(200);
@@ -246,7 +246,7 @@ fn generator_lag(lag: &Durations, service: Duration) -> Option<String> {
     })
 }
 
-/// Times at the end that are not those at the beginning.
+/// Whether times at the end differ from those at the start.
 fn drift(target: &TargetReport) -> Option<String> {
     let quarter = target.timeline.len() / 4;
     if quarter < 2 {

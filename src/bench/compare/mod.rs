@@ -18,10 +18,11 @@ use crate::util::number::float;
 /// the few samples of a tail disturb it.
 pub const HEADLINE: Statistic = Statistic::P50;
 
-/// How often equal tools may be told apart.
+/// How often equal tools may be reported as different.
 pub const SIGNIFICANCE_LEVEL: f64 = 0.05;
 
-/// Shares of failed calls that differ by more than so many standard errors did not happen by chance.
+/// Shares of failed calls that differ by more than this many standard errors did not differ by
+/// chance.
 const STANDARD_ERRORS: f64 = 3.0;
 
 /// One target against the reference.
@@ -46,7 +47,7 @@ pub struct TargetComparison {
 pub struct Ratio {
     /// The figure.
     pub statistic: Statistic,
-    /// Of the reference: nanoseconds, or calls a second.
+    /// Of the reference: nanoseconds, or calls per second.
     pub reference: f64,
     /// Of the other one.
     pub other: f64,
@@ -56,7 +57,7 @@ pub struct Ratio {
     pub interval: Option<(f64, f64)>,
     /// How sure that is: 0 to 1.
     pub level: f64,
-    /// For the mean: the error that follows from the spread of single calls, as hyperfine tells it.
+    /// For the mean: the error propagated from the spread of single calls, as hyperfine reports it.
     pub propagated: Option<f64>,
     /// The conclusion from the interval.
     pub verdict: RatioVerdict,
@@ -147,7 +148,7 @@ pub fn compare(report: &BenchReport) -> Vec<TargetComparison> {
         return Vec::new();
     }
     let compared = |(at, other): (usize, &TargetReport)| {
-        // A round that was broken off says nothing about those that had no turn in it.
+        // An interrupted round says nothing about targets that had no turn in it.
         let both = || report.rounds.iter().filter(move |round| round.turns.len() > at + 1);
         let stretches =
             |target: usize| BlockSet::of(both().filter_map(move |round| round.turns.get(target)));
@@ -201,7 +202,7 @@ pub(super) struct ComparedSide<'a> {
 pub(super) struct ComparisonSettings<'a> {
     /// The figures that decide; they share the risk, and the others share as much.
     pub(super) decisive: &'a [Statistic],
-    /// How often equal ones may be told apart.
+    /// How often equal ones may be reported as different.
     pub(super) alpha: f64,
     pub(super) pairing: Pairing,
     pub(super) seed: u64,

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::bench::report::{BenchReport, TargetReport};
 use crate::util::number::float_len;
 
-/// The most times that are written for a target.
+/// Maximum number of times written for a target.
 const MAX_TIMES: usize = 1_000;
 
 /// The targets as hyperfine's `results`. `times` are not the single calls, which are not kept, but

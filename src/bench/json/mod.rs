@@ -1,8 +1,8 @@
 //! The documented JSON of a run: what `bench --json` prints and `--save` writes.
 //!
-//! Owns: what stands in each field; the fields themselves are [`shape`]. The first target stands flat
-//! at the top; several are a list as well. Fields may be added; [`FORMAT`] changes when one changes
-//! its meaning.
+//! Owns: the value of each field; the fields themselves are in [`shape`]. The first target stands
+//! flat at the top; several are a list as well. Fields may be added; [`FORMAT`] changes when one
+//! changes its meaning.
 
 pub mod shape;
 
@@ -27,7 +27,7 @@ use super::threshold::ThresholdResult;
 use crate::util::base64;
 use crate::util::histogram::Durations;
 
-/// Classes of the histogram that is written for people; the exact one stands beside it.
+/// Classes of the histogram that is written for people; the exact one is written next to it.
 const CLASSES: usize = 40;
 
 /// The percentiles that are written.

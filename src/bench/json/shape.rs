@@ -99,7 +99,7 @@ pub struct TargetJson<'a> {
     pub tool_errors: u64,
     /// Calls without a usable answer, timeouts not included.
     pub errors: u64,
-    /// Calls that timed out.
+    /// Calls that ended by a timeout.
     pub timeouts: u64,
     /// Calls still unanswered when the run ended.
     pub unanswered: u64,
@@ -127,11 +127,11 @@ pub struct TargetJson<'a> {
     pub unsure: Vec<&'static str>,
     /// The distribution of the latencies.
     pub histogram: HistogramJson,
-    /// Bytes received, where counted.
+    /// Bytes received, where they are counted.
     pub bytes_in: u64,
-    /// Bytes sent, where counted.
+    /// Bytes sent, where they are counted.
     pub bytes_out: u64,
-    /// Failures by kind.
+    /// Failed calls by kind of failure.
     pub errors_by_kind: BTreeMap<&'a str, ErrorCountJson<'a>>,
     /// The run over time; a call belongs to the slice in which it ended.
     pub timeline: Vec<TimelineSliceJson>,
@@ -245,7 +245,7 @@ pub struct SampleBlockJson {
 pub struct TargetErrorJson {
     /// The error kind, as in the exit code table.
     pub kind: &'static str,
-    /// The error message.
+    /// The message of the error.
     pub message: String,
 }
 
@@ -395,7 +395,7 @@ pub struct BenchServerJson<'a> {
     pub name: Option<&'a str>,
     /// The version the server reports.
     pub version: Option<&'a str>,
-    /// The negotiated protocol revision.
+    /// The protocol revision that was negotiated.
     pub protocol: Option<&'a str>,
 }
 
@@ -446,7 +446,7 @@ pub enum LoadModelJson {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ArrivalsJson {
-    /// Evenly spaced calls.
+    /// Evenly spaced, at one rate.
     Constant {
         /// The rate in calls per second.
         rate: Option<f64>,
@@ -456,9 +456,9 @@ pub enum ArrivalsJson {
         /// Calls per second, on average.
         rate: Option<f64>,
     },
-    /// One rate after another.
+    /// One rate after another, in steps.
     Steps {
-        /// The rates in order.
+        /// The rates, in their order.
         steps: Vec<RateStepJson>,
     },
 }
@@ -478,7 +478,7 @@ pub struct RateStepJson {
 pub enum SharingJson {
     /// All at once, by weight.
     Mixed,
-    /// Interleaved, in rounds.
+    /// Interleaved, in rounds of all targets.
     Turns {
         /// How many rounds each of them has.
         rounds: u32,

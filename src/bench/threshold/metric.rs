@@ -20,7 +20,7 @@ pub enum Metric {
     Count(CallCounter),
     /// Calls that were not answered, of all that were made: 0 to 1.
     ErrorRate,
-    /// Answered calls a second.
+    /// Answered calls per second.
     Throughput,
     /// Reaching the tool before the first call.
     Connect,
@@ -52,7 +52,7 @@ pub enum Aggregate {
     Deviation,
     /// The longest.
     Max,
-    /// What so many of 100 do not exceed.
+    /// The value that this percentage of the calls does not exceed.
     Percentile(f64),
 }
 
@@ -63,7 +63,7 @@ pub enum CallCounter {
     Requests,
     /// Answered ones.
     Ok,
-    /// The tool said no.
+    /// The tool answered with an error.
     ToolErrors,
     /// No usable answer, timeouts not included.
     Errors,
@@ -86,7 +86,7 @@ pub enum MetricUnit {
     Time,
     /// 0 to 1.
     Share,
-    /// A second.
+    /// Per second.
     Rate,
     /// Just a number.
     Count,
@@ -314,7 +314,7 @@ fn time(name: &str) -> Result<Option<Aggregate>, ParseMetricError> {
     }
 }
 
-/// What to say of a name that no metric has: the nearest one, or all.
+/// The message for an unknown metric name: the nearest name, or all of them.
 fn unknown(name: &str) -> String {
     let known = COUNTS
         .iter()

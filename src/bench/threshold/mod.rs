@@ -1,6 +1,6 @@
 //! Thresholds that fail a run: `--fail-if`.
 //!
-//! Owns: the words of an expression and whether it is true of a report. All expressions are read
+//! Owns: the syntax of an expression and whether it is true of a report. All expressions are read
 //! before anything is called. An expression that is true fails the run, and so does one about
 //! something that was not measured: silence is no pass.
 
@@ -36,7 +36,7 @@ struct Term {
 enum Operand {
     /// A metric of one target, or of each.
     Metric { target: Option<usize>, metric: Metric },
-    /// Seconds, calls a second, a share or a number, as the metric on the other side.
+    /// Seconds, calls per second, a share or a number, as the metric on the other side.
     Constant(f64),
 }
 
@@ -50,7 +50,7 @@ enum Comparator {
     NotEqual,
 }
 
-/// What became of one expression.
+/// The result of one expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThresholdResult {
     /// The expression.
@@ -59,7 +59,7 @@ pub struct ThresholdResult {
     pub lines: Vec<ThresholdLine>,
 }
 
-/// What became of one expression for one target.
+/// The result of one expression for one target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThresholdLine {
     /// With the values: `p99 61 ms > 50 ms: FAIL`.
@@ -77,7 +77,7 @@ impl ThresholdResult {
     }
 }
 
-/// Reads the expressions of a run on so many targets.
+/// Reads the expressions of a run on this many targets.
 ///
 /// # Errors
 /// Everything that is wrong with any of them, each with its place and what to write instead.

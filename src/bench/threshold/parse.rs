@@ -12,7 +12,7 @@ const MAX_LENGTH: usize = 1_000;
 /// Something wrong with an expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ExpressionError {
-    /// Where, in characters from its beginning.
+    /// Where, in characters from its start.
     pub(super) at: usize,
     /// How many characters.
     pub(super) len: usize,

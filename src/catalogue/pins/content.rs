@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 use crate::catalogue::fingerprint::{canonical, content, hash};
 use crate::model::{EntryOrigin, Layer, Origin, ToolDefinition};
 
-/// The most bytes of a definition that are kept for showing a difference.
+/// Maximum size in bytes of a definition kept to show a difference.
 const MAX_STORED_DEFINITION: usize = 256 << 10;
 
 /// All pins of a file.
@@ -30,7 +30,7 @@ pub struct PinGroup {
     /// The server's name; `None` for internal tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
-    /// The file its entry stands in; `None` holds for any file.
+    /// The file its entry is in; `None` matches any file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// What the server is: its command line, or its address without the query.
@@ -39,7 +39,7 @@ pub struct PinGroup {
     /// Whose entry it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entry: Option<PinnedEntry>,
-    /// What the server tells models.
+    /// The instructions of the server to models.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instructions: Option<PinnedText>,
     /// The tools: of a server by their own names, internal ones by their full names.
@@ -78,7 +78,7 @@ pub struct PinnedText {
 pub struct Pin {
     /// The fingerprint of its definition.
     pub fingerprint: String,
-    /// For internal tools what a call may touch, in words.
+    /// For internal tools, what a call may touch, as text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub touches: Vec<String>,
     /// For internal tools whose entry it is.

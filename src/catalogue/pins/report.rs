@@ -9,7 +9,7 @@ use crate::catalogue::changes::DefinitionChange;
 use crate::catalogue::{Catalogue, fingerprint};
 use crate::model::{Error, ToolDefinition, ToolStatus};
 
-/// What became of a tool.
+/// The result for a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PinReportState {
     /// It is not what was pinned.
@@ -54,7 +54,8 @@ pub struct ToolReport {
     pub changes: Vec<DefinitionChange>,
 }
 
-/// A server whose own words or place are not what was pinned; all its tools count as changed.
+/// A server whose instructions or location differ from what was pinned; all its tools count as
+/// changed.
 #[derive(Debug, Clone)]
 pub struct ServerReport {
     /// The full name of the tool, or the name of the server.
@@ -96,7 +97,7 @@ impl PinReport {
                 PinComparison::Same => (PinReportState::Same, Vec::new()),
                 PinComparison::Changed(changes) => (PinReportState::Changed, changes),
             };
-            // What is true of the whole server is told once.
+            // What is true of the whole server is reported once.
             changes.retain(|change| {
                 server.is_none() || !matches!(change.part, "entry" | "endpoint" | "instructions")
             });

@@ -10,13 +10,13 @@ use crate::catalogue::fingerprint::{content, hash};
 use crate::config::spec::DriftPolicy;
 use crate::model::{Error, Origin, PinState, ToolDefinition, ToolStatus};
 
-/// The most lines of a difference in a failure.
+/// Maximum number of lines of a difference in a failure.
 const LINES: usize = 30;
 
 /// A server as it is configured now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfiguredServer {
-    /// The file its entry stands in, as the system knows it.
+    /// The file its entry is in, as the system knows it.
     pub file: String,
     /// What it is: its command line, or its address without the query.
     pub endpoint: String,

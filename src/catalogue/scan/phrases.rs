@@ -13,9 +13,9 @@ use super::hidden::around;
 use super::{FindingCollector, FindingSeverity};
 use crate::util::text::is_invisible;
 
-/// Verbs that put instructions out of force.
+/// Verbs that override instructions.
 const VERBS: [&str; 5] = ["ignore", "disregard", "forget", "override", "bypass"];
-/// What is put out of force.
+/// What those verbs would override.
 const INSTRUCTION_NOUNS: [&str; 7] =
     ["instruction", "instructions", "prompt", "prompts", "directives", "guidelines", "guardrails"];
 /// Words that, before such a noun, mean the instructions a model already has.

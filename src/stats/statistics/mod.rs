@@ -1,8 +1,8 @@
 //! The statistics of this user: folding the spool, queries, and resetting.
 //!
-//! Owns: what happens when the store cannot be used. A damaged one is moved away and begun anew;
+//! Owns: what happens when the store cannot be used. A damaged one is moved away and started again;
 //! of one that is locked, full, read-only or newer what is there is read, and what was not folded
-//! is shown from the spool. Never does: wait longer than it was told, lose a line of the spool.
+//! is shown from the spool. Never does: wait longer than allowed, lose a line of the spool.
 
 use std::time::Duration;
 
@@ -153,7 +153,7 @@ impl Statistics {
         })
     }
 
-    /// The tools that were ever called, as far as they are kept.
+    /// The tools that were ever called, where still kept.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -412,7 +412,7 @@ impl Statistics {
         Ok(())
     }
 
-    /// Says once why the store is not written.
+    /// Reports once why the store is not written.
     fn note_once(&mut self, why: &str) {
         if self.last_note.as_deref() != Some(why) {
             let path = self.location.store.path.display();

@@ -60,7 +60,7 @@ impl From<rusqlite::Error> for StoreError {
 }
 
 impl StoreError {
-    /// What it is, in words that follow the path of the store.
+    /// What it is, as text that follows the path of the store.
     pub(super) fn describe(&self) -> String {
         match self {
             Self::Busy => "is locked by another process".to_owned(),

@@ -13,7 +13,7 @@ use crate::util::append::{AppendError, DirectoryOwner, RecordLocation};
 use crate::util::atomic_file;
 use crate::util::database::{self, DatabasePath, Durability, PathStatus, SchemaCheck};
 
-/// What stands where the store belongs.
+/// What is at the path of the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::stats) enum StoreFileStatus {
     /// Nothing, or not even a directory.
@@ -22,7 +22,7 @@ pub(in crate::stats) enum StoreFileStatus {
     File(u64),
 }
 
-/// Looks what stands where the store belongs, and takes a file that others can use from them; that
+/// Checks what is at the path of the store, and makes a file that others can access private; that
 /// is added to `notes`.
 pub(in crate::stats) fn inspect(
     store: &RecordLocation,

@@ -1,4 +1,4 @@
-//! HTML export of a run: one page that says what came of it, with pictures.
+//! HTML export of a run: one page with its results and charts.
 //!
 //! Owns: the order of the page and that it needs nothing else: no script, no font, no address. Text
 //! of others is escaped by [`escaped`], in text and in attributes alike.
@@ -14,7 +14,7 @@ use crate::bench::report::BenchReport;
 use crate::bench::summary::{LineTone, ReportLine, summarize};
 use crate::bench::{json, machine_facts, run_facts};
 
-/// The page allows itself nothing but its own styles, whatever stands in it.
+/// The page may use only its own styles, regardless of its content.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src 'none'";
 
 const STYLE: &str = "\

@@ -51,11 +51,11 @@ pub struct LocustHeader {
 /// Where the value of a header comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LocustValue {
-    /// Written as it is, unless the name is that of a credential.
+    /// Written unchanged, unless the name is that of a credential.
     Text(String),
     /// An environment variable read when Locust runs, after a prefix such as `Bearer `.
     Variable {
-        /// What stands before it.
+        /// What precedes the value of the variable.
         before: String,
         /// The variable's name.
         variable: String,

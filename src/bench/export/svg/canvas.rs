@@ -1,6 +1,6 @@
 //! SVG elements, written as text.
 //!
-//! Owns: that whatever text is put in stays text, and that numbers are short.
+//! Owns: that any text put in stays text, and that numbers are short.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! Two more pictures for a page: answered calls a second over time, and latencies by percentile.
+//! Two more pictures for a page: answered calls per second over time, and latencies by percentile.
 
 use super::{
     BOTTOM, LEFT, MAX_TARGETS, RIGHT, STYLE, TOP, WIDTH, axis, horizon, merged_slices, seconds,
@@ -17,7 +17,7 @@ const HEIGHT: f64 = BOTTOM - TOP + 96.0;
 /// The top and the bottom of the panel.
 const PANEL: (f64, f64) = (44.0, 44.0 + BOTTOM - TOP);
 
-/// Answered calls a second, from the beginning to the end of the run.
+/// Answered calls per second, from the start to the end of the run.
 pub fn rate(report: &BenchReport) -> String {
     let targets = drawn(report);
     let end = horizon(report).as_secs_f64();

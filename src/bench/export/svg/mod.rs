@@ -21,7 +21,7 @@ use canvas::{Canvas, escaped};
 pub use curves::{percentiles, rate};
 use scale::AxisScale;
 
-/// The most targets that are drawn; more lines could not be told apart.
+/// Maximum number of targets drawn; more lines could not be told apart.
 const MAX_TARGETS: usize = 4;
 
 const WIDTH: f64 = 960.0;
@@ -95,7 +95,7 @@ fn names(targets: &[&TargetReport]) -> String {
     names.join(" vs ")
 }
 
-/// How load was made, in words.
+/// How the load was generated, as text.
 fn load(report: &BenchReport) -> String {
     let how = match &report.plan.model {
         _ if report.targets.iter().any(|target| target.step.is_some()) => {

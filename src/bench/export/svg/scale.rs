@@ -2,7 +2,7 @@
 //!
 //! Owns: logarithmic and linear scales and round marks on them. Never does: draw.
 
-/// A stretch of the picture that stands for a stretch of figures.
+/// A range of the picture that represents a range of values.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct AxisScale {
     low: f64,
