@@ -143,7 +143,10 @@ impl CatalogueServer {
                     }
                 }
                 RequestStep::Ended(ended) => {
-                    self.alertness.answered();
+                    // The connection of a front end ends with its answer.
+                    if !running.is_of_front_end {
+                        self.alertness.answered();
+                    }
                     return ended.map(ServedAnswer::Result);
                 }
             }
@@ -164,8 +167,10 @@ impl CatalogueServer {
         F: Future<Output = Result<ServedResult, ErrorData>> + Send + 'static,
     {
         let running = self.admit_call()?;
-        self.alertness.heard();
         let FrontEndCall { is_front_end: is_of_front_end, id } = front_end;
+        if !is_of_front_end {
+            self.alertness.heard();
+        }
         let call = id.filter(|id| !self.clients.is_running(id));
         let (call, cancel) =
             (call.unwrap_or_else(|| self.host.new_call_id()), CancellationToken::new());
