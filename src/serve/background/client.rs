@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::connection::{
-    HostConnection, HostMessage, member, message, payload, read_payload, text,
+    self, HostConnection, HostMessage, member, message, payload, read_payload, text,
 };
 use super::protocol::{self, FrontEndQuestion, HostStatus, SentOutcome};
 use crate::host::approval::{Approval, Approver};
@@ -196,7 +196,7 @@ impl HostClient {
     /// Sends one request and waits for its result, which is JSON.
     async fn exchange(&self, request: HostRequest<'_>) -> Result<String, LinkError> {
         let HostRequest { method, params, cancel, what, call, sink } = request;
-        let line = message(&json!({ "id": REQUEST_ID, "method": method, "params": params }));
+        let line = connection::request(REQUEST_ID, method, &params);
         if line.len() > protocol::MAX_REQUEST {
             return Err(LinkError::Unsent);
         }

@@ -42,11 +42,11 @@ impl HostConnection {
             "capabilities": { "elicitation": { "form": {}, "url": {} }, "sampling": {} },
             "clientInfo": { "name": name, "version": env!("CARGO_PKG_VERSION") },
         });
-        let hello = json!({ "id": HANDSHAKE_ID, "method": "initialize", "params": params });
+        let hello = request(HANDSHAKE_ID, "initialize", &params);
         let (input, output) = stream.into_split();
         let input = FramedRead::new(input, LinesCodec::new_with_max_length(MAX_ANSWER));
         let mut connection = Self { input, output, held_back: String::new() };
-        connection.send(&message(&hello)).await?;
+        connection.send(&hello).await?;
         Some(connection)
     }
 
@@ -161,6 +161,18 @@ fn refusal(error: &Value) -> LinkError {
         Error::unreachable(format!("the background host refused: {words}"))
             .with_hint("--fresh does without it"),
     )
+}
+
+/// One request as a line.
+pub(super) fn request(id: u64, method: &str, params: &Value) -> String {
+    #[derive(Serialize)]
+    struct Request<'a> {
+        jsonrpc: &'static str,
+        id: u64,
+        method: &'a str,
+        params: &'a Value,
+    }
+    text(&Request { jsonrpc: "2.0", id, method, params }) + "\n"
 }
 
 /// One message as a line; `content` is what it holds beside the version.
