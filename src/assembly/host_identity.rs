@@ -169,6 +169,24 @@ fn mentioned<'a>(
     words.filter(|word| word.len() > 1 && variables.contains_key(*word)).collect()
 }
 
+/// The variables that may decide what a host does, with their values.
+pub(super) fn deciding_variables<'a>(
+    configuration: &Configuration,
+    variables: &'a BTreeMap<String, String>,
+) -> Vec<(&'a String, &'a String)> {
+    let mentioned = mentioned(configuration, variables);
+    let decides = |name: &str| {
+        !decides_nothing(name)
+            && (ALWAYS.contains(&name) || name.starts_with("XDG_") || mentioned.contains(name))
+    };
+    variables.iter().filter(|(name, _)| decides(name)).collect()
+}
+
+/// Whether a variable only tells terminals or logins apart.
+pub(super) fn decides_nothing(name: &str) -> bool {
+    OF_A_TERMINAL.contains(&name) || OF_A_LOGIN.contains(&name)
+}
+
 /// Whether relative paths begin at the working directory.
 fn has_no_directory(configuration: &Configuration, options: &AssemblyOptions) -> bool {
     !options.files.inline_tools.is_empty()
@@ -193,12 +211,16 @@ fn add_trust(digest: &mut PartDigest, configuration: &Configuration) {
 fn add_programs(digest: &mut PartDigest, configuration: &Configuration) {
     for server in &configuration.servers {
         digest.text(&server.name);
-        if let Endpoint::Stdio { command, args, cwd, .. } = &server.endpoint {
-            for word in std::iter::once(command).chain(args) {
-                digest.file_stamp(&cwd.join(word));
-            }
+        for path in words_as_paths(&server.endpoint) {
+            digest.file_stamp(&path);
         }
     }
+}
+
+/// The words of a command line as paths: any of them may be a program or a script.
+pub(super) fn words_as_paths(endpoint: &Endpoint) -> Vec<PathBuf> {
+    let Endpoint::Stdio { command, args, cwd, .. } = endpoint else { return Vec::new() };
+    std::iter::once(command).chain(args).map(|word| cwd.join(word)).collect()
 }
 
 /// The values of the variables that the files may mean, and of every reference that was expanded.
@@ -207,14 +229,7 @@ fn add_values(
     configuration: &Configuration,
     environment: &dyn Environment,
 ) {
-    let variables = environment.vars();
-    let mentioned = mentioned(configuration, &variables);
-    let counts = |name: &str| {
-        !OF_A_TERMINAL.contains(&name)
-            && !OF_A_LOGIN.contains(&name)
-            && (ALWAYS.contains(&name) || name.starts_with("XDG_") || mentioned.contains(name))
-    };
-    for (name, value) in variables.iter().filter(|(name, _)| counts(name)) {
+    for (name, value) in deciding_variables(configuration, &environment.vars()) {
         digest.text(name);
         digest.text(value);
     }

@@ -7,6 +7,7 @@ mod caller;
 mod contents;
 #[cfg(test)]
 mod embedded;
+pub mod host_evidence;
 pub mod host_identity;
 pub mod logins;
 #[cfg(test)]
@@ -276,13 +277,13 @@ pub fn build(
 /// A host without providers, which knows who calls and from where: enough for a call that another host
 /// makes.
 pub fn caller_only(
-    loaded: &LoadedConfiguration,
+    masker: &Masker,
     environment: &dyn Environment,
     front_end: &FrontEnd,
 ) -> Arc<ToolHost> {
-    let events = loaded.masker.events(front_end.events.clone());
+    let events = masker.events(front_end.events.clone());
     caller::apply(ToolHostBuilder::default(), environment, &events)
-        .masker(loaded.masker.clone())
+        .masker(masker.clone())
         .cwd(environment.cwd())
         .events(events)
         .build()

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::discover;
 use super::spec::Configuration;
@@ -14,7 +15,7 @@ use crate::model::Layer;
 
 /// Tells one content of a file from another without reading it. The time of the last change of the
 /// inode is part of it, which no program can set back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileStamp {
     device: u64,
     inode: u64,
@@ -31,6 +32,17 @@ impl FileStamp {
     /// The stamp of the file that stands there, be it a link; `None` when nothing is there.
     pub fn of_link(path: &Path) -> Option<Self> {
         std::fs::symlink_metadata(path).ok().map(|meta| Self::of_metadata(&meta))
+    }
+
+    /// Whether a change after `moment`, a time since the Unix epoch, would give another stamp. Changes
+    /// that follow each other closely may have the same time.
+    pub fn would_differ_after(&self, moment: Duration) -> bool {
+        // File systems that keep whole seconds, or two, have no fraction.
+        let precision =
+            if self.changed.1 == 0 { Duration::from_secs(2) } else { Duration::from_millis(50) };
+        let latest = moment.saturating_sub(precision);
+        let seconds = i64::try_from(latest.as_secs()).unwrap_or(i64::MAX);
+        self.changed < (seconds, i64::from(latest.subsec_nanos()))
     }
 
     fn of_metadata(meta: &Metadata) -> Self {
@@ -56,7 +68,9 @@ impl WatchedFiles {
         let is_found = |layer| matches!(layer, Layer::Project | Layer::User);
         let found = configuration.files.iter().filter(|file| is_found(file.layer));
         let beside = found.filter_map(|file| file.path.parent());
-        let searched = configuration.searched.iter().map(PathBuf::as_path).chain(beside);
+        let is_read = |path: &Path| configuration.files.iter().any(|file| file.path == path);
+        let searched = configuration.searched.iter().map(PathBuf::as_path);
+        let searched = searched.filter(|path| !is_read(path)).chain(beside);
         let possible = searched.flat_map(discover::usual_files);
         let files = read.chain(possible).chain(others).map(|path| (path, None)).collect();
         Self { files, directories: configuration.directories.clone() }.looked_at_again()
@@ -83,6 +97,11 @@ impl WatchedFiles {
             }
         }
         self
+    }
+
+    /// Each path with the stamp of what is there.
+    pub fn stamps(&self) -> impl Iterator<Item = (&Path, Option<FileStamp>)> {
+        self.files.iter().map(|(path, stamp)| (path.as_path(), *stamp))
     }
 
     /// The files that are not what they were before.

@@ -160,8 +160,8 @@ pub async fn run(args: &CallArgs, context: &CommandContext) -> CommandResult {
         let assembly = context.assemble(starts).await?;
         perform(args, context, format, &assembly, request).await
     } else {
-        let outcome =
-            context.call_maker(starts, "toolhost call").await?.call(request, context).await;
+        let maker = context.call_maker(starts, "toolhost call").await?;
+        let outcome = maker.call(request, starts, context).await;
         outcome.map_err(CommandError::from).and_then(|done| finish(args, context, format, &done))
     };
     match (&args.save_as, &outcome) {

@@ -68,6 +68,7 @@ impl<'a> Expander<'a> {
     /// When it cannot be read or understood, or sets a variable that decides which code runs: those
     /// stand in the entry itself, where a person is shown them.
     pub fn env_file(&self, written: &str) -> Result<Vec<(String, String)>, ExpandError> {
+        self.expanded.note_other_source();
         let path = self.base_dir.join(written);
         let shown = path.display();
         let content = regular_file::text(&path, MAX_SECRET_BYTES)
