@@ -25,7 +25,7 @@ fn usable<T>(value: Option<Result<T, Error>>, variable: &str, events: &EventSink
     match value? {
         Ok(value) => Some(value),
         Err(error) => {
-            let text = format!("{variable} is left out: {error}");
+            let text = format!("{variable} is ignored: {error}");
             events.emit(HostEvent::Warning { text });
             None
         }

@@ -39,13 +39,13 @@ enum PinFileError {
     #[error("it is not a regular file")]
     NotRegular,
     /// Of the user's own file only: its pins decide about calls.
-    #[error("others may write to it")]
+    #[error("other users can write to it")]
     WritableByOthers,
     #[error("it is too large")]
     TooLarge,
     #[error(transparent)]
     Invalid(#[from] serde_json::Error),
-    #[error("its version {0} is not known")]
+    #[error("version {0} is not supported")]
     UnknownVersion(u32),
 }
 
@@ -263,7 +263,7 @@ mod tests {
         std::fs::write(&file.path, "{\"version\":1,\"pins\":[]}").unwrap();
         assert!(file.read().unwrap().is_some());
         std::fs::set_permissions(&file.path, std::fs::Permissions::from_mode(0o666)).unwrap();
-        assert!(file.read().unwrap_err().message().contains("others may write"));
+        assert!(file.read().unwrap_err().message().contains("other users can write"));
         assert!(PinFile::named(file.path.clone()).read().unwrap().is_some());
         assert!(PinFile::named(dir.path().to_path_buf()).read().is_err());
     }

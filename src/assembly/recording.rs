@@ -31,10 +31,10 @@ pub fn start_server(
     };
     if !matches!(spec.endpoint, Endpoint::Stdio { .. }) {
         return Err(Error::usage(format!(
-            "'{name}' is reached over the network; record stands before servers that are started"
+            "'{name}' is reached over the network; record works only with servers that are started"
         ))
         .with_hint(
-            "--trace-save of any command records what toolhost itself and such a server say",
+            "use --trace-save with any command to record toolhost's own traffic with such a server",
         ));
     }
     let traffic = secrets::masker(configuration, environment).traffic(traffic);

@@ -52,9 +52,9 @@ fn assign_alias(
     if let Some(before) = taken.iter().find(|before| before.alias.server == *server) {
         let (name, at) = (&before.alias.component, show(&before.place));
         return Err(Diagnostic::error(format!(
-            "the tools of '{server}' stand under '{name}' ({at})"
+            "the tools of '{server}' are already listed under '{name}' ({at})"
         ))
-        .with_hint("a server can have one component: take its tools from there")
+        .with_hint("a server can have only one component: use that one")
         .with_location(spot));
     }
     let servers = &mut configuration.servers;
@@ -72,9 +72,11 @@ fn assign_alias(
     let is_projects = |entry: &EntryOrigin| entry.project().is_some();
     if spec.definition.entry.as_deref().is_some_and(is_projects) && !is_projects(&target.origin) {
         // What the user refuses or allows goes by the name.
-        return Err(Diagnostic::error(format!("the server '{server}' is not one of this project"))
-            .with_hint("only your own files can give its tools another name")
-            .with_location(spot));
+        return Err(Diagnostic::error(format!(
+            "the server '{server}' is not part of this project"
+        ))
+        .with_hint("only your own files can give its tools another name")
+        .with_location(spot));
     }
     rename(target, component, spec);
     Ok(())
@@ -110,7 +112,7 @@ fn unknown(configuration: &Configuration, server: &str, place: &SourceLocation) 
     let diagnostic = Diagnostic::error(format!("there is no MCP server '{server}'"))
         .with_location(place.clone());
     if known.is_empty() {
-        diagnostic.with_hint("servers stand in mcp.yaml")
+        diagnostic.with_hint("servers are defined in mcp.yaml")
     } else {
         diagnostic.with_hint(format!("known servers: {}", known.join(", ")))
     }

@@ -52,7 +52,7 @@ pub(super) fn exporting(
     match TelemetryRecorder::new(Arc::clone(&recorder), &plan, &runtime) {
         Ok(exporting) => Arc::new(exporting),
         Err(error) => {
-            let text = format!("telemetry is not exported: {error}; look at the OTEL_* variables");
+            let text = format!("telemetry is not exported: {error}; check the OTEL_* variables");
             events.emit(HostEvent::Warning { text });
             recorder
         }

@@ -97,18 +97,19 @@ pub(super) fn contradictions(
         for permitted in patterns.iter().flatten() {
             let excluded = entry.exclude.iter().find(|p| covers(p, permitted));
             if let Some(excluded) = excluded {
-                let message = format!("'{permitted}' is permitted and excluded (by '{excluded}')");
+                let message =
+                    format!("'{permitted}' is both permitted and excluded (by '{excluded}')");
                 found.push(
                     Diagnostic::error(message)
-                        .with_hint("take it out of 'exclude' or out of 'permissions'")
+                        .with_hint("remove it from 'exclude' or from 'permissions'")
                         .with_location(of(key)),
                 );
             } else if !permitted.contains(['*', '?'])
                 && entry.include.is_some_and(|i| i.iter().all(|p| !pattern::matches(p, permitted)))
             {
                 found.push(
-                    Diagnostic::error(format!("'{permitted}' is permitted and not included"))
-                        .with_hint("add it to 'include', or take it out of 'permissions'")
+                    Diagnostic::error(format!("'{permitted}' is permitted but not included"))
+                        .with_hint("add it to 'include', or remove it from 'permissions'")
                         .with_location(of(key)),
                 );
             }
@@ -147,13 +148,13 @@ fn network(permissions: &ServerPermissions, entry: &EntryParts<'_>) -> Option<Di
     if !entry.is_program {
         return (!allowed).then(|| {
             Diagnostic::error("'network: false' needs a server with a 'command', not a 'url'")
-                .with_hint("a server elsewhere is not ours to confine")
+                .with_hint("only a program that toolhost starts can be confined")
         });
     }
     match entry.sandbox {
         Some(sandbox) if sandbox.network.is_some_and(|on| on != allowed) => Some(
             Diagnostic::error("'permissions.network' and 'sandbox.network' contradict each other")
-                .with_hint("say it in one of the two places"),
+                .with_hint("set it in only one of them"),
         ),
         Some(sandbox) if !allowed && sandbox.level == SandboxLevel::Limits => Some(
             Diagnostic::error("'network: false' has no effect at the level 'limits'")
@@ -161,7 +162,7 @@ fn network(permissions: &ServerPermissions, entry: &EntryParts<'_>) -> Option<Di
         ),
         None if !allowed && entry.names_sandbox => Some(
             Diagnostic::error("'network: false' and 'sandbox: none' contradict each other")
-                .with_hint("leave 'sandbox' out: then nothing but the network is kept from it"),
+                .with_hint("remove 'sandbox': then only the network is blocked"),
         ),
         _ => None,
     }
@@ -218,13 +219,13 @@ mod tests {
         let command = "command: x\n    ";
         let url = "url: https://a.example/\n    ";
         for (start, rest, told) in [
-            (command, "exclude: ['w*'], P: { tools: [read, write] }", "'write' is permitted and"),
+            (command, "exclude: ['w*'], P: { tools: [read, write] }", "'write' is both perm"),
             (
                 command,
                 "exclude: ['a*'], P: { resources: ['a*'] }",
-                "'a*' is permitted and excluded",
+                "'a*' is both permitted and excluded",
             ),
-            (command, "include: [read], P: { tools: [write] }", "'write' is permitted and not inc"),
+            (command, "include: [read], P: { tools: [write] }", "'write' is permitted but not inc"),
             (command, "P: { tools: [], prompts: [], resources: [] }", "permit nothing"),
             (url, "P: { network: false }", "needs a server with a 'command'"),
             (command, "sandbox: none, P: { network: false }", "contradict each other"),

@@ -34,7 +34,7 @@ pub fn unencrypted(url: &Url, sends_credentials: bool, insecure: bool) -> Option
     let refused = sends_credentials && !insecure && url.scheme() != "https" && !is_loopback(url);
     refused.then(|| {
         Diagnostic::error("credentials would travel unencrypted").with_hint(
-            "use https; 'insecure: true' of an entry in your own configuration directory allows it",
+            "use https, or set 'insecure: true' in an entry in your own configuration directory",
         )
     })
 }

@@ -70,7 +70,7 @@ fn read_pipe(path: &Path, bytes: &mut Vec<u8>) -> std::io::Result<()> {
     let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
     let mut pipe = File::options().read(true).custom_flags(flags).open(path)?;
     if !pipe.metadata()?.file_type().is_fifo() {
-        return Err(std::io::Error::other("it is not a pipe any more"));
+        return Err(std::io::Error::other("it is no longer a pipe"));
     }
     let mut first = [0; 4096];
     match pipe.read(&mut first) {
@@ -89,7 +89,7 @@ fn check(path: &Path, meta: &Metadata) -> Result<(), Diagnostic> {
         return Err(too_large(path));
     }
     if meta.permissions().mode() & 0o002 != 0 {
-        return Err(Diagnostic::error(format!("{shown} is refused: everybody may write to it"))
+        return Err(Diagnostic::error(format!("{shown} is refused: anyone can write to it"))
             .with_hint(format!("chmod o-w {shown}"))
             .with_location(file_location(path)));
     }
@@ -98,7 +98,7 @@ fn check(path: &Path, meta: &Metadata) -> Result<(), Diagnostic> {
         return Err(Diagnostic::error(format!(
             "{shown} is refused: it belongs to another user (uid {owner})"
         ))
-        .with_hint("take it over with chown, or copy it")
+        .with_hint("change its owner with chown, or copy it")
         .with_location(file_location(path)));
     }
     Ok(())
@@ -121,9 +121,7 @@ fn not_utf8(path: &Path, error: &std::string::FromUtf8Error) -> Diagnostic {
         column: count(line.chars().count() + 1),
         text: Arc::from(line),
     };
-    Diagnostic::error("this byte is not UTF-8")
-        .with_hint("save the file as UTF-8")
-        .with_location(location)
+    Diagnostic::error("invalid UTF-8").with_hint("save the file as UTF-8").with_location(location)
 }
 
 /// The place of a whole file.
@@ -146,7 +144,7 @@ mod tests {
     #[test]
     fn a_file_that_everybody_may_write_is_refused() {
         let diagnostic = refused(b"tools: []\n", 0o666);
-        assert!(diagnostic.message.contains("everybody may write"), "{}", diagnostic.message);
+        assert!(diagnostic.message.contains("anyone can write"), "{}", diagnostic.message);
         assert!(diagnostic.hint.unwrap().starts_with("chmod o-w"));
     }
 

@@ -102,11 +102,11 @@ impl SavedCalls {
             return Ok(Self { path: path.to_path_buf(), calls: BTreeMap::new() });
         }
         let bytes = regular_file::bytes(path, MAX_BYTES).map_err(|why| {
-            unreadable_file("saved calls", path, &why).with_hint("move it away to begin anew")
+            unreadable_file("saved calls", path, &why).with_hint("move it away to start over")
         })?;
         let calls = serde_json::from_slice(&bytes).map_err(|why| {
             Error::config(format!("{} is damaged: {why}", path.display()))
-                .with_hint("mend it, or move it away")
+                .with_hint("fix it, or move it away")
         })?;
         Ok(Self { path: path.to_path_buf(), calls })
     }

@@ -84,7 +84,7 @@ impl ConfigSources {
                 let diagnostic = Diagnostic::error(
                     "'discover' in a project's file must name literal directories",
                 )
-                .with_hint("variables are filled in only after the project was trusted");
+                .with_hint("variables are expanded only after the project is trusted");
                 self.diagnostics.push(diagnostic.with_location(node.location()));
                 return Vec::new();
             }

@@ -28,13 +28,13 @@ pub enum UnixSocketError {
     #[error("a socket path must follow 'unix://'")]
     NoAbsolutePath,
     /// The path is empty or that of a directory.
-    #[error("this names no socket")]
+    #[error("this does not name a socket")]
     NoSocket,
     /// The path holds the character that ends paths for the system.
     #[error("a socket path cannot contain a NUL character")]
     NulCharacter,
     /// The path has this many bytes, which is more than every system takes.
-    #[error("the socket path has {0} bytes, and at most {MAX_SOCKET_PATH} are possible")]
+    #[error("the socket path is {0} bytes long; at most {MAX_SOCKET_PATH} are allowed")]
     TooLong(usize),
     /// The path that is asked for over the socket is not one of a URL.
     #[error("invalid request path: {0}")]

@@ -136,7 +136,7 @@ fn runtime() -> Result<tokio::runtime::Runtime, Error> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| Error::internal(format!("cannot wait for anything: {error}")))
+        .map_err(|error| Error::internal(format!("cannot start the async runtime: {error}")))
 }
 
 async fn supervise(command: CliCommand, context: &CommandContext) -> CommandResult {

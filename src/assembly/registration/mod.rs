@@ -101,7 +101,7 @@ impl ComponentFactory for KindFactory {
         };
         if server_alias(spec).is_some() {
             return Err(Error::config(format!(
-                "'{}' stands for the tools of an MCP server",
+                "'{}' takes its tools from an MCP server",
                 component.name
             ))
             .with_hint("register that server under this name: register_client"));
@@ -155,8 +155,8 @@ impl FileFactory for TextFactory {
         };
         if !(configuration.policy.is_empty() && configuration.profiles.is_empty()) {
             built.diagnostics.push(Diagnostic::warning(
-                "'policy' and 'profiles' of a registered text are not used: a host takes them when \
-                 it is built",
+                "'policy' and 'profiles' of a registered text are ignored: they can only be set when \
+                 the host is built",
             ));
         }
         let expanded = &configuration.expanded;
@@ -166,7 +166,7 @@ impl FileFactory for TextFactory {
             let entry = spec.definition.name.full();
             let location = spec.location.clone();
             if server_alias(spec).is_some() {
-                let message = format!("'{entry}' stands for the tools of an MCP server");
+                let message = format!("'{entry}' takes its tools from an MCP server");
                 let refusal = Diagnostic::error(message)
                     .with_hint("register that server under this name, as a text for mcp.yaml");
                 built.diagnostics.push(refusal.with_location(location).with_entry(entry));

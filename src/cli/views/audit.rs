@@ -9,7 +9,7 @@ use crate::cli::records::{local_time, short_arguments};
 use crate::util::units::{show_duration, show_span};
 
 /// What is shown of a call that nothing was written about after it began.
-const NO_OUTCOME: &str = "no outcome (crashed, killed or under way)";
+const NO_OUTCOME: &str = "no outcome (crashed, killed or running)";
 
 /// A table of calls.
 pub fn page(calls: &[AuditedCall], width: Option<usize>) -> StyledPage {
@@ -81,7 +81,7 @@ fn notes(call: &AuditedCall) -> Vec<StyledLine> {
     }
     if let Some(seconds) = call.clock_set_back_by {
         let back = Duration::try_from_secs_f64(seconds).unwrap_or_default();
-        let words = format!("the clock was put back by {}", show_span(back));
+        let words = format!("the clock was set back by {}", show_span(back));
         lines.push(StyledLine::styled(SpanStyle::Warning, words));
     }
     match &call.outcome {
@@ -148,9 +148,9 @@ mod tests {
             2026-11-21 23:46:16  bad    tool      1.50 ms  allowed   text="a b" n=1
               no␛[31m way
             2026-11-21 23:46:16  gone   none               allowed   text="a b" n=1
-              no outcome (crashed, killed or under way)
+              no outcome (crashed, killed or running)
             2026-11-21 23:46:16  later  ok        1.50 ms  allowed   text="a b" n=1
-              the clock was put back by 25 h
+              the clock was set back by 25 h
             2026-11-21 23:46:16  never  denied             refused   text="a b" n=1
               no␛[31m way
             "#);

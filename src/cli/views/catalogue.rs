@@ -129,7 +129,7 @@ pub fn verdict(catalogue: &Catalogue, answered: bool) -> Option<Error> {
     }
     let total = plural(catalogue.servers.len(), "server", "servers");
     let message = if errors.is_empty() {
-        format!("the list is incomplete: {} of {total} left something out", incomplete.len())
+        format!("the list is incomplete: {} of {total} returned a partial list", incomplete.len())
     } else {
         format!("the list is incomplete: {} of {total} could not be listed", errors.len())
     };
@@ -138,7 +138,7 @@ pub fn verdict(catalogue: &Catalogue, answered: bool) -> Option<Error> {
         Error::partial(message).with_details(incomplete.iter().flat_map(
             |server| match &server.error {
                 Some(error) => evidence(error, shared.is_none()),
-                None => vec![format!("server '{}': some of what it lists is missing", server.name)],
+                None => vec![format!("server '{}': part of its list is missing", server.name)],
             },
         ));
     Some(match shared {

@@ -114,7 +114,7 @@ pub fn whole(entry: &HistoryEntry, width: Option<usize>) -> StyledPage {
             note = format!("{note}, {}", kinds.join(", "));
         }
         if result.cut {
-            note.push_str(", only the beginning was kept");
+            note.push_str(", truncated");
         }
         page.push(StyledLine::styled(SpanStyle::Dim, format!("({note})")).indented(2));
     }
@@ -205,7 +205,7 @@ pub(super) mod tests {
               1
             ]
           }
-          (2.0 KiB, text, only the beginning was kept)
+          (2.0 KiB, text, truncated)
         "#);
     }
 }

@@ -23,7 +23,7 @@ fn lines(routing: &Routing) -> Vec<String> {
     lines.push(match routing.others.as_slice() {
         [] => format!("the server '{}' was chosen", routing.server),
         others => {
-            format!("the server '{}' was chosen, before {}", routing.server, others.join(", "))
+            format!("the server '{}' was chosen over {}", routing.server, others.join(", "))
         }
     });
     lines

@@ -39,10 +39,7 @@ pub fn page(report: &PinReport, flagged: &FindingsByTool, width: Option<usize>) 
             notes(&mut page, tool, flagged, width);
         }
         if let Some(hidden @ 1..) = all.len().checked_sub(most) {
-            page.push(StyledLine::styled(
-                SpanStyle::Dim,
-                format!("and {hidden} more that are new"),
-            ));
+            page.push(StyledLine::styled(SpanStyle::Dim, format!("and {hidden} more new")));
         }
     }
     for tool in report.tools.iter().filter(|tool| tool.state == PinReportState::Same) {
@@ -69,7 +66,7 @@ pub fn parts(page: &mut StyledPage, all: &[DefinitionChange]) {
         page.push(StyledLine::styled(SpanStyle::Heading, change.part).indented(2));
         let hunks = change.hunks();
         if hunks.is_empty() {
-            let text = "differs beyond what is compared line by line";
+            let text = "differs past the part that is compared";
             page.push(StyledLine::styled(SpanStyle::Dim, text).indented(4));
         }
         let mut body = StyledPage::default();
@@ -97,7 +94,7 @@ pub fn summary(report: &PinReport) -> String {
         (PinReportState::Missing, "gone"),
         (PinReportState::Unchecked, "not checked"),
         (PinReportState::New, "new"),
-        (PinReportState::Same, "the same"),
+        (PinReportState::Same, "unchanged"),
     ];
     let counts: Vec<String> = words
         .into_iter()
@@ -106,7 +103,7 @@ pub fn summary(report: &PinReport) -> String {
             (count > 0).then(|| format!("{count} {word}"))
         })
         .collect();
-    if counts.is_empty() { "no tool".to_owned() } else { counts.join(", ") }
+    if counts.is_empty() { "no tools".to_owned() } else { counts.join(", ") }
 }
 
 fn label(state: PinReportState) -> SpanStyle {

@@ -67,7 +67,7 @@ pub fn field(field: &FormField) -> StyledPage {
     }
     line.push(SpanStyle::Dim, format!(": {}", expectation(field)));
     if !field.required {
-        line.push(SpanStyle::Dim, ", may be left out");
+        line.push(SpanStyle::Dim, ", optional");
     }
     let mut page = StyledPage::from(line);
     if let Some(description) = &field.description {
@@ -94,7 +94,7 @@ pub fn field(field: &FormField) -> StyledPage {
 /// Where a field is typed, with what Enter takes.
 pub fn entry(field: &FormField) -> StyledLine {
     match &field.default {
-        Some(_) if field.secret => StyledLine::plain("  [what was typed before]:"),
+        Some(_) if field.secret => StyledLine::plain("  [previous input]:"),
         Some(Value::String(default)) => {
             StyledLine::plain(format!("  [{}]:", shorten(default, TITLE)))
         }
@@ -109,7 +109,7 @@ pub fn entry(field: &FormField) -> StyledLine {
 pub fn review(form: &Questionnaire, answer: &JsonObject, errors: &[String]) -> StyledPage {
     let mut page = StyledPage::from(StyledLine::styled(SpanStyle::Dim, "The answer:"));
     if answer.is_empty() {
-        page.push(StyledLine::styled(SpanStyle::Dim, "nothing is filled in").indented(2));
+        page.push(StyledLine::styled(SpanStyle::Dim, "nothing filled in").indented(2));
     }
     for (key, value) in answer {
         let secret = form.fields.iter().any(|field| field.secret && field.key == *key);
@@ -214,7 +214,7 @@ mod tests {
           1 Red (r)
           2 g
           [r]:
-        size: a whole number, at least 1, at most 9, may be left out
+        size: a whole number, at least 1, at most 9, optional
           :
         ");
     }

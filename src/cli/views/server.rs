@@ -258,10 +258,7 @@ fn facts(page: &mut StyledPage, server: &ServerStatus, width: Option<usize>) {
         }
         other => format!("circuit {}", other.as_str()),
     };
-    fact(
-        "connections",
-        server.connections.map(|open| format!("{open}, one for each client session")),
-    );
+    fact("connections", server.connections.map(|open| format!("{open}, one per client session")));
     fact("routing", server.weight.map(|weight| format!("weight {weight}, {circuit}")));
     fact(
         "last error",

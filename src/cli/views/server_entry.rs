@@ -45,7 +45,7 @@ impl ServerEntryView<'_> {
         }
         fact("limits", &limits(spec).join(", "));
         if spec.retries > 0 {
-            fact("retries", &format!("{}, of tools marked safe to repeat", spec.retries));
+            fact("retries", &format!("{}, for tools marked safe to repeat", spec.retries));
         }
         if spec.requires_approval {
             fact("approval", "required before each call");
@@ -65,7 +65,7 @@ impl ServerEntryView<'_> {
             fact("keep", &format!("warm for {} after a call", show_span(keep)));
         }
         if !spec.is_shared {
-            fact("shared", "no, each client session has a connection of its own");
+            fact("shared", "no, each client session has its own connection");
         }
         fact("drift", drift(spec));
         fact("pins", &self.pins.map_or_else(|| "none".to_owned(), pinned));
@@ -162,9 +162,11 @@ fn credentials(spec: &ServerSpec) -> Option<String> {
 
 fn limits(spec: &ServerSpec) -> Vec<String> {
     let mut words = Vec::new();
-    for (value, what) in
-        [(spec.timeout, "of silence"), (spec.max_total, "a call"), (spec.start_timeout, "to start")]
-    {
+    for (value, what) in [
+        (spec.timeout, "of silence"),
+        (spec.max_total, "per call"),
+        (spec.start_timeout, "to start"),
+    ] {
         words.extend(value.map(|value| format!("{} {what}", show_duration(value))));
     }
     if words.is_empty() {
@@ -180,7 +182,7 @@ fn drift(spec: &ServerSpec) -> &'static str {
             "warn: call a tool that changed, with a warning"
         }
         (crate::config::spec::DriftPolicy::Allow, true) => {
-            "allow, since it is under development (dev)"
+            "allow: the server is under development (dev)"
         }
         (crate::config::spec::DriftPolicy::Allow, false) => "allow: call a tool that changed",
     }

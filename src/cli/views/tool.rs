@@ -87,11 +87,11 @@ fn facts(
             }
         }
         Decision::Ask(why) => {
-            let words = format!("a person is asked before each call: {why}");
+            let words = format!("asks before each call: {why}");
             page.field("approval", SpanStyle::Warning, &words, width);
         }
         Decision::Deny(why) => {
-            page.field("approval", SpanStyle::Error, &format!("a call is refused by {why}"), width);
+            page.field("approval", SpanStyle::Error, &format!("calls are refused by {why}"), width);
         }
     }
     if !matches!(tool.pin_state, PinState::NotPinned) {
@@ -113,7 +113,7 @@ fn status(page: &mut StyledPage, tool: &ToolDefinition, width: Option<usize>) {
     let text = match tool.status {
         ToolStatus::Live => None,
         ToolStatus::Declared => {
-            Some((SpanStyle::Dim, "declared in the file; its server was not asked"))
+            Some((SpanStyle::Dim, "declared in the file; its server was not contacted"))
         }
         ToolStatus::Drifted => {
             Some((SpanStyle::Warning, "what the server offers differs from the declaration"))
@@ -165,7 +165,9 @@ fn parameters(page: &mut StyledPage, schema: &Value, width: Option<usize>) {
     page.heading("Parameters");
     properties(page, schema, width);
     if resolve(schema, schema, 0).get("additionalProperties") == Some(&Value::Bool(false)) {
-        page.push(StyledLine::styled(SpanStyle::Dim, "nothing else is accepted").indented(2));
+        page.push(
+            StyledLine::styled(SpanStyle::Dim, "no other arguments are accepted").indented(2),
+        );
     }
 }
 
@@ -356,7 +358,7 @@ pub(in crate::cli) mod tests {
           limit   integer                            1..100
           labels  list of string                     at most 5 items
           since   string | null                      format date-time
-          nothing else is accepted
+          no other arguments are accepted
 
         Result
           NAME   TYPE
@@ -403,7 +405,7 @@ pub(in crate::cli) mod tests {
           limit   integer                            1..100
           labels  list of string                     at most 5 items
           since   string | null                      format date-ti…
-          nothing else is accepted
+          no other arguments are accepted
 
         Result
           NAME   TYPE

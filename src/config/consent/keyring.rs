@@ -29,14 +29,14 @@ pub(super) fn secret(
     let found = read(service, account).map_err(|why| {
         let is_built = !matches!(why, KeychainError::NotBuilt);
         ExpandError::new(format!("${{keyring:{name}}}: {why}")).hint(if is_built {
-            "unlock the keychain, or use ${VAR} or ${file:PATH} in its place"
+            "unlock the keychain, or use ${VAR} or ${file:PATH} instead"
         } else {
-            "build toolhost with '--features keyring', or use ${VAR} or ${file:PATH} in its place"
+            "build toolhost with '--features keyring', or use ${VAR} or ${file:PATH} instead"
         })
     })?;
     let Some(bytes) = found else {
         let message =
-            format!("the keychain keeps nothing for the account '{account}' of '{service}'");
+            format!("the keychain has no secret for the account '{account}' of '{service}'");
         return Err(ExpandError::new(message).hint(how_to_keep(service, account)));
     };
     if bytes.len() > MAX_SECRET_BYTES {
@@ -93,7 +93,7 @@ mod tests {
         let none = why("OTHER");
         assert_eq!(
             none.message,
-            "the keychain keeps nothing for the account 'OTHER' of 'toolhost'"
+            "the keychain has no secret for the account 'OTHER' of 'toolhost'"
         );
         let hint = none.hint.unwrap();
         assert!(hint.contains("'toolhost'") && hint.contains("'OTHER'"), "{hint}");

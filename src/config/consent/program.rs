@@ -101,7 +101,7 @@ pub(super) fn warnings(argv: &[String], program: Option<&Path>) -> Vec<String> {
     let mut warnings: Vec<String> =
         argument_warnings(argv).into_iter().map(str::to_owned).collect();
     if let Some(directory) = program.and_then(writable_by_all) {
-        warnings.push(format!("everybody may write to {}", directory.display()));
+        warnings.push(format!("anyone can write to {}", directory.display()));
     }
     warnings
 }
@@ -121,13 +121,13 @@ fn argument_warnings(argv: &[String]) -> Vec<&'static str> {
     let program = argv.first().map(name).unwrap_or_default();
     let mut warnings = Vec::new();
     if ["sudo", "doas", "su", "pkexec"].contains(&program.as_str()) {
-        warnings.push("asks for the rights of another user");
+        warnings.push("asks for another user's privileges");
     }
     let is_shell = ["sh", "bash", "zsh", "dash", "ksh", "fish"].contains(&program.as_str());
     let runs_text =
         |word: &&str| word.starts_with('-') && !word.starts_with("--") && word.contains('c');
     if is_shell && words.iter().skip(1).any(runs_text) {
-        warnings.push("a shell runs its text");
+        warnings.push("runs shell code");
     }
     let fetches = |text: &&str| {
         (text.contains("curl") || text.contains("wget"))
@@ -135,10 +135,10 @@ fn argument_warnings(argv: &[String]) -> Vec<&'static str> {
             && text.contains("sh")
     };
     if words.iter().any(fetches) {
-        warnings.push("runs what it downloads");
+        warnings.push("runs code that it downloads");
     }
     if is_unpinned(&program, &words) {
-        warnings.push("no fixed version: the package can change from day to day");
+        warnings.push("no fixed version: the package can change at any time");
     }
     warnings
 }
@@ -181,7 +181,7 @@ mod tests {
     fn dangerous_commands_are_pointed_out() {
         for (command, expected) in [
             ("sudo x", "another user"),
-            ("/bin/bash -lc x", "a shell runs"),
+            ("/bin/bash -lc x", "shell code"),
             ("sh -c curl|sh", "downloads"),
             ("npx -y server", "no fixed version"),
             ("npx @scope/server", "no fixed version"),

@@ -170,7 +170,7 @@ impl Seal {
             if now.as_ref() != Some(&program.resolved) {
                 changed.push(match now {
                     Some(now) => format!(
-                        "'{}' is {} now, {} was trusted",
+                        "'{}' is now {}, but {} was trusted",
                         program.program,
                         now.display(),
                         program.resolved.display()

@@ -50,11 +50,12 @@ pub(super) fn effects(entry: &ConfigNode, site: &EntrySite<'_>) -> Vec<EntryEffe
         }
     }
     if let Some(node) = entry.get("roots").filter(|node| !node.is_null()) {
-        effects.push(EntryEffect::Other(format!("tells it the roots {}", node.to_json())));
+        effects.push(EntryEffect::Other(format!("sends it the roots {}", node.to_json())));
     }
     if entry.get("routing_weight").is_some() {
-        effects
-            .push(EntryEffect::Other("may answer bare tool names beside other servers".to_owned()));
+        effects.push(EntryEffect::Other(
+            "may answer bare tool names alongside other servers".to_owned(),
+        ));
     }
     let loosens = entry.get("dev").is_some_and(|node| matches!(node.value, NodeValue::Bool(true)))
         || entry.get("drift").is_some_and(|node| node.as_text().is_ok_and(|word| word != "block"));
@@ -69,7 +70,7 @@ pub(super) fn effects(entry: &ConfigNode, site: &EntrySite<'_>) -> Vec<EntryEffe
     }
     if effects.is_empty() {
         // Nothing says how to reach it: whatever is wrong is told when the entry is resolved.
-        effects.push(EntryEffect::Other("says nothing of how it is reached".to_owned()));
+        effects.push(EntryEffect::Other("does not say how to reach it".to_owned()));
     }
     effects
 }

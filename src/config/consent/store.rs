@@ -27,7 +27,7 @@ enum TrustFileError {
     Io(#[from] io::Error),
     #[error("it is not a regular file")]
     NotAFile,
-    #[error("others may write to it")]
+    #[error("other users can write to it")]
     WritableByOthers,
     #[error("it is too large")]
     TooLarge,
@@ -35,7 +35,7 @@ enum TrustFileError {
     WouldBeTooLarge,
     #[error(transparent)]
     Json(#[from] serde_json::Error),
-    #[error("its version {0} is not known to this build")]
+    #[error("this build does not support version {0}")]
     UnknownVersion(u32),
 }
 
@@ -72,13 +72,13 @@ impl TrustStore {
     /// is not carried over: projects are asked about once more, as a whole.
     ///
     /// # Errors
-    /// When it cannot be read or understood, or others may write to it. Then nothing is trusted.
+    /// When it cannot be read or understood, or other users can write to it. Then nothing is trusted.
     pub fn open(state_dir: Option<&Path>) -> Result<Self, Diagnostic> {
         let Some(dir) = state_dir else { return Ok(Self::default()) };
         let path = Self::file(dir);
         let content = read(&path).map_err(|why| {
             let shown = path.display();
-            Diagnostic::error(format!("the trust store {shown} is not used: {why}"))
+            Diagnostic::error(format!("the trust store {shown} is ignored: {why}"))
                 .with_hint("remove it to be asked again")
         })?;
         Ok(Self { path: Some(path), content })
@@ -166,7 +166,7 @@ impl TrustStore {
     /// Changes the newest state of the file, so that processes do not lose each other's answers.
     fn update(&mut self, change: impl FnOnce(&mut TrustFileContent)) -> Result<(), Error> {
         let Some(path) = self.path.clone() else {
-            return Err(Error::config("there is no state directory to remember this in")
+            return Err(Error::config("there is no state directory to store this in")
                 .with_hint("set HOME, or use --trust for one run"));
         };
         self.content = rewrite(&path, change)
@@ -294,7 +294,7 @@ mod tests {
             mode(bits);
             let diagnostic = TrustStore::open(Some(dir.path())).unwrap_err();
             assert!(
-                diagnostic.message.contains("others may write"),
+                diagnostic.message.contains("other users can write"),
                 "{bits:o}: {}",
                 diagnostic.message
             );

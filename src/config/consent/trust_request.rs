@@ -124,12 +124,12 @@ impl TrustRequest {
                 }
                 Difference::Resolved(use_of, now) => match before.resolved_paths.get(&use_of) {
                     Some(old) => {
-                        format!("{use_of} is {} now, it was {}", now.display(), old.display())
+                        format!("{use_of} is now {}, it was {}", now.display(), old.display())
                     }
                     None => format!("{use_of} is {}", now.display()),
                 },
                 Difference::Credential(handle) => {
-                    format!("your credential '{handle}' is not what it was")
+                    format!("your credential '{handle}' has changed")
                 }
                 // Both are told with the entries above.
                 Difference::Replaces(_) | Difference::File(_) => continue,
@@ -137,7 +137,7 @@ impl TrustRequest {
             lines.push(TrustRequestLine::Heading(safe_line(&text).into_owned()));
         }
         if lines.is_empty() {
-            let text = "what changed is not what an entry runs, contacts, reads or replaces";
+            let text = "nothing that an entry runs, contacts, reads or replaces has changed";
             lines.push(TrustRequestLine::Heading(text.to_owned()));
         }
         lines
@@ -201,7 +201,7 @@ pub(super) fn entry_lines(
             EntryEffect::Reads(what) => format!("reads {what}"),
             EntryEffect::Writes(what) => format!("reads and writes {what}"),
             EntryEffect::Document(path) => format!("is described by {path}"),
-            EntryEffect::EnvFile(path) => format!("gives it the variables of {path}"),
+            EntryEffect::EnvFile(path) => format!("passes it the variables in {path}"),
             EntryEffect::Calls { tool, arguments: None } => format!("calls {tool}"),
             EntryEffect::Calls { tool, arguments: Some(with) } => {
                 format!("calls {tool} with {with}")

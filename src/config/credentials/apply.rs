@@ -56,7 +56,7 @@ impl EntryCredentials<'_> {
         let mut uses: Vec<CredentialUse> = Vec::new();
         for (handle, at) in handles.into_iter().zip(&items) {
             if uses.iter().any(|used| used.handle == handle) {
-                let diagnostic = Diagnostic::warning(format!("'{handle}' is named twice"));
+                let diagnostic = Diagnostic::warning(format!("'{handle}' is listed twice"));
                 diagnostics.push(diagnostic.with_location(at.location()));
                 continue;
             }
@@ -83,7 +83,7 @@ impl EntryCredentials<'_> {
             (CredentialTarget::Program, Bearer | Header | ApiKey | Env) => {
                 let Some(variable) = text("variable") else {
                     return Err(unsuitable(credential, "a program gets variables", at)
-                        .with_hint("give the credential the name of one: 'variable'"));
+                        .with_hint("set 'variable' of the credential to a variable's name"));
                 };
                 let value = credential.value(at)?;
                 self.insert("env", &variable, value, at)
@@ -151,9 +151,9 @@ impl EntryCredentials<'_> {
             self.entry.get_any(&["auth", "oauth"]).filter(|(_, node)| !node.is_null())
         {
             return Err(Diagnostic::error(format!(
-                "'{key}' and the credentials say twice how to authenticate"
+                "'{key}' and 'credentials' set the authentication twice"
             ))
-            .with_hint(format!("take '{key}' out, or name one credential"))
+            .with_hint(format!("remove '{key}', or name only one credential"))
             .with_location(at.location()));
         }
         let NodeValue::Map(pairs) = &mut self.entry.value else { return Ok(()) };
@@ -180,8 +180,8 @@ impl EntryCredentials<'_> {
         let is_header = mapping == "headers";
         let same = |key: &str| if is_header { key.eq_ignore_ascii_case(name) } else { key == name };
         if own.iter().any(|(key, _)| same(&key.text)) {
-            return Err(Diagnostic::error(format!("'{mapping}.{name}' is given twice"))
-                .with_hint("take it out of the entry, or do not name the credential")
+            return Err(Diagnostic::error(format!("'{mapping}.{name}' is set twice"))
+                .with_hint("remove it from the entry, or do not name the credential")
                 .with_location(at.location()));
         }
         own.push((key_at(name, at), node_at(NodeValue::Text(value), at)));

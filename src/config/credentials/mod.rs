@@ -128,7 +128,7 @@ impl<'a> CredentialTable<'a> {
         let diagnostic = match did_you_mean(handle, known.iter().copied()) {
             Some(hint) => diagnostic.with_hint(hint),
             None if known.is_empty() => diagnostic.with_hint(
-                "no file defines one; they stand under 'credentials' at the top of a file",
+                "no file defines one; define them under 'credentials' at the top of a file",
             ),
             None => diagnostic.with_hint(format!("known credentials: {}", known.join(", "))),
         };

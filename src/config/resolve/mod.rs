@@ -279,7 +279,7 @@ fn retries(node: &ConfigNode) -> Result<u32, Diagnostic> {
     const MOST: u64 = 100;
     let count = node.as_count()?;
     u32::try_from(count).ok().filter(|_| count <= MOST).ok_or_else(|| {
-        Diagnostic::error(format!("at most {MOST} retries are allowed are allowed"))
+        Diagnostic::error(format!("at most {MOST} retries are allowed"))
             .with_location(node.location())
     })
 }

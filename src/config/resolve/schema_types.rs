@@ -74,7 +74,7 @@ fn check(value: &ConfigNode, diagnostics: &mut EntryDiagnostics) {
         return all.iter().for_each(|one| check(one, diagnostics));
     }
     if value.is_null() {
-        let said = "this is no type: the type \"null\" has to be quoted, so nothing is checked";
+        let said = "null is not a type (the type \"null\" must be quoted), so nothing is checked";
         return diagnostics.warn(value.location(), said);
     }
     let word = value.as_scalar_text().unwrap_or_else(|_| value.kind().to_owned());
@@ -116,7 +116,7 @@ mod tests {
         insta::assert_snapshot!(reported(schema).join("\n"), @r#"
         3:17 JSON Schema has no type 'str', so nothing is checked did you mean 'string'?
         4:34 JSON Schema has no type 'nul', so nothing is checked did you mean 'null'?
-        5:23 this is no type: the type "null" has to be quoted, so nothing is checked 
+        5:23 null is not a type (the type "null" must be quoted), so nothing is checked 
         "#);
     }
 

@@ -284,7 +284,8 @@ fn resolve(
                 if spec.protocol == ProtocolChoice::Modern
                     && matches!(&spec.endpoint, Endpoint::Http { transport, .. } if *transport == sse)
                 {
-                    let message = "the transport sse ended before this protocol; it is legacy";
+                    let message =
+                        "the sse transport is legacy only; this protocol does not have it";
                     entry_diagnostics.error(value.location(), message);
                 }
             }

@@ -163,7 +163,7 @@ impl SettingsLayers {
                         Diagnostic::warning(
                             "a project's file may only tighten the policy: this rule is ignored",
                         )
-                        .with_hint("put it into your own configuration directory")
+                        .with_hint("put it in your own configuration directory")
                         .with_location(item.location()),
                     );
                 }
@@ -336,7 +336,7 @@ fn record(
                     "a project's file may only tighten this: '{}' is ignored",
                     key.text
                 ))
-                .with_hint("put it into your own configuration directory")
+                .with_hint("put it in your own configuration directory")
                 .with_location(node.location_of(key)),
             );
         }

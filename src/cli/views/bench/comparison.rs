@@ -105,7 +105,7 @@ pub(super) fn baseline(baseline: &BaselineReport, width: Option<usize>) -> Style
         }
     }
     if baseline.targets.is_empty() {
-        page.paragraph(SpanStyle::Error, 2, "It has no tool of this run", width);
+        page.paragraph(SpanStyle::Error, 2, "It has none of the tools in this run", width);
     }
     page
 }

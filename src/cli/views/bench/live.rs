@@ -122,7 +122,7 @@ fn totals(snapshot: &BenchSnapshot) -> StyledLine {
 
 fn times(target: &TargetSnapshot) -> StyledLine {
     let Some(times) = target.response else {
-        return StyledLine::styled(SpanStyle::Dim, "no answer yet");
+        return StyledLine::styled(SpanStyle::Dim, "no response yet");
     };
     let mut line = StyledLine::default();
     let [(p50, _), (p90, _), _, (p99, _)] = times.quantiles;

@@ -79,7 +79,7 @@ pub fn remarks(comparison: &PeriodComparison) -> Vec<StyledLine> {
         format!("compared with {from} to {until}, {} calls", comparison.total.before.calls()),
     )];
     if !comparison.is_complete {
-        let words = "not all of that time is kept any more (stats: { retention: … })";
+        let words = "part of that period is no longer kept (stats: { retention: … })";
         lines.push(StyledLine::styled(SpanStyle::Warning, words));
     }
     lines

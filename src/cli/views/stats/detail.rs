@@ -98,7 +98,7 @@ fn trend(page: &mut StyledPage, slices: &[TimeSlice]) {
     if slices.len() < 2 {
         return;
     }
-    page.heading(&format!("Over time, {} a character", span(first.length)));
+    page.heading(&format!("Over time, {} per character", span(first.length)));
     let calls = |slice: &TimeSlice| Some(float(slice.counts.calls())).filter(|calls| *calls > 0.0);
     let failed =
         |slice: &TimeSlice| Some(float(slice.counts.failed())).filter(|failed| *failed > 0.0);
@@ -177,7 +177,7 @@ mod tests {
             "Durations of 300 successful calls",
             "timeout      2\n",
             "tool         30\n  timeout",
-            "Over time, 1 hour a character",
+            "Over time, 1 hour per character",
             "calls         ▂▄█▇█\n",
             "failures        █\n",
             "1970-01-01 ",

@@ -113,7 +113,7 @@ pub fn remarks(summary: &Summary, usages: &[Usage]) -> Vec<StyledLine> {
     let mut lines = Vec::new();
     if !shared_names(usages.iter().map(|usage| &usage.tool)).is_empty() {
         let words =
-            "@ tells programs of one name apart; 'toolhost inspect NAME' says which it is now";
+            "@ marks programs with the same name; 'toolhost inspect NAME' shows the current one";
         lines.push(StyledLine::styled(SpanStyle::Dim, words));
     }
     let few = |usage: &Usage| {
@@ -121,23 +121,23 @@ pub fn remarks(summary: &Summary, usages: &[Usage]) -> Vec<StyledLine> {
         durations.count() > 0 && !durations.is_reliable_at(0.99)
     };
     if usages.iter().any(few) {
-        let words = format!("{UNSURE} too few calls for this percentile to say much");
+        let words = format!("{UNSURE} too few calls for a reliable percentile");
         lines.push(StyledLine::styled(SpanStyle::Dim, words));
     }
     for usage in summary.future_dated() {
         let words = format!(
-            "'{}' has calls dated {}, after now: the clock was changed",
+            "'{}' has calls dated {}, in the future: the clock was changed",
             usage.tool.name,
             local_time(seconds(usage.period.last))
         );
         lines.push(StyledLine::styled(SpanStyle::Warning, words));
     }
     if summary.is_behind {
-        let words = "more calls wait in the spool; 'toolhost stats' counts them";
+        let words = "more calls are in the spool; 'toolhost stats' counts them";
         lines.push(StyledLine::styled(SpanStyle::Dim, words));
     }
     if summary.damaged_lines > 0 {
-        let words = format!("{} lines of the spool were torn and left out", summary.damaged_lines);
+        let words = format!("{} spool lines were damaged and skipped", summary.damaged_lines);
         lines.push(StyledLine::styled(SpanStyle::Dim, words));
     }
     if summary.damaged_grains > 0 {
