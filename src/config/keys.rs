@@ -330,7 +330,7 @@ pub const SERVER: &[KeySpec] = &[
     key(
         "routing_weight",
         r#"{"type":"number","minimum":0}"#,
-        "Priority when several servers offer the same tool: 1.0 is primary, lower is backup.",
+        "Share of calls when several servers offer the same tool: 1.0 is primary, lower is backup.",
     ),
     key(
         "sandbox",
