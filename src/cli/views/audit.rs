@@ -8,7 +8,7 @@ use crate::cli::output::{SpanStyle, StyledLine, StyledPage};
 use crate::cli::records::{local_time, short_arguments};
 use crate::util::units::{show_duration, show_span};
 
-/// What is shown of a call that nothing was written about after it began.
+/// Shown for a call whose outcome was never recorded.
 const NO_OUTCOME: &str = "no outcome (crashed, killed or running)";
 
 /// A table of calls.
@@ -40,7 +40,7 @@ pub fn page(calls: &[AuditedCall], width: Option<usize>) -> StyledPage {
     table.layout(width)
 }
 
-/// One call on one line, for calls that come one by one.
+/// One call on one line, for output that follows calls as they happen.
 pub fn line(call: &AuditedCall, width: Option<usize>) -> StyledPage {
     let mut page = StyledPage::default();
     for note in notes(call).into_iter().filter(|_| call.clock_set_back_by.is_some()) {
@@ -73,7 +73,7 @@ fn result(call: &AuditedCall) -> StyledLine {
     }
 }
 
-/// Why it failed, that nothing is known of its end, that the clock was put back.
+/// Notes: why it failed, that its outcome is unknown, that the clock was set back.
 fn notes(call: &AuditedCall) -> Vec<StyledLine> {
     let mut lines = Vec::new();
     if let Some(client) = call.caller.as_ref().and_then(|caller| caller.client.as_ref()) {

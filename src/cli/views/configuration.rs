@@ -33,8 +33,8 @@ pub fn out_of_service(problems: &[Diagnostic]) -> usize {
     entries.len() + errors().filter(|problem| problem.entry.is_none()).count()
 }
 
-/// Every value with its place. One that is not used, because a file that wins has an entry of the
-/// same name, says so.
+/// Every value with its location. A value that is not used, because a file with higher precedence
+/// has an entry of the same name, is marked.
 pub fn values(values: &[ConfigValue]) -> StyledPage {
     let mut page = StyledPage::default();
     let mut file: Option<&Path> = None;
@@ -61,7 +61,7 @@ pub fn values(values: &[ConfigValue]) -> StyledPage {
     page
 }
 
-/// Where files were looked for, which were read, and the directories of this user.
+/// Where toolhost looked for files, which it read, and the directories of this user.
 pub fn paths(configuration: &Configuration, environment: &dyn Environment) -> StyledPage {
     let mut page = StyledPage::default();
     page.heading("Files read, highest precedence first");

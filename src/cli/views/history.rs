@@ -9,7 +9,7 @@ use crate::history::HistoryEntry;
 use crate::util::json;
 use crate::util::units::{show_duration, show_size};
 
-/// The least characters of an identity that are shown: they tell the millisecond.
+/// Minimum number of characters of an ID to show: they encode the millisecond.
 const SHORT_ID: usize = 13;
 
 /// A table of calls.
@@ -39,7 +39,7 @@ pub fn page(entries: &[HistoryEntry], width: Option<usize>) -> StyledPage {
     table.layout(width)
 }
 
-/// How much of the identities is needed to tell these calls apart.
+/// How many characters of the IDs are needed to distinguish these calls.
 fn short_id(entries: &[HistoryEntry]) -> usize {
     let longest = entries.iter().map(|entry| entry.id.len()).max().unwrap_or(0);
     let all: BTreeSet<&str> = entries.iter().map(|entry| entry.id.as_str()).collect();

@@ -39,7 +39,7 @@ pub fn table(rows: &[LoginRow], now: Duration, width: Option<usize>) -> StyledPa
     table.layout(width)
 }
 
-/// What a login gave, in one line.
+/// The result of a login, in one line.
 pub fn line(server: &str, login: &LoginReport, now: Duration) -> StyledLine {
     let mut line = StyledLine::styled(SpanStyle::Success, "logged in to ")
         .then(SpanStyle::Name, server)

@@ -6,7 +6,7 @@ use crate::host::request::DryRun;
 use crate::model::Routing;
 use crate::util::json;
 
-/// Says how the router chose a server, to those who want to know more.
+/// Explains how the router chose a server, for verbose output.
 pub fn note_routing(output: &Output, routing: Option<&Routing>) {
     if output.verbosity() > 0 {
         for line in routing.into_iter().flat_map(lines) {
@@ -29,7 +29,7 @@ fn lines(routing: &Routing) -> Vec<String> {
     lines
 }
 
-/// What a call would send or start, and whether it would be asked about or refused.
+/// What a call would send or start, and whether it would need approval or be refused.
 pub fn preview(rehearsal: &DryRun) -> StyledPage {
     let preview = &rehearsal.preview;
     let mut page = StyledPage::from(StyledLine::styled(SpanStyle::Heading, &preview.summary));

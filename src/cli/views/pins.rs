@@ -6,12 +6,12 @@ use crate::catalogue::pins::{PinReport, PinReportState, ToolReport};
 use crate::cli::json::pins::FindingsByTool;
 use crate::cli::output::{SpanStyle, StyledLine, StyledPage};
 
-/// The most lines of one part of a definition; JSON has all of them.
+/// Maximum number of lines for one part of a definition; JSON has all of them.
 const MAX_LINES: usize = 200;
-/// The most new tools that are named one by one.
+/// Maximum number of new tools that are listed by name.
 const MAX_NEW: usize = 30;
 
-/// What is not as it was pinned, with the differences. What is the same is only counted.
+/// The tools that differ from their pins, with the differences. Unchanged tools are only counted.
 pub fn page(report: &PinReport, flagged: &FindingsByTool, width: Option<usize>) -> StyledPage {
     let mut page = StyledPage::default();
     for server in &report.servers {
@@ -87,7 +87,7 @@ pub fn parts(page: &mut StyledPage, all: &[DefinitionChange]) {
     }
 }
 
-/// `2 changed, 1 gone, 3 new, 20 the same`.
+/// `2 changed, 1 gone, 3 new, 20 unchanged`.
 pub fn summary(report: &PinReport) -> String {
     let words = [
         (PinReportState::Changed, "changed"),

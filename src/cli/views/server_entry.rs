@@ -9,10 +9,10 @@ use crate::config::spec::{AuthSpec, Endpoint, ProtocolChoice, ServerSpec};
 use crate::util::number::millis;
 use crate::util::units::{show_duration, show_span};
 
-/// The most of one kind of thing that is listed for people.
+/// Maximum number of items in a list.
 const MOST: usize = 20;
 
-/// An entry and what was found out about its tools.
+/// An entry, and the results of checking its tools.
 pub struct ServerEntryView<'a> {
     /// The entry.
     pub spec: &'a ServerSpec,
@@ -20,12 +20,12 @@ pub struct ServerEntryView<'a> {
     pub pins: Option<&'a PinReport>,
     /// How many of its tools have findings that are more than notes.
     pub flagged: usize,
-    /// What is suspicious about its instructions.
+    /// Suspicious findings about its instructions.
     pub instructions: &'a [Finding],
 }
 
 impl ServerEntryView<'_> {
-    /// Appends what a person wants to know.
+    /// Appends the facts for a human reader.
     pub fn facts(&self, page: &mut StyledPage, width: Option<usize>) {
         let spec = self.spec;
         page.heading("Entry");
@@ -114,7 +114,7 @@ impl ServerEntryView<'_> {
     }
 }
 
-/// A list under one name, cut to the items worth reading.
+/// A list under one name, truncated to a readable number of items.
 fn list_facts(fact: &mut impl FnMut(&str, &str), key: &str, values: &[String]) {
     for (at, value) in values.iter().take(MOST).enumerate() {
         fact(if at == 0 { key } else { "" }, value);
@@ -124,7 +124,7 @@ fn list_facts(fact: &mut impl FnMut(&str, &str), key: &str, values: &[String]) {
     }
 }
 
-/// What it is given to identify itself with; never a value.
+/// How it authenticates; never a secret value.
 fn credentials(spec: &ServerSpec) -> Option<String> {
     let handles: Vec<String> =
         spec.credentials.iter().map(|used| format!("the credential {used}")).collect();

@@ -15,14 +15,14 @@ use crate::model::{Origin, PinState, ToolDefinition, ToolStatus};
 use crate::util::units::show_duration;
 use crate::util::{json, text};
 
-/// The most parameters that are shown; `-o json` shows all.
+/// Maximum number of parameters to show; `-o json` shows all.
 const MAX_PARAMETERS: usize = 200;
-/// The widest type that stands in the table itself.
+/// The widest type that fits in the table itself.
 const TYPE_CELLS: usize = 20;
-/// The most characters of an example.
+/// Maximum number of characters of an example.
 const MAX_EXAMPLE: usize = 4_000;
 
-/// Everything about a tool and what a call of it would meet, for people.
+/// Everything about a tool and the rules for calling it, for people.
 pub fn page(
     tool: &ToolDefinition,
     fingerprint: &str,
@@ -81,7 +81,7 @@ fn facts(
     fact("claims", &claims(&tool.annotations).join(", "));
     match decision {
         Decision::Allow(why) => {
-            // Where no rule speaks there is nothing to say.
+            // Without a matching rule there is nothing to show.
             if let Some(rule) = why.strip_prefix("allowed: ") {
                 page.field("approval", SpanStyle::Plain, &format!("allowed by {rule}"), width);
             }
@@ -102,7 +102,7 @@ fn facts(
         };
         page.field("pin", label, tool.pin_state.as_str(), width);
     }
-    // Never broken into lines, so that it can be copied.
+    // Never wrapped, so that it can be copied.
     page.field("fingerprint", SpanStyle::Dim, fingerprint, None);
     if let Some(program) = tool.program() {
         page.field("program", SpanStyle::Dim, &format!("@{program}"), None);
@@ -218,7 +218,7 @@ fn properties(page: &mut StyledPage, root: &Value, width: Option<usize>) {
         if short != full {
             words.paragraph(SpanStyle::Dim, 0, &full, room);
         }
-        // Beside a `$ref` the property may have words of its own, which are nearer to the point.
+        // A property with a `$ref` may have its own description, which is more specific.
         let description = property.get("description").or_else(|| resolved.get("description"));
         if let Some(text) = description.and_then(Value::as_str) {
             words.paragraph(SpanStyle::Plain, 0, text, room);
@@ -239,7 +239,7 @@ fn properties(page: &mut StyledPage, root: &Value, width: Option<usize>) {
     }
 }
 
-/// The limit a call of the tool has when its caller names none.
+/// The time limit of a call when the caller does not set one.
 fn timeout(tool: &ToolDefinition) -> Duration {
     CallLimits::of(tool, None, None).attempt
 }
