@@ -28,7 +28,7 @@ pub struct ListJson<'a> {
 }
 
 impl<'a> ListJson<'a> {
-    /// The JSON of what was listed; with `flagged` each tool has its findings.
+    /// The JSON of a listing; with `flagged` each tool has its findings.
     pub fn new(
         tools: &'a [&'a ToolDefinition],
         flagged: Option<&'a FindingsByTool>,
@@ -66,7 +66,7 @@ impl<'a> ListJson<'a> {
     }
 }
 
-/// What is known of the servers of a list.
+/// What is known about the servers in a list.
 pub struct ListedServers<'a> {
     /// The list, with the servers that were asked for it.
     pub catalogue: &'a Catalogue,
@@ -100,8 +100,8 @@ struct ListedToolJson<'a> {
     unavailable: Option<ErrorJson<'a>>,
 }
 
-/// Tools that become JSON one at a time: a tree of twenty thousand of them takes more memory than
-/// everything else.
+/// Tools that are serialised one at a time: a tree of twenty thousand of them takes more memory
+/// than everything else.
 struct ListedTools<'a> {
     tools: &'a [&'a ToolDefinition],
     flagged: Option<&'a FindingsByTool>,

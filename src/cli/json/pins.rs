@@ -64,7 +64,7 @@ impl<'a> PinReportJson<'a> {
         }
     }
 
-    /// Adds what `pin` did: whether it wrote the file, and whether changes were accepted.
+    /// Adds the result of `pin`: whether it wrote the file, and whether changes were accepted.
     #[must_use]
     pub fn with_result(self, written: bool, accepted: bool) -> Self {
         Self { written: Some(written), accepted: Some(accepted), ..self }

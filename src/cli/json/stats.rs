@@ -13,11 +13,11 @@ use crate::stats::{Summary, Usage};
 use crate::util::number::{float, millis};
 use crate::util::timestamp::rfc3339;
 
-/// The percentiles that are given, with their names.
+/// The reported percentiles, with their names.
 pub(in crate::cli) const QUANTILES: [(&str, f64); 4] =
     [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99)];
 
-/// The most buckets of a tool's histogram.
+/// Maximum number of buckets in a tool's histogram.
 const MAX_BUCKETS: usize = 24;
 
 /// Milliseconds as seconds.
@@ -51,7 +51,7 @@ pub struct StatsJson<'a> {
 
 impl<'a> StatsJson<'a> {
     /// The JSON of a summary. With `slices` it is about one tool, which gets its histogram and
-    /// these slices of time too.
+    /// these time slices too.
     pub fn new(summary: &'a Summary, slices: Option<&[TimeSlice]>) -> Self {
         let server = |usage: &Usage| ServerStatsJson {
             server: usage.tool.server.clone(),

@@ -201,7 +201,7 @@ pub struct ToolDetailJson<'a> {
 }
 
 impl<'a> ToolDetailJson<'a> {
-    /// The JSON of a definition, with what was decided, counted and found about it.
+    /// The JSON of a definition, with its approval decision, statistics and findings.
     pub fn new(
         tool: &'a ToolDefinition,
         decision: &'a Decision,
