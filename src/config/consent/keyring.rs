@@ -1,21 +1,21 @@
-//! `${keyring:NAME}`: a secret out of the system's keychain.
+//! `${keyring:NAME}`: a secret from the system's keychain.
 //!
-//! `NAME` is an account of the service `toolhost`; `SERVICE/ACCOUNT` names another one's.
+//! `NAME` is an account of the service `toolhost`; `SERVICE/ACCOUNT` names another service.
 
 use super::expand_error::ExpandError;
 use crate::config::expanded::ExpandedValues;
 use crate::util::keychain::KeychainError;
 
-/// The service of a name that has none.
+/// The service for a name without one.
 const SERVICE: &str = "toolhost";
-/// The longest secret, in bytes.
+/// Maximum size of a secret in bytes.
 const MAX_SECRET_BYTES: usize = 64 << 10;
 
-/// The secret of a name, out of the keychain that `read` asks. It is recorded in `expanded`, so that
-/// it is hidden wherever something is shown or kept.
+/// The secret for a name, from the keychain that `read` queries. It is recorded in `expanded`, so
+/// that it is masked in all output and records.
 ///
 /// # Errors
-/// When there is no keychain or no such secret, with what to do about it.
+/// When there is no keychain or no such secret, with a hint on how to fix it.
 pub(super) fn secret(
     name: &str,
     read: impl FnOnce(&str, &str) -> Result<Option<Vec<u8>>, KeychainError>,
@@ -48,7 +48,7 @@ pub(super) fn secret(
     Ok(secret)
 }
 
-/// The command of this system that keeps a secret.
+/// The command that stores a secret on this system.
 fn how_to_keep(service: &str, account: &str) -> String {
     if cfg!(target_os = "macos") {
         format!("security add-generic-password -s '{service}' -a '{account}' -w")

@@ -69,13 +69,13 @@ pub(super) fn effects(entry: &ConfigNode, site: &EntrySite<'_>) -> Vec<EntryEffe
         effects.push(EntryEffect::Other(format!("may use only {}", said.join("; "))));
     }
     if effects.is_empty() {
-        // Nothing says how to reach it: whatever is wrong is told when the entry is resolved.
+        // It does not say how to reach it: the error is reported when the entry is resolved.
         effects.push(EntryEffect::Other("does not say how to reach it".to_owned()));
     }
     effects
 }
 
-/// What runs a file of this kind when the entry names nothing but the file.
+/// The interpreter for a file of this type if the entry names only the file.
 pub(in crate::config) fn interpreter_of(path: &Path) -> Option<&'static str> {
     match path.extension().and_then(|e| e.to_str()) {
         Some("py") => Some("python3"),
@@ -84,8 +84,8 @@ pub(in crate::config) fn interpreter_of(path: &Path) -> Option<&'static str> {
     }
 }
 
-/// The part of an address that says who is contacted: scheme, host and port, or whatever is written
-/// when a reference decides it.
+/// The part of an address that says who is contacted: scheme, host and port, or the text as written
+/// if it depends on a reference.
 pub(super) fn origin(written: &str) -> String {
     match url::Url::parse(written) {
         Ok(url) if url.has_host() && !written.contains("${") => url.origin().ascii_serialization(),
