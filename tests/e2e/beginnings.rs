@@ -122,7 +122,7 @@ fn servers_of_editors_are_taken_over_without_their_secrets() {
     );
     room.toolhost(["import", "zed.json", "--yes"]).check().exits(0);
     room.file("none.json", "{ \"other\": 1 }");
-    room.toolhost(["import", "none.json"]).check().exits(9).says(&["holds no servers"]);
+    room.toolhost(["import", "none.json"]).check().exits(9).says(&["contains no servers"]);
     room.file("bad.toml", "[mcp_servers.x\n");
     room.toolhost(["import", "bad.toml"]).check().exits(9).says(&["bad.toml:1"]);
     room.toolhost(["import", "nonsense"]).check().exits(2).says(&["the editors are claude, "]);

@@ -122,7 +122,10 @@ fn every_wrong_type_of_a_handle_has_its_place() {
         ("{ a: { type: header, value: '${SECRET}', header: 'a b' } }", "invalid header name"),
         ("{ a: { type: header, value: '${SECRET}', header: [x] } }", "expected"),
         ("{ a: { type: env, value: '${SECRET}' } }", "needs 'variable'"),
-        ("{ a: { type: env, value: '${SECRET}', variable: 'A-B' } }", "is no name of a variable"),
+        (
+            "{ a: { type: env, value: '${SECRET}', variable: 'A-B' } }",
+            "is not a valid variable name",
+        ),
         ("{ a: { type: env, value: '${SECRET}', variable: LD_PRELOAD } }", "cannot be set by"),
         ("{ a: { type: env, value: '${SECRET}', variable: {} } }", "expected"),
         ("{ a: { type: bearer, value: '${SECRET}', header: X } }", "'header' has no effect"),
