@@ -6,10 +6,10 @@
 use super::node::{ConfigKey, ConfigNode};
 use crate::util::spelling;
 
-/// A key of a configuration file, with everything said about it in help and schema.
+/// A key of a configuration file, with everything that help and schema say about it.
 #[derive(Debug, Clone, Copy)]
 pub struct KeySpec {
-    /// The spelling used in messages.
+    /// The canonical spelling, used in messages.
     pub name: &'static str,
     /// Other spellings that mean the same.
     pub aliases: &'static [&'static str],
@@ -92,7 +92,7 @@ pub const TOOLS_FILE: &[KeySpec] = &[
     ),
 ];
 
-/// Keys every entry of a file of tools may have; its kind adds its own.
+/// Keys that every entry of a file of tools may have; its kind adds more.
 pub const TOOL: &[KeySpec] = &[
     key_with_aliases(
         "name",
@@ -180,7 +180,7 @@ pub const ANNOTATIONS: &[KeySpec] = &[
     key("openWorldHint", BOOL, "It interacts with external systems."),
 ];
 
-/// Keys of `defaults`, which hold for the entries of the same file.
+/// Keys of `defaults`, which apply to the entries of the same file.
 pub const DEFAULTS: &[KeySpec] = &[
     key("timeout", DURATION, "Default time limit for one attempt."),
     key("retries", COUNT, "Default number of retries for a failed attempt."),
@@ -423,7 +423,7 @@ pub const AUTH: &[KeySpec] = &[
     key_with_aliases("token_url", &["tokenUrl"], TEXT, "client_credentials: the token endpoint."),
 ];
 
-/// Keys of a handle under `credentials`; those of logins have the keys of `auth` too.
+/// Keys of a handle under `credentials`; logins also have the keys of `auth`.
 pub const CREDENTIAL: &[KeySpec] = &[
     key(
         "type",
@@ -475,8 +475,8 @@ pub const SANDBOX: &[KeySpec] = &[
     key("open_files", COUNT, "The maximum number of open files."),
 ];
 
-/// The key of an entry that is not `known` and probably was meant to be one of `wanted`, with what was
-/// meant.
+/// The first key of an entry that is not `known` and was probably meant to be one of `wanted`, with
+/// what was meant.
 pub fn misspelled<'e, 'k>(
     entry: &'e ConfigNode,
     wanted: &[&'k str],

@@ -1,6 +1,7 @@
-//! What `permissions` of a server's entry says, and where it contradicts the rest of the entry.
+//! The `permissions` of a server's entry, and where they contradict the rest of the entry.
 //!
-//! Owns: reading it and its contradictions. Never does: enforce anything; `providers::mcp` does.
+//! Owns: reading them and detecting contradictions. Never does: enforce anything; `providers::mcp`
+//! does.
 
 use super::keys::{self, PERMISSIONS, canonical};
 use super::node::{ConfigNode, NodeValue};
@@ -8,7 +9,7 @@ use super::sandbox::{SandboxLevel, SandboxSpec};
 use crate::model::{CredentialKind, CredentialUse, Diagnostic, ServerPermissions};
 use crate::util::pattern;
 
-/// Reads the value of `permissions`. All that is wrong is appended; unknown keys are warnings.
+/// Reads the value of `permissions`. All diagnostics are appended; unknown keys are warnings.
 pub(super) fn read(node: &ConfigNode, diagnostics: &mut Vec<Diagnostic>) -> ServerPermissions {
     let mut permissions = ServerPermissions::default();
     let NodeValue::Map(entries) = &node.value else {
@@ -57,7 +58,7 @@ fn ok_or_report<T>(result: Result<T, Diagnostic>, diagnostics: &mut Vec<Diagnost
     result.map_err(|diagnostic| diagnostics.push(diagnostic)).ok()
 }
 
-/// The diagnostic for a word that is no type of credentials.
+/// The diagnostic for an unknown credential type.
 pub(super) fn unknown_kind(word: &str, node: &ConfigNode) -> Diagnostic {
     let known = CredentialKind::ALL.map(CredentialKind::as_str);
     Diagnostic::error(format!(
@@ -68,19 +69,19 @@ pub(super) fn unknown_kind(word: &str, node: &ConfigNode) -> Diagnostic {
     .with_location(node.location())
 }
 
-/// The rest of an entry, with which its permissions may disagree.
+/// The rest of an entry, which its permissions may contradict.
 pub(super) struct EntryParts<'a> {
     pub exclude: &'a [String],
     pub include: Option<&'a [String]>,
-    /// Whether it starts a program, and does not only reach a server.
+    /// Whether it starts a program, rather than just connecting to a server.
     pub is_program: bool,
     pub sandbox: Option<&'a SandboxSpec>,
-    /// The entry names a sandbox, be it none.
+    /// The sandbox that the entry names, possibly none.
     pub names_sandbox: bool,
     pub credentials: &'a [CredentialUse],
 }
 
-/// In what the permissions contradict the rest of their entry.
+/// Where the permissions contradict the rest of their entry.
 pub(super) fn contradictions(
     node: &ConfigNode,
     permissions: &ServerPermissions,
@@ -137,7 +138,8 @@ pub(super) fn contradictions(
     found
 }
 
-/// Whether everything that `permitted` matches is matched by `excluded`, as far as that shows.
+/// Whether everything that `permitted` matches is also matched by `excluded`, as far as can be
+/// told.
 fn covers(excluded: &str, permitted: &str) -> bool {
     excluded == permitted
         || (!permitted.contains(['*', '?']) && pattern::matches(excluded, permitted))

@@ -1,6 +1,6 @@
 //! Reading a configuration file, with checks of its type, owner and size.
 //!
-//! Owns: the limits and the ownership rules of a configuration file. Never does: understand it.
+//! Owns: the limits and ownership rules for configuration files. Never does: parse them.
 
 use std::fs::{File, Metadata};
 use std::io::Read as _;
@@ -18,14 +18,14 @@ use crate::util::regular_file::{self, UnreadableFile};
 
 pub(super) use crate::util::regular_file::reason;
 
-/// The largest file that is read: room for some 25,000 tools.
+/// Maximum size of a file: enough for some 25,000 tools.
 pub const MAX_BYTES: u64 = 8 << 20;
 
-/// Reads a configuration file of at most [`MAX_BYTES`]. `named` says that a person named it, which
-/// allows a pipe; anything else but a regular file is refused without being waited for.
+/// Reads a configuration file of at most [`MAX_BYTES`]. `named` says that the user named it, which
+/// allows a pipe; anything else but a regular file is refused without waiting for it.
 ///
 /// # Errors
-/// When it cannot be read, is too large, is not UTF-8, is writable by everybody or belongs to
+/// When it cannot be read, is too large, is not UTF-8, is world-writable or belongs to
 /// another user who is not root.
 pub fn read(path: &Path, named: bool) -> Result<(Arc<SourceText>, String), Diagnostic> {
     let shown = path.display();
@@ -64,8 +64,8 @@ pub fn read(path: &Path, named: bool) -> Result<(Arc<SourceText>, String), Diagn
     }
 }
 
-/// Reads a pipe, such as `<(generate)` of a shell, as long as another process has its other end
-/// open. One without a writer is not waited for, and gives nothing.
+/// Reads a pipe, such as `<(generate)` in a shell, as long as another process has its other end
+/// open. A pipe without a writer returns nothing, without waiting.
 fn read_pipe(path: &Path, bytes: &mut Vec<u8>) -> std::io::Result<()> {
     let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
     let mut pipe = File::options().read(true).custom_flags(flags).open(path)?;
@@ -124,7 +124,7 @@ fn not_utf8(path: &Path, error: &std::string::FromUtf8Error) -> Diagnostic {
     Diagnostic::error("invalid UTF-8").with_hint("save the file as UTF-8").with_location(location)
 }
 
-/// The place of a whole file.
+/// The location of a whole file.
 pub(super) fn file_location(path: &Path) -> SourceLocation {
     SourceLocation { file: Arc::new(path.to_path_buf()), line: 0, column: 0, text: Arc::from("") }
 }
