@@ -1,16 +1,16 @@
-//! Types that JSON Schema does not know, in the schemas of entries.
+//! Detects types that JSON Schema does not know in the schemas of entries.
 //!
-//! Owns: where in a schema types stand, and what is probably meant. A schema with such a type checks
-//! nothing: validators do not accept it.
+//! Owns: where a schema contains types, and what was probably meant. A schema with such a type
+//! checks nothing: validators do not accept it.
 
 use super::EntryDiagnostics;
 use crate::config::node::{ConfigNode, NodeValue};
 use crate::model::Diagnostic;
 
-/// All that JSON Schema knows.
+/// All types that JSON Schema knows.
 const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "object", "array", "null"];
 
-/// What other languages call them.
+/// Names from other languages, and the types they mean.
 const FOREIGN: [(&str, &str); 13] = [
     ("str", "string"),
     ("text", "string"),
@@ -48,11 +48,11 @@ const SCHEMAS: [&str; 17] = [
     "extends",
 ];
 
-/// Keys whose value holds schemas by name.
+/// Keys whose value maps names to schemas.
 const NAMED: [&str; 5] =
     ["properties", "patternProperties", "dependentSchemas", "$defs", "definitions"];
 
-/// Reports each unknown type in a schema, where it stands.
+/// Reports each unknown type in a schema, at its location.
 pub(super) fn report(schema: &ConfigNode, diagnostics: &mut EntryDiagnostics) {
     if let NodeValue::List(all) = &schema.value {
         return all.iter().for_each(|one| report(one, diagnostics));
