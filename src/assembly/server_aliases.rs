@@ -1,4 +1,4 @@
-//! Entries under whose names an MCP server's tools are listed: the server gets the name.
+//! Entries that list an MCP server's tools under their own name: the server takes that name.
 //!
 //! Owns: renaming the server's spec before anything is built from it, so that its old name is
 //! unknown from then on. Never does: contact the server.
@@ -8,7 +8,7 @@ use crate::config::spec::{Configuration, DisabledEntry, FileRole, ServerSpec, To
 use crate::model::{Diagnostic, EntryOrigin, SourceLocation, ToolName};
 use crate::providers::storage::{ServerAlias, server_alias};
 
-/// Takes such entries out of the tools and gives their names to their servers.
+/// Removes such entries from the tools and gives their names to the servers.
 pub(super) fn apply(configuration: &mut Configuration) {
     let mut taken: Vec<ClaimedServer> = Vec::new();
     let entries = configuration.tools.extract_if(.., |spec| server_alias(spec).is_some());
@@ -34,7 +34,7 @@ pub(super) fn apply(configuration: &mut Configuration) {
     }
 }
 
-/// A server that has got its name from an entry, and where that stands.
+/// A server that got its name from an entry, and the location of that entry.
 struct ClaimedServer {
     alias: ServerAlias,
     place: SourceLocation,
@@ -71,7 +71,7 @@ fn assign_alias(
     };
     let is_projects = |entry: &EntryOrigin| entry.project().is_some();
     if spec.definition.entry.as_deref().is_some_and(is_projects) && !is_projects(&target.origin) {
-        // What the user refuses or allows goes by the name.
+        // The user's rules refer to servers by name.
         return Err(Diagnostic::error(format!(
             "the server '{server}' is not part of this project"
         ))
@@ -94,7 +94,7 @@ fn rename(server: &mut ServerSpec, component: &str, spec: &ToolSpec) {
     if spec.definition.description.is_some() {
         server.description.clone_from(&spec.definition.description);
     }
-    // An entry may raise caution, never lower it.
+    // An entry may add an approval requirement, but never remove one.
     server.requires_approval |= spec.definition.requires_approval;
 }
 
