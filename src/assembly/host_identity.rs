@@ -169,7 +169,7 @@ fn mentioned<'a>(
     words.filter(|word| word.len() > 1 && variables.contains_key(*word)).collect()
 }
 
-/// Whether paths are relative to the working directory.
+/// Whether relative paths are relative to the working directory.
 fn has_no_directory(configuration: &Configuration, options: &AssemblyOptions) -> bool {
     !options.files.inline_tools.is_empty()
         || configuration.files.iter().any(|file| file.layer == Layer::Embedded)

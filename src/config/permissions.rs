@@ -119,7 +119,7 @@ pub(super) fn contradictions(
     if lists.iter().all(|(_, patterns)| patterns.as_ref().is_some_and(Vec::is_empty)) {
         found.push(
             Diagnostic::error("these permissions permit nothing that the server offers")
-                .with_hint("name what may be used, or switch the entry off with 'disabled: true'")
+                .with_hint("name what may be used, or disable the entry with 'disabled: true'")
                 .with_location(node.location()),
         );
     }

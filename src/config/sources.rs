@@ -119,7 +119,7 @@ impl ConfigSources {
             let diagnostic = Diagnostic::error(
                 "'discover' in a project's file must stay below the project's directory",
             )
-            .with_hint("name the files with --tools, or 'discover' them from your own");
+            .with_hint("pass the files with --tools, or 'discover' them in your own configuration");
             self.diagnostics.push(diagnostic.with_location(directory.location.clone()));
             return;
         }

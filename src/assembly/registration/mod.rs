@@ -94,10 +94,7 @@ impl ComponentFactory for KindFactory {
         let events = &self.deps.events;
         let entry = self.compiler.load(component, FileRole::Tools, text, &words, events)?;
         let Some(spec) = entry.tools.first() else {
-            return Err(Error::config(format!(
-                "the component '{}' is switched off",
-                component.name
-            )));
+            return Err(Error::config(format!("the component '{}' is disabled", component.name)));
         };
         if server_alias(spec).is_some() {
             return Err(Error::config(format!(
@@ -130,7 +127,7 @@ impl ComponentFactory for ServerFactory {
         let events = &self.setup.events;
         let mut entry = self.compiler.load(server, FileRole::Servers, text, &[], events)?;
         let Some(spec) = entry.servers.pop() else {
-            return Err(Error::config(format!("the MCP server '{}' is switched off", server.name)));
+            return Err(Error::config(format!("the MCP server '{}' is disabled", server.name)));
         };
         let setup = McpSetup { expanded: entry.expanded.clone(), ..self.setup.clone() };
         Ok(mcp::provider(spec, setup))

@@ -134,7 +134,7 @@ impl HostReloader {
     ) -> Result<ReloadReport, ReloadError> {
         let outcome = self.replace_contents(loaded, new_errors);
         match &outcome {
-            Ok(report) if report.is_empty() => tracing::debug!("configuration read, the same"),
+            Ok(report) if report.is_empty() => tracing::debug!("configuration read, unchanged"),
             Ok(ReloadReport { added, changed, removed, .. }) => {
                 tracing::info!(?added, ?changed, ?removed, "configuration reloaded");
             }

@@ -52,8 +52,8 @@ fn server_text(page: &mut StyledPage, label: SpanStyle, text: &str) {
 /// The warning that an answer would leave this machine.
 pub fn secret_warning(who: &str) -> StyledPage {
     let words = format!(
-        "It seems to ask for a secret. What you type is sent to '{who}', and forms are not meant for \
-         that."
+        "This seems to ask for a secret. What you type is sent to '{who}'; forms are not meant for \
+         secrets."
     );
     StyledPage::from(StyledLine::styled(SpanStyle::Warning, words))
 }
@@ -126,9 +126,7 @@ pub fn review(form: &Questionnaire, answer: &JsonObject, errors: &[String]) -> S
         }
     }
     for error in errors {
-        page.push(
-            StyledLine::styled(SpanStyle::Warning, format!("does not fit: {error}")).indented(2),
-        );
+        page.push(StyledLine::styled(SpanStyle::Warning, format!("invalid: {error}")).indented(2));
     }
     page
 }
@@ -230,7 +228,7 @@ mod tests {
         The answer:
           name = "Ada"
           password = ‹secret›
-          does not fit: name: is odd
+          invalid: name: is odd
         "#);
     }
 

@@ -121,7 +121,7 @@ fn status(page: &mut StyledPage, tool: &ToolDefinition, width: Option<usize>) {
         ToolStatus::Changed => Some((SpanStyle::Warning, "differs from its pin")),
         ToolStatus::Unavailable => Some((SpanStyle::Error, "cannot be called")),
         ToolStatus::Untrusted => {
-            Some((SpanStyle::Warning, "part of a project that is not trusted yet; nothing acts"))
+            Some((SpanStyle::Warning, "part of a project that is not trusted yet; it cannot run"))
         }
         ToolStatus::Unchecked => {
             Some((SpanStyle::Warning, "its schema cannot be used, so arguments are not checked"))

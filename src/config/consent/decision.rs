@@ -88,7 +88,7 @@ impl Consent {
     }
 }
 
-/// Decides about the files of a load. With `trust_all`, a project acts in this run without being
+/// Decides about the files of a load. With `trust_all`, a project acts in this run without
 /// asking, but does not replace any entry of the user.
 pub(in crate::config) fn decide(
     files: &[SourceFile],

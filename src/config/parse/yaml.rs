@@ -67,7 +67,7 @@ impl<'a> Composer<'a> {
                         .builder
                         .diagnostic(position(&span.start), "a second document starts here")
                         .with_hint(
-                            "keep one document in a file; `discover:` reads a whole directory",
+                            "keep one document per file; `discover:` reads a whole directory",
                         ));
                 }
                 event => root = Some(self.value(event, &span, 0)?),

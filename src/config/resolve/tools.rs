@@ -31,7 +31,7 @@ pub fn list(
             }
         }
         NodeValue::Map(_) => builder.configuration.diagnostics.push(
-            node.expected("a list of entries").with_hint("begin each entry with '- name: …'"),
+            node.expected("a list of entries").with_hint("start each entry with '- name: …'"),
         ),
         _ => {
             let diagnostic = Diagnostic::error(format!("'{list}' must be a list of entries"));
