@@ -52,8 +52,8 @@ fn server_text(page: &mut StyledPage, label: SpanStyle, text: &str) {
 /// The warning that an answer would leave this machine.
 pub fn secret_warning(who: &str) -> StyledPage {
     let words = format!(
-        "This seems to ask for a secret. What you type is sent to '{who}'; forms are not meant for \
-         secrets."
+        "It seems to ask for a secret. What you type is sent to '{who}', and forms are not meant for \
+         that."
     );
     StyledPage::from(StyledLine::styled(SpanStyle::Warning, words))
 }

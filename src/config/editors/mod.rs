@@ -165,7 +165,7 @@ pub fn read_file(
     let Some((editor, servers)) = found else {
         let keys: Vec<&str> = editors.iter().flat_map(|editor| editor.servers).copied().collect();
         return Err(Diagnostic::error(format!("{} contains no servers", path.display()))
-            .with_hint(format!("they are looked for under {}", unique(keys).join(", ")))
+            .with_hint(format!("servers are expected under {}", unique(keys).join(", ")))
             .with_location(read::file_location(path)));
     };
     let own = root.get("projects").and_then(|all| all.get(&*cwd.to_string_lossy()));
