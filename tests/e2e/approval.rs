@@ -213,5 +213,5 @@ fn inspect_says_what_a_call_would_meet() {
     );
     let shown = room.toolhost(["inspect", "calculator"]).check();
     let line = shown.out();
-    assert!(line.contains("a person is asked before each call: the rule '*: ask' at"), "{shown}");
+    assert!(line.contains("asks before each call: the rule '*: ask' at"), "{shown}");
 }

@@ -96,7 +96,7 @@ async fn wrong_settings_are_refused_with_every_reason_and_change_nothing() {
     let message = refused("storage", json!({ "storage_type": "paper" }));
     assert!(message.starts_with("the settings of 'notes' are invalid: "), "{message}");
     let message = refused("storage", json!({ "storage_type": "postgresql", "mcp_server": "pg" }));
-    assert!(message.contains("stands for the tools of an MCP server"), "{message}");
+    assert!(message.contains("takes its tools from an MCP server"), "{message}");
     let server = |settings: Value| {
         Error::from(host.register_client(&component("s", &settings)).unwrap_err())
     };
