@@ -105,7 +105,7 @@ pub(super) fn record_intent(host: &ToolHost, call: &CallRecord) -> Result<Vec<St
         Ok(()) => Ok(Vec::new()),
         Err(RecordError::Unsafe(why)) => {
             Err(Error::denied(format!("'{}' was not run: {why}", call.tool))
-                .with_hint("look who made it, and remove it"))
+                .with_hint("check who created it, and remove it"))
         }
         Err(RecordError::Lost(why)) if host.pipeline.require_record => {
             Err(Error::internal(format!("'{}' was not run: {why}", call.tool))
@@ -226,7 +226,7 @@ impl Drop for ActiveCallRecord<'_> {
         if self.is_open {
             self.call_questions = self.host.pipeline.questions.end_call(&self.call.id);
             let kind = ErrorKind::Interrupted(Signal::Interrupt);
-            let error = Error::new(kind, "the caller went away");
+            let error = Error::new(kind, "the caller disconnected");
             // A failed write cannot be reported from `drop`.
             let _unheard = self.write_outcome(Some(&error), None, 0);
         }

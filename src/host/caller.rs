@@ -26,11 +26,11 @@ pub(super) fn check(user_id: Option<&str>, metadata: &JsonObject) -> Result<(), 
     if size > MAX_METADATA_BYTES {
         let (size, limit) = (show_size(size as u64), show_size(MAX_METADATA_BYTES as u64));
         return Err(Error::usage(format!("the metadata of the call is {size}, more than {limit}"))
-            .with_hint("pass what is large as an argument, or by the name of a file"));
+            .with_hint("pass large data as an argument, or pass a file name"));
     }
     match metadata.keys().find(|key| is_reserved(key)) {
         Some(key) => Err(Error::usage(format!("the metadata key '{key}' is reserved"))
-            .with_hint("use a key without a prefix, or with the name of your own domain")),
+            .with_hint("use a key without a prefix, or prefixed with your own domain")),
         None => Ok(()),
     }
 }
@@ -42,7 +42,7 @@ pub(super) fn check(user_id: Option<&str>, metadata: &JsonObject) -> Result<(), 
 pub fn check_user(user: &str) -> Result<(), Error> {
     if user.is_empty() || user.len() > MAX_USER_BYTES || user.chars().any(char::is_control) {
         return Err(Error::usage(format!(
-            "'user_id' has to be a text of 1 to {MAX_USER_BYTES} bytes without control characters"
+            "'user_id' must be text of 1 to {MAX_USER_BYTES} bytes without control characters"
         )));
     }
     Ok(())

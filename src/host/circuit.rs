@@ -146,10 +146,10 @@ impl Circuits {
         let breaker = all.get(server);
         let error = match breaker.map(|breaker| breaker.state(Instant::now())) {
             Some(CircuitState::Open { remaining: left }) => Error::unreachable(format!(
-                "it keeps failing and is left alone for another {}",
+                "it keeps failing; no calls for another {}",
                 show_duration(left)
             )),
-            _ => Error::unreachable("it keeps failing, and another call is trying it out"),
+            _ => Error::unreachable("it keeps failing, and another call is testing it"),
         };
         let last = breaker.and_then(|breaker| breaker.last.as_ref());
         error.with_server(server).with_details(last.map(|last| format!("last: {}", last.message())))

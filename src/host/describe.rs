@@ -94,7 +94,7 @@ pub fn limits(schema: &Value) -> String {
         }
     }
     if schema.get("uniqueItems") == Some(&Value::Bool(true)) {
-        limits.push("no item twice".to_owned());
+        limits.push("no duplicate items".to_owned());
     }
     limits.join(", ")
 }

@@ -138,7 +138,7 @@ impl ToolHost {
         if request.retries.is_some_and(|retries| retries > 0)
             && retry::max_retries(&tool.definition, request.retries) == 0
         {
-            record.warnings.push("not repeated: it is not marked safe to repeat".into());
+            record.warnings.push("not retried: it is not marked safe to repeat".into());
         }
         tracing::debug!(
             call = call_id.0,
@@ -275,10 +275,10 @@ impl ToolHost {
                 Err(Error::denied(format!("a person refused the call of '{name}'")))
             }
             Approval::Unavailable => Err(Error::denied(format!(
-                "'{name}' needs approval and nobody can be asked: {reason}"
+                "'{name}' needs approval, but no person can be asked: {reason}"
             ))
             .with_hint(if self.pipeline.asks_about_all {
-                "run it on a terminal, or without --ask-all"
+                "run it in a terminal, or without --ask-all"
             } else if nesting.is_nested() {
                 "--yes approves the outer call only; --yes-nested approves those it makes too"
             } else {
@@ -315,7 +315,7 @@ impl ToolHost {
         };
         let Some(permit) = permit else {
             return Err(Error::timeout(format!(
-                "'{}' got no turn: {} calls of its component are running",
+                "'{}' timed out in the queue: {} calls of its component are running",
                 call.name,
                 limits::MAX_PARALLEL_CALLS
             )));

@@ -148,8 +148,9 @@ impl<T: Serialize + JsonSchema> ToolOutput for Structured<T> {
     }
 
     fn into_result(self) -> Result<ToolResult, Error> {
-        let value = serde_json::to_value(self.0)
-            .map_err(|error| Error::tool(format!("the result is no JSON: {error}")))?;
+        let value = serde_json::to_value(self.0).map_err(|error| {
+            Error::tool(format!("the result cannot be written as JSON: {error}"))
+        })?;
         Ok(ToolResult::json(value))
     }
 }

@@ -239,11 +239,11 @@ impl ToolHost {
         let warning = |name: &String| match self.directory.known_tool(name) {
             Some(called) => match self.pipeline.decision(&called.definition) {
                 Decision::Allow(_) => None,
-                Decision::Ask(why) => Some(format!("calls '{name}', which asks first: {why}")),
+                Decision::Ask(why) => Some(format!("calls '{name}', which needs approval: {why}")),
                 Decision::Deny(why) => Some(format!("calls '{name}', which is refused by {why}")),
             },
             None if self.directory.may_be_remote(name) => None,
-            None => Some(format!("calls '{name}', which is no known tool")),
+            None => Some(format!("calls '{name}', which is not a known tool")),
         };
         tool.calls.iter().filter_map(warning).collect()
     }
@@ -337,7 +337,7 @@ impl ToolHost {
             let error = match tokio::time::timeout(limits::LISTING_TIMEOUT, check).await {
                 Ok(Ok(status)) => return status,
                 Ok(Err(removed)) => removed,
-                Err(_elapsed) => Error::timeout("did not answer the ping"),
+                Err(_elapsed) => Error::timeout("did not respond to the ping"),
             };
             let status = server.status();
             let error = error.with_server(&status.name);
@@ -368,5 +368,5 @@ fn login_support<'a>(
 }
 
 fn no_login(server: &str) -> Error {
-    Error::usage(format!("'{server}' is no server that somebody can log in to"))
+    Error::usage(format!("'{server}' is not a server that supports login"))
 }

@@ -30,7 +30,7 @@ pub(super) async fn check_output(tool: &ListedTool, result: &mut ToolResult, val
             result.error = Some(with_context(
                 tool,
                 Error::protocol(format!(
-                    "'{}' declares an output schema but gave no structured content",
+                    "'{}' declares an output schema but returned no structured content",
                     definition.name
                 )),
             ));
@@ -41,7 +41,7 @@ pub(super) async fn check_output(tool: &ListedTool, result: &mut ToolResult, val
         Ok(problems) if problems.is_empty() => {}
         Ok(problems) => {
             let error = Error::protocol(format!(
-                "the result of '{}' does not fit its own output schema",
+                "the result of '{}' does not match its own output schema",
                 definition.name
             ))
             .with_details(problems.iter().take(SHOWN).map(ToString::to_string));
@@ -64,7 +64,7 @@ fn failure_message(result: &ToolResult) -> String {
     let text = result.output.as_str().map_or_else(|| result.output.to_string(), str::to_owned);
     match text.char_indices().nth(WORDS) {
         Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
-        None if text.is_empty() => "the tool failed without a word".to_owned(),
+        None if text.is_empty() => "the tool failed without an error message".to_owned(),
         None => text,
     }
 }

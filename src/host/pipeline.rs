@@ -62,7 +62,7 @@ impl CallPipeline {
     pub(super) fn decision(&self, tool: &ToolDefinition) -> Decision {
         match policy::decide(&self.policy.get(), tool) {
             Decision::Allow(_) if self.asks_about_all => {
-                Decision::Ask("every call is asked about (--ask-all)".into())
+                Decision::Ask("every call needs approval (--ask-all)".into())
             }
             decision => decision,
         }

@@ -209,7 +209,7 @@ pub fn unknown_profile<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> 
     let error = Error::usage(format!("unknown profile '{name}'"));
     if known.is_empty() {
         return error
-            .with_hint("no profiles are configured; they stand under `profiles:` in tools.yaml");
+            .with_hint("no profiles are configured; define them under `profiles:` in tools.yaml");
     }
     match spelling::nearest(name, known.iter().copied()) {
         Some(near) => {

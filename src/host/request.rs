@@ -238,7 +238,7 @@ impl CallRequest {
     pub fn json(name: impl Into<String>, arguments: serde_json::Value) -> Result<Self, Error> {
         match arguments {
             serde_json::Value::Object(object) => Ok(Self::new(name, CallArguments::Object(object))),
-            _ => Err(Error::usage("the arguments of a call have to be a JSON object")),
+            _ => Err(Error::usage("the arguments of a call must be a JSON object")),
         }
     }
 }

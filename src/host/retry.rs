@@ -82,7 +82,7 @@ pub(super) fn no_time_for_retry(
     left: Duration,
 ) -> Result<ToolResult, Error> {
     let why = format!(
-        "not repeated: the next attempt would be in {}, and the call ends in {}",
+        "not retried: the next attempt is due in {}, but the call ends in {}",
         show_duration(delay),
         show_duration(left)
     );

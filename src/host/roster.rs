@@ -93,7 +93,7 @@ impl Roster {
 pub(super) fn removed_tool_error(name: &str) -> Error {
     Error::usage(format!("'{name}' was removed"))
         .with_cause(ErrorCause::ToolRemoved)
-        .with_hint("it was there earlier in this run; list the tools again")
+        .with_hint("it existed earlier in this run; list the tools again")
 }
 
 /// The error of a call that was still running some time after its provider was removed.

@@ -46,7 +46,7 @@ impl ToolHost {
         let status = match tokio::time::timeout(limits::LISTING_TIMEOUT, restart).await {
             Ok(restarted) => restarted?,
             Err(_elapsed) => {
-                let error = Error::timeout("is not started yet").with_server(name);
+                let error = Error::timeout("has not started yet").with_server(name);
                 ServerStatus { state: ServerState::Failed(error), ..server.status() }
             }
         };
@@ -68,7 +68,7 @@ impl ToolHost {
         }
         let provider = self.find_server(name)?;
         let Some(offers) = provider.inner.as_offerings() else {
-            return Err(Error::usage(format!("'{name}' takes no log level")));
+            return Err(Error::usage(format!("'{name}' does not support log levels")));
         };
         let set = provider.while_registered(offers.set_log_level(level)).await;
         set.map_err(|error| self.pipeline.masker.error(error))
@@ -83,7 +83,7 @@ impl ToolHost {
 
 fn managed<'a>(provider: &'a ProviderLease, name: &str) -> Result<&'a dyn ManagedServer, Error> {
     let server = provider.inner.as_server();
-    server.ok_or_else(|| Error::usage(format!("'{name}' is no server")))
+    server.ok_or_else(|| Error::usage(format!("'{name}' is not a server")))
 }
 
 #[cfg(test)]

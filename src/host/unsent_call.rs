@@ -182,7 +182,7 @@ impl Drop for UnsentCall<'_> {
     fn drop(&mut self) {
         if self.is_open {
             let kind = ErrorKind::Interrupted(Signal::Interrupt);
-            self.record(&Error::new(kind, "the caller went away"));
+            self.record(&Error::new(kind, "the caller disconnected"));
         }
     }
 }

@@ -223,7 +223,7 @@ impl Error {
     pub fn unreadable_records(error: AppendError) -> Self {
         match error {
             AppendError::Unsafe(why) => Self::denied(format!("not read: {why}"))
-                .with_hint("look who made it, and remove it"),
+                .with_hint("check who created it, and remove it"),
             AppendError::Failed(why) => Self::internal(why),
         }
     }

@@ -35,7 +35,7 @@ impl TraceContext {
         };
         if !tracestate.is_none_or(is_state) {
             return Err(Error::usage(format!(
-                "'tracestate' has to be printable ASCII of at most {MAX_TRACESTATE} bytes"
+                "'tracestate' must be printable ASCII of at most {MAX_TRACESTATE} bytes"
             )));
         }
         let tracestate = tracestate.filter(|state| !state.is_empty()).map(str::to_owned);

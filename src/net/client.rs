@@ -171,7 +171,7 @@ mod tests {
         assert_eq!(judged(&[metadata], true, false), Ok(1));
         assert_eq!(
             judged(&["10.0.0.1"], false, true).unwrap_err(),
-            "10.0.0.1 is no public address"
+            "10.0.0.1 is not a public address"
         );
         assert_eq!(judged(&["127.0.0.1", "8.8.8.8", "::1"], false, true), Ok(1));
         assert_eq!(
@@ -195,7 +195,7 @@ mod tests {
         assert!(
             super::super::errors::causes(&refused)
                 .iter()
-                .any(|why| why.contains("no public address")),
+                .any(|why| why.contains("not a public address")),
             "{refused:?}"
         );
         assert!(peer.requests().is_empty());

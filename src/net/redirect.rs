@@ -40,7 +40,7 @@ pub fn redirect(
     let with_status = |error: Error| error.with_http_status(status.as_u16());
     let place = display_url(url);
     let Some(location) = headers.get(LOCATION) else {
-        let error = Error::protocol(format!("{place} answered {status} without saying where to"));
+        let error = Error::protocol(format!("{place} answered {status} without a Location header"));
         return Err(with_status(error));
     };
     let location = lossy(location.as_bytes());

@@ -281,7 +281,7 @@ pub trait OfferingSupport: Send + Sync {
 pub fn verify_trust(seal: &Seal) -> Result<(), Error> {
     seal.verify().map_err(|changed| {
         let root = seal.root().map(|root| root.to_string_lossy().into_owned()).unwrap_or_default();
-        Error::denied("it is not what was trusted any more")
+        Error::denied("it is no longer what was trusted")
             .with_cause(ErrorCause::TrustOutdated)
             .with_details(changed)
             .with_hint(format!(

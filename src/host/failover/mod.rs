@@ -72,7 +72,7 @@ impl Failover {
 }
 
 fn no_other_server(error: &Error) -> String {
-    format!("and no other server took it: {error}")
+    format!("and no other server accepted it: {error}")
 }
 
 /// A server that offers an item, with its share of the requests.
@@ -148,7 +148,7 @@ impl ToolDirectory {
                 chosen.map(|chosen| (chosen, Some(routing))).ok_or_else(|| unavailable(name, []))
             }
             ServerChoice::Unavailable(reasons) => {
-                Err(unavailable(name, reasons).with_hint("a full name is always tried"))
+                Err(unavailable(name, reasons).with_hint("a call by full name is always attempted"))
             }
             ServerChoice::Unweighted => {
                 let names = all.iter().take(SHOWN).map(|(_, tool)| {

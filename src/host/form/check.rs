@@ -41,7 +41,7 @@ impl FormNode {
             let begun = text.to_lowercase();
             let begins = |choice: &FieldChoice| choice.title.to_lowercase().starts_with(&begun);
             let fits = choices.iter().any(begins);
-            return (!fits).then(|| "is none of the choices".to_owned());
+            return (!fits).then(|| "is not one of the choices".to_owned());
         }
         let wrong_format =
             || Some(check_format(&self.field.schema, &self.value()?).err()?.to_string());
@@ -81,10 +81,10 @@ pub fn check_format(schema: &ResolvedSchema, value: &Value) -> Result<(), Format
 /// A format that forms know, in words.
 pub(super) fn format_of(schema: &ResolvedSchema) -> Option<&'static str> {
     match schema.text("format")? {
-        "email" => Some("an e-mail address"),
-        "uri" => Some("an address (URI)"),
+        "email" => Some("an email address"),
+        "uri" => Some("a URI"),
         "date" => Some("a date such as 2026-07-28"),
-        "date-time" => Some("a moment such as 2026-07-28T12:00:00Z"),
+        "date-time" => Some("a time such as 2026-07-28T12:00:00Z"),
         _ => None,
     }
 }

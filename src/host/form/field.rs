@@ -110,7 +110,7 @@ impl FormField {
             FieldKind::Number { whole: false } => "a number".to_owned(),
             FieldKind::Boolean => "yes or no".to_owned(),
             FieldKind::Choice(_) => "one of these".to_owned(),
-            FieldKind::MultiChoice(_) => "any of these, with commas between".to_owned(),
+            FieldKind::MultiChoice(_) => "any of these, separated by commas".to_owned(),
             FieldKind::Constant(_) => "always this".to_owned(),
             FieldKind::Object => "fields of its own".to_owned(),
             FieldKind::List => "a list".to_owned(),

@@ -69,9 +69,10 @@ impl FormNode {
                 let why = serde_json::from_str::<serde::de::IgnoredAny>(text).err()?;
                 Some(format!("is not JSON: {why}"))
             }
-            (FieldInput::Text(text), FieldKind::Number { .. }) if !text.trim().is_empty() => {
-                self.value().filter(|value| !value.is_number()).map(|_| "is no number".to_owned())
-            }
+            (FieldInput::Text(text), FieldKind::Number { .. }) if !text.trim().is_empty() => self
+                .value()
+                .filter(|value| !value.is_number())
+                .map(|_| "is not a number".to_owned()),
             _ => None,
         }
     }

@@ -45,8 +45,8 @@ impl Nesting {
             all.collect::<Vec<_>>().join(" → ")
         };
         if self.chain.iter().any(|waiting| waiting == name) {
-            return Err(Error::usage(format!("'{name}' would come back to itself: {}", path()))
-                .with_hint("a tool cannot call one that waits for it"));
+            return Err(Error::usage(format!("'{name}' would call itself: {}", path()))
+                .with_hint("a tool cannot call a tool that is waiting for it"));
         }
         if self.chain.len() >= MAX_DEPTH {
             return Err(Error::usage(format!(

@@ -277,7 +277,8 @@ impl ToolHost {
                 Ok(Some(OfferingOwner { server: routing.server.clone(), routing: Some(routing) }))
             }
             ServerChoice::Unavailable(reasons) => {
-                Err(unavailable(uri, reasons).with_hint("--server names one that is always tried"))
+                Err(unavailable(uri, reasons)
+                    .with_hint("use --server to pick one; it is always tried"))
             }
             ServerChoice::Unweighted => {
                 Err(Error::usage(format!("'{uri}' is offered by {} servers", owners.len()))
@@ -383,5 +384,5 @@ fn unknown_argument(word: &str, known: &[String]) -> Error {
         [] => "it has no arguments".to_owned(),
         _ => format!("its arguments are {}", known.join(", ")),
     });
-    Error::usage(format!("there is no argument '{word}'")).with_hint(hint)
+    Error::usage(format!("unknown argument '{word}'")).with_hint(hint)
 }

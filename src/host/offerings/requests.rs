@@ -234,6 +234,6 @@ impl ProviderLease {
     /// What the provider offers beside tools.
     pub(super) fn offerings(&self) -> Result<&dyn OfferingSupport, Error> {
         let offerings = self.inner.as_offerings();
-        offerings.ok_or_else(|| Error::usage("it offers nothing beside tools"))
+        offerings.ok_or_else(|| Error::usage("it offers nothing but tools"))
     }
 }

@@ -47,7 +47,7 @@ pub fn conversation(params: &Value) -> Vec<ConversationLine<'_>> {
     let count = |key: &str| params.get(key).and_then(Value::as_array).map(Vec::len);
     if let Some(tools @ 1..) = count("tools") {
         all.push(ConversationLine::Note(format!(
-            "{tools} tools are offered to the model; a person answers in words"
+            "{tools} tools are offered to the model; a person answers in text"
         )));
     }
     if let Some(most) = params.get("maxTokens").and_then(Value::as_u64) {

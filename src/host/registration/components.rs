@@ -26,7 +26,7 @@ impl ToolHost {
         check_name(key)?;
         let mut roster = self.directory.roster();
         if roster.factories.contains_key(key) {
-            let owner = "a component type that is registered already".to_owned();
+            let owner = "a component type that is already registered".to_owned();
             return Err(RegistrationError::NameTaken { name: key.to_owned(), owner });
         }
         roster.factories.insert(key.to_owned(), Arc::new(factory));

@@ -73,7 +73,7 @@ impl RegistrationError {
                 })
             }
             Self::NotRegistered { other: Some(other), .. } => Some(format!("it is {other}")),
-            Self::NameTaken { .. } => Some("remove that first, or take another name".to_owned()),
+            Self::NameTaken { .. } => Some("remove that first, or use another name".to_owned()),
             Self::NoClients | Self::NoFiles => {
                 Some("`assembly::host_builder` builds one with them".to_owned())
             }

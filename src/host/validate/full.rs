@@ -31,7 +31,7 @@ impl Retrieve for RefuseRetrieval {
         &self,
         uri: &Uri<String>,
     ) -> Result<Value, Box<dyn std::error::Error + Send + Sync>> {
-        Err(format!("'{uri}' is another document, which is never fetched").into())
+        Err(format!("'{uri}' is an external document, which is never fetched").into())
     }
 }
 
@@ -93,7 +93,7 @@ impl FullValidator {
             Kind::MaxItems { limit } => Violation::count(path, "at most", *limit, "item"),
             Kind::AnyOf { .. } | Kind::OneOfNotValid { .. } => Violation::any_of(path),
             Kind::OneOfMultipleValid { .. } => {
-                Violation::new(path, "fits several forms of which only one is allowed")
+                Violation::new(path, "matches several forms, but only one is allowed")
             }
             // Without `properties` beside it the crate points at the object, not at its keys.
             Kind::FalseSchema if is_additional(error.schema_path().as_str()) => {
@@ -106,7 +106,7 @@ impl FullValidator {
             Kind::Pattern { pattern } => {
                 Violation::new(path, format!("does not match the pattern {}", quote(pattern)))
             }
-            Kind::UniqueItems => Violation::new(path, "must not hold the same item twice"),
+            Kind::UniqueItems => Violation::new(path, "must not contain the same item twice"),
             _ => Violation::new(path, quote(&error.masked().to_string())),
         };
         vec![one]

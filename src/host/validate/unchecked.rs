@@ -24,7 +24,7 @@ pub enum UncheckedReason {
         cause: String,
     },
     /// It was not compiled within [`BUDGET`].
-    #[error("its schema is not compiled after {BUDGET:?}")]
+    #[error("compiling its schema takes longer than {BUDGET:?}")]
     CompileTimeout,
     /// A value was not checked within [`BUDGET`], this one or one before.
     #[error("checking takes longer than {BUDGET:?}")]

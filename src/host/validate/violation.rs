@@ -158,7 +158,7 @@ impl Violation {
 
     /// The value fits no branch of an `anyOf`.
     pub fn any_of(path: ValuePath) -> Self {
-        Self::new(path, "fits none of the allowed forms")
+        Self::new(path, "matches none of the allowed forms")
     }
 
     /// The schema allows nothing here.

@@ -135,7 +135,7 @@ impl AppendFile {
         if *torn {
             // The rest is not written with a second call: another process may have come between.
             let error = io::Error::from(io::ErrorKind::StorageFull);
-            return Err(self.location.failed("took only a part of a line", &error));
+            return Err(self.location.failed("stored only part of a line", &error));
         }
         // Where an appending write ended is where the file ended: much cheaper than asking for its
         // length, and not changed by the next writer.

@@ -83,7 +83,7 @@ impl RecordLocation {
         let directory = self.directory(notes)?;
         let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE;
         let Some(file) = open_at(&directory, name, &self.path, flags)? else {
-            return Err(self.failed("cannot be made", &Errno::NOENT.into()));
+            return Err(self.failed("cannot be created", &Errno::NOENT.into()));
         };
         let stat = self.inspect(&file)?;
         // The process may have masked out rights of the owner too.
@@ -165,7 +165,7 @@ impl RecordLocation {
         let opened = match open() {
             Err(Errno::NOENT) => {
                 private_file::make_directory(path).map_err(|e| {
-                    AppendError::Failed(format!("{} cannot be made: {e}", path.display()))
+                    AppendError::Failed(format!("{} cannot be created: {e}", path.display()))
                 })?;
                 open()
             }

@@ -94,7 +94,7 @@ impl ResourceLimits {
     pub fn check(&self) -> Result<(), ConfinementError> {
         if self.processes.is_some() && is_superuser() {
             return Err(ConfinementError::Unsupported {
-                missing: "a limit of processes does not hold for the superuser".into(),
+                missing: "a process limit does not apply to the superuser".into(),
                 remedy: "leave 'processes' out, or run toolhost as another user".into(),
             });
         }

@@ -151,7 +151,7 @@ pub enum ConfinementError {
         why: String,
     },
     /// Something that should have worked did not.
-    #[error("the sandbox could not be made: {0}")]
+    #[error("the sandbox could not be created: {0}")]
     Failed(String),
 }
 
@@ -186,9 +186,9 @@ impl Confinement {
             if !reads.is_empty() {
                 facts.push(format!("reads {}", reads.join(", ")));
             }
-            let mut writes = vec!["a temporary directory of its own".to_owned()];
+            let mut writes = vec!["its own temporary directory".to_owned()];
             if let HomeDir::At(home) = &self.home {
-                writes.push(format!("a home of its own in {}", home.display()));
+                writes.push(format!("its own home in {}", home.display()));
             }
             writes.extend(self.write.iter().map(display_path));
             facts.push(format!("writes {}", writes.join(", ")));

@@ -47,7 +47,7 @@ pub enum JqError {
     #[error("the filter is empty: '.' stands for the whole input")]
     EmptyFilter,
     /// The text is not a jq expression.
-    #[error("the filter is wrong{}", .0.as_ref().map(ToString::to_string).unwrap_or_default())]
+    #[error("the filter is invalid{}", .0.as_ref().map(ToString::to_string).unwrap_or_default())]
     Syntax(Option<JqSyntaxError>),
     /// The filter names functions or variables that do not exist, each with its sort.
     #[error("{}", undefined_words(.0))]
@@ -68,7 +68,7 @@ pub enum JqError {
     #[error("the filter takes longer than {} s", .0.as_secs())]
     TooSlow(Duration),
     /// The filter gives more results than are collected.
-    #[error("the filter gives more than {MOST_RESULTS} results")]
+    #[error("the filter produces more than {MOST_RESULTS} results")]
     TooManyResults,
     /// A result nests deeper than readers of JSON accept.
     #[error("the result nests more than {} levels deep", value::DEEPEST)]
@@ -112,7 +112,7 @@ fn undefined_words(names: &[(&'static str, String)]) -> String {
 /// levels deep. It sees its input and nothing else: no modules, no `env`, `input` or `halt`.
 ///
 /// # Errors
-/// When the filter is wrong, fails by itself, or passes a limit.
+/// When the filter is invalid, fails by itself, or passes a limit.
 pub fn query(filter: &str, input: &Value) -> Result<Vec<Value>, JqError> {
     query_within(filter, input, &JqLimits::default())
 }

@@ -121,7 +121,7 @@ impl SegmentedLog {
                     && !self.rotation_failed.swap(true, Ordering::Relaxed)
                 {
                     let path = self.path().display();
-                    notes.push(format!("{path} grows on: it cannot be set aside: {error}"));
+                    notes.push(format!("{path} keeps growing: it cannot be rotated: {error}"));
                 }
             });
         }
