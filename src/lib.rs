@@ -26,7 +26,7 @@
 //!
 //! async fn duration(trip: Trip, _: ToolContext) -> Result<Structured<Hours>, Error> {
 //!     if trip.speed <= 0.0 {
-//!         return Err(Error::tool("that way nobody arrives"));
+//!         return Err(Error::tool("the speed must be greater than zero"));
 //!     }
 //!     Ok(Structured(Hours { hours: trip.distance / trip.speed }))
 //! }
@@ -40,7 +40,7 @@
 //! let outcome = host.call(CallRequest::json("duration", trip)?).await?;
 //! assert_eq!(outcome.result?.output["hours"], 1.5);
 //!
-//! // What does not fit the schema never reaches the function.
+//! // Arguments that do not match the schema never reach the function.
 //! let error = host.call(CallRequest::json("duration", json!({ "speed": "fast" }))?).await;
 //! assert_eq!(error.unwrap_err().kind(), ErrorKind::Usage);
 //!
@@ -65,11 +65,11 @@
 //! | give tools to a model | [`ModelFormat::export`], [`ModelFormat::requested_calls`], [`ToolHost::answer_model`], [`ModelFormat::answer_messages`] |
 //! | serve the tools over MCP | [`CatalogueServer`], [`ClientRegistry`], [`serve_stream`] |
 //!
-//! The examples of the repository are programs for each: `embed` (functions and sessions), `provider`,
+//! The repository has an example program for each: `embed` (functions and sessions), `provider`,
 //! `register` (components, servers, agents with profiles), `serve_in_process`, `agent_loop`.
 //!
-//! Errors are one type, [`Error`], with a [kind](ErrorKind) to decide on and words for a person. A
-//! tool that says no is no error of the call: see [`ToolResult::error`].
+//! Errors are one type, [`Error`], with a [kind](ErrorKind) for programs and a message for people.
+//! A tool that reports a failure is not an error of the call: see [`ToolResult::error`].
 //!
 //! # Glossary
 //!
@@ -104,7 +104,7 @@
 //! | trust | a person's yes to a project's bundle, bound to its content and kept |
 //! | wire | the bytes to one server and back |
 
-// What the library promises. `tests/e2e/tidy/public_api.txt` is the reviewed list of it.
+// The public API. `tests/e2e/tidy/public_api.txt` is the reviewed list of it.
 pub use assembly::{Assembly, AssemblyOptions, FrontEnd, assemble, host_builder};
 pub use catalogue::{Catalogue, LocalFailure, ServerListing};
 pub use config::discover::LoadRequest;
@@ -150,8 +150,8 @@ pub use util::histogram::Durations;
 pub use util::static_text::StaticText;
 
 // The modules are public for the program's own tests and benchmarks, and change without notice:
-// hidden, because how files are compiled or screens are drawn is no promise to a dependent. The same
-// holds for hidden methods of what is shown.
+// they are hidden because how files are compiled or screens are drawn is not part of the API. The
+// same holds for hidden methods of public types.
 #[doc(hidden)]
 pub mod assembly;
 #[doc(hidden)]
