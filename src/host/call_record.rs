@@ -1,7 +1,7 @@
 //! The record of one call, from its intent to its outcome.
 //!
-//! Owns: that every intent gets an outcome, even when the caller drops the call, and what a
-//! record that cannot be kept means. Never does: write files.
+//! Owns: that every intent gets an outcome, even when the caller drops the call, and what happens
+//! when a record cannot be written. Never does: write files.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

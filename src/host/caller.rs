@@ -1,6 +1,6 @@
 //! What a caller says about its call: the user, the trace, the metadata.
 //!
-//! Owns: the bounds of it, and what of it a server must not see. Never does: put it into a request.
+//! Owns: its limits, and which parts a server must not see. Never does: put it into a request.
 
 use std::fmt;
 
@@ -9,8 +9,8 @@ use crate::model::{Error, JsonObject, ToolContext, ToolDefinition, ToolSource};
 use crate::util::json::map_json;
 use crate::util::units::show_size;
 
-/// The most bytes of metadata, as JSON: it travels with every attempt, and as one variable of a
-/// program.
+/// Maximum size of the metadata in bytes of JSON. It is sent with every attempt, and as one
+/// environment variable to programs.
 pub const MAX_METADATA_BYTES: usize = 64 << 10;
 
 /// The most bytes of a user's identity.

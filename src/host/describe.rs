@@ -1,7 +1,7 @@
-//! Describing a schema and a tool in words.
+//! Describing a schema and a tool as text.
 //!
 //! Owns: short words for types, limits, retries and claims, the same for every front end. Bounded:
-//! a schema that refers to itself ends.
+//! a recursive schema terminates.
 
 use serde_json::Value;
 

@@ -1,7 +1,7 @@
 //! Time limits of calls, and limits on concurrency.
 //!
-//! Owns: the order in which limits of time are looked for, their names for messages, and the
-//! permits. Never does: cancel anything.
+//! Owns: the order in which time limits are looked up, their names for messages, and the permits.
+//! Never does: cancel anything.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,11 +1,11 @@
-//! A host in another process that answers in place of this one.
+//! A host in another process that handles requests instead of this one.
 //!
-//! Front ends know one port, the [`ToolHost`]; with a [`HostLink`] it is an adapter to the other
-//! process, and without one it does everything here. No front end knows which it has.
+//! Front ends use one interface, the [`ToolHost`]; with a [`HostLink`] it is an adapter to the
+//! other process, and without one it does everything here. Front ends cannot tell the difference.
 //!
-//! Owns: the port to the other host, and what is passed on: calls, the questions of [`HostQuery`], and
-//! what a viewer observes. What could not be passed on is done here. Never does: know how the other
-//! process is reached.
+//! Owns: the trait for the other host, and what is passed on: calls, the questions of
+//! [`HostQuery`], and what a viewer observes. What could not be passed on is done here. Never does:
+//! know how the other process is reached.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -75,7 +75,7 @@ pub enum Observation {
     Event(HostEvent),
     /// Something crossed the wire of a server.
     Traffic(Box<CapturedTraffic>),
-    /// A server told a change.
+    /// A server reported a change.
     Change(String, SubscriptionEvent),
     /// So many observations more were dropped, because this viewer is too slow.
     Lost(u64),

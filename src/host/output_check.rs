@@ -1,6 +1,6 @@
 //! Checking a result against its output schema before it is returned.
 //!
-//! Owns: the check against the output schema, the error of a "no" without one.
+//! Owns: the check against the output schema, and the error of a failed result without one.
 
 use super::listings::ListedTool;
 use crate::model::{Error, ErrorPhase, ToolResult, ToolSource};
@@ -8,7 +8,7 @@ use crate::model::{Error, ErrorPhase, ToolResult, ToolSource};
 /// How many problems of a result are listed.
 const SHOWN: usize = 20;
 
-/// The longest message that is made from a tool's own words, in characters.
+/// Maximum length of a message made from a tool's own text, in characters.
 const WORDS: usize = 500;
 
 /// Checks a result against the tool's output schema and completes its error. The result itself is
@@ -59,7 +59,7 @@ fn with_context(tool: &ListedTool, error: Error) -> Error {
     }
 }
 
-/// The tool's own words for its "no".
+/// The tool's own error message.
 fn failure_message(result: &ToolResult) -> String {
     let text = result.output.as_str().map_or_else(|| result.output.to_string(), str::to_owned);
     match text.char_indices().nth(WORDS) {

@@ -1,8 +1,8 @@
 //! Applying pins to calls and listings.
 //!
-//! Owns: the pins that hold at the moment, the refusal of a call whose tool is not what was pinned,
-//! and what is written down of a tool when it is pinned: without the secrets the host knows. Never
-//! does: read or write a file.
+//! Owns: the current pins, the refusal of a call whose tool differs from its pin, and what is
+//! stored of a tool when it is pinned, without the secrets the host knows. Never does: read or
+//! write a file.
 
 use std::sync::Arc;
 

@@ -1,7 +1,8 @@
-//! Through which profile a request sees the catalogue.
+//! The profile through which a request sees the catalogue.
 //!
-//! Owns: the profiles a request may name, the one of requests that name none, what a client may see
-//! beside them, and the refusal of what a profile hides. The rules of a profile are in `catalogue::query`. Never does: list.
+//! Owns: the profiles a request may name, the one for requests that name none, what a client may
+//! see besides them, and the refusal of what a profile hides. The rules of a profile are in
+//! `catalogue::query`. Never does: list.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -186,8 +186,7 @@ pub struct CallRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
     /// Whether the session continues after the process that makes the call has exited. Only used by
-    /// a background host: it then keeps the session's state as long as it runs itself, even without
-    /// calls.
+    /// a background host, which keeps such a session for its own idle time.
     pub keeps_session: bool,
     /// The caller's working directory, instead of the host's.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,7 +1,7 @@
 //! Repeating a recorded call.
 //!
-//! Owns: which of the kept arguments are not what was sent, because they were secret, and what
-//! becomes of them; whether the tool is still what it was. Never does: read the history, call.
+//! Owns: which recorded arguments differ from what was sent, because they were secret, and how they
+//! are handled; whether the tool is still the same. Never does: read the history, or call a tool.
 
 use serde_json::Value;
 

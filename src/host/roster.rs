@@ -1,7 +1,7 @@
-//! Who is registered under which name, and who was.
+//! What is and was registered under which name.
 //!
-//! Owns: the component types and their factories, and the memory of what was removed, so that a
-//! late caller is told. Never does: keep the providers, which are in `directory`.
+//! Owns: the component types and their factories, and the record of what was removed, so that a
+//! late caller gets a clear error. Never does: keep the providers, which are in `directory`.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;

@@ -1,9 +1,9 @@
 //! Routing a typed name to the provider that owns the tool, contacting no more servers than needed.
 //!
-//! Owns: the order of the search — an exact local name contacts no server, one that a file declares
-//! its provider, a qualified name one server, a bare name all. What is said when nothing fits stands in `not_found`.
-//! The rules of names are in `catalogue::naming`, the choice between servers that stand in for each
-//! other in `failover`.
+//! Owns: the order of the search — an exact local name contacts no server, a name declared in a
+//! file only its provider, a qualified name one server, a bare name all. The errors for unknown
+//! names are in `not_found`. The rules of names are in `catalogue::naming`, the choice between
+//! servers that offer the same tool in `failover`.
 
 use std::sync::Arc;
 use std::time::Duration;

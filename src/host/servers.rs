@@ -1,7 +1,7 @@
 //! Managing servers: stop, restart, log level.
 //!
-//! Owns: finding the one that is meant, and what the host has to forget with it. Never does: know
-//! how a server is started or ended, which is the provider's work.
+//! Owns: finding the server that is meant, and the state the host must reset with it. Never does:
+//! know how a server is started or stopped; its provider does.
 
 use tokio_util::sync::CancellationToken;
 
@@ -56,11 +56,11 @@ impl ToolHost {
         Ok(self.with_host_state(status))
     }
 
-    /// Chooses the least level of the log lines that a server is asked for from now on, one of
+    /// Sets the minimum level of the log lines requested from a server from now on, one of
     /// [`LOG_LEVELS`](crate::model::event::LOG_LEVELS).
     ///
     /// # Errors
-    /// A server that is not there, or that refuses.
+    /// An unknown server, or one that refuses.
     pub async fn set_log_level(&self, name: &str, level: &'static str) -> Result<(), Error> {
         let query = || HostQuery::SetLogLevel { server: name.to_owned(), level };
         if let Some(set) = self.ask_link(query, &CancellationToken::new()).await {

@@ -1,7 +1,7 @@
 //! Session contexts for the tools that are called, and the sink for viewers.
 //!
-//! Owns: the session of requests that name none, what it brings along, and putting the context of a
-//! call together. Never does: keep records of calls.
+//! Owns: the session of requests that name none, its context, and building the context of a call.
+//! Never does: keep records of calls.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,9 +18,9 @@ pub(super) struct SessionManager {
     /// The session of requests that name none. Its directory, variables and metadata are those of
     /// every session that does not replace them.
     pub(super) base: SessionInfo,
-    /// Where calls stand in a trace that do not say so themselves.
+    /// The trace context of calls that have none.
     pub(super) trace: Option<TraceContext>,
-    /// The sessions that live, shared with the registry, which keeps their tools there.
+    /// The open sessions, shared with the registry, which keeps their tools there.
     pub(super) live: Arc<Sessions>,
     /// Hears what happens; may lose events, so that no viewer slows a call down.
     pub(super) events: EventSink,

@@ -1,8 +1,8 @@
-//! A call that was asked for and is not dispatched yet.
+//! A call that was requested but has not been dispatched yet.
 //!
-//! Owns: that it leaves a record when it never gets further: its server does not start, it is refused,
-//! its arguments do not fit, or the person gives up while a question stands. A name that means no tool
-//! leaves none: nothing was asked of any tool. Never does: decide anything.
+//! Owns: that it leaves a record if it is never dispatched: its server does not start, it is
+//! refused, its arguments are invalid, or the person cancels during a question. A name that matches
+//! no tool leaves none, because no tool was involved. Never does: decide anything.
 
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};

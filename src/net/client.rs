@@ -52,7 +52,7 @@ pub fn build(
     ready(builder(url, settings, headers))
 }
 
-/// A client that asks for everything over a Unix socket, whatever host a URL names.
+/// A client that sends all requests over a Unix socket, ignoring the host in the URL.
 ///
 /// # Errors
 /// As [`build`].

@@ -60,7 +60,7 @@ impl Dialer {
     /// Makes one.
     ///
     /// # Errors
-    /// Why there is none, in the words of [`errors`].
+    /// Why there is none, as an error of [`errors`].
     pub async fn dial(&self) -> Result<NetStream, Error> {
         let made = timeout(self.connect_timeout, Box::pin(self.connect())).await;
         made.unwrap_or_else(|_| Err(errors::connect_timed_out(&self.url, self.connect_timeout)))

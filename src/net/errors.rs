@@ -94,7 +94,7 @@ pub fn broken_exchange(error: &(dyn std::error::Error + 'static), url: &Url) -> 
     }
 }
 
-/// Why there is no connection for a request to `url`, when it was made without a client.
+/// The error when there is no connection for a request to `url`, when it was made without a client.
 pub fn no_connection(cause: &io::Error, url: &Url) -> Error {
     let error = match find::<rustls::Error>(cause) {
         Some(tls) => tls_error(tls, &host_and_port(url)),
@@ -129,7 +129,7 @@ pub fn not_http(why: &str, url: &Url) -> Error {
         .with_hint("check the host and port in the url")
 }
 
-/// The head of a response is above the bounds.
+/// The head of a response exceeds the limits.
 pub fn head_too_large(url: &Url) -> Error {
     Error::protocol(format!(
         "{} sent too many response headers, or too long ones",
@@ -138,7 +138,7 @@ pub fn head_too_large(url: &Url) -> Error {
     .with_detail("limit: 64 KiB, 100 lines")
 }
 
-/// A connection that ended, or broke, before anything of the answer came.
+/// A connection that closed or broke before any of the response arrived.
 pub fn unanswered(error: Option<&io::Error>, url: &Url) -> Error {
     let place = host_and_port(url);
     match error {
@@ -288,7 +288,7 @@ fn certificate_reason(error: &CertificateError) -> String {
     }
 }
 
-/// A system error in plain words.
+/// A system error as plain text.
 pub fn io_text(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::ConnectionReset => "connection reset".to_owned(),

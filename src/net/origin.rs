@@ -73,7 +73,7 @@ impl OriginClient {
     /// Sends one request and waits for the head of its response.
     ///
     /// # Errors
-    /// Why there is none, in the words of [`errors`].
+    /// Why there is none, as an error of [`errors`].
     pub async fn send(&self, request: OriginRequest<'_>) -> Result<OriginResponse, Error> {
         let OriginRequest { method, url, headers, body } = request;
         match &self.transport {

@@ -73,7 +73,7 @@ impl PlainClient {
     /// Sends a request over an idle connection, or a new one.
     ///
     /// # Errors
-    /// Why no response came, in the words of [`errors`].
+    /// Why there is no response, as an error of [`errors`].
     pub(super) async fn send(
         &self,
         method: Method,

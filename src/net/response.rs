@@ -129,7 +129,7 @@ impl ResponseBody {
         }
     }
 
-    /// The first bytes, about `limit` of them; a body that breaks is as long as what came of it.
+    /// The first bytes, about `limit` of them; a broken body is as long as what was received.
     pub async fn beginning(&mut self, limit: usize) -> Bytes {
         let mut bytes = BytesMut::new();
         while bytes.len() < limit {

@@ -1,4 +1,4 @@
-//! The port to time.
+//! The clock trait.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};

@@ -1,10 +1,10 @@
 //! Processes of this user that were stopped, by SIGSTOP or a shell's job control.
 //!
-//! Owns: telling them from others, and letting them go on. Never does: stop one.
+//! Owns: detecting them, and resuming them. Never does: stop one.
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Whether a process stands still until it is told to go on. One that a debugger holds does not count.
+/// Whether a process is stopped until it is resumed. One held by a debugger does not count.
 pub fn is_stopped(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     // The name of the program, in parentheses, may hold anything.

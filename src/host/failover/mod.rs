@@ -1,8 +1,8 @@
 //! Failover between servers that offer the same tool, prompt or resource, by weight.
 //!
-//! Owns: choosing one of them, saying which were passed over and why, and giving a request to the
-//! next one when nothing of it was sent. A request that was sent is never sent again.
-//! Never does: decide by which rule (see `balancer`), or when a server is left alone (`circuit`).
+//! Owns: choosing one of them, reporting which were skipped and why, and passing a request to the
+//! next one when nothing of it was sent. A request that was sent is never sent again. Never does:
+//! decide by which rule (see `balancer`), or when a server gets no calls (`circuit`).
 
 use std::sync::Arc;
 
@@ -78,13 +78,13 @@ fn no_other_server(error: &Error) -> String {
 /// A server that offers an item, with its share of the requests.
 pub(super) type WeightedServer<'a> = (&'a str, Option<f64>);
 
-/// What came of choosing between servers that offer one item.
+/// The result of choosing between servers that offer one item.
 pub(super) enum ServerChoice {
-    /// The place of the server whose turn it is.
+    /// The index of the chosen server.
     Chosen(usize, Routing),
     /// Not all of them have a weight, so that the caller has to choose.
     Unweighted,
-    /// None of them may be sent anything now: the reason of each.
+    /// None of them may be called now, with the reason for each.
     Unavailable(Vec<String>),
 }
 

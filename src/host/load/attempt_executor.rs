@@ -1,8 +1,8 @@
-//! The load executor for kinds of tools without one of their own: one provider attempt for each
-//! call, several at once.
+//! The load executor for kinds of tools without their own: one provider attempt per call, several
+//! at once.
 //!
 //! Owns: the attempts in flight and their limit. Never does: check arguments, ask, retry or record;
-//! what is measured is the tool, with as little around it as is honest.
+//! it measures the tool with as little overhead as possible.
 
 use std::collections::HashMap;
 use std::future::pending;

@@ -1,7 +1,7 @@
-//! Whether a prompt takes the arguments it is given.
+//! Checking the arguments for a prompt.
 //!
-//! Owns: the check by the arguments that the prompt lists, and what is said about those that do not
-//! fit. Never does: choose a server.
+//! Owns: the check against the arguments that the prompt lists, and the errors about those that do
+//! not match. Never does: choose a server.
 
 use crate::model::{Error, JsonObject, Prompt};
 use crate::util::spelling::nearest;

@@ -1,7 +1,7 @@
 //! Requests for one offering: reading a resource, filling in a prompt, completing an argument.
 //!
-//! Owns: checking what a request carries, giving it to another server when one cannot be reached, and
-//! masking what comes back. Never does: decide which server is meant; see `lookup`.
+//! Owns: checking the data of a request, passing it to another server when one cannot be reached,
+//! and masking the response. Never does: decide which server is meant; see `lookup`.
 
 use super::lookup::{OfferingOwner, OfferingSearch};
 use super::with_cancellation;

@@ -1,7 +1,7 @@
 //! Subscriptions to changes of resources and lists.
 //!
-//! Owns: which server is asked for which changes, and that one that fails costs only itself. Never
-//! does: connect or begin again, which is the provider's work.
+//! Owns: which server is asked for which changes, and that a failing server does not affect the
+//! others. Never does: connect or resubscribe; the provider does.
 
 use std::sync::Arc;
 

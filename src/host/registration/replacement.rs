@@ -1,8 +1,8 @@
-//! Putting other contents in the place of what a host was built with, while calls run.
+//! Replacing what a host was built with while calls run.
 //!
-//! Owns: that what is the same in both stays as it is, with its connections, that what is gone ends
-//! when its calls have, and the order in which the rules and the tools are exchanged. Never does: read
-//! a file, or decide whether two entries are the same.
+//! Owns: that unchanged entries stay, with their connections, that removed ones end when their
+//! calls have ended, and the order in which rules and tools are replaced. Never does: read a file,
+//! or decide whether two entries are the same.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

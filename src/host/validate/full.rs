@@ -1,7 +1,7 @@
 //! Validation with the `jsonschema` crate: every dialect and keyword.
 //!
-//! Owns: its settings (nothing is fetched, patterns run on the linear engine) and the
-//! translation of its errors into ours. Never does: bound the time, which its caller does.
+//! Owns: its settings (nothing is fetched, patterns run on the linear engine) and the translation
+//! of its errors into ours. Never does: limit the time; its caller does.
 
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::{JsonType, PatternOptions, Retrieve, Uri, ValidationError, Validator};

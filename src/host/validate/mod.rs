@@ -1,10 +1,10 @@
 //! Validating a value against a JSON Schema when neither is trusted.
 //!
-//! Owns: compiling and checking within limits, and the words for what does not fit. Schemas of
-//! the plain kind (see [`plain`]) are checked by code of our own, because the first use of a full
-//! validator costs more than a whole local call; everything else goes to the `jsonschema` crate,
-//! on a thread that can be given up when the schema looks expensive. Never does: fetch a
-//! reference, or say what a broken rule means for a call.
+//! Owns: compiling and checking within limits, and the messages for violations. Schemas of the
+//! plain kind (see [`plain`]) are checked by code of our own, because the first use of a full
+//! validator costs more than a whole local call; everything else goes to the `jsonschema` crate, on
+//! a thread that can be abandoned if the schema looks expensive. Never does: fetch a reference, or
+//! say what a broken rule means for a call.
 
 pub mod complexity;
 pub mod plain;

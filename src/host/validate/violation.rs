@@ -1,4 +1,4 @@
-//! One schema violation, in words.
+//! One schema violation, as text.
 
 use std::fmt;
 

@@ -37,12 +37,12 @@ pub enum AppendError {
     Failed(String),
 }
 
-/// Whose directory the file stands in.
+/// Who owns the directory of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DirectoryOwner {
     /// Our own: made with mode 0700, kept that way, and refused when it is a symbolic link.
     Own,
-    /// One that a person named: made when missing, otherwise left as it is.
+    /// One that a person named: created if missing, otherwise left unchanged.
     Named,
 }
 
@@ -57,7 +57,7 @@ pub struct AppendFile {
 #[derive(Debug, Default)]
 struct AppendState {
     opened: Option<OpenAppendFile>,
-    /// The last line in the file has no end, so the next one must begin with a line break.
+    /// The last line in the file is incomplete, so the next one must start with a line break.
     has_torn_end: bool,
     /// Where our last line ended; a line of ours that does not begin there follows one of another
     /// process.
@@ -155,7 +155,7 @@ impl AppendFile {
                 state.checked_at = Some(now);
                 return Ok(());
             }
-            // Moved away or removed: the next line begins a new file.
+            // Moved away or removed: the next line starts a new file.
             state.opened = None;
         }
         let opened = self.location.open(&mut state.notes)?;

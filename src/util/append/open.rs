@@ -19,7 +19,7 @@ use crate::util::private_file;
 pub struct RecordLocation {
     /// The path of the file itself.
     pub path: PathBuf,
-    /// Whose directory it stands in.
+    /// Who owns its directory.
     pub directory_owner: DirectoryOwner,
 }
 

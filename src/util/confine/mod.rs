@@ -11,8 +11,8 @@
 //! | `namespaces` | all of that, inside of mount, process, IPC and network namespaces |
 //! | `bwrap` | limits, the filter, and namespaces made by bubblewrap |
 //!
-//! [`coverage()`] tells what a level keeps and what it leaves open, from the same tables that make
-//! the rules.
+//! [`coverage()`] reports what a level blocks and what it leaves open, from the same tables that
+//! make the rules.
 //!
 //! Everything that allocates or may fail is done in the parent. Between fork and exec a child makes
 //! a handful of system calls and nothing else (`util::process`).

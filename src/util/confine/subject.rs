@@ -1,4 +1,4 @@
-//! What a program could reach besides its granted resources, in the words of `inspect`.
+//! What a program could reach besides its granted resources, as worded by `inspect`.
 
 /// One thing that a sandbox keeps or leaves open. Which of the two it is follows from the
 /// mechanisms of a level (see [`super::coverage()`]); here are only the words.

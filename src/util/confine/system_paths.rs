@@ -56,7 +56,7 @@ pub(super) struct SystemPaths {
     pub(super) split: Option<(PathBuf, SplitDirectory)>,
 }
 
-/// A directory that is not for everybody.
+/// A directory that is not readable by everyone.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct SplitDirectory {
     /// What every user may read.

@@ -1,7 +1,7 @@
 //! The path of a database file, and creating a new one atomically.
 //!
-//! A new file is made under another name and linked into its place when it is whole, so that a
-//! file without content in that place is always the trace of damage.
+//! A new file is created under another name and linked into place when complete, so that an empty
+//! file there always means damage.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -46,7 +46,7 @@ impl From<Errno> for CreateDatabaseError {
     }
 }
 
-/// What stands at a place.
+/// What is at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PathStatus {
     /// There is nothing of this name.
@@ -118,7 +118,7 @@ impl DatabasePath {
         })
     }
 
-    /// Takes the file from everybody but its owner.
+    /// Removes the access of everyone but the owner.
     ///
     /// # Errors
     /// When the system refuses.

@@ -55,7 +55,7 @@ pub enum JqError {
     /// The engine refuses the definitions that the filter needs.
     #[error("the filter cannot be loaded")]
     NotLoaded,
-    /// The filter ended with an error of its own, in the engine's words.
+    /// The filter raised an error: the engine's message.
     #[error("{0}")]
     Runtime(String),
     /// The filter takes more steps than this.
