@@ -71,7 +71,7 @@ pub fn payloads(result: &ToolResult) -> Result<Vec<ContentPayload>, usize> {
     Ok(payloads)
 }
 
-/// The block's declared `type`.
+/// The `type` that the block declares.
 pub fn kind(block: &Value) -> &str {
     block.get("type").and_then(Value::as_str).unwrap_or_default()
 }

@@ -30,7 +30,7 @@ use crate::util::current::Current;
 
 /// All providers of a host and what is known of them.
 pub(super) struct ToolDirectory {
-    /// The current providers. Readers take a copy.
+    /// The current providers, in catalogue order. Readers take a copy.
     table: Current<ProviderTable>,
     /// Held while names are compared and taken, so that of two who want one name one gets it.
     roster: Mutex<Roster>,
@@ -93,7 +93,7 @@ impl ToolDirectory {
         }
     }
 
-    /// The current providers.
+    /// The current providers, in catalogue order.
     pub(super) fn providers(&self) -> Arc<ProviderTable> {
         self.table.get()
     }

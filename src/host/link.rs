@@ -71,7 +71,7 @@ pub enum ObserveRequest {
 pub enum Observation {
     /// From here on nothing is missed.
     Started,
-    /// Something happened.
+    /// Something happened that viewers may show.
     Event(HostEvent),
     /// Something crossed the wire of a server.
     Traffic(Box<CapturedTraffic>),

@@ -96,7 +96,7 @@ pub use registration::{FileRegistration, HostContents, RegistrationError, Remova
 pub struct ToolHost {
     /// Which tools there are and who owns them.
     directory: Arc<ToolDirectory>,
-    /// What requests may see.
+    /// The profiles that limit what requests may see.
     profiles: Profiles,
     /// What every call passes through.
     pipeline: Arc<CallPipeline>,
@@ -111,7 +111,7 @@ pub struct ToolHost {
 }
 
 impl ToolHost {
-    /// Starts building a host.
+    /// Starts building a host with defaults.
     pub fn builder() -> ToolHostBuilder {
         ToolHostBuilder::default()
     }

@@ -122,7 +122,7 @@ impl Profiles {
 }
 
 impl ProfileView {
-    /// Whether nothing is hidden.
+    /// Whether the profile hides nothing.
     pub(super) fn shows_everything(&self) -> bool {
         self.profile.is_none() && self.scope.is_none()
     }

@@ -37,7 +37,7 @@ pub struct ToolContext {
     pub user_id: Option<String>,
     /// The position of the call in the caller's trace.
     pub trace: Option<TraceContext>,
-    /// The user's working directory.
+    /// The working directory of the user.
     pub cwd: PathBuf,
     /// Variables the caller set (`--context`) and the tool's entry declares, given to the tool as
     /// its environment.

@@ -38,7 +38,7 @@ pub struct CallFacts<'a> {
     pub at: f64,
     /// The tool by its full name.
     pub tool: &'a str,
-    /// Whether it failed.
+    /// Whether the call ended in a failure.
     pub failed: bool,
     /// The root directory of the project it was made for, if recorded.
     pub project: Option<&'a str>,
@@ -49,7 +49,7 @@ pub struct CallFacts<'a> {
 }
 
 impl CallFilter {
-    /// Whether a call matches.
+    /// Whether a call matches the filter.
     pub fn matches(&self, call: &CallFacts<'_>) -> bool {
         let session = self.session.as_deref();
         self.since.is_none_or(|since| call.at >= since.as_secs_f64())

@@ -29,7 +29,7 @@ pub struct CallRecord {
     pub source: Option<ToolSource>,
     /// The tool's definition at the time of the call, if known.
     pub definition: Option<Arc<ToolDefinition>>,
-    /// Whose call it is.
+    /// The caller: user, session, client and directory.
     pub caller: CallerRecord,
     /// The protocol revision spoken with the server; `None` for tools without a server.
     pub protocol: Option<String>,
@@ -100,7 +100,7 @@ pub struct CallerRecord {
     /// The session the call was made in; a separate member in every record.
     #[serde(skip)]
     pub session: String,
-    /// The caller's working directory.
+    /// The working directory of the caller.
     #[serde(default)]
     pub cwd: String,
     /// The user on whose behalf the call was made; absent if not given.

@@ -15,7 +15,7 @@ pub struct QuestionAbilities {
 }
 
 impl QuestionAbilities {
-    /// What both clients can answer.
+    /// The questions that both clients can answer.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {

@@ -20,9 +20,9 @@ use crate::util::static_text::{self, StaticText};
 pub enum Speed {
     /// About at once: 1 s.
     Instant,
-    /// Answers within 5 s.
+    /// Usually responds within 5 s.
     Fast,
-    /// Within 30 s.
+    /// Usually responds within 30 s.
     #[default]
     Medium,
     /// May take up to 300 s.
@@ -108,7 +108,7 @@ impl ToolSource {
 /// Whether a tool exists once or once per session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum ToolScope {
-    /// One for all.
+    /// One tool shared by all sessions.
     #[default]
     Global,
     /// Created for each session, with that session's context.
@@ -230,7 +230,7 @@ pub struct ToolDefinition {
     pub output_schema: Option<Arc<Value>>,
     /// The heading it is listed under.
     pub category: Option<String>,
-    /// Its declared speed.
+    /// The speed it declares, which sets the default timeout.
     pub speed: Speed,
     /// How the tool is isolated while it runs.
     pub safety: Safety,
@@ -245,7 +245,7 @@ pub struct ToolDefinition {
     /// Limit for a whole call, including attempts and pauses. `None` uses the built-in 300 s, which
     /// can be shortened but not extended.
     pub max_total: Option<Duration>,
-    /// Maximum number of retries.
+    /// Maximum number of retries after a failed attempt.
     pub retries: u32,
     /// The pause after the first failed attempt, doubled after each further one; `None` is 0.5 s.
     pub backoff: Option<Duration>,

@@ -13,7 +13,7 @@ pub enum ErrorCause {
     Unspecified,
     /// The peer returned a JSON-RPC error.
     Rpc {
-        /// The error's `code`.
+        /// The `code` of the JSON-RPC error.
         code: i64,
     },
     /// The peer returned an HTTP status that means failure.

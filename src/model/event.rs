@@ -43,7 +43,7 @@ pub enum HostEvent {
         /// The client that made it, as the records name it; `None` for this process itself.
         client: Option<String>,
     },
-    /// A tool reported progress.
+    /// A tool reported progress during a call.
     Progress {
         /// The identity that all events of the call share.
         call_id: CallId,
@@ -76,7 +76,7 @@ pub enum HostEvent {
         call_id: CallId,
         /// The number of the failed attempt, from 1.
         attempt: u32,
-        /// Why that attempt failed.
+        /// The error of that failed attempt.
         error: Error,
         /// The wait before the next one.
         delay: Duration,
@@ -109,7 +109,7 @@ pub enum HostEvent {
         /// The list to request again.
         list: ListKind,
     },
-    /// A watched resource changed.
+    /// A resource that a subscription watches changed.
     ResourceUpdated {
         /// The name of the server in `mcp.yaml`.
         server: String,

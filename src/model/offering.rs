@@ -62,7 +62,7 @@ pub struct Prompt {
     pub title: Option<String>,
     /// The server's explanation of it.
     pub description: Option<String>,
-    /// Its arguments, in order.
+    /// Its arguments, in the server's order.
     pub arguments: Vec<PromptArgument>,
     /// Suspicions about its texts, such as invisible characters.
     pub warnings: Vec<String>,
@@ -79,7 +79,7 @@ pub struct PromptArgument {
     pub title: Option<String>,
     /// The server's explanation of it.
     pub description: Option<String>,
-    /// Whether it is required.
+    /// Whether the prompt requires a value.
     pub required: bool,
 }
 

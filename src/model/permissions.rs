@@ -55,7 +55,7 @@ impl CredentialKind {
 pub struct CredentialUse {
     /// The name under `credentials` of a file.
     pub handle: String,
-    /// How it is sent.
+    /// How the credential is sent.
     #[serde(rename = "type")]
     pub kind: CredentialKind,
 }

@@ -45,7 +45,7 @@ pub enum QuestionBody {
     },
     /// To let a model write something (`sampling/createMessage`); a person answers in its place.
     Sampling {
-        /// The parameters, as sent.
+        /// The parameters of the request, as sent.
         params: Value,
     },
 }

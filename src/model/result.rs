@@ -97,7 +97,7 @@ pub struct CallMetadata {
     pub person_wait: Duration,
     /// Time spent connecting to the server, if that was needed.
     pub connect: Option<Duration>,
-    /// The number of attempts.
+    /// The number of attempts that were made.
     pub attempts: u32,
     /// The protocol version spoken, for MCP tools.
     pub protocol: Option<String>,

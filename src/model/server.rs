@@ -109,7 +109,7 @@ pub struct ServerStatus {
     pub name: String,
     /// What the file says about it.
     pub description: Option<String>,
-    /// Its lifecycle state.
+    /// The state in its lifecycle.
     pub state: ServerState,
     /// `stdio`, `http`, `unix` (HTTP over a socket) or `sse` (HTTP+SSE); empty when its entry cannot
     /// be used.

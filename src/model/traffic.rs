@@ -93,7 +93,7 @@ pub enum MessageInfo {
         /// The JSON-RPC method, such as `tools/call`.
         method: String,
     },
-    /// Not recognisable.
+    /// Not recognisable as a JSON-RPC message.
     Unknown,
 }
 
@@ -135,7 +135,7 @@ impl MessageInfo {
         }
     }
 
-    /// Its id, as text.
+    /// Its JSON-RPC id, as text.
     pub fn id_text(&self) -> Option<String> {
         match self {
             Self::Request { id, .. } | Self::Response { id, .. } => {

@@ -194,9 +194,9 @@ pub struct ConnectionSummary {
     pub is_ready: bool,
     /// How long the newest connection took to open, handshake included.
     pub connect: Option<Duration>,
-    /// The negotiated protocol revision.
+    /// The protocol revision that was negotiated.
     pub protocol: Option<String>,
-    /// Its instructions.
+    /// Its instructions, which are meant for models.
     pub instructions: Option<String>,
 }
 
@@ -331,7 +331,7 @@ impl ProviderDeps {
 pub struct BuiltProviders {
     /// The providers of the entries that could be built: usually one for all of them.
     pub providers: Vec<Arc<dyn ToolProvider>>,
-    /// Problems with the others.
+    /// Problems with the entries that could not be built.
     pub diagnostics: Vec<Diagnostic>,
 }
 

@@ -27,7 +27,7 @@ pub struct HostContents {
     pub superseded: Vec<Arc<dyn ToolProvider>>,
     /// The rules about calls; the first that matches counts.
     pub policy: Vec<PolicyRule>,
-    /// Entries out of service.
+    /// Entries that are out of service.
     pub disabled: Vec<DisabledEntry>,
     /// What the tools were when a person accepted them.
     pub pins: Pins,

@@ -57,7 +57,7 @@ pub struct LoadJob {
 pub struct Inspection {
     /// One answer of so many, beginning with the first; at least 1, which is every answer.
     pub every: u64,
-    /// Checks each selected result.
+    /// Checks each result that is selected.
     pub inspector: Arc<dyn Inspector>,
 }
 
@@ -86,7 +86,7 @@ pub trait LoadExecutor: Send {
     /// been reported as ended; a new executor may work again.
     async fn run(&mut self, load: &mut dyn Load) -> Result<(), Error>;
 
-    /// Oddities, for people.
+    /// Oddities of the run, as text for people.
     fn warnings(&self) -> Vec<String> {
         Vec::new()
     }

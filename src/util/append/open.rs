@@ -19,7 +19,7 @@ use crate::util::private_file;
 pub struct RecordLocation {
     /// The path of the file itself.
     pub path: PathBuf,
-    /// Who owns its directory.
+    /// Whether the directory is ours or a person's.
     pub directory_owner: DirectoryOwner,
 }
 
