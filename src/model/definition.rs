@@ -20,9 +20,9 @@ use crate::util::static_text::{self, StaticText};
 pub enum Speed {
     /// About at once: 1 s.
     Instant,
-    /// Usually responds within 5 s.
+    /// Expected to respond within 5 s.
     Fast,
-    /// Usually responds within 30 s.
+    /// Expected to respond within 30 s.
     #[default]
     Medium,
     /// May take up to 300 s.
