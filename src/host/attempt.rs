@@ -42,7 +42,7 @@ pub(super) struct Attempt<'a> {
 }
 
 impl Attempt<'_> {
-    /// Runs the attempt. `context.cancel` is replaced by a token of its own: a limit of this attempt
+    /// Runs the attempt. `context.cancel` is replaced by a separate token: a limit of this attempt
     /// must not stop the next one, and an interrupt must be noticed here before the provider
     /// answers it, or its answer would be taken for the tool's.
     pub(super) async fn run(
@@ -52,7 +52,7 @@ impl Attempt<'_> {
     ) -> Result<ToolResult, Error> {
         let cancel = CancellationToken::new();
         context.cancel = cancel.clone();
-        // When the caller drops the call, whatever the provider left running is told too.
+        // When the caller drops the call, what the provider left running is cancelled too.
         let dropped = cancel.clone().drop_guard();
         let call = self.provider.call(&context, self.call);
         let mut work = std::pin::pin!(AssertUnwindSafe(call).catch_unwind());
@@ -100,7 +100,7 @@ impl Attempt<'_> {
         }
     }
 
-    /// The error of an attempt that had to stop, with the provider's last words.
+    /// The error of an attempt that had to stop, with the provider's last output.
     fn stop_error(
         &self,
         stop: StopReason,

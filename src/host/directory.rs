@@ -52,7 +52,7 @@ pub(super) struct ToolDirectory {
     starts: AtomicU64,
 }
 
-/// What a [`ToolDirectory`] is made of.
+/// The parts from which a [`ToolDirectory`] is built.
 #[derive(Default)]
 pub(super) struct DirectoryParts {
     pub(super) providers: Vec<Arc<dyn ToolProvider>>,
@@ -98,7 +98,7 @@ impl ToolDirectory {
         self.table.get()
     }
 
-    /// Puts other providers in the place of those there were. To be called with the roster locked.
+    /// Replaces all providers. Must be called with the roster locked.
     pub(super) fn replace_providers(&self, table: ProviderTable) {
         self.table.replace(table);
     }

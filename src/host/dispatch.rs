@@ -112,7 +112,8 @@ impl ToolHost {
         };
         let (PreparedCall { route, call }, decision) = match ready {
             Ok(ready) => ready,
-            // The server that failed before has its record; that no other takes the call is no call.
+            // The server that failed already has its record; that no other accepts the call is not
+            // a call.
             Err(error) if !skipped.is_empty() && !unsent.has_tool() => {
                 unsent.close();
                 return Err(error);
@@ -205,7 +206,7 @@ impl ToolHost {
         skipped: &'a [SkippedServer],
     ) -> Search<'a> {
         // A caller's own limit also bounds starting; a longer one does not lengthen it, for
-        // starting has limits of its own.
+        // starting has its own limits.
         let limit = request.timeout.unwrap_or(limits::LISTING_TIMEOUT).min(limits::LISTING_TIMEOUT);
         Search {
             servers: &request.servers,
@@ -216,7 +217,7 @@ impl ToolHost {
     }
 
     /// What a call would send. Masked before and after: a provider may encode an argument in its
-    /// own way, and may add secrets that are no arguments.
+    /// own way, and may add secrets that are not arguments.
     async fn masked_preview(&self, route: &Route, masked: &JsonObject) -> Result<Preview, Error> {
         let name = route.tool.definition.name.clone();
         let call = ToolCall { name, arguments: masked.clone() };
@@ -287,7 +288,7 @@ impl ToolHost {
         }
     }
 
-    /// Attempts the call until it answers, fails for good, or runs out of time.
+    /// Attempts the call until it succeeds, fails permanently, or runs out of time.
     async fn run(
         &self,
         request: &CallRequest,
@@ -321,7 +322,7 @@ impl ToolHost {
             )));
         };
         let _turn = self.pipeline.questions.hold_turn(&record.call.id, permit);
-        // What was waited for a turn is no time of the tool's.
+        // The wait for a turn does not count as the tool's time.
         record.started = self.pipeline.clock.now();
         let attempt = Attempt {
             provider: &*route.provider.inner,

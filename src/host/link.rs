@@ -98,7 +98,7 @@ impl LinkSlot {
     }
 }
 
-/// Why the other host gave no answer.
+/// Why the other host did not respond.
 #[derive(Debug, Clone)]
 pub enum LinkError {
     /// It acted on nothing, so that the request can be carried out here.
@@ -107,7 +107,7 @@ pub enum LinkError {
     Lost(Error),
 }
 
-/// What a host is asked beside calls. Lists of servers mean all of them when they are empty.
+/// Queries to a host other than calls. An empty list of servers means all of them.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "each is the method of the host of that name, with its arguments")]
 pub enum HostQuery {

@@ -345,7 +345,7 @@ impl ToolHost {
         });
         let all = join_all(checks).await;
         for status in &all {
-            // A sign of life is as good as an answered call.
+            // A successful ping is as good as a successful call.
             match &status.state {
                 ServerState::Ready => {
                     self.directory.circuits.record_outcome(&status.name, Ok(()));

@@ -61,7 +61,7 @@ impl KnownProfiles {
 pub(super) struct Profiles {
     /// Those of the host, shared by all its clients.
     known: Arc<Current<KnownProfiles>>,
-    /// What a request sees whatever profile it names; everything when there is none.
+    /// What a request sees with any profile; everything if there is none.
     scope: Option<Arc<[Vec<ScopeProfile>]>>,
 }
 
@@ -79,7 +79,7 @@ impl Profiles {
         Self { known: Arc::new(Current::new(known)), scope: None }
     }
 
-    /// Puts others in the place of those of the host, for all its clients.
+    /// Replaces the profiles of the host, for all its clients.
     pub(super) fn replace(&self, known: KnownProfiles) {
         self.known.replace(known);
     }
@@ -115,7 +115,7 @@ impl Profiles {
         Some(views.filter_map(|view| view.iter().map(profile).collect()).collect())
     }
 
-    /// The same profiles for a client that sees nothing beside `views`.
+    /// The same profiles for a client that sees only `views`.
     pub(super) fn within(&self, views: Vec<Vec<ScopeProfile>>) -> Self {
         Self { scope: Some(views.into()), ..self.clone() }
     }
@@ -143,7 +143,7 @@ impl ProfileView {
         self.allows(|profile| query::is_in_profile(profile, tool))
     }
 
-    /// Whether something that a server offers beside tools is shown.
+    /// Whether an offering of a server besides tools is shown.
     pub(super) fn shows_offering(&self, name: &ToolName) -> bool {
         let origin = Origin::Server(name.component().unwrap_or_default().to_owned());
         self.shows(&ToolDefinition::new(name.clone(), ToolSource::Mcp, "mcp", origin))

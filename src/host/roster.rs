@@ -14,7 +14,7 @@ use crate::provider::{ComponentFactory, FileFactory};
 /// How many removed providers and tools are remembered.
 const MAX_REMOVED: usize = 1_000;
 
-/// What a host knows of names beside its providers.
+/// What a host knows about names besides its providers.
 #[derive(Default)]
 pub(super) struct Roster {
     /// What makes providers of components, by type key.
@@ -23,7 +23,7 @@ pub(super) struct Roster {
     pub(super) client_factory: Option<Arc<dyn ComponentFactory>>,
     /// What makes providers of a text that is written like a file.
     pub(super) file_factory: Option<Arc<dyn FileFactory>>,
-    /// Nothing is registered any more once the host is closed.
+    /// Nothing can be registered once the host is closed.
     pub(super) is_closed: bool,
     /// Providers that were removed and are not closed yet.
     pub(super) leaving: Vec<Arc<RegisteredProvider>>,

@@ -69,8 +69,8 @@ impl SessionManager {
         info
     }
 
-    /// What a server is told about a request for one of its offerings. Of the variables of the
-    /// session only those stay that the server's entry names.
+    /// The context that a server gets with a request for one of its offerings. Of the variables of
+    /// the session only those stay that the server's entry names.
     pub(super) fn offering_context(
         &self,
         request: &ItemRequest,
@@ -94,13 +94,12 @@ impl SessionManager {
         }
     }
 
-    /// Where a request stands in the caller's trace.
+    /// The position of a request in the caller's trace.
     pub(super) fn trace_of<'a>(&'a self, request: &'a CallRequest) -> Option<&'a TraceContext> {
         request.trace.as_ref().or(self.trace.as_ref())
     }
 
-    /// What a tool is told about the call it runs. Of variables only those stay that the tool
-    /// accepts.
+    /// The context that a tool gets for a call. Only those variables remain that the tool accepts.
     pub(super) fn context(
         &self,
         request: &CallRequest,

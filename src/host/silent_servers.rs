@@ -67,7 +67,7 @@ impl<'a> SilentServers<'a> {
         })
     }
 
-    /// One line for all of them: they may have `what` too. `None` when every server answered.
+    /// One line for all of them: they may have `what` too. `None` if every server responded.
     pub(super) fn note(&self, what: &str) -> Option<String> {
         match self.0.as_slice() {
             [] => None,

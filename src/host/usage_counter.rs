@@ -35,7 +35,7 @@ impl UsageCounter {
 
 impl Recorder for UsageCounter {
     fn is_switched_on(&self) -> bool {
-        // What is counted is no audit log.
+        // Counts are not an audit log.
         false
     }
 

@@ -1,7 +1,7 @@
 //! The shared HTTP client.
 //!
-//! Owns: how connections are made: name lookup, TLS, the pool, no redirects of its own, no proxy
-//! for this machine, no cookies. Never does: know what is asked, or follow anything.
+//! Owns: how connections are made: name lookup, TLS, the pool, no automatic redirects, no proxy for
+//! this machine, no cookies. Never does: know what is asked, or follow anything.
 
 use std::net::SocketAddr;
 use std::path::Path;

@@ -37,7 +37,7 @@ pub struct OriginRequest<'a> {
     pub method: Method,
     /// An address of the origin.
     pub url: Url,
-    /// Headers beside those that go with every request; of the same name, these.
+    /// Headers in addition to those of every request; for the same name, these win.
     pub headers: &'a HeaderMap,
     /// The body, of a request that has one.
     pub body: Option<PostedBody>,

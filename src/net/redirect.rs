@@ -59,7 +59,7 @@ pub fn redirect(
     }
 }
 
-/// Whether a URL is of the same origin and names no user of its own.
+/// Whether a URL has the same origin and contains no user name or password.
 fn is_same_origin(next: &Url, url: &Url) -> bool {
     next.origin() == url.origin() && next.username().is_empty() && next.password().is_none()
 }

@@ -411,7 +411,7 @@ pub enum ResolveError {
     /// No such file in any directory of `PATH`.
     #[error("'{program}' was not found in PATH")]
     NotInPath {
-        /// The name or path that was looked for.
+        /// The name or path that was searched for.
         program: String,
         /// The directories searched, in order.
         searched: Vec<PathBuf>,

@@ -26,7 +26,7 @@ pub fn left_out(why: &str) {
 }
 
 /// The file in which all test binaries of one `cargo test` note what they leave out; the process
-/// that runs them tells the runs apart.
+/// that runs them distinguishes the runs.
 pub fn notes() -> Option<PathBuf> {
     let binary = std::env::current_exe().ok()?;
     Some(binary.with_file_name(format!("left-out-{}.txt", std::os::unix::process::parent_id())))

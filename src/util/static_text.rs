@@ -34,7 +34,7 @@ fn intern(word: String) -> Option<StaticText> {
 /// Reads one word.
 ///
 /// # Errors
-/// When it is no text, or too many distinct words were read before.
+/// When it is not a string, or too many distinct strings were read before.
 pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<StaticText, D::Error> {
     let word = String::deserialize(deserializer)?;
     intern(word).ok_or_else(|| D::Error::custom("too many distinct words"))

@@ -11,9 +11,9 @@ pub fn is_stopped(pid: u32) -> bool {
     stat.rsplit_once(')').is_some_and(|(_, fields)| fields.trim_start().starts_with('T'))
 }
 
-/// Lets a process go on that was stopped; whether it was.
+/// Resumes a stopped process; returns whether it was stopped.
 pub fn resume(pid: u32) -> bool {
     let stopped = i32::try_from(pid).ok().filter(|_| is_stopped(pid)).and_then(Pid::from_raw);
-    // One that is gone needs it no more.
+    // A process that is gone does not need it.
     stopped.is_some_and(|pid| kill_process(pid, Signal::CONT).is_ok())
 }

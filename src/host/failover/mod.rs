@@ -116,7 +116,7 @@ impl ToolHost {
                 Err(error) if failover.passes_on(routing, error) => {}
                 _ => return Ok(outcome),
             }
-            // A record of its own needs a name of its own.
+            // A separate record needs its own id.
             request.id = None;
             earlier = Some(outcome);
         }
@@ -163,7 +163,7 @@ impl ToolDirectory {
     }
 
     /// Of several servers that offer one item and have a weight each, the one whose turn it is. A
-    /// turn is only taken when a request follows. `skipped` are those that were passed over before.
+    /// turn is only taken when a request follows. `skipped` are those that were skipped before.
     pub(super) fn choose_server<'a>(
         &self,
         item: SharedItem<'_>,
@@ -207,7 +207,7 @@ impl ToolDirectory {
     }
 
     /// The same for the only one that is left of several servers with a weight each; nothing when
-    /// none was passed over.
+    /// none was skipped.
     pub(super) fn routing_for_only(
         &self,
         server: Option<&str>,
@@ -218,8 +218,8 @@ impl ToolDirectory {
         Some(routing).filter(|routing| !routing.skipped.is_empty())
     }
 
-    /// The servers with a weight that were passed over so far: those that were tried for the
-    /// request, and those that could not be asked.
+    /// The servers with a weight that were skipped so far: those that were tried for the request,
+    /// and those that could not be asked.
     pub(super) fn passed_over<'e>(
         &self,
         tried: &[SkippedServer],

@@ -30,8 +30,8 @@ pub async fn validate(schema: &Arc<Value>, object: &JsonObject) -> Vec<Violation
 }
 
 impl FormNode {
-    /// What is wrong with the text that is being typed into it, as far as that is plain from its own
-    /// schema; the beginning of a choice is no mistake.
+    /// What is wrong with the text that is being typed into it, as far as that is plain from its
+    /// own schema; the start of a choice is not an error.
     pub fn draft_problem(&self) -> Option<String> {
         let (FieldInput::Text(text) | FieldInput::Json(text)) = &self.input else { return None };
         if text.is_empty() {
@@ -57,7 +57,7 @@ impl FormNode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("must be {expected}")]
 pub struct FormatMismatch {
-    /// The format in words, with an article and an example where it needs one.
+    /// The format for people, with an article and an example where needed.
     pub expected: &'static str,
 }
 
@@ -78,7 +78,7 @@ pub fn check_format(schema: &ResolvedSchema, value: &Value) -> Result<(), Format
     if fits { Ok(()) } else { Err(FormatMismatch { expected }) }
 }
 
-/// A format that forms know, in words.
+/// A format that forms know, as text for people.
 pub(super) fn format_of(schema: &ResolvedSchema) -> Option<&'static str> {
     match schema.text("format")? {
         "email" => Some("an email address"),

@@ -30,7 +30,7 @@ pub const MAX_FIELDS: usize = 200;
 pub const MAX_CHOICES: usize = 500;
 /// How many forms a field may take; with more it takes JSON.
 pub const MAX_VARIANTS: usize = 50;
-/// How deep fields stand in each other; what is deeper takes JSON.
+/// Maximum nesting depth of fields; deeper ones take JSON.
 pub const MAX_DEPTH: usize = 12;
 /// How many items of a list are fields; a longer list is one field that takes JSON.
 pub const MAX_ITEMS: usize = 200;

@@ -87,7 +87,7 @@ impl FormNode {
         self.field.secret || self.children.iter().any(Self::asks_for_secret)
     }
 
-    /// The value it makes, with a mark in the place of what looks like a secret.
+    /// Its value, with a mark in place of anything that looks like a secret.
     pub fn masked_value(&self) -> Option<Value> {
         if !self.holds_secret() {
             return self.value();

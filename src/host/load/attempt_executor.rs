@@ -35,7 +35,7 @@ pub(super) struct AttemptExecutor {
     sampler: AnswerSampler,
 }
 
-/// What a call needs beside its arguments, used again and again.
+/// What a call needs besides its arguments, reused for every call.
 struct AttemptSlot {
     context: ToolContext,
     call: ToolCall,
@@ -169,7 +169,7 @@ impl LoadTransport for AttemptTransport<'_> {
         self.flying.is_empty()
     }
 
-    /// Each attempt has a timer of its own.
+    /// Each attempt has its own timer.
     fn next_deadline(&self) -> Option<Instant> {
         None
     }

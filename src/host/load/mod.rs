@@ -232,7 +232,7 @@ impl LoadTarget {
         Ok(EncodedArguments::new(object))
     }
 
-    /// Readies something that carries calls, with at most so many in flight.
+    /// Prepares an executor with a maximum number of calls in flight.
     ///
     /// # Errors
     /// When the tool cannot be reached.
@@ -273,7 +273,7 @@ impl LoadTarget {
     }
 
     /// Writes down that calls are about to be made: `planned` says how many, `arguments` are those
-    /// of the first one. What is made of it is the only record of all these calls.
+    /// of the first one. It is the only record of all these calls.
     ///
     /// # Errors
     /// As for a call: when the record is unsafe to write, or required and cannot be written.

@@ -69,7 +69,7 @@ pub(super) struct HostCaller {
     host: Weak<ToolHost>,
     nesting: Nesting,
     session: String,
-    /// A call sees no more through others than it does itself.
+    /// A call cannot see more through nested calls than it can itself.
     profile: Option<String>,
     environment: BTreeMap<String, String>,
     metadata: JsonObject,

@@ -22,7 +22,7 @@ use crate::util::uri_template;
 /// How many owners of one address are listed.
 const SHOWN: usize = 20;
 
-/// Where something is looked for, and through which profile.
+/// Where to search, and through which profile.
 #[derive(Clone, Copy)]
 pub(super) struct OfferingSearch<'a> {
     /// Only these servers; all of which the profile shows something when empty.
@@ -80,7 +80,7 @@ impl ToolHost {
         failover: &Failover,
     ) -> Result<OfferingOwner, Error> {
         let servers = search.servers;
-        // A profile hides by names, which only a list tells.
+        // A profile hides by name, which only a list provides.
         if let ([server], true) = (servers, search.view.shows_everything()) {
             self.offerings_of(server)?;
             return Ok(OfferingOwner { server: server.clone(), routing: None });
@@ -146,7 +146,7 @@ impl ToolHost {
             if let Ok(found) = self.choose_prompt(wanted, prompts, failover)? {
                 return Ok(found);
             }
-            // It only looked like a name that begins with a server's.
+            // It only looked like a name that starts with a server's.
         }
         let asked = self.asked_servers(search, failover);
         let prompts = asked.list(self.prompts_in(asked.search(search))).await;
@@ -241,7 +241,7 @@ impl ToolHost {
                 asked.names.push(name.clone());
             }
         }
-        // What is not there is told like a server that does not answer.
+        // A missing server is reported like one that does not respond.
         let unknown = servers.iter().filter(|name| providers.server(name).is_none());
         asked.names.extend(unknown.cloned());
         asked
@@ -288,7 +288,7 @@ impl ToolHost {
         }
     }
 
-    /// The servers that a name may belong to: those it begins with, otherwise all that are allowed.
+    /// The servers a name may belong to: those it starts with, otherwise all that are allowed.
     fn candidate_servers(&self, name: &str, search: OfferingSearch<'_>) -> Vec<String> {
         let OfferingSearch { servers, view } = search;
         let providers = self.directory.providers();
@@ -302,7 +302,7 @@ impl ToolHost {
         begins.into_iter().map(str::to_owned).collect()
     }
 
-    /// The server that is meant by a reference, and the question as it is put to it.
+    /// The server that a reference means, and the query as sent to it.
     pub(super) async fn resolve_completion(
         &self,
         mut query: CompletionQuery,

@@ -21,7 +21,7 @@ use crate::model::{Error, ErrorKind, SubscriptionEvent, SubscriptionFilter};
 /// A change at one of the servers that are watched.
 #[derive(Debug)]
 pub struct ServerChange {
-    /// The name of the server that told the change.
+    /// The name of the server that reported the change.
     pub server: String,
     /// A changed list or resource, or the state of the subscription.
     pub change: SubscriptionEvent,
@@ -166,7 +166,7 @@ impl ToolHost {
     }
 }
 
-/// Whether a failure is worth telling beside what the other servers say.
+/// Whether a failure is worth reporting along with what the other servers say.
 fn is_worth_reporting(error: &Error) -> bool {
     !matches!(error.kind(), ErrorKind::Interrupted(_))
 }

@@ -315,7 +315,7 @@ mod tests {
         assert_eq!(left[1..], [None]);
     }
 
-    /// Goes on when it is told to.
+    /// Continues when it is notified.
     struct SteppedClock {
         start: Instant,
         passed: Mutex<Duration>,

@@ -10,9 +10,9 @@ const MESSAGES: usize = 20;
 pub enum ConversationLine<'a> {
     /// The role that speaks the lines after this one.
     Role(&'a str),
-    /// What is said, in the words of the server.
+    /// The text, as the server wrote it.
     Text(&'a str),
-    /// Something that is no text; its kind.
+    /// Something that is not text; its kind.
     NonText(&'a str),
     /// Something of ours about it.
     Note(String),

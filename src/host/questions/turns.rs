@@ -46,7 +46,7 @@ impl CallTurns {
         }
     }
 
-    /// A question of the call was answered: after the last one the call waits for its turn again.
+    /// A question of the call was answered; after the last one the call waits for its turn again.
     pub(super) async fn resume(&self, call: &CallId) {
         let permits = {
             let mut turns = self.lock();

@@ -1,8 +1,8 @@
 //! Providers that come and go while the host runs.
 //!
-//! Owns: which provider may be registered beside the others, and the order of a removal: no new
-//! uses start, running ones finish or are cancelled, and then the provider is closed. Never does:
-//! create a provider.
+//! Owns: which provider may be registered in addition to the others, and the order of a removal: no
+//! new uses start, running ones finish or are cancelled, and then the provider is closed. Never
+//! does: create a provider.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -252,7 +252,7 @@ async fn drain(provider: &RegisteredProvider, grace: Option<Duration>) -> usize 
         return 0;
     }
     let cancelled = provider.usage.stop_users();
-    // Tools that do not stop when they are told end with the provider.
+    // Tools that do not stop when cancelled end with the provider.
     let idle = provider.usage.idle();
     let _elapsed = tokio::time::timeout(limits::STOP_GRACE_PERIOD * 2, idle).await;
     cancelled

@@ -95,7 +95,7 @@ impl FullValidator {
             Kind::OneOfMultipleValid { .. } => {
                 Violation::new(path, "matches several forms, but only one is allowed")
             }
-            // Without `properties` beside it the crate points at the object, not at its keys.
+            // Without sibling `properties` the crate points at the object, not at its keys.
             Kind::FalseSchema if is_additional(error.schema_path().as_str()) => {
                 let Some(object) = path.of(value).and_then(Value::as_object) else {
                     return vec![Violation::never(path)];
@@ -112,7 +112,7 @@ impl FullValidator {
         vec![one]
     }
 
-    /// The properties beside the `additionalProperties` at a place of the schema.
+    /// The properties next to the `additionalProperties` at a place in the schema.
     fn known_keys(&self, schema_path: &str) -> Vec<String> {
         schema_path
             .rsplit_once('/')

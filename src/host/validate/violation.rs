@@ -38,7 +38,7 @@ impl ValuePath {
         self.with(ValuePathSegment::Index(index))
     }
 
-    /// What stands at this place of `value`.
+    /// The part of `value` at this path.
     pub fn of<'a>(&self, value: &'a Value) -> Option<&'a Value> {
         self.0.iter().try_fold(value, |at, step| match step {
             ValuePathSegment::Key(key) => at.get(key),
@@ -181,7 +181,7 @@ pub fn quote(text: &str) -> String {
     }
 }
 
-/// The JSON type of a value, in the words of JSON Schema.
+/// The JSON type of a value, as named by JSON Schema.
 pub fn type_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

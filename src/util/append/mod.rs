@@ -62,7 +62,7 @@ struct AppendState {
     /// Where our last line ended; a line of ours that does not begin there follows one of another
     /// process.
     end: u64,
-    /// When the path was last looked at.
+    /// When the path was last checked.
     checked_at: Option<Duration>,
     notes: Vec<String>,
 }
@@ -114,7 +114,7 @@ impl AppendFile {
         state.end = self.write(&opened.file, &line, &mut state.has_torn_end)?;
         let start = state.end.saturating_sub(line.len() as u64);
         // Another process wrote in between, and may have run out of room in the middle of a line:
-        // then ours was lost with it, and is written once more. It has a line of its own now.
+        // then ours was lost with it, and is written once more. It is on its own line now.
         if start != before && !ends_with_newline(&opened.file, start).unwrap_or(true) {
             state.end = self.write(&opened.file, &line, &mut state.has_torn_end)?;
         }
@@ -180,7 +180,7 @@ impl AppendFile {
         Some(work(&opened.file, &opened.directory, opened.identity, notes))
     }
 
-    /// What was put right when the file was opened; each note is handed out once.
+    /// Repairs made when the file was opened; each note is returned once.
     pub fn take_notes(&self) -> Vec<String> {
         std::mem::take(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner).notes)
     }

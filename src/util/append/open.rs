@@ -1,7 +1,7 @@
 //! Opening record files safely: no links, no files of other users.
 //!
 //! Owns: what a file of records and its directory must be (a regular file, ours, private, no
-//! symbolic link), and putting right what may be put right. Never does: write a line.
+//! symbolic link), and repairing what may be repaired. Never does: write a line.
 
 use std::fs::File;
 use std::io;
@@ -155,7 +155,7 @@ impl RecordLocation {
         }
     }
 
-    /// Opens the directory, and makes it when it is missing. What was put right is added to `notes`.
+    /// Opens the directory, creating it if missing. Repairs are added to `notes`.
     ///
     /// # Errors
     /// When it is not what a directory of records must be, or the system refuses.
@@ -192,7 +192,7 @@ impl RecordLocation {
     }
 }
 
-/// `None` when there is no such file.
+/// `None` if the file does not exist.
 fn open_at(
     directory: &OwnedFd,
     name: &std::ffi::OsStr,

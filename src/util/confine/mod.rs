@@ -70,7 +70,7 @@ pub enum ConfinementLevel {
     Limits,
     /// Landlock for files and seccomp for system calls.
     Landlock,
-    /// Landlock and seccomp, inside of namespaces of its own.
+    /// Landlock and seccomp, inside its own namespaces.
     Namespaces,
     /// Namespaces of bubblewrap, and seccomp.
     Bwrap,
@@ -100,7 +100,7 @@ pub enum HomeDir {
     Inherited,
     /// In the private temporary directory, and gone with it.
     Temporary,
-    /// A directory of its own, which it may write to and which stays.
+    /// Its own directory, which it may write to and which persists.
     At(PathBuf),
 }
 

@@ -25,7 +25,7 @@ const BWRAP: [&str; 5] = [
     "/run/wrappers/bin/bwrap",
     "/run/current-system/sw/bin/bwrap",
 ];
-/// How often the trial of bubblewrap is looked at.
+/// How often the trial of bubblewrap is polled.
 const TRIAL_POLL_INTERVAL: Duration = Duration::from_millis(1);
 /// How long it may take.
 const TRIAL_TIMEOUT: Duration = Duration::from_secs(5);

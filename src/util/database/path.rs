@@ -141,7 +141,7 @@ impl DatabasePath {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let private = Mode::RUSR | Mode::WUSR;
         let draft = rustix::fs::openat(&self.directory, &name, flags, private)?;
-        // The logs that SQLite makes beside the file get its permissions.
+        // The logs that SQLite creates next to the file get its permissions.
         rustix::fs::fchmod(&draft, private)?;
         drop(draft);
         let made = connect(&self.real.join(&name), OpenFlags::SQLITE_OPEN_READ_WRITE, lock_timeout)
@@ -165,7 +165,7 @@ impl DatabasePath {
     pub fn remove_stale_drafts(&self, now: Duration) {
         use std::os::unix::ffi::OsStrExt as _;
         let beginning = self.draft("");
-        // Whatever cannot be looked at or removed stays for the next time.
+        // What cannot be inspected or removed stays for the next time.
         let Ok(entries) = rustix::fs::Dir::read_from(&self.directory) else { return };
         for entry in entries.flatten() {
             let name = entry.file_name();

@@ -3,10 +3,10 @@
 //! Owns: compiling and running a filter without access to files, variables of the process or the
 //! exit of the program, with a limit on steps, time, stack and results. Never does: print.
 //!
-//! The engine (jaq) has no limits of its own, so they are woven into the program before it is
-//! compiled: wherever a filter can loop — a definition, a step of a fold, the right side of a
-//! pipe, an argument, an element of a list — a native filter counts one step and ends the run
-//! when the budget is spent. It ends it the way `halt` would, which `try` cannot catch.
+//! The engine (jaq) has no built-in limits, so they are inserted into the program before it is
+//! compiled: wherever a filter can loop — a definition, a step of a fold, the right side of a pipe,
+//! an argument, an element of a list — a native filter counts one step and ends the run when the
+//! budget is spent. It ends it the way `halt` would, which `try` cannot catch.
 
 mod budget;
 mod instrument;
@@ -124,8 +124,8 @@ fn query_within(filter: &str, input: &Value, limits: &JqLimits) -> Result<Vec<Va
     if filter.trim().is_empty() {
         return Err(JqError::EmptyFilter);
     }
-    // A thread of its own makes the depth of recursion a known quantity. A panic of the engine
-    // costs the query and not the program.
+    // A separate thread makes the recursion depth a known quantity. A panic of the engine costs the
+    // query and not the program.
     std::thread::scope(|scope| {
         std::thread::Builder::new()
             .name("jq".to_owned())
