@@ -47,7 +47,7 @@ impl<T> Default for OfferingListing<T> {
 /// revision 2026-07-28). It is only shown; nothing is cached beyond a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Freshness {
-    /// Time to live in milliseconds; 0 means not at all.
+    /// Time to live in milliseconds; 0 means already expired.
     pub ttl_ms: Option<u64>,
     /// `public` when the response is the same for all users, else `private`.
     pub scope: Option<String>,
