@@ -25,7 +25,7 @@ fn fetching_asks_first_and_then_reaches_this_machine() {
     let url = format!("url=http://{}/a?b=1", peer.authority());
     run(&room, ["call", "fetch", &url]).exits(6);
     assert!(peer.requests().is_empty(), "asked before anything is sent");
-    run(&room, ["call", "public", &url]).exits(6).says(&["is no public address"]);
+    run(&room, ["call", "public", &url]).exits(6).says(&["is not a public address"]);
     assert!(peer.requests().is_empty());
     let metadata = "url=http://169.254.169.254/latest";
     run(&room, ["call", "fetch", metadata, "--yes"]).exits(6).says(&["link-local"]);
