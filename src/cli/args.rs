@@ -14,23 +14,23 @@ use super::output::{SpanStyle, StyledLine, StyledPage};
 
 /// The end of `--help`.
 const EXIT_CODES: &str = "\
-Call 'toolhost COMMAND --help' for the options of one command. Without a command the console opens;
-'toolhost -- COMMAND' opens it on a server that is in no file.
+Run 'toolhost COMMAND --help' for the options of a command. Without a command, the console opens;
+'toolhost -- COMMAND' opens it on an ad-hoc server.
 
 Exit codes:
     0  success
-    1  internal     a bug, or standard output cannot be written
-    2  usage        wrong command line, unknown name, arguments that do not fit
-    3  tool         the tool said no
+    1  internal     a bug, or stdout cannot be written
+    2  usage        invalid command line, unknown name, or invalid arguments
+    3  tool         the tool reported an error
     4  unreachable  the server or program could not be started or reached, or died
     5  auth         credentials missing, refused or expired
-    6  denied       policy or a person refused, or it is not trusted yet
-    7  timeout      a limit of time fired
+    6  denied       refused by policy or a person, or not trusted yet
+    7  timeout      a time limit was reached
     8  check        a threshold, pin or comparison failed
-    9  config       a configuration file, or the entry asked for, is invalid
-   10  protocol     the peer broke its protocol, or passed a size limit
+    9  config       a configuration file or the requested entry is invalid
+   10  protocol     the peer violated its protocol or exceeded a size limit
    11  partial      a usable but incomplete answer
-  129, 130, 143     ended by SIGHUP, SIGINT or SIGTERM";
+  129, 130, 143     terminated by SIGHUP, SIGINT or SIGTERM";
 
 /// A terminal console for tools: one catalogue of internal tools and MCP servers.
 #[derive(Debug, Parser)]
@@ -89,65 +89,65 @@ pub enum CliCommand {
     /// Call a tool.
     #[command(visible_alias = "invoke")]
     Call(Box<call::CallArgs>),
-    /// Make a call that was saved with 'call --save-as NAME'.
+    /// Run a call saved with 'call --save-as NAME'.
     Run(run::RunArgs),
-    /// Benchmark a tool: call it many times and report how fast it answers.
+    /// Benchmark a tool: call it many times and report latencies and throughput.
     Bench(Box<bench::BenchArgs>),
-    /// Show the servers: whether they answer, how fast, and what they offer.
+    /// Show the status of MCP servers: connection, latency and what they offer.
     Servers(servers::ServersArgs),
-    /// List, read and watch the resources of servers.
+    /// List, read and watch resources of MCP servers.
     Resources(resources::ResourcesArgs),
-    /// List and fill in the prompts of servers.
+    /// List and render prompts of MCP servers.
     Prompts(prompts::PromptsArgs),
-    /// Show what an argument of a prompt or of a resource template may be.
+    /// Show completions for an argument of a prompt or resource template.
     Complete(complete::CompleteArgs),
-    /// Connect to a server and show everything that crosses the wire.
+    /// Connect to a server and print everything sent and received.
     Trace(trace::TraceArgs),
-    /// Record what another client and a server say to each other.
+    /// Record the traffic between another client and a server.
     Record(record::RecordArgs),
-    /// Serve a recording as an MCP server on standard input and output.
+    /// Serve a recording as an MCP server over stdio.
     Replay(replay::ReplayArgs),
-    /// Print the tools as definitions for a model.
+    /// Print tool definitions for a model.
     Export(export::ExportArgs),
-    /// Run the calls that a model asks for, and print the messages to send back.
+    /// Run the tool calls in a model's response and print the messages to send back.
     Dispatch(dispatch::DispatchArgs),
     /// Serve the catalogue as an MCP server.
     Serve(serve::ServeArgs),
-    /// Keep servers warm: run a host in the background.
+    /// Start a background host that keeps servers connected.
     Up(up::UpArgs),
-    /// List the background hosts.
+    /// List background hosts.
     Ps(ps::PsArgs),
-    /// End the background host of this directory.
+    /// Stop the background host of this directory.
     Down(down::DownArgs),
-    /// Show the calls that were made and refused.
+    /// Show the audit log: calls made and calls refused.
     Audit(audit::AuditArgs),
-    /// Show past calls, run them again, compare results.
+    /// Show, rerun and compare past calls.
     History(Box<history::HistoryArgs>),
-    /// Show how often tools are used, how fast they are and how they fail.
+    /// Show usage, latencies and failures of tools.
     Stats(stats::StatsArgs),
-    /// Remember what tools are now, so that a change is seen and stops calls.
+    /// Pin tool definitions, so that a changed definition blocks calls.
     Pin(pin::PinArgs),
-    /// Compare what the tools are now with what was pinned, and show the differences.
+    /// Compare tool definitions with their pins and show the differences.
     Verify(verify::VerifyArgs),
-    /// Show what a project's files would do, and trust them.
+    /// Review what a project's files would do, and trust them.
     Trust(trust::TrustArgs),
-    /// Log in to servers, and out again.
+    /// Log in to servers and manage logins.
     Auth(auth::AuthArgs),
-    /// Write a first pair of files, tools.yaml and mcp.yaml.
+    /// Create tools.yaml and mcp.yaml with examples.
     Init(init::InitArgs),
-    /// Write a server into mcp.yaml.
+    /// Add a server to mcp.yaml.
     Add(add::AddArgs),
-    /// Take servers over from the files of editors and agents.
+    /// Import servers from the configuration of editors and agents.
     Import(import::ImportArgs),
-    /// Look for what keeps tools and servers from working here.
+    /// Diagnose problems with the environment, files and servers.
     Doctor(doctor::DoctorArgs),
     /// Check and show the configuration.
     Config(config::ConfigArgs),
-    /// Print the completion script of a shell.
+    /// Print a shell completion script.
     Completions(completions::CompletionsArgs),
-    /// Print a manual page.
+    /// Print a man page.
     Man(man::ManArgs),
-    /// Serve the demo tools over standard input and output.
+    /// Serve the demo tools over stdio.
     #[command(hide = true)]
     DemoServer,
 }
@@ -162,17 +162,17 @@ pub fn short_help() -> StyledPage {
         ("toolhost inspect NAME", "everything about a tool or a server"),
         ("toolhost call NAME [key=value ...]", "call a tool"),
         ("toolhost bench NAME [key=value ...]", "benchmark a tool"),
-        ("toolhost servers", "whether the servers answer, and how fast"),
-        ("toolhost resources list", "what servers let you read"),
+        ("toolhost servers", "status and latency of the servers"),
+        ("toolhost resources list", "the resources of servers"),
         ("toolhost prompts list", "the prompts of servers"),
-        ("toolhost trace SERVER", "everything that crosses its wire"),
+        ("toolhost trace SERVER", "everything sent and received"),
         ("toolhost history", "past calls: show, rerun, diff"),
-        ("toolhost stats", "how often, how fast, how they fail"),
-        ("toolhost audit", "the calls that were made and refused"),
-        ("toolhost serve", "all of it as one MCP server"),
-        ("toolhost add NAME -- COMMAND", "write a server into mcp.yaml"),
-        ("toolhost doctor", "what keeps things from working here"),
-        ("toolhost config check", "what is wrong with the configuration"),
+        ("toolhost stats", "usage, latencies and failures"),
+        ("toolhost audit", "calls made and refused"),
+        ("toolhost serve", "the catalogue as one MCP server"),
+        ("toolhost add NAME -- COMMAND", "add a server to mcp.yaml"),
+        ("toolhost doctor", "diagnose problems"),
+        ("toolhost config check", "check the configuration"),
         ("toolhost --help", "all commands and options"),
     ];
     let widest = lines.iter().map(|(line, _)| line.len()).max().unwrap_or_default();
@@ -305,18 +305,18 @@ mod tests {
 
         Exit codes:
             0  success
-            1  internal     a bug, or standard output cannot be written
-            2  usage        wrong command line, unknown name, arguments that do not fit
-            3  tool         the tool said no
+            1  internal     a bug, or stdout cannot be written
+            2  usage        invalid command line, unknown name, or invalid arguments
+            3  tool         the tool reported an error
             4  unreachable  the server or program could not be started or reached, or died
             5  auth         credentials missing, refused or expired
-            6  denied       policy or a person refused, or it is not trusted yet
-            7  timeout      a limit of time fired
+            6  denied       refused by policy or a person, or not trusted yet
+            7  timeout      a time limit was reached
             8  check        a threshold, pin or comparison failed
-            9  config       a configuration file, or the entry asked for, is invalid
-           10  protocol     the peer broke its protocol, or passed a size limit
+            9  config       a configuration file or the requested entry is invalid
+           10  protocol     the peer violated its protocol or exceeded a size limit
            11  partial      a usable but incomplete answer
-          129, 130, 143     ended by SIGHUP, SIGINT or SIGTERM
+          129, 130, 143     terminated by SIGHUP, SIGINT or SIGTERM
         ");
     }
 
