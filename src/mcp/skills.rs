@@ -185,10 +185,10 @@ enum SkillFileError {
     #[error("its '{0}' is not the one that was listed")]
     OtherFrontmatter(String),
     /// A `SKILL.md` whose first line is not the delimiter.
-    #[error("it does not begin with a frontmatter")]
+    #[error("it does not start with frontmatter")]
     NoFrontmatter,
     /// A `SKILL.md` without a second delimiter.
-    #[error("its frontmatter has no end")]
+    #[error("its frontmatter does not end")]
     EndlessFrontmatter,
     /// YAML that cannot be parsed, in the words of the parser.
     #[error("its frontmatter cannot be read: {0}")]

@@ -53,7 +53,7 @@ pub fn redirect(
                 next.map_or_else(|| truncate(&location), |next| truncate(&display_url(&next)));
             let error =
                 Error::denied(format!("{place} redirects to {target}, which is not followed"))
-                    .with_hint("if that is where the server is, write it into the entry's url");
+                    .with_hint("if that is where the server is, use it as the entry's url");
             Err(with_status(error))
         }
     }

@@ -60,12 +60,12 @@ fn addresses(text: &str, found: &mut FindingCollector) {
         }
         let quote = around(text, start);
         if authority.contains('@') {
-            let why = "an address in it hides its host behind a user's name";
+            let why = "a URL in it hides its host behind a user name";
             found.add(FindingSeverity::Medium, "address", &quote, why);
         } else if host.parse::<std::net::Ipv4Addr>().is_ok() {
-            found.add(FindingSeverity::Medium, "address", &quote, "it points to a bare IP address");
+            found.add(FindingSeverity::Medium, "address", &quote, "it contains a bare IP address");
         } else {
-            found.add(FindingSeverity::Low, "address", &quote, "it points to an address");
+            found.add(FindingSeverity::Low, "address", &quote, "it contains a URL");
         }
     }
     for (at, scheme) in text.match_indices("javascript:") {
@@ -76,7 +76,7 @@ fn addresses(text: &str, found: &mut FindingCollector) {
                 FindingSeverity::Medium,
                 "address",
                 &quote,
-                "it holds an address that is a script",
+                "it contains a script URL",
             );
         }
     }
@@ -93,7 +93,7 @@ fn blob(text: &str, found: &mut FindingCollector) {
         // Paths and names joined by dashes have many of these.
         let joined = head.chars().filter(|c| matches!(c, '/' | '-' | '_')).count();
         if mixed && joined < BLOB / 10 {
-            let why = format!("it holds {} characters of encoded data", run.len());
+            let why = format!("it contains {} characters of encoded data", run.len());
             found.add(FindingSeverity::Medium, "blob", run, why);
             return;
         }

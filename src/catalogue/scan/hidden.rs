@@ -36,18 +36,18 @@ fn invisible(text: &str, found: &mut FindingCollector) {
             // A keycap or an emoji and how it is drawn; Indic and Persian spelling.
             '\u{fe0e}' | '\u{fe0f}' if foreign(last) || last.is_some_and(is_keycap) => continue,
             '\u{200c}' | '\u{200d}' if foreign(last) && foreign(after) => continue,
-            '\u{feff}' if at == 0 => (FindingSeverity::Low, "it begins with a byte order mark"),
-            '\u{ad}' => (FindingSeverity::Low, "it holds soft hyphens"),
+            '\u{feff}' if at == 0 => (FindingSeverity::Low, "it starts with a byte order mark"),
+            '\u{ad}' => (FindingSeverity::Low, "it contains soft hyphens"),
             '\u{e0020}'..='\u{e007f}' => {
-                (FindingSeverity::High, "it holds tag characters, which only a model reads")
+                (FindingSeverity::High, "it contains tag characters, which only a model reads")
             }
             '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
-                (FindingSeverity::High, "it turns the direction of the text around")
+                (FindingSeverity::High, "it reverses the direction of text")
             }
             c if c.is_control() => {
-                (FindingSeverity::High, "it holds characters that steer a terminal")
+                (FindingSeverity::High, "it contains terminal control characters")
             }
-            _ => (FindingSeverity::High, "it holds invisible characters"),
+            _ => (FindingSeverity::High, "it contains invisible characters"),
         };
         if !told.contains(&why) {
             told.push(why);
@@ -70,7 +70,7 @@ fn mixed(text: &str, found: &mut FindingCollector) {
         let looks: String = skeleton(word).collect();
         // Accents stay in a skeleton, so that only borrowed letters make it ASCII.
         if latin && looks.is_ascii() && looks != word && !word.chars().any(|c| c == 'ı') {
-            let why = "letters of another script stand for Latin ones in it";
+            let why = "letters of another script replace Latin ones in it";
             found.add(FindingSeverity::Medium, "look-alike", word, why);
         }
     }

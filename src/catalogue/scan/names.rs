@@ -105,11 +105,11 @@ pub(super) fn check(
         match twin {
             Some((other, of)) if !name.is_ascii() || other.is_ascii() => {
                 let whose = if of.is_empty() { String::new() } else { format!(" of '{of}'") };
-                let why = format!("it looks like '{other}'{whose} and is another name");
+                let why = format!("it looks like '{other}'{whose} but is a different name");
                 found.add(FindingSeverity::High, "look-alike", name, why);
             }
             _ if !name.is_ascii() && look.is_ascii() => {
-                let why = format!("it looks like '{look}' and is another name");
+                let why = format!("it looks like '{look}' but is a different name");
                 found.add(FindingSeverity::High, "look-alike", name, why);
             }
             _ => {}
@@ -124,13 +124,13 @@ pub(super) fn check(
     let word = |list: &[&str]| words.iter().find(|word| list.contains(&word.as_str()));
     "annotations".clone_into(&mut found.field);
     if let (Some(true), Some(word), false) = (tool.annotations.read_only, word(&WRITING), reads) {
-        let why = format!("it claims to change nothing, and its name says '{word}'");
+        let why = format!("it claims to be read-only, but its name says '{word}'");
         found.add(FindingSeverity::Medium, "annotations", "readOnlyHint: true", why);
     }
     if let (Some(false), Some(word), false) =
         (tool.annotations.destructive, word(&DESTROYING), reads)
     {
-        let why = format!("it claims to destroy nothing, and its name says '{word}'");
+        let why = format!("it claims not to be destructive, but its name says '{word}'");
         found.add(FindingSeverity::Medium, "annotations", "destructiveHint: false", why);
     }
 }
@@ -165,7 +165,7 @@ pub(super) fn mentions(
             .take(3)
             .map(|owner| if owner.is_empty() { "this host".into() } else { format!("'{owner}'") })
             .collect();
-        let why = format!("it speaks of a tool of {}", whose.join(", "));
+        let why = format!("it mentions a tool of {}", whose.join(", "));
         found.add(FindingSeverity::Medium, "other-tools", word, why);
     }
 }

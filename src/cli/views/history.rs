@@ -91,7 +91,7 @@ pub fn whole(entry: &HistoryEntry, width: Option<usize>) -> StyledPage {
     );
     page.heading("Arguments");
     match &entry.arguments {
-        None => page.push(StyledLine::styled(SpanStyle::Dim, "too large to be kept").indented(2)),
+        None => page.push(StyledLine::styled(SpanStyle::Dim, "too large to store").indented(2)),
         Some(arguments) if arguments.is_empty() => {
             page.push(StyledLine::styled(SpanStyle::Dim, "none").indented(2));
         }

@@ -262,7 +262,7 @@ async fn with_cancellation<T>(
         done = work => done,
         () = late => {
             let interrupted = ErrorKind::Interrupted(Signal::Interrupt);
-            Err(Error::new(interrupted, "the request was given up"))
+            Err(Error::new(interrupted, "the request was abandoned"))
         }
     }
 }

@@ -65,12 +65,12 @@ impl AddressPolicy {
     pub fn permits(&self, url: &Url) -> Result<(), Error> {
         let refused = |why: &str| {
             Err(Error::denied(format!("{} is not asked: {why}", display_url(url))).with_hint(
-                "if that is your authorization server, write it down: auth: { type: oauth, issuer: URL }",
+                "if that is your authorization server, configure it: auth: { type: oauth, issuer: URL }",
             ))
         };
         if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
             return Err(Error::denied(format!(
-                "a server named an address that is neither https nor http: {}",
+                "a server named a URL that is neither https nor http: {}",
                 url.scheme()
             )));
         }

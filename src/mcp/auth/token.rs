@@ -139,11 +139,11 @@ pub(super) async fn request(
         let error = if status.is_server_error() {
             Error::unreachable(format!("{place} answered {status}"))
         } else {
-            Error::auth(format!("{place} gave no token: {status}"))
+            Error::auth(format!("{place} issued no token: {status}"))
         };
         return Err(error.with_details(server_message(&answer.body)));
     };
-    Err(Error::auth(format!("{place} gave no token: {cause}"))
+    Err(Error::auth(format!("{place} issued no token: {cause}"))
         .with_details(text("error_description")))
 }
 

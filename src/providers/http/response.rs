@@ -238,7 +238,7 @@ fn data(kind: &str, rules: ResponseRules<'_>, answer: &HttpResponse) -> ToolResu
             || format!("more than {}", show_size(rules.max_response as u64)),
             show_size,
         );
-        let mut result = ToolResult::text(format!("[{kind}, {size}: too large to be kept]"));
+        let mut result = ToolResult::text(format!("[{kind}, {size}: too large to store]"));
         result.warnings.push(cut_notice(rules, answer));
         return result;
     }

@@ -243,7 +243,7 @@ impl HostClient {
                     let params = json!({ "requestId": REQUEST_ID, "reason": "cancelled" });
                     let notice = json!({ "method": "notifications/cancelled", "params": params });
                     let _ended_anyway = connection.send(&message(&notice)).await;
-                    let words = format!("'{what}' was interrupted");
+                    let words = format!("'{what}' was cancelled");
                     let kind = ErrorKind::Interrupted(Signal::Interrupt);
                     return Err(LinkError::Lost(Error::new(kind, words)));
                 }
@@ -267,15 +267,15 @@ impl HostClient {
     }
 
     fn unanswered(&self, what: &str) -> LinkError {
-        Self::unknown_outcome(format!("'{what}' has no outcome: {}", self.silence()))
+        Self::unknown_outcome(format!("the outcome of '{what}' is not known: {}", self.silence()))
     }
 
     fn unknown_outcome(words: String) -> LinkError {
         LinkError::Lost(
             Error::unreachable(words)
                 .with_phase(ErrorPhase::Call)
-                .with_detail("it was sent; whether it was carried out is not known")
-                .with_hint("see 'toolhost audit'; --fresh makes a call without the host"),
+                .with_detail("the call was sent; whether it was executed is not known")
+                .with_hint("see 'toolhost audit'; --fresh calls without the host"),
         )
     }
 }

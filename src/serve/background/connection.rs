@@ -159,7 +159,7 @@ fn refusal(error: &Value) -> LinkError {
     let words = error.get("message").and_then(Value::as_str).unwrap_or("no reason given");
     LinkError::Lost(
         Error::unreachable(format!("the background host refused: {words}"))
-            .with_hint("--fresh does without it"),
+            .with_hint("--fresh runs without it"),
     )
 }
 
@@ -206,7 +206,7 @@ pub(super) fn payload(object: &str, name: &str) -> String {
 pub(super) fn read_payload<T: DeserializeOwned>(object: &str, name: &str) -> Result<T, LinkError> {
     serde_json::from_str(&payload(object, name)).map_err(|error| {
         LinkError::Lost(Error::protocol(format!(
-            "the background host's answer is unreadable: {error}"
+            "the background host's response is invalid: {error}"
         )))
     })
 }

@@ -115,7 +115,7 @@ impl ServedClient {
         Box::pin(async move {
             if self.calls.len() >= MAX_CALLS {
                 let words =
-                    format!("{MAX_CALLS} calls of this client run already; wait for one to end");
+                    format!("{MAX_CALLS} calls of this client are already running; wait for one to end");
                 return Err(ErrorData::internal_error(words, None));
             }
             let _counted = self.calls.token();

@@ -186,7 +186,7 @@ impl Statistics {
             _ => Some(self.last_note.clone().unwrap_or_else(|| "it cannot be written".to_owned())),
         };
         if let Some(why) = written {
-            return Err(Error::unreachable(format!("nothing was forgotten: {why}")));
+            return Err(Error::unreachable(format!("nothing was deleted: {why}")));
         }
         self.with_recovery(now, |this| {
             this.store.as_ref().map_or(Ok(0), |store| store.reset(filter))
@@ -238,7 +238,7 @@ impl Statistics {
             )),
             Err(error) => {
                 let trouble =
-                    StoreError::Damaged(format!("{why}; it cannot be moved away: {error}"));
+                    StoreError::Damaged(format!("{why}; it cannot be moved: {error}"));
                 return Err(trouble.into_error(&self.location.store));
             }
         }

@@ -33,7 +33,7 @@ pub(in crate::stats) fn inspect(
     let refused = |why: &str| {
         StoreError::Refused(
             Error::denied(format!("not read: {shown} {why}"))
-                .with_hint("look who made it, and remove it"),
+                .with_hint("check who created it, and remove it"),
         )
     };
     match file.inspect().map_err(|error| StoreError::Failed(error.to_string()))? {
@@ -74,12 +74,12 @@ pub(in crate::stats) fn open(
     match writable(&file, lock_timeout) {
         Err(Unwritable::Forbidden(why)) => read_only(&file, lock_timeout, &why),
         Err(Unwritable::Newer(version)) => {
-            let why = format!("was made by a newer toolhost (layout {version}) and is only read");
+            let why = format!("was written by a newer toolhost (layout {version}) and is opened read-only");
             Ok(StatsStore { db: reader(&file, lock_timeout)?, read_only: Some(why) })
         }
         Err(Unwritable::Foreign) => Err(StoreError::Refused(
             Error::denied(format!("{} is a database of another program", store.path.display()))
-                .with_hint("give the statistics a file of their own (stats: { path: FILE })"),
+                .with_hint("configure another file for the statistics (stats: { path: FILE })"),
         )),
         Err(Unwritable::Store(trouble)) => Err(trouble),
         Ok(db) => Ok(StatsStore { db, read_only: None }),
@@ -145,7 +145,7 @@ fn database_path(store: &RecordLocation) -> Result<Option<DatabasePath>, StoreEr
     if store.directory_owner == DirectoryOwner::Own && store.parent().is_symlink() {
         let why = format!("not read: {} is a symbolic link", store.parent().display());
         return Err(StoreError::Refused(
-            Error::denied(why).with_hint("look who made it, and remove it"),
+            Error::denied(why).with_hint("check who created it, and remove it"),
         ));
     }
     match DatabasePath::find(store.parent(), name) {
@@ -203,7 +203,7 @@ impl From<rusqlite::Error> for Unwritable {
 fn writable(file: &DatabasePath, lock_timeout: Duration) -> Result<Connection, Unwritable> {
     let db = database::connect(&file.file(), OpenFlags::SQLITE_OPEN_READ_WRITE, lock_timeout)?;
     if db.is_readonly(rusqlite::MAIN_DB)? {
-        return Err(Unwritable::Forbidden("the file may only be read".to_owned()));
+        return Err(Unwritable::Forbidden("the file is read-only".to_owned()));
     }
     match SCHEMA.check(&db)? {
         SchemaCheck::Foreign => return Err(Unwritable::Foreign),

@@ -95,7 +95,7 @@ pub(super) async fn prepare(
     }
     let Some(recorded) = entry.arguments.clone() else {
         return Err(Error::usage(format!(
-            "the arguments of this call of '{}' were too large to be kept",
+            "the arguments of this call of '{}' were too large to store",
             entry.tool
         ))
         .with_hint("call it with 'toolhost call'"));

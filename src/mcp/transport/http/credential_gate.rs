@@ -130,7 +130,7 @@ impl HttpShared {
 fn sensitive_value(name: &HeaderName, value: &SecretString) -> Result<HeaderValue, Error> {
     let mut header = HeaderValue::try_from(value.expose_secret()).map_err(|_| {
         Error::config(format!("the value of the header '{name}' holds a control character"))
-            .with_hint("a line break at the end of a token file is the usual cause")
+            .with_hint("the usual cause is a line break at the end of a token file")
     })?;
     header.set_sensitive(true);
     Ok(header)

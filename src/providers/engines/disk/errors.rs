@@ -18,7 +18,7 @@ pub(super) fn database_error(path: &Path, error: &rusqlite::Error) -> Error {
             "the store {shown} has been locked by somebody else for {} s",
             BUSY_TIMEOUT.as_secs()
         ))
-        .with_hint("nothing was changed; try again when the other process is done"),
+        .with_hint("nothing was changed; try again when the other process has finished"),
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
             damaged(path, &error.to_string())
         }

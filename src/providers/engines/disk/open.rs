@@ -45,7 +45,7 @@ pub(super) fn open(file: &StoreFile) -> Result<StoreConnection, Error> {
         }
         SchemaCheck::Newer(version) => Some(
             Error::unreachable(format!(
-                "the store {shown} was made by a newer toolhost (layout {version}) and is only read"
+                "the store {shown} was written by a newer toolhost (layout {version}) and is opened read-only"
             ))
             .with_hint("write to it with that version"),
         ),

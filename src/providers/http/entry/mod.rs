@@ -110,7 +110,7 @@ impl HttpEntry {
             auth_hint: if self.has_credentials {
                 "the credentials may be wrong or expired"
             } else {
-                "give the entry auth: { type: bearer, token_env_var: NAME }"
+                "add to the entry: auth: { type: bearer, token_env_var: NAME }"
             },
         }
     }

@@ -54,7 +54,7 @@ async fn data_are_blocks() {
     let blob = answered("", zip).await.unwrap();
     assert_eq!(blob.content[0]["resource"]["blob"], "UEsDBAD/");
     let large = answered("max_response_bytes: 3", png).await.unwrap();
-    assert_eq!(large.output, json!("[image/png, 5 B: too large to be kept]"));
+    assert_eq!(large.output, json!("[image/png, 5 B: too large to store]"));
     assert!(large.warnings[0].contains("was cut"), "{:?}", large.warnings);
 }
 
