@@ -30,7 +30,7 @@ pub fn read(option: &str, path: &Path) -> Result<Vec<JsonObject>, Error> {
         match serde_json::from_str(line) {
             Ok(Value::Object(object)) => found.push(object),
             Ok(_) => {
-                let why = format!("line {} is no JSON object such as {{\"key\": 1}}", index + 1);
+                let why = format!("line {} is not JSON object such as {{\"key\": 1}}", index + 1);
                 return Err(refused(&why));
             }
             Err(error) => {

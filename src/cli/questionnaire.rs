@@ -33,7 +33,7 @@ pub enum FormSchemaError {
 #[derive(Debug, thiserror::Error)]
 pub enum FieldInputError {
     /// Nothing was typed for a field that is required.
-    #[error("this has to be filled in")]
+    #[error("this must be filled in")]
     Required,
     /// Not a number.
     #[error("this is not a number")]

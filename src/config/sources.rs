@@ -136,7 +136,7 @@ impl ConfigSources {
             paths.into_iter().partition(|path| directory.may_be_read(path));
         for path in outside {
             let diagnostic =
-                Diagnostic::error("not followed: a symbolic link leads out of the project");
+                Diagnostic::error("not followed: a symbolic link is outside the project");
             self.diagnostics.push(diagnostic.with_location(read::file_location(&path)));
         }
         let candidates: Vec<ConfigFileCandidate> =

@@ -118,8 +118,9 @@ impl<'a> Handshake<'a> {
             .find_map(|id| wire.waiting_for(&json!(id)))
             .map(|w| format!(", waiting for {w}"))
             .unwrap_or_default();
-        let error = Error::timeout(format!("no response within {limit} s (start timeout){waiting}"))
-            .with_hint("if it is only slow, set a longer start_timeout in its entry");
+        let error =
+            Error::timeout(format!("no response within {limit} s (start timeout){waiting}"))
+                .with_hint("if it is only slow, set a longer start_timeout in its entry");
         let tail = wire.process_info().stderr_tail;
         if tail.is_empty() && self.warnings.is_empty() {
             error.with_detail("it sent nothing")

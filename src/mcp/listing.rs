@@ -147,7 +147,10 @@ pub async fn all<T: Listable>(
         }
         let Some(next) = next else { break };
         if collected.offered.items.len() >= MAX_ITEMS {
-            collected.mark_partial(format!("limit: {MAX_ITEMS} {} are shown, there are more", list.plural));
+            collected.mark_partial(format!(
+                "limit: {MAX_ITEMS} {} are shown, there are more",
+                list.plural
+            ));
             break;
         }
         if collected.bytes >= MAX_BYTES {

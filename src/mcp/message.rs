@@ -243,7 +243,9 @@ fn broken_object(error: &serde_json::Error, text: &str) -> ParsedInput {
         return ParsedInput::Unreadable(
             Error::protocol("a message spans lines or was cut: the line ends inside its JSON")
                 .with_detail(truncate(text, 200))
-                .with_hint("MCP over stdio sends one JSON message per line, without line breaks inside"),
+                .with_hint(
+                    "MCP over stdio sends one JSON message per line, without line breaks inside",
+                ),
         );
     }
     if is_depth_error(error, text) {

@@ -190,9 +190,7 @@ pub enum ProtocolWarning {
     #[error("the server's event stream is no longer read: {0}")]
     EventStreamLost(String),
     /// The same stream ended so many times.
-    #[error(
-        "the server ended its event stream {0} times: its notifications no longer arrive"
-    )]
+    #[error("the server ended its event stream {0} times: its notifications no longer arrive")]
     EventStreamEnded(u32),
     /// The transport before Streamable HTTP names its address once.
     #[error("a second endpoint event; the first one counts")]

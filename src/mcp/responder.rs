@@ -238,9 +238,9 @@ fn parse_question(method: &str, params: &Value) -> Result<QuestionBody, Question
         "sampling/createMessage" if params.get("messages").is_some_and(Value::is_array) => {
             Ok(QuestionBody::Sampling { params: params.clone() })
         }
-        "sampling/createMessage" => {
-            Err(QuestionRefusal::Malformed(format!("{method}: messages is missing or not an array")))
-        }
+        "sampling/createMessage" => Err(QuestionRefusal::Malformed(format!(
+            "{method}: messages is missing or not an array"
+        ))),
         other => {
             Err(QuestionRefusal::Unknown(format!("no method is called {}", truncate(other, 100))))
         }

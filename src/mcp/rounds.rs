@@ -22,8 +22,7 @@ const MAX_ROUNDS: u32 = 10;
 const MAX_QUESTIONS: usize = 32;
 
 /// The hint for runs without a person to ask.
-pub(super) const HOW_TO_ANSWER: &str =
-    "answer on a terminal, or with --answers FILE";
+pub(super) const HOW_TO_ANSWER: &str = "answer on a terminal, or with --answers FILE";
 
 /// The answer to a request, when nothing is asked any more.
 #[derive(Debug)]

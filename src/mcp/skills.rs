@@ -179,7 +179,7 @@ enum SkillFileError {
     #[error("its digest is {came}, listed was {listed}")]
     WrongDigest { came: String, listed: String },
     /// A `SKILL.md` that is not UTF-8.
-    #[error("it is no text")]
+    #[error("it is not text")]
     NotText,
     /// A key of the frontmatter that the list has with another value, or not at all.
     #[error("its '{0}' is not the one that was listed")]

@@ -134,7 +134,9 @@ impl Subscription<'_> {
                 let refused = self.missing(&given);
                 if given == SubscriptionFilter::default() {
                     let error = Error::tool("the server accepted none of the subscriptions")
-                        .with_details(refused.into_iter().map(|what| format!("not reported: {what}")))
+                        .with_details(
+                            refused.into_iter().map(|what| format!("not reported: {what}")),
+                        )
                         .with_hint("it reports changes of other resources, or of none");
                     return Some(SubscriptionEnd::Refused(self.in_context(error)));
                 }

@@ -60,5 +60,5 @@ fn json_is_compared_and_text_searched() {
     let words = ["call", "find", "pattern=(?<n>[0-9]+)", "text=7 of 12", "--json"];
     let found = run(&room, words).exits(0).json();
     assert_eq!(found["output"]["matches"][1]["named"], json!({ "n": "12" }));
-    run(&room, ["call", "find", "pattern=(", "text=x"]).exits(3).says(&["is no expression"]);
+    run(&room, ["call", "find", "pattern=(", "text=x"]).exits(3).says(&["is not an expression"]);
 }

@@ -260,7 +260,7 @@ impl ExpressionParser<'_> {
         let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
         let (number, unit) = text.split_at(split);
         let Ok(number) = number.parse::<f64>() else {
-            self.errors.push(error_at(word, format!("'{text}' is no number")));
+            self.errors.push(error_at(word, format!("'{text}' is not a number")));
             return None;
         };
         let (factor, unit) = match unit {

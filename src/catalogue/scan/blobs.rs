@@ -72,12 +72,7 @@ fn addresses(text: &str, found: &mut FindingCollector) {
         let next = text.get(at + scheme.len()..).and_then(|rest| rest.chars().next());
         if next.is_some_and(|c| c.is_ascii_alphabetic()) {
             let quote = around(text, at);
-            found.add(
-                FindingSeverity::Medium,
-                "address",
-                &quote,
-                "it contains a script URL",
-            );
+            found.add(FindingSeverity::Medium, "address", &quote, "it contains a script URL");
         }
     }
 }

@@ -92,7 +92,7 @@ async fn read_response() -> Result<Value, Error> {
     if text.len() as u64 > MAX_RESPONSE {
         return Err(fail(format!("it is longer than {} MiB", MAX_RESPONSE >> 20)));
     }
-    serde_json::from_str(&text).map_err(|error| fail(format!("it is no JSON: {error}")))
+    serde_json::from_str(&text).map_err(|error| fail(format!("it is not JSON: {error}")))
 }
 
 /// The names that the model was given. All servers are asked only when a name may be changed.

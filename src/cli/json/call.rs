@@ -243,7 +243,7 @@ mod tests {
     #[test]
     fn a_call_without_an_answer_has_the_same_fields() {
         let error =
-            Error::timeout("no answer within 5 s").with_server("s").with_hint("--timeout 30s");
+            Error::timeout("no response within 5 s").with_server("s").with_hint("--timeout 30s");
         let failed = value(&outcome(remote("s", "slow", ""), Err(error)));
         let worked = value(&outcome(remote("s", "echo", ""), Ok(ToolResult::text("hi"))));
         let keys = |v: &Value| v.as_object().unwrap().keys().cloned().collect::<Vec<_>>();

@@ -23,7 +23,7 @@ enum SchemaReferenceError {
     NoFragment { path: String, fragment: String },
     #[error("'$ref' to {0}: only files in or below the directory of this file can be used")]
     OutsideDirectory(String),
-    #[error("'$ref' to {0}: a symbolic link leads out of the project")]
+    #[error("'$ref' to {0}: a symbolic link is outside the project")]
     OutsideProject(String),
     #[error("more than {MAX_FILES} schema files")]
     TooManyFiles,

@@ -99,7 +99,7 @@ impl AttemptExecutor {
                         lane.context.cancel.cancel();
                         // The lane is not free before the tool has let go.
                         let _last = tokio::time::timeout(limits::STOP_GRACE_PERIOD, work).await;
-                        let words = format!("no answer within {}", show_duration(limit));
+                        let words = format!("no response within {}", show_duration(limit));
                         (Err(Error::timeout(words)), Some(sent + limit))
                     }
                 }

@@ -173,7 +173,8 @@ pub(super) fn union(first: &[String], second: &[String]) -> Vec<String> {
 }
 
 fn endpoint(text: &str, what: &str) -> Result<Url, Error> {
-    Url::parse(text).map_err(|_| Error::protocol(format!("the {what} of the metadata is not a URL")))
+    Url::parse(text)
+        .map_err(|_| Error::protocol(format!("the {what} of the metadata is not a URL")))
 }
 
 /// The page of the authorization server that a person is sent to, checked.

@@ -116,12 +116,14 @@ impl FileVault {
         };
         let opened = secret.open(&sealed).ok_or_else(|| {
             unusable(match secret {
-                KeyMaterial::Variable(_) => "they were encrypted with another key, or the file is damaged",
+                KeyMaterial::Variable(_) => {
+                    "they were encrypted with another key, or the file is damaged"
+                }
                 KeyMaterial::File(_) | KeyMaterial::Keychain(_) => "the file or its key is damaged",
             })
         })?;
-        let content: LoginFile =
-            serde_json::from_slice(&opened).map_err(|_| unusable("they were written by a newer toolhost"))?;
+        let content: LoginFile = serde_json::from_slice(&opened)
+            .map_err(|_| unusable("they were written by a newer toolhost"))?;
         Ok(content.logins)
     }
 

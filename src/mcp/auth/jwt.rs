@@ -53,11 +53,13 @@ impl SigningKey {
     pub(super) fn read(pem: &SecretString, wanted: Option<Algorithm>) -> Result<Self, Error> {
         let (label, der) = decode_pem(pem.expose_secret()).ok_or_else(|| {
             Error::auth("the private key is not in PEM format")
-                .with_hint("it begins with -----BEGIN PRIVATE KEY-----")
+                .with_hint("it starts with -----BEGIN PRIVATE KEY-----")
         })?;
         if label == "EC PRIVATE KEY" || label == "ENCRYPTED PRIVATE KEY" {
-            return Err(Error::auth(format!("the private key is a '{label}', which is not supported"))
-                .with_hint("convert it: openssl pkcs8 -topk8 -nocrypt -in KEY -out KEY.pk8"));
+            return Err(Error::auth(format!(
+                "the private key is a '{label}', which is not supported"
+            ))
+            .with_hint("convert it: openssl pkcs8 -topk8 -nocrypt -in KEY -out KEY.pk8"));
         }
         let algorithms = match wanted {
             Some(wanted) => vec![wanted],

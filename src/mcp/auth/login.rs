@@ -51,8 +51,9 @@ pub(super) async fn login(
     let redirect = browser.redirect_uri(settings.redirect_port.or(port)).await?;
     let ended = Url::parse(&redirect).ok().and_then(|url| url.port());
     if let (Some(wanted), true) = (settings.redirect_port, ended != settings.redirect_port) {
-        return Err(Error::auth(format!("the port {wanted} of 127.0.0.1 is in use"))
-            .with_hint("stop the program listening there, or change 'redirect_port' of the entry"));
+        return Err(Error::auth(format!("the port {wanted} of 127.0.0.1 is in use")).with_hint(
+            "stop the program listening there, or change 'redirect_port' of the entry",
+        ));
     }
     let known = known.filter(|kept| kept.client.redirect == redirect);
     let client =

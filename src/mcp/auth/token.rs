@@ -152,7 +152,7 @@ fn basic(client_id: &str, secret: &SecretString) -> Result<HeaderValue, Error> {
     let encode = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
     let pair = format!("{}:{}", encode(client_id), encode(secret.expose_secret()));
     let mut value = HeaderValue::try_from(format!("Basic {}", base64::encode(pair.as_bytes())))
-        .map_err(|_| Error::internal("base64 is no header"))?;
+        .map_err(|_| Error::internal("base64 is not a header"))?;
     value.set_sensitive(true);
     Ok(value)
 }

@@ -281,9 +281,9 @@ pub fn read_result(outcome: Result<RawJson, Error>) -> Result<ToolResult, Error>
     };
     match result.get("resultType").map(|kind| kind.as_str().unwrap_or_default()) {
         None | Some("complete") => results::read(result, raw.get()),
-        Some("input_required") => Err(Error::denied(
-            "the server asks for input, which a benchmark run does not provide",
-        )),
+        Some("input_required") => {
+            Err(Error::denied("the server asks for input, which a benchmark run does not provide"))
+        }
         Some("task") => Err(Error::tool(
             "the server started a task for the call, which a benchmark run does not follow",
         )),

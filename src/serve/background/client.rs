@@ -190,7 +190,7 @@ impl HostClient {
         } else {
             "'toolhost down' ends it".to_owned()
         };
-        format!("the background host (pid {pid}) does not answer: {reason}")
+        format!("the background host (pid {pid}) does not respond: {reason}")
     }
 
     /// Sends one request and waits for its result, which is JSON.

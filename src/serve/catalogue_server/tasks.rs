@@ -280,7 +280,9 @@ fn failed(error: &ErrorData) -> TaskPayload {
 
 fn too_much() -> ErrorData {
     let room = show_size(MAX_RESULT_BYTES as u64);
-    let words = format!("the call is done, but its result was discarded: results of tasks take more than {room}");
+    let words = format!(
+        "the call is done, but its result was discarded: results of tasks take more than {room}"
+    );
     ErrorData::internal_error(words, None)
 }
 

@@ -49,7 +49,11 @@ async fn serve_until_gone(
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => {
             return Ok(());
         }
-        Err(error) => return Err(Error::protocol(format!("the client did not complete the handshake: {error}"))),
+        Err(error) => {
+            return Err(Error::protocol(format!(
+                "the client did not complete the handshake: {error}"
+            )));
+        }
     };
     match running.waiting().await {
         Ok(_) => Ok(()),

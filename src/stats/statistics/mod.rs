@@ -237,8 +237,7 @@ impl Statistics {
                 aside.display()
             )),
             Err(error) => {
-                let trouble =
-                    StoreError::Damaged(format!("{why}; it cannot be moved: {error}"));
+                let trouble = StoreError::Damaged(format!("{why}; it cannot be moved: {error}"));
                 return Err(trouble.into_error(&self.location.store));
             }
         }

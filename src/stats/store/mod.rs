@@ -79,8 +79,9 @@ impl StoreError {
                 Error::unreachable(words).with_hint("try again when the other process has finished")
             }
             Self::Damaged(_) => Error::protocol(words).with_hint(format!("move {path} away")),
-            Self::Failed(_) => Error::unreachable(words)
-                .with_hint("check its owner, mode, directory and disk"),
+            Self::Failed(_) => {
+                Error::unreachable(words).with_hint("check its owner, mode, directory and disk")
+            }
             Self::Refused(error) => error,
         }
     }

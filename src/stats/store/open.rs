@@ -74,7 +74,9 @@ pub(in crate::stats) fn open(
     match writable(&file, lock_timeout) {
         Err(Unwritable::Forbidden(why)) => read_only(&file, lock_timeout, &why),
         Err(Unwritable::Newer(version)) => {
-            let why = format!("was written by a newer toolhost (layout {version}) and is opened read-only");
+            let why = format!(
+                "was written by a newer toolhost (layout {version}) and is opened read-only"
+            );
             Ok(StatsStore { db: reader(&file, lock_timeout)?, read_only: Some(why) })
         }
         Err(Unwritable::Foreign) => Err(StoreError::Refused(

@@ -88,7 +88,7 @@ pub(super) async fn prepare(
     if let (Some(words), None) = (&entry.command_end, &context.global.ad_hoc) {
         let line = command::rerun(&entry.id);
         return Err(Error::usage(format!(
-            "'{}' is a tool of an ad-hoc server, which has to be named again",
+            "'{}' is a tool of an ad-hoc server, which must be named again",
             entry.tool
         ))
         .with_hint(format!("{line} {words}")));

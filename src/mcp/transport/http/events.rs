@@ -106,7 +106,9 @@ impl HttpShared {
                     return Err(unexpected_answer(unmatched_response, id));
                 }
                 None if !resumes => {
-                    return Err(Error::unreachable(format!("{reason} before the response arrived")));
+                    return Err(Error::unreachable(format!(
+                        "{reason} before the response arrived"
+                    )));
                 }
                 _ => {}
             }

@@ -176,7 +176,7 @@ fn header(
             .with_hint(format!("remove '{name}' from headers")));
     }
     let mut value = HeaderValue::try_from(secret.expose_secret()).map_err(|_| {
-        Error::config(format!("the value of the header '{name}' holds a control character"))
+        Error::config(format!("the value of the header '{name}' contains a control character"))
             .with_hint("the usual cause is a line break at the end of a token file")
     })?;
     value.set_sensitive(true);

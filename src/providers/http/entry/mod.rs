@@ -346,7 +346,7 @@ impl<'a> EntryParser<'a> {
             if control {
                 self.diagnostics.push(
                     Diagnostic::error(format!(
-                        "the value of the header '{name}' holds a control character"
+                        "the value of the header '{name}' contains a control character"
                     ))
                     .with_hint("a line break at the end of a token is the usual cause")
                     .with_location(value.location()),

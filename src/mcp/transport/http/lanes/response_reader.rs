@@ -83,7 +83,9 @@ pub(super) fn read_head(
         let Some((head, size)) = read else { return Ok(None) };
         at += size;
         match head.status {
-            101 => return Err(Error::protocol("the server switched protocols without being asked")),
+            101 => {
+                return Err(Error::protocol("the server switched protocols without being asked"));
+            }
             100..=199 => {}
             _ => return Ok(Some((ResponseReader::new(head, context)?, at))),
         }
