@@ -30,7 +30,7 @@ pub fn read(option: &str, path: &Path) -> Result<Vec<JsonObject>, Error> {
         match serde_json::from_str(line) {
             Ok(Value::Object(object)) => found.push(object),
             Ok(_) => {
-                let why = format!("line {} is not JSON object such as {{\"key\": 1}}", index + 1);
+                let why = format!("line {} is not a JSON object such as {{\"key\": 1}}", index + 1);
                 return Err(refused(&why));
             }
             Err(error) => {
@@ -39,7 +39,7 @@ pub fn read(option: &str, path: &Path) -> Result<Vec<JsonObject>, Error> {
         }
     }
     if found.is_empty() {
-        return Err(refused("there is no line in it"));
+        return Err(refused("it has no lines"));
     }
     Ok(found)
 }

@@ -40,7 +40,7 @@ pub async fn prepare(
                 payloads.push(Arc::new(payload));
             }
             if payloads.is_empty() {
-                return Err(Error::usage("there is not one row of arguments"));
+                return Err(Error::usage("there are no rows of arguments"));
             }
             Ok(Box::new(ArgumentRows(payloads)))
         }

@@ -99,8 +99,8 @@ fn most_common_failure(report: &BenchReport) -> Option<Error> {
             Error::timeout("no call was made before the run ended")
                 .with_hint("a longer --duration, or a shorter --warmup")
         } else {
-            Error::timeout(format!("none of {made} calls was answered before the run ended"))
-                .with_hint("--timeout gives each call up earlier")
+            Error::timeout(format!("none of {made} calls got a response before the run ended"))
+                .with_hint("--timeout limits each call")
         });
     };
     let said = first_message(report, kind);

@@ -76,20 +76,20 @@ impl PlanOptions {
 fn sharing(brief: &PlanOptions) -> Result<Sharing, Error> {
     if let Some(steps) = brief.concurrency.as_ref().filter(|spec| spec.has_steps()) {
         let others = [
-            (brief.rate.is_some(), "--rate", "its own steps are written as 50@10s,100@10s"),
+            (brief.rate.is_some(), "--rate", "write steps of a rate as 50@10s,100@10s"),
             (brief.is_comparison, "--vs", "compare at one number of calls in flight"),
             (brief.is_mix, "--mix", "mix at one number of calls in flight"),
             (brief.has_baseline, "--baseline", "compare at one number of calls in flight"),
         ];
         if let Some((_, option, hint)) = others.into_iter().find(|(is_given, ..)| *is_given) {
-            return Err(Error::usage(format!("steps of -c do not go together with {option}"))
+            return Err(Error::usage(format!("steps of -c cannot be combined with {option}"))
                 .with_hint(hint));
         }
         return Ok(Sharing::Steps { in_flight: steps.steps(), error_limit: brief.error_limit });
     }
     if brief.error_limit.is_some() {
-        return Err(Error::usage("--step-error-limit says nothing without steps")
-            .with_hint("steps are written as -c 1,4,16,64"));
+        return Err(Error::usage("--step-error-limit requires steps")
+            .with_hint("write steps as -c 1,4,16,64"));
     }
     if brief.is_comparison {
         let rounds = brief.rounds.unwrap_or(DEFAULT_ROUNDS);
@@ -99,13 +99,13 @@ fn sharing(brief: &PlanOptions) -> Result<Sharing, Error> {
                 Ok(Sharing::Interleaved { rounds: rounds.min(most) })
             }
             Some(requests) if u64::from(rounds) > requests => Err(Error::usage(format!(
-                "--rounds {rounds} needs as many calls, and -n says {requests}"
+                "--rounds {rounds} needs at least as many calls, but -n is {requests}"
             ))),
             _ => Ok(Sharing::Interleaved { rounds }),
         };
     }
     if brief.rounds.is_some() {
-        return Err(Error::usage("--rounds says nothing without --vs"));
+        return Err(Error::usage("--rounds requires --vs"));
     }
     Ok(Sharing::Mixed)
 }
@@ -141,8 +141,8 @@ fn model(brief: &PlanOptions) -> Result<LoadModel, Error> {
             [(brief.is_poisson.is_some(), "--arrivals"), (brief.overflow.is_some(), "--over")]
         {
             if given {
-                return Err(Error::usage(format!("{option} says nothing without --rate"))
-                    .with_hint("without a rate a call is made as soon as another one has ended"));
+                return Err(Error::usage(format!("{option} requires --rate"))
+                    .with_hint("without --rate, each call starts when another one ends"));
             }
         }
         return Ok(LoadModel::Closed { concurrency: concurrency.unwrap_or(1) });
@@ -152,7 +152,7 @@ fn model(brief: &PlanOptions) -> Result<LoadModel, Error> {
         (RateSpec::Constant(rate), _) => Arrivals::Constant { rate: *rate },
         (RateSpec::Steps(_), Some(true)) => {
             return Err(Error::usage("--arrivals poisson needs one --rate, not several")
-                .with_hint("calls at rates that change come evenly"));
+                .with_hint("calls at changing rates are evenly spaced"));
         }
         (RateSpec::Steps(steps), _) => Arrivals::Steps(steps.clone()),
     };

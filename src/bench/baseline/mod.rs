@@ -200,9 +200,9 @@ pub fn parse(text: &str, file: &str) -> Result<SavedRun, Error> {
                 .with_hint("save it again with this version, or compare with the newer one"));
         }
         _ if value.get("results").is_some() => {
-            return Err(wrong("looks like hyperfine's JSON: export it as JSON of its own"));
+            return Err(wrong("looks like hyperfine's JSON"));
         }
-        _ => return Err(wrong("is not of toolhost bench: it has no format_version")),
+        _ => return Err(wrong("was not written by toolhost bench: it has no format_version")),
     }
     let one = [&value];
     let all: Vec<&Value> = match value.get("targets").and_then(Value::as_array) {
@@ -303,7 +303,7 @@ pub fn compare_with_baseline(
             && before != now
         {
             let name = &target.tool;
-            warnings.push(format!("'{name}' was another program then (@{before}, now @{now})"));
+            warnings.push(format!("'{name}' was a different program then (@{before}, now @{now})"));
         }
         if same.is_none() {
             warnings.push(format!("'{}' is compared with '{}'", target.tool, was.tool));
@@ -393,13 +393,13 @@ fn environment_warnings(
         ["model", "concurrency", "rate"].into_iter().zip(&saved.load).zip(&now)
     {
         if was != now {
-            found.push(format!("the saved run had another {name}: {was}, not {now}"));
+            found.push(format!("the saved run had a different {name}: {was}, not {now}"));
         }
     }
     if let (Some(was), Some(now)) = (&saved.cpu, &environment.cpu)
         && was != now
     {
-        found.push(format!("the saved run was made on another processor: {was}, not {now}"));
+        found.push(format!("the saved run used a different processor: {was}, not {now}"));
     }
     if let Some(was) = &saved.toolhost
         && *was != environment.toolhost

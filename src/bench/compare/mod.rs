@@ -116,7 +116,10 @@ impl TargetComparison {
     /// What the headline says, in one sentence.
     pub fn headline_sentence(&self) -> String {
         let (letter, Some(ratio)) = (self.letter, self.headline()) else {
-            return format!("{}: nothing to compare, one of the two answered no call", self.letter);
+            return format!(
+                "{}: nothing to compare, one of the two had no successful calls",
+                self.letter
+            );
         };
         let name = ratio.statistic.name();
         match (ratio.verdict, ratio.interval) {

@@ -86,7 +86,7 @@ pub(super) fn expression(text: &str, targets: usize) -> Result<Threshold, Vec<Ex
     for second in &signs[1..] {
         errors.push(error_at(
             &words[*second],
-            "one comparison is enough: repeat --fail-if".to_owned(),
+            "only one comparison is allowed: repeat --fail-if".to_owned(),
         ));
     }
     let last = signs.get(1).copied().unwrap_or(words.len());
@@ -199,7 +199,7 @@ impl ExpressionParser<'_> {
                     side.offset = Some((word.clone(), quantity, sign));
                 }
                 _ if side.offset.is_some() => {
-                    let message = "multiply before you add".to_owned();
+                    let message = "use * and / before + and -".to_owned();
                     self.errors.push(error_at(operator, message));
                 }
                 _ if matches!(quantity.unit, QuantityUnit::Time | QuantityUnit::Rate) => {
@@ -207,7 +207,7 @@ impl ExpressionParser<'_> {
                     self.errors.push(error_at(word, message));
                 }
                 "/" if quantity.value == 0.0 => {
-                    self.errors.push(error_at(word, "nothing can be divided by 0".to_owned()));
+                    self.errors.push(error_at(word, "division by 0".to_owned()));
                 }
                 "/" => side.factor /= quantity.value,
                 _ => side.factor *= quantity.value,
@@ -236,7 +236,7 @@ impl ExpressionParser<'_> {
                 let at = usize::from(letter.as_bytes()[0] - b'A');
                 if at >= self.targets {
                     let message = if self.targets < 2 {
-                        format!("there is no {letter}: it takes --vs to have a second tool")
+                        format!("there is no {letter}: --vs adds a second tool")
                     } else {
                         format!("there is no {letter}: the run has {} tools", self.targets)
                     };
@@ -274,8 +274,7 @@ impl ExpressionParser<'_> {
             "m" | "min" => (60.0, QuantityUnit::Time),
             "h" => (3_600.0, QuantityUnit::Time),
             _ => {
-                let message =
-                    format!("'{unit}' is no unit: there are ns, us, ms, s, m, h, % and /s");
+                let message = format!("'{unit}' is not a unit; use ns, us, ms, s, m, h, % and /s");
                 self.errors.push(error_at(word, message));
                 return None;
             }
@@ -324,7 +323,7 @@ fn common_unit(
             None
         }
         (None, None) if left.operand.is_some() && right.operand.is_some() => {
-            let message = "it compares nothing that was measured: one side must be a figure";
+            let message = "it compares no measurement: one side must be a figure";
             errors.push(error_at(sign, message.to_owned()));
             None
         }
@@ -381,9 +380,9 @@ fn value_in_unit(
         (MetricUnit::Share, QuantityUnit::None) => {
             format!("a share is written as {text}%, or as 0.01")
         }
-        (MetricUnit::Time, _) => format!("'{text}' is no time: write it like 50ms"),
-        (MetricUnit::Share, _) => format!("'{text}' is no share: write it like 1%"),
-        (MetricUnit::Rate, _) => format!("'{text}' is no rate: write it like 1000 or 1000/s"),
+        (MetricUnit::Time, _) => format!("'{text}' is not a time; write it like 50ms"),
+        (MetricUnit::Share, _) => format!("'{text}' is not a percentage; write it like 1%"),
+        (MetricUnit::Rate, _) => format!("'{text}' is not a rate; write it like 1000 or 1000/s"),
         (MetricUnit::Count, _) => format!("'{text}' is no count: write a number without a unit"),
     };
     errors.push(error_at(word, message));

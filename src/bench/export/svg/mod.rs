@@ -109,7 +109,7 @@ fn load(report: &BenchReport) -> String {
                 Arrivals::Steps(steps) => format!("{} steps", steps.len()),
             };
             format!(
-                "open load, {rate}, at most {in_flight} in flight; times count from intended moments"
+                "open load, {rate}, at most {in_flight} in flight; timed from the intended start"
             )
         }
     };
@@ -129,7 +129,7 @@ fn axis(report: &BenchReport) -> &'static str {
     if report.rounds.is_empty() {
         "since the first counted call"
     } else {
-        "each tool's own turns, one after the other"
+        "each tool's own rounds, one after the other"
     }
 }
 
@@ -157,7 +157,7 @@ fn times(canvas: &mut Canvas, report: &BenchReport, targets: &[&TargetReport]) {
         canvas.text(
             (f64::midpoint(LEFT, RIGHT), f64::midpoint(TOP, BOTTOM)),
             "sub mid",
-            "no call was answered",
+            "no successful calls",
         );
         return;
     }
@@ -269,10 +269,10 @@ fn slice_length(target: &TargetReport) -> String {
     target.timeline.first().map_or_else(String::new, |slice| show_duration(slice.lasting))
 }
 
-/// How many calls took how long, as shares, so that runs of different lengths can be compared.
+/// Latency distribution, as shares, so that runs of different lengths can be compared.
 fn distribution(canvas: &mut Canvas, targets: &[&TargetReport], top: f64) {
     let bottom = top + HISTOGRAM;
-    canvas.text((28.0, top - 18.0), "head", "How many calls took how long");
+    canvas.text((28.0, top - 18.0), "head", "Latency distribution");
     let low = targets.iter().filter_map(|target| target.response.min()).min();
     let high = targets.iter().filter_map(|target| target.response.max()).max();
     canvas.line((LEFT, bottom), (RIGHT, bottom), "axis");
@@ -303,7 +303,7 @@ fn distribution(canvas: &mut Canvas, targets: &[&TargetReport], top: f64) {
     canvas.text(
         (f64::midpoint(LEFT, RIGHT), bottom + 38.0),
         "unit mid",
-        "latency (logarithmic); share of each tool's answered calls",
+        "latency (logarithmic); share of each tool's successful calls",
     );
     for (at, target) in targets.iter().enumerate() {
         let mut outline = vec![(LEFT, bottom)];
