@@ -53,8 +53,8 @@ fn strip_what_is_shipped() {
 
 /// Takes the code that unwinds a panic from the compiler's static library. Without the shared one
 /// there is a library less to load, and its constructor, which asks the processor what it can do,
-/// is not run; under a hypervisor that alone is 0.1 ms of each start. Where there is no such
-/// static library the shared one is used as ever.
+/// is not run; under a hypervisor that alone is 0.1 ms of each start. If there is no such static
+/// library the shared one is used as ever.
 fn unwind_from_inside() {
     let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
     let mut asked = std::process::Command::new(compiler);

@@ -26,7 +26,7 @@
 //!
 //! async fn duration(trip: Trip, _: ToolContext) -> Result<Structured<Hours>, Error> {
 //!     if trip.speed <= 0.0 {
-//!         return Err(Error::tool("that way nobody arrives"));
+//!         return Err(Error::tool("the speed must be greater than zero"));
 //!     }
 //!     Ok(Structured(Hours { hours: trip.distance / trip.speed }))
 //! }
@@ -40,7 +40,7 @@
 //! let outcome = host.call(CallRequest::json("duration", trip)?).await?;
 //! assert_eq!(outcome.result?.output["hours"], 1.5);
 //!
-//! // What does not fit the schema never reaches the function.
+//! // Arguments that do not match the schema never reach the function.
 //! let error = host.call(CallRequest::json("duration", json!({ "speed": "fast" }))?).await;
 //! assert_eq!(error.unwrap_err().kind(), ErrorKind::Usage);
 //!
@@ -53,58 +53,58 @@
 //!
 //! | to | use |
 //! |---|---|
-//! | put a host together | [`ToolHost::builder`], [`ToolHostBuilder`]; with every built-in kind: [`host_builder`]; from `tools.yaml` and `mcp.yaml`: [`assemble`] |
+//! | build a host | [`ToolHost::builder`], [`ToolHostBuilder`]; with every built-in kind: [`host_builder`]; from `tools.yaml` and `mcp.yaml`: [`assemble`] |
 //! | add a tool that is a function | [`FunctionTool`] with [`ToolHost::register_function`]; with a schema of your own: [`ToolHost::register`] |
 //! | add a source of tools | [`ToolProvider`] with [`ToolHost::register_provider`] |
 //! | add a component or an MCP server | [`ComponentConfig`] with [`ToolHost::register_component`], [`ToolHost::register_client`]; a type of components: [`ToolHost::register_kind`] |
 //! | list, describe, call | [`ToolHost::list`], [`ToolHost::find`], [`ToolHost::call`] with a [`CallRequest`] |
-//! | know whose call it is | [`ToolContext`]: session, user, metadata, progress, cancellation, nested calls; [`SessionInfo`] |
+//! | know who made a call | [`ToolContext`]: session, user, metadata, progress, cancellation, nested calls; [`SessionInfo`] |
 //! | decide what may run | [`Approver`], [`PolicyRule`], [`ProfileSpec`] |
 //! | see what happens | [`EventSink`], [`HostEvent`] |
 //! | count and record | [`UsageCounter`], [`Recorder`] |
 //! | give tools to a model | [`ModelFormat::export`], [`ModelFormat::requested_calls`], [`ToolHost::answer_model`], [`ModelFormat::answer_messages`] |
 //! | serve the tools over MCP | [`CatalogueServer`], [`ClientRegistry`], [`serve_stream`] |
 //!
-//! The examples of the repository are programs for each: `embed` (functions and sessions), `provider`,
+//! The repository has an example program for each: `embed` (functions and sessions), `provider`,
 //! `register` (components, servers, agents with profiles), `serve_in_process`, `agent_loop`.
 //!
-//! Errors are one type, [`Error`], with a [kind](ErrorKind) to decide on and words for a person. A
-//! tool that says no is no error of the call: see [`ToolResult::error`].
+//! Errors are one type, [`Error`], with a [kind](ErrorKind) for programs and a message for people.
+//! A tool that reports a failure is not an error of the call: see [`ToolResult::error`].
 //!
 //! # Glossary
 //!
-//! The terms of MCP, JSON-RPC and HTTP keep the meaning of their specifications. These are ours:
+//! The terms of MCP, JSON-RPC and HTTP keep the meaning of their specifications. The project's own terms:
 //!
-//! | word | means |
+//! | term | meaning |
 //! |---|---|
 //! | attempt | one try of a call; a call has one or more |
 //! | bundle | a project's configuration files with the code they name; trusted as a whole |
 //! | catalogue | the list of all tools at one moment |
-//! | component | what several tools are named after: a server, or a configured instance |
-//! | declared, advertised | what a file says a tool is, and what its server says |
-//! | diagnostic | something wrong in a file or a listing, with its place |
+//! | component | what several tools are named after: a server or a configured instance |
+//! | declared, advertised | a tool as described by a file, and as described by its server |
+//! | diagnostic | a problem in a file or a listing, with its position |
 //! | drift | a difference between the declared or pinned definition of a tool and the live one |
-//! | entry | one tool or server in a file, as it is written |
+//! | entry | one tool or server in a file, as written |
 //! | era | which lifecycle a server speaks: legacy (`initialize`) or modern (stateless) |
 //! | grant | the proof of consent to a file; the only way to expand its references |
 //! | kind | a way to run tools, such as `builtin`, `command` or `mcp` |
 //! | layer | how a file was found: flag, variable, project, user, embedded |
 //! | listing | what one provider offers at one moment |
-//! | masker | takes known secrets out of whatever is recorded or shown |
-//! | nested call | a call that a tool makes as part of its own |
-//! | offering | what a server has beside tools: a prompt, a resource or a resource template |
+//! | masker | removes known secrets from everything that is recorded or shown |
+//! | nested call | a call that a tool makes as part of its own call |
+//! | offering | what a server offers besides tools: a prompt, a resource or a resource template |
 //! | profile | a named view of the catalogue: what one agent sees |
 //! | provider | runs the tools of one kind or one server |
 //! | room | a top-level module |
 //! | seal | what an entry may start, as it was trusted; compared again before each start |
-//! | session | of a caller: the calls that belong together; in [`mcp`]: one connection's state |
+//! | session | of a caller: calls that belong together; in [`mcp`]: one connection's state |
 //! | spec | a resolved entry, free of the file's form |
 //! | spool | the file that calls append their statistics to |
-//! | trace | what crossed the wires of servers, byte for byte |
-//! | trust | a person's yes to a project's bundle, bound to its content and kept |
-//! | wire | the bytes to one server and back |
+//! | trace | the traffic with servers, byte for byte |
+//! | trust | a person's stored consent to a project's bundle, bound to its content |
+//! | wire | the bytes to and from one server |
 
-// What the library promises. `tests/e2e/tidy/public_api.txt` is the reviewed list of it.
+// The public API. `tests/e2e/tidy/public_api.txt` is the reviewed list of it.
 pub use assembly::{Assembly, AssemblyOptions, FrontEnd, assemble, host_builder};
 pub use catalogue::{Catalogue, LocalFailure, ServerListing};
 pub use config::discover::LoadRequest;
@@ -150,8 +150,8 @@ pub use util::histogram::Durations;
 pub use util::static_text::StaticText;
 
 // The modules are public for the program's own tests and benchmarks, and change without notice:
-// hidden, because how files are compiled or screens are drawn is no promise to a dependent. The same
-// holds for hidden methods of what is shown.
+// they are hidden because how files are compiled or screens are drawn is not part of the API. The
+// same holds for hidden methods of public types.
 #[doc(hidden)]
 pub mod assembly;
 #[doc(hidden)]

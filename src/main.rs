@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-/// musl's own allocator asks the system for memory and gives it back so often that a call took half as
-/// long again. `docs/decisions/21-one-file.md` tells what else was measured.
+/// musl's own allocator asks the system for memory and gives it back so often that a call took half
+/// as long again. `docs/decisions/21-one-file.md` lists what else was measured.
 #[cfg(target_env = "musl")]
 #[global_allocator]
 static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;

@@ -1,7 +1,7 @@
-//! Whose calls a run makes, as the user's own environment says.
+//! On whose behalf a run makes calls, according to the user's own environment.
 //!
 //! Owns: the variables `TOOLHOST_USER`, `TRACEPARENT` and `TRACESTATE`. Never does: refuse a run
-//! because of them: what is wrong in one of them is left out, and said.
+//! because of them: an invalid one is ignored, with a warning.
 
 use crate::config::environment::Environment;
 use crate::host::builder::ToolHostBuilder;
@@ -25,7 +25,7 @@ fn usable<T>(value: Option<Result<T, Error>>, variable: &str, events: &EventSink
     match value? {
         Ok(value) => Some(value),
         Err(error) => {
-            let text = format!("{variable} is left out: {error}");
+            let text = format!("{variable} is ignored: {error}");
             events.emit(HostEvent::Warning { text });
             None
         }

@@ -1,8 +1,8 @@
 //! From the entries of a configuration to the providers of a host.
 //!
-//! Owns: one group of providers for each server and for each kind of internal tools, and building them
-//! again from another reading of the files without those that are the same. Never does: decide which
-//! are the same.
+//! Owns: one group of providers for each server and each kind of internal tools, and rebuilding
+//! them from a later reading of the files, except those that are unchanged. Never does: decide
+//! which are unchanged.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::model::Diagnostic;
 use crate::provider::{ProviderDeps, ToolProvider};
 use crate::providers::mcp::{self, McpSetup};
 
-/// What the providers of a host were built from, and with.
+/// What the providers of a host were built from.
 #[derive(Clone)]
 pub struct ProviderSources {
     deps: ProviderDeps,
@@ -21,7 +21,7 @@ pub struct ProviderSources {
     pub(super) groups: Vec<ProviderGroup>,
 }
 
-/// Whose providers a group has.
+/// The owner of a group of providers.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ProviderOwner {
     /// All entries of one kind of internal tools, by its type key.
@@ -30,7 +30,7 @@ pub(super) enum ProviderOwner {
     Server(String),
 }
 
-/// The providers of one owner, and what was wrong with its entries.
+/// The providers of one owner, and the diagnostics of its entries.
 #[derive(Clone)]
 pub(super) struct ProviderGroup {
     pub(super) owner: ProviderOwner,
@@ -44,7 +44,7 @@ impl ProviderSources {
         Self { deps, setup, groups: Vec::new() }
     }
 
-    /// Builds the providers of all entries, but takes those of `kept` as they are. What a kind refuses
+    /// Builds the providers of all entries, but reuses those of `kept`. What a kind refuses
     /// is added to the diagnostics. Starts nothing.
     pub(super) fn build(
         &self,
@@ -102,11 +102,11 @@ impl ProviderSources {
     }
 }
 
-/// Takes the entries out of service that their kind refused.
+/// Puts the entries out of service that their kind refused.
 fn note_refused(configuration: &mut Configuration, diagnostics: &[Diagnostic]) {
     for diagnostic in diagnostics.iter().filter(|diagnostic| diagnostic.is_error()) {
         let Some(name) = diagnostic.entry.clone() else { continue };
-        // An entry may have several diagnostics; the first stands for all where it is listed.
+        // An entry may have several diagnostics; lists show only the first.
         let known = |entry: &DisabledEntry| entry.role == FileRole::Tools && entry.name == name;
         if !configuration.disabled.iter().any(known) {
             let mut own = configuration.tools.iter().map(|spec| &spec.definition);

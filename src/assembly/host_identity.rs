@@ -1,8 +1,8 @@
-//! Which background host belongs to a configuration.
+//! Determines which background host belongs to a configuration.
 //!
-//! Owns: the keyed digest over all that decides what a host would do: the build, the files, what of
-//! them is trusted, the variables and secrets they refer to, and the options of the run. Equal digests
-//! mean that one host can answer for the other. Never does: look for a host.
+//! Owns: the keyed digest over everything that determines what a host would do: the build, the
+//! files, what of them is trusted, the variables and secrets they refer to, and the options of the
+//! run. Equal digests mean that one host can answer for the other. Never does: look for a host.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt as _;
@@ -16,8 +16,8 @@ use crate::config::environment::Environment;
 use crate::config::spec::{Configuration, Endpoint};
 use crate::model::Layer;
 
-/// Variables that differ from terminal to terminal and decide nothing. Whose call it is travels with
-/// the call.
+/// Variables that differ between terminals and have no effect. The caller's identity is sent with
+/// each call.
 const OF_A_TERMINAL: [&str; 14] = [
     "COLUMNS",
     "LINES",
@@ -34,9 +34,9 @@ const OF_A_TERMINAL: [&str; 14] = [
     "TTY",
     "WINDOWID",
 ];
-/// Variables that tell logins of one user apart.
+/// Variables that distinguish login sessions of one user.
 const OF_A_LOGIN: [&str; 3] = ["XDG_SEAT", "XDG_SESSION_ID", "XDG_VTNR"];
-/// Variables that programs see, or that decide how they are reached, whatever the files say.
+/// Variables that programs see, or that affect how they are reached, regardless of the files.
 const ALWAYS: [&str; 17] = [
     "ALL_PROXY",
     "HOME",
@@ -57,7 +57,7 @@ const ALWAYS: [&str; 17] = [
     "no_proxy",
 ];
 
-/// A digest in the making: parts of any length, none of which can be taken for two.
+/// A digest under construction: parts of any length, each with a clear boundary.
 struct PartDigest(Sha256);
 
 impl PartDigest {
@@ -70,7 +70,7 @@ impl PartDigest {
         self.part(text.as_bytes());
     }
 
-    /// The path, and which content is there as far as the system tells without reading.
+    /// The path, and its content as far as metadata identifies it.
     fn file_stamp(&mut self, path: &Path) {
         let Ok(meta) = std::fs::metadata(path) else { return };
         if !meta.is_file() {
@@ -85,8 +85,8 @@ impl PartDigest {
     }
 }
 
-/// The digest as 32 lower-case hexadecimal digits. `key` is random and kept by the user, so that the
-/// digest tells nothing about the values in it.
+/// The digest as 32 lower-case hexadecimal digits. `key` is random and stored by the user, so that
+/// the digest reveals nothing about the values in it.
 pub fn host_identity(
     loaded: &LoadedConfiguration,
     options: &AssemblyOptions,
@@ -139,7 +139,7 @@ fn add_options(digest: &mut PartDigest, options: &AssemblyOptions) {
     digest.part(&flags.map(u8::from));
 }
 
-/// The files with their contents, as they were read.
+/// The files with their contents, as read.
 fn add_files(digest: &mut PartDigest, configuration: &Configuration, options: &AssemblyOptions) {
     let inline = options.files.inline_tools.iter().chain(&options.files.inline_servers);
     for (path, text) in inline {
@@ -156,8 +156,8 @@ fn add_files(digest: &mut PartDigest, configuration: &Configuration, options: &A
     }
 }
 
-/// The words of the files that are names of variables: any of them may mean one. A name of one letter
-/// does not count; `_` is another for each command of a shell.
+/// The words in the files that are names of variables: any of them may refer to one. A one-letter
+/// name does not count; `_` differs for each command of a shell.
 fn mentioned<'a>(
     configuration: &'a Configuration,
     variables: &BTreeMap<String, String>,
@@ -169,7 +169,25 @@ fn mentioned<'a>(
     words.filter(|word| word.len() > 1 && variables.contains_key(*word)).collect()
 }
 
-/// Whether relative paths begin at the working directory.
+/// The variables that may decide what a host does, with their values.
+pub(super) fn deciding_variables<'a>(
+    configuration: &Configuration,
+    variables: &'a BTreeMap<String, String>,
+) -> Vec<(&'a String, &'a String)> {
+    let mentioned = mentioned(configuration, variables);
+    let decides = |name: &str| {
+        !decides_nothing(name)
+            && (ALWAYS.contains(&name) || name.starts_with("XDG_") || mentioned.contains(name))
+    };
+    variables.iter().filter(|(name, _)| decides(name)).collect()
+}
+
+/// Whether a variable only tells terminals or logins apart.
+pub(super) fn decides_nothing(name: &str) -> bool {
+    OF_A_TERMINAL.contains(&name) || OF_A_LOGIN.contains(&name)
+}
+
+/// Whether relative paths are relative to the working directory.
 fn has_no_directory(configuration: &Configuration, options: &AssemblyOptions) -> bool {
     !options.files.inline_tools.is_empty()
         || configuration.files.iter().any(|file| file.layer == Layer::Embedded)
@@ -189,32 +207,30 @@ fn add_trust(digest: &mut PartDigest, configuration: &Configuration) {
     }
 }
 
-/// The programs and scripts that servers are started with: a new build is another host.
+/// The programs and scripts that servers are started with: a new build needs a new host.
 fn add_programs(digest: &mut PartDigest, configuration: &Configuration) {
     for server in &configuration.servers {
         digest.text(&server.name);
-        if let Endpoint::Stdio { command, args, cwd, .. } = &server.endpoint {
-            for word in std::iter::once(command).chain(args) {
-                digest.file_stamp(&cwd.join(word));
-            }
+        for path in words_as_paths(&server.endpoint) {
+            digest.file_stamp(&path);
         }
     }
 }
 
-/// The values of the variables that the files may mean, and of every reference that was expanded.
+/// The words of a command line as paths: any of them may be a program or a script.
+pub(super) fn words_as_paths(endpoint: &Endpoint) -> Vec<PathBuf> {
+    let Endpoint::Stdio { command, args, cwd, .. } = endpoint else { return Vec::new() };
+    std::iter::once(command).chain(args).map(|word| cwd.join(word)).collect()
+}
+
+/// The values of the variables that the files may refer to, and of every reference that was
+/// expanded.
 fn add_values(
     digest: &mut PartDigest,
     configuration: &Configuration,
     environment: &dyn Environment,
 ) {
-    let variables = environment.vars();
-    let mentioned = mentioned(configuration, &variables);
-    let counts = |name: &str| {
-        !OF_A_TERMINAL.contains(&name)
-            && !OF_A_LOGIN.contains(&name)
-            && (ALWAYS.contains(&name) || name.starts_with("XDG_") || mentioned.contains(name))
-    };
-    for (name, value) in variables.iter().filter(|(name, _)| counts(name)) {
+    for (name, value) in deciding_variables(configuration, &environment.vars()) {
         digest.text(name);
         digest.text(value);
     }
@@ -224,7 +240,7 @@ fn add_values(
         let mut heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
         heard.insert((reference.to_owned(), value.to_owned()));
     });
-    // What is expanded later is not part of it.
+    // Values expanded later are not part of it.
     let expanded = std::mem::take(&mut *expanded.lock().unwrap_or_else(PoisonError::into_inner));
     for (reference, value) in &expanded {
         digest.text(reference);

@@ -7,7 +7,7 @@ use crate::mcp::auth::vault::OAuthLogin;
 use crate::mcp::auth::{FileVault, KEY_VARIABLE, KEYCHAIN_VARIABLE, MemoryVault, Vault};
 use crate::model::{Error, LoginReport};
 
-/// Where logins are kept; without a state directory as long as the process lives.
+/// Where logins are stored; without a state directory, only in memory.
 pub(super) fn vault(environment: &dyn Environment) -> Arc<dyn Vault> {
     match file(environment) {
         Some(file) => Arc::new(file),
@@ -22,7 +22,7 @@ fn file(environment: &dyn Environment) -> Option<FileVault> {
     environment.state_dir().as_deref().map(file)
 }
 
-/// All logins that are kept, in the order they were made.
+/// All stored logins, in the order they were created.
 ///
 /// # Errors
 /// When they cannot be read.
@@ -31,7 +31,7 @@ pub async fn list(environment: &dyn Environment) -> Result<Vec<LoginReport>, Err
     Ok(logins.iter().filter_map(OAuthLogin::report).collect())
 }
 
-/// Forgets all logins, also when they cannot be read any more; says whether there were any.
+/// Removes all logins, even if they can no longer be read; returns whether there were any.
 ///
 /// # Errors
 /// When the file cannot be removed.

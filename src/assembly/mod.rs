@@ -7,6 +7,7 @@ mod caller;
 mod contents;
 #[cfg(test)]
 mod embedded;
+pub mod host_evidence;
 pub mod host_identity;
 pub mod logins;
 #[cfg(test)]
@@ -63,34 +64,34 @@ pub use start_scope::{StartScope, keep, untrusted_entries};
 pub struct AssemblyOptions {
     /// Which files to read, and whether all of them are trusted.
     pub files: LoadRequest,
-    /// The view given with `--profile`; without one everything is shown and may be called.
+    /// The profile given with `--profile`; without one everything is shown and may be called.
     pub profile: Option<String>,
     /// Accept any TLS certificate in this run (`--insecure`).
     pub insecure: bool,
     /// Refuse calls that cannot be recorded (`--require-record`).
     pub require_record: bool,
-    /// Ask a person about every call that no rule refuses (`--ask-all`).
+    /// Ask the user about every call that no rule refuses (`--ask-all`).
     pub ask_all: bool,
-    /// The least level of the log lines that servers are asked for; they may send others.
+    /// The minimum level of the log lines requested from servers; they may send others.
     pub log_level: Option<&'static str>,
 }
 
-/// What a front end brings: people who answer, and eyes.
+/// What a front end provides: answers from the user, and displays.
 #[derive(Clone)]
 pub struct FrontEnd {
     /// Approves calls that the policy or a hint does not allow by itself.
     pub approver: Arc<dyn Approver>,
     /// Answers what servers ask while a call runs.
     pub inbox: Arc<dyn QuestionHandler>,
-    /// Shows progress, logs and changes of state; may lose some.
+    /// Receives progress, logs and state changes; may lose some.
     pub events: EventSink,
-    /// Sees what crosses the wires of servers.
+    /// Receives the traffic of servers.
     #[doc(hidden)] // for the program's own trace
     pub traffic: TrafficSink,
 }
 
 impl FrontEnd {
-    /// For a run without a person: nothing is approved, questions are declined, events are dropped.
+    /// For an unattended run: nothing is approved, questions are declined, events are dropped.
     pub fn headless() -> Self {
         Self {
             approver: Arc::new(NoApprover),
@@ -105,10 +106,10 @@ impl FrontEnd {
 pub struct Assembly {
     /// The gateway to all tools.
     pub host: Arc<ToolHost>,
-    /// The files as they were compiled, diagnostics and broken entries included.
+    /// The compiled files, including diagnostics and broken entries.
     #[doc(hidden)] // for the program's own front ends
     pub configuration: Configuration,
-    /// Takes values that must not be shown out of whatever is written.
+    /// Masks values that must not be shown in anything that is written.
     #[doc(hidden)] // for the program's own front ends
     pub masker: Masker,
     sources: ProviderSources,
@@ -116,8 +117,8 @@ pub struct Assembly {
 
 /// The registry of kinds of internal tools.
 pub fn kinds() -> Vec<ProviderKind> {
-    // Of two kinds that are as sure the first has an entry: what a builtin is an alias of stays one
-    // when no Python module is there.
+    // If two kinds are equally certain, the first one gets the entry: an alias of a builtin stays a
+    // builtin if there is no Python module.
     let mut kinds = vec![
         builtin::kind(),
         command::kind(),
@@ -128,7 +129,7 @@ pub fn kinds() -> Vec<ProviderKind> {
         mailbox::kind(),
         pipeline::kind(),
     ];
-    // Kinds that a build may be without.
+    // Kinds that a build may omit.
     let optional: &[fn() -> ProviderKind] = &[
         #[cfg(feature = "openapi")]
         crate::providers::openapi::kind,
@@ -137,17 +138,17 @@ pub fn kinds() -> Vec<ProviderKind> {
     kinds
 }
 
-/// How files speak of each kind.
+/// The vocabulary of each kind in configuration files.
 pub fn kind_words() -> Vec<KindDescriptor> {
     kinds().into_iter().map(|kind| kind.words).collect()
 }
 
-/// What `--tools-module` stands for: a file of tools for [`LoadRequest::inline_tools`].
+/// The equivalent of `--tools-module`: a file of tools for [`LoadRequest::inline_tools`].
 pub fn tools_module_file(module: &str) -> (PathBuf, String) {
     (PathBuf::from(format!("--tools-module {module}")), python::file_of_module(module))
 }
 
-/// Reads the configuration alone, and what takes its values out of whatever is written.
+/// Reads the configuration only, with the masker for its secrets.
 pub fn load(request: &LoadRequest, environment: &dyn Environment) -> (Configuration, Masker) {
     let mut configuration = config::load::load(request, &kind_words(), environment);
     let masker = secrets::masker(&configuration, environment);
@@ -156,7 +157,7 @@ pub fn load(request: &LoadRequest, environment: &dyn Environment) -> (Configurat
     (configuration, masker)
 }
 
-/// What was read, for the log. Paths may hold values of variables.
+/// Logs what was read. Paths may contain values of variables.
 fn log_configuration(configuration: &Configuration, masker: &Masker) {
     for file in &configuration.files {
         tracing::debug!(
@@ -176,17 +177,17 @@ fn log_configuration(configuration: &Configuration, masker: &Masker) {
     );
 }
 
-/// A configuration that a host can be built from: servers have the names under which their tools are
-/// listed.
+/// A configuration that a host can be built from: servers already have the names under which their
+/// tools are listed.
 pub struct LoadedConfiguration {
-    /// The files as they were compiled, diagnostics and broken entries included.
+    /// The compiled files, including diagnostics and broken entries.
     pub configuration: Configuration,
-    /// Takes values that must not be shown out of whatever is written.
+    /// Masks values that must not be shown in anything that is written.
     pub masker: Masker,
     profile: Option<ProfileSpec>,
 }
 
-/// Reads the configuration that a host is to be built from.
+/// Reads the configuration that a host will be built from.
 ///
 /// # Errors
 /// An unknown profile.
@@ -224,10 +225,11 @@ pub fn build(
 ) -> Result<Assembly, Error> {
     let LoadedConfiguration { mut configuration, masker, profile } = loaded;
     if let Some(cache) = environment.cache_dir() {
-        // One that older versions made for everybody. What cannot be changed is no worse than before.
+        // Older versions created it readable by everyone. If this fails, it is no worse than
+        // before.
         let _as_it_was = private_file::restrict_directory(&cache);
     }
-    // Whatever a server or tool leaves behind becomes ours to end.
+    // Processes that a server or tool leaves behind become our children, so that we can kill them.
     orphans::become_subreaper();
     let pins = pins::load(&configuration, environment.as_ref(), &masker)
         .map_err(|error| masker.error(error))?;
@@ -273,22 +275,22 @@ pub fn build(
     Ok(Assembly { host, configuration, masker, sources })
 }
 
-/// A host without providers, which knows who calls and from where: enough for a call that another host
-/// makes.
+/// A host without providers, which knows who calls and from where: enough for a call that another
+/// host makes.
 pub fn caller_only(
-    loaded: &LoadedConfiguration,
+    masker: &Masker,
     environment: &dyn Environment,
     front_end: &FrontEnd,
 ) -> Arc<ToolHost> {
-    let events = loaded.masker.events(front_end.events.clone());
+    let events = masker.events(front_end.events.clone());
     caller::apply(ToolHostBuilder::default(), environment, &events)
-        .masker(loaded.masker.clone())
+        .masker(masker.clone())
         .cwd(environment.cwd())
         .events(events)
         .build()
 }
 
-/// Ends everything: the providers, and then whatever their children left behind.
+/// Shuts down everything: the providers, then the processes that their children left behind.
 pub async fn close(host: &ToolHost) {
     host.close().await;
     // The end of the process reports what cannot be killed.
@@ -389,8 +391,8 @@ fn recorders(
         .with_scope(scope)
 }
 
-/// Where the statistics are kept, whether they are switched on or not; `None` without a place to
-/// keep them.
+/// Where the statistics are stored, whether enabled or not; `None` without a place to
+/// store them.
 pub fn stats_place(spec: &RecordSpec, state_dir: Option<&Path>) -> Option<stats::StatsLocation> {
     match &spec.path {
         Some(path) => Some(stats::StatsLocation::named(path.clone())),
@@ -398,7 +400,7 @@ pub fn stats_place(spec: &RecordSpec, state_dir: Option<&Path>) -> Option<stats:
     }
 }
 
-/// Where a record is kept, whether it is switched on or not; `None` without a place to keep it.
+/// Where a record is stored, whether enabled or not; `None` without a place to store it.
 pub fn record_location(
     spec: &RecordSpec,
     file: &str,

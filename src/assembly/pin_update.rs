@@ -1,6 +1,6 @@
-//! What a person accepts of a comparison with pins, written into a file of pins.
+//! Writes the accepted results of a pin comparison to a file of pins.
 //!
-//! Owns: which pins follow from a comparison; the same for the command line and the console. Never
+//! Owns: which pins result from a comparison; the same for the command line and the console. Never
 //! does: ask, or decide what a pin means (`catalogue::pins` does).
 
 use std::sync::Arc;
@@ -10,21 +10,21 @@ use crate::catalogue::pins::{PinFileContent, PinReport, PinReportState, PinnedEn
 use crate::host::ToolHost;
 use crate::model::{Origin, ToolDefinition, ToolStatus};
 
-/// What is written down of a comparison.
+/// The result of a comparison to be written.
 pub struct PinUpdate<'a> {
     /// The host that made the comparison.
     pub host: &'a ToolHost,
-    /// What a person was shown.
+    /// The report that the user was shown.
     pub report: &'a PinReport,
     /// The listing behind it.
     pub catalogue: &'a Catalogue,
-    /// Whether what is not as it was pinned is accepted; what is new is pinned anyway.
+    /// Whether changes are accepted; new tools are pinned in any case.
     pub accepted: bool,
 }
 
 impl PinUpdate<'_> {
-    /// Changes the content of a file of pins; `own` says that it is the user's, whose pins are for
-    /// the files that the entries stand in now.
+    /// Changes the content of a file of pins; `own` says that it is the user's, whose pins apply to
+    /// the files that currently contain the entries.
     pub fn apply(&self, book: &mut PinFileContent, own: bool) {
         let host = self.host;
         let pins = host.pins();

@@ -1,7 +1,7 @@
 //! Pin files: where they are, reading and writing them, and the entries they apply to.
 //!
-//! Owns: the file's form, indented JSON with sorted keys, so that a change of one tool is a change
-//! of a few lines. It has no character that a reader cannot see: such characters stand as `\u`
+//! Owns: the file format, indented JSON with sorted keys, so that a change of one tool is a change
+//! of a few lines. It contains no invisible characters: these are written as `\u`
 //! escapes. Never does: compare, or decide what a pin means (`catalogue::pins` does).
 
 use std::collections::{BTreeSet, HashMap};
@@ -28,24 +28,24 @@ use crate::util::json::pretty;
 
 /// The name of the file in the state directory.
 pub const PIN_FILE_NAME: &str = "pins.json";
-/// The most bytes of a file of pins.
+/// Maximum size of a file of pins in bytes.
 const MAX_BYTES: u64 = 32 << 20;
 
-/// Why nothing is taken from a file of pins.
+/// Why a file of pins is ignored.
 #[derive(Debug, thiserror::Error)]
 enum PinFileError {
     #[error(transparent)]
     Io(#[from] io::Error),
     #[error("it is not a regular file")]
     NotRegular,
-    /// Of the user's own file only: its pins decide about calls.
-    #[error("others may write to it")]
+    /// Only for the user's own file: its pins affect calls.
+    #[error("other users can write to it")]
     WritableByOthers,
     #[error("it is too large")]
     TooLarge,
     #[error(transparent)]
     Invalid(#[from] serde_json::Error),
-    #[error("its version {0} is not known")]
+    #[error("version {0} is not supported")]
     UnknownVersion(u32),
 }
 
@@ -54,27 +54,27 @@ enum PinFileError {
 pub struct PinFile {
     /// The path that is opened, and shown in errors.
     pub path: PathBuf,
-    /// Whether it is the user's own, in the state directory: it names the files its pins are for,
-    /// and it decides about calls, so no other user may write to it.
+    /// Whether it is the user's own, in the state directory: it names the files its pins apply to,
+    /// and it affects calls, so no other user may write to it.
     pub own: bool,
 }
 
 impl PinFile {
-    /// The user's own; `None` without a state directory.
+    /// The user's own file; `None` without a state directory.
     pub fn own(environment: &dyn Environment) -> Option<Self> {
         Some(Self { path: environment.state_dir()?.join(PIN_FILE_NAME), own: true })
     }
 
-    /// One that was named, such as one of a repository.
+    /// A named file, such as one in a repository.
     pub fn named(path: PathBuf) -> Self {
         Self { path, own: false }
     }
 
-    /// Reads it; `None` when it is not there.
+    /// Reads the file; `None` if it does not exist.
     ///
     /// # Errors
-    /// A configuration error when it cannot be read or understood, or others may write to the
-    /// user's own. Nothing is taken from such a file.
+    /// A configuration error if it cannot be read or parsed, or others can write to the
+    /// user's own. Such a file is ignored.
     pub fn read(&self) -> Result<Option<PinFileContent>, Error> {
         self.content().map_err(|why| {
             let shown = self.path.display();
@@ -90,7 +90,7 @@ impl PinFile {
         let opened = options.read(true).custom_flags(nonblocking).open(&self.path);
         let file = match opened {
             Ok(file) => file,
-            // Where there can be no file, nothing was pinned.
+            // If the file cannot exist, nothing was pinned.
             Err(why)
                 if matches!(why.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
             {
@@ -114,10 +114,10 @@ impl PinFile {
         parse(&text).map(Some)
     }
 
-    /// Changes it, starting from what is on disk now; writers take turns.
+    /// Changes the file, starting from its current content; one writer at a time.
     ///
     /// # Errors
-    /// When it cannot be read or written. Then it is what it was.
+    /// When it cannot be read or written. Then it is unchanged.
     pub fn change(&self, change: impl FnOnce(&mut PinFileContent)) -> Result<(), Error> {
         let failed = |why: &std::io::Error| {
             Error::config(format!("cannot write the pins to {}: {why}", self.path.display()))
@@ -134,7 +134,7 @@ impl PinFile {
     }
 }
 
-/// The pins in the user's own file, as far as they are about something configured.
+/// The pins in the user's own file, as far as they are for something configured.
 ///
 /// # Errors
 /// When the file cannot be used.
@@ -147,12 +147,12 @@ pub(super) fn load(
     Ok(Pins::new(Arc::new(known(configuration, masker)), book.unwrap_or_default()))
 }
 
-/// What is configured now, as far as pins are bound to it.
+/// The current configuration, as far as pins are bound to it.
 fn known(configuration: &Configuration, masker: &Masker) -> PinContext {
     let mut files: HashMap<PathBuf, String> = HashMap::new();
     let mut real = |path: &PathBuf| {
         let known = files.entry(path.clone()).or_insert_with(|| {
-            // A directory of more files may be named by a variable.
+            // The name of a directory of more files may contain a variable.
             let path = path.canonicalize().unwrap_or_else(|_| path.clone());
             masker.text(&path.display().to_string())
         });
@@ -165,7 +165,7 @@ fn known(configuration: &Configuration, masker: &Masker) -> PinContext {
         (server.name.clone(), ConfiguredServer { file, endpoint, entry, drift: server.drift() })
     });
     let servers = servers.collect();
-    // A file that lost its last tool is still one whose tools were pinned.
+    // A file that lost its last tool still counts as one whose tools were pinned.
     let mut own_files = BTreeSet::new();
     for file in &configuration.files {
         let path = real(&file.path);
@@ -263,7 +263,7 @@ mod tests {
         std::fs::write(&file.path, "{\"version\":1,\"pins\":[]}").unwrap();
         assert!(file.read().unwrap().is_some());
         std::fs::set_permissions(&file.path, std::fs::Permissions::from_mode(0o666)).unwrap();
-        assert!(file.read().unwrap_err().message().contains("others may write"));
+        assert!(file.read().unwrap_err().message().contains("other users can write"));
         assert!(PinFile::named(file.path.clone()).read().unwrap().is_some());
         assert!(PinFile::named(dir.path().to_path_buf()).read().is_err());
     }

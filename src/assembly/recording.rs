@@ -1,6 +1,6 @@
 //! Starting a server behind the proxy of `toolhost record`.
 //!
-//! Owns: what is started, with which secrets taken out of the recording. Never does: pass anything
+//! Owns: what is started, and which secrets are masked in the recording. Never does: pass anything
 //! on (see `serve::record`).
 
 use crate::audit::Masker;
@@ -16,10 +16,10 @@ use crate::util::process::{Process, Program, resolve};
 
 use super::secrets;
 
-/// Starts the server of an entry as a connection would, to be recorded in `traffic`.
+/// Starts the server of an entry like a connection would, to record it in `traffic`.
 ///
 /// # Errors
-/// A usage error for a server that is reached over the network; else why it cannot be started.
+/// A usage error for a server reached over the network; otherwise why it cannot be started.
 pub fn start_server(
     configuration: &Configuration,
     name: &str,
@@ -31,10 +31,10 @@ pub fn start_server(
     };
     if !matches!(spec.endpoint, Endpoint::Stdio { .. }) {
         return Err(Error::usage(format!(
-            "'{name}' is reached over the network; record stands before servers that are started"
+            "'{name}' is reached over the network; record works only with servers that are started"
         ))
         .with_hint(
-            "--trace-save of any command records what toolhost itself and such a server say",
+            "use --trace-save with any command to record toolhost's own traffic with such a server",
         ));
     }
     let traffic = secrets::masker(configuration, environment).traffic(traffic);
@@ -45,8 +45,8 @@ pub fn start_server(
     Ok(RecordedServer { process, tracer })
 }
 
-/// Starts a command line as it would be without us: in this directory and with all variables of
-/// this process, of which those with telling names are secrets.
+/// Starts a command line as if toolhost were not there: in this directory and with all variables of
+/// this process, of which those whose name indicates a secret are masked.
 ///
 /// # Errors
 /// Why it cannot be started.
@@ -67,7 +67,7 @@ pub fn start_command(
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let tracer = Tracer::new(&name, masker.traffic(traffic));
     tracer.opened(&words.join(" "));
-    // Whatever it leaves behind becomes ours to end.
+    // Processes it leaves behind become our children, so that we can kill them.
     orphans::become_subreaper();
     let program = Program { path, args: args.to_vec(), env, cwd, stdin: true };
     let process = Process::start(&program)

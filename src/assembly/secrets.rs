@@ -16,8 +16,8 @@ use crate::config::spec::{
     AuthSpec, ClientProofSpec, Configuration, Endpoint, ServerSpec, ToolSpec,
 };
 
-/// A masker that knows every value a reference was replaced by, hears of those that will be, and
-/// knows the secrets that stand in the files themselves by the names they have there.
+/// A masker that knows every value that replaced a reference, is notified of later ones, and
+/// knows the literal secrets in the files by the names they have there.
 pub(super) fn masker(configuration: &Configuration, environment: &dyn Environment) -> Masker {
     let masker = Masker::default();
     teach(&masker, configuration, environment);
@@ -35,14 +35,14 @@ pub(super) fn teach(masker: &Masker, configuration: &Configuration, environment:
     secrets.0.iter().for_each(|(name, value)| masker.add_secret(name, value));
 }
 
-/// Takes values out of what the configuration says about itself. The question of trust holds none:
-/// it is made of the files as they are written.
+/// Masks values in the configuration's own messages. The trust question contains none:
+/// it is made from the files as written.
 pub(super) fn mask_problems(configuration: &mut Configuration, masker: &Masker) {
     configuration.diagnostics.iter_mut().for_each(|diagnostic| masker.diagnostic(diagnostic));
     configuration.disabled.iter_mut().for_each(|entry| masker.diagnostic(&mut entry.diagnostic));
 }
 
-/// Pairs of name and value. Not printable, and gone when the masker stands.
+/// Pairs of name and value. Not printable, and dropped once the masker is built.
 #[derive(Default)]
 struct Secrets(BTreeSet<(String, String)>);
 
@@ -72,7 +72,7 @@ impl Secrets {
     fn address(&mut self, name: &str, value: &str) {
         let Some((_scheme, rest)) = value.split_once("://") else { return };
         let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-        // A password may hold '@' where people forget to encode it.
+        // A password may contain an unencoded '@'.
         let Some((credentials, _host)) = authority.rsplit_once('@') else { return };
         if let Some((_user, password)) = credentials.split_once(':') {
             self.add(name, password);
@@ -112,7 +112,7 @@ impl Secrets {
                 self.add("client_secret", secret.expose_secret());
             }
             AuthSpec::ClientCredentials { proof: ClientProofSpec::Key { pem, .. }, .. } => {
-                // Whole, and line by line: it may be quoted either way.
+                // As a whole and line by line: it may be quoted either way.
                 self.add("private_key", pem.expose_secret());
                 let lines = pem.expose_secret().lines().filter(|line| !line.starts_with("-----"));
                 lines.for_each(|line| self.add("private_key", line));
@@ -161,13 +161,13 @@ impl Secrets {
             }
         }
         if let (Some(user), Some((name, password))) = (user, password) {
-            // Basic credentials travel as the base64 of both.
+            // Basic authentication sends the base64 of both.
             self.add(name, &format!("{}:{}", user.trim(), password.trim()));
         }
     }
 }
 
-/// Text without percent-encoding; what is no valid text stays as it is.
+/// Decodes percent-encoding; leaves text that does not decode to UTF-8 unchanged.
 fn percent_decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

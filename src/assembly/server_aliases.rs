@@ -1,4 +1,4 @@
-//! Entries under whose names an MCP server's tools are listed: the server gets the name.
+//! Entries that list an MCP server's tools under their own name: the server takes that name.
 //!
 //! Owns: renaming the server's spec before anything is built from it, so that its old name is
 //! unknown from then on. Never does: contact the server.
@@ -8,7 +8,7 @@ use crate::config::spec::{Configuration, DisabledEntry, FileRole, ServerSpec, To
 use crate::model::{Diagnostic, EntryOrigin, SourceLocation, ToolName};
 use crate::providers::storage::{ServerAlias, server_alias};
 
-/// Takes such entries out of the tools and gives their names to their servers.
+/// Removes such entries from the tools and gives their names to the servers.
 pub(super) fn apply(configuration: &mut Configuration) {
     let mut taken: Vec<ClaimedServer> = Vec::new();
     let entries = configuration.tools.extract_if(.., |spec| server_alias(spec).is_some());
@@ -34,7 +34,7 @@ pub(super) fn apply(configuration: &mut Configuration) {
     }
 }
 
-/// A server that has got its name from an entry, and where that stands.
+/// A server that got its name from an entry, and the location of that entry.
 struct ClaimedServer {
     alias: ServerAlias,
     place: SourceLocation,
@@ -52,9 +52,9 @@ fn assign_alias(
     if let Some(before) = taken.iter().find(|before| before.alias.server == *server) {
         let (name, at) = (&before.alias.component, show(&before.place));
         return Err(Diagnostic::error(format!(
-            "the tools of '{server}' stand under '{name}' ({at})"
+            "the tools of '{server}' are already listed under '{name}' ({at})"
         ))
-        .with_hint("a server can have one component: take its tools from there")
+        .with_hint("a server can have only one component: use that one")
         .with_location(spot));
     }
     let servers = &mut configuration.servers;
@@ -71,10 +71,12 @@ fn assign_alias(
     };
     let is_projects = |entry: &EntryOrigin| entry.project().is_some();
     if spec.definition.entry.as_deref().is_some_and(is_projects) && !is_projects(&target.origin) {
-        // What the user refuses or allows goes by the name.
-        return Err(Diagnostic::error(format!("the server '{server}' is not one of this project"))
-            .with_hint("only your own files can give its tools another name")
-            .with_location(spot));
+        // The user's rules refer to servers by name.
+        return Err(Diagnostic::error(format!(
+            "the server '{server}' is not part of this project"
+        ))
+        .with_hint("only your own files can give its tools another name")
+        .with_location(spot));
     }
     rename(target, component, spec);
     Ok(())
@@ -92,7 +94,7 @@ fn rename(server: &mut ServerSpec, component: &str, spec: &ToolSpec) {
     if spec.definition.description.is_some() {
         server.description.clone_from(&spec.definition.description);
     }
-    // An entry may raise caution, never lower it.
+    // An entry may add an approval requirement, but never remove one.
     server.requires_approval |= spec.definition.requires_approval;
 }
 
@@ -110,7 +112,7 @@ fn unknown(configuration: &Configuration, server: &str, place: &SourceLocation) 
     let diagnostic = Diagnostic::error(format!("there is no MCP server '{server}'"))
         .with_location(place.clone());
     if known.is_empty() {
-        diagnostic.with_hint("servers stand in mcp.yaml")
+        diagnostic.with_hint("servers are defined in mcp.yaml")
     } else {
         diagnostic.with_hint(format!("known servers: {}", known.join(", ")))
     }

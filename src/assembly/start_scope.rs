@@ -1,7 +1,7 @@
-//! Which entries a request would start or contact, decided from the configuration alone.
+//! Determines which entries a request would start or contact, from the configuration alone.
 //!
-//! Owns: this question, so that a person is asked about a project before a host is built and only
-//! when the request needs one of its entries. The rules of names are those of `catalogue::naming`.
+//! Owns: this decision, so that the user is asked about a project before a host is built, and only
+//! if the request needs one of its entries. Names follow the rules of `catalogue::naming`.
 //! Never does: ask, or load anything.
 
 use std::time::Duration;
@@ -9,15 +9,15 @@ use std::time::Duration;
 use crate::catalogue::naming;
 use crate::config::spec::{Configuration, FileRole, ServerSpec, UntrustedEntry};
 
-/// What a command may have to start.
+/// What a command may need to start.
 #[derive(Debug, Clone, Copy)]
 pub enum StartScope<'a> {
     /// Nothing: the command only reads files.
     Nothing,
     /// These servers; all entries when the list is empty.
     Servers(&'a [String]),
-    /// What the tools or servers with these names need. The second list is `--server`: only tools of
-    /// these servers are meant, of all when it is empty.
+    /// What the tools or servers with these names need. The second list is `--server`: only tools
+    /// from these servers, or from all if it is empty.
     Named(&'a [String], &'a [String]),
 }
 
@@ -36,8 +36,8 @@ pub fn untrusted_entries<'a>(
     configuration.untrusted.iter().filter(is_needed).collect()
 }
 
-/// How long a background host is to stay for the servers that a call names; `None` when none of their
-/// entries asks for one.
+/// How long a background host should stay for the servers that a call names; `None` if none of
+/// their entries requests one.
 pub fn keep(configuration: &Configuration, scope: StartScope<'_>) -> Option<Duration> {
     let StartScope::Named(names, servers) = scope else { return None };
     let is_named = |server: &&ServerSpec| {
@@ -47,8 +47,8 @@ pub fn keep(configuration: &Configuration, scope: StartScope<'_>) -> Option<Dura
     configuration.servers.iter().filter(is_named).filter_map(|server| server.keep).max()
 }
 
-/// Whether finding and calling the tool `name` needs `entry`: it is the entry's own, or a bare name
-/// that may be that of a tool of any server.
+/// Whether finding and calling the tool `name` needs `entry`: the tool belongs to the entry, or it
+/// is a bare name that any server may have.
 fn needs(
     configuration: &Configuration,
     entry: &UntrustedEntry,
@@ -68,7 +68,7 @@ fn needs(
         && (servers.is_empty() || servers.contains(&entry.name))
 }
 
-/// Whether `name` is the entry itself or one of its tools, with any of the separators.
+/// Whether `name` is the entry itself or one of its tools, with any separator.
 fn is_entry_or_tool(entry: &str, name: &str) -> bool {
     !entry.is_empty() && (name == entry || naming::after_component(name, entry).is_some())
 }

@@ -1,9 +1,9 @@
-//! Traces and metrics of calls, exported over OTLP/HTTP to the collector that the standard variables
-//! `OTEL_*` name.
+//! Traces and metrics of calls, exported over OTLP/HTTP to the collector that the standard
+//! variables `OTEL_*` name.
 //!
 //! Owns: a span and a duration for each call, named after the semantic conventions of generative AI
-//! and of MCP. Never does: export arguments, results, messages or who called; keep a call waiting:
-//! what the bounded queue of the exporter has no room for is lost.
+//! and of MCP. Never does: export arguments, results, messages or the caller; block a call:
+//! what does not fit in the bounded queue of the exporter is dropped.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -30,15 +30,15 @@ use crate::model::{
 };
 use crate::net::otlp::OtlpHttpClient;
 
-/// How long sending what is left may keep the end of a run.
+/// How long sending remaining data may delay the end of a run.
 const FLUSH_LIMIT: Duration = Duration::from_secs(2);
-/// How long one request to the collector may take unless `OTEL_EXPORTER_OTLP_TIMEOUT` says it.
+/// How long one request to the collector may take unless `OTEL_EXPORTER_OTLP_TIMEOUT` sets it.
 const EXPORT_TIMEOUT: Duration = Duration::from_secs(10);
-/// The bounds of durations in seconds that the conventions of MCP advise.
+/// The histogram bounds in seconds that the MCP conventions recommend.
 const BOUNDS: [f64; 14] =
     [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0];
 
-/// The recorder itself, or one that also exports, when the environment names a collector.
+/// The recorder itself, or one that also exports if the environment names a collector.
 pub(super) fn exporting(
     recorder: Arc<dyn Recorder>,
     environment: &dyn Environment,
@@ -52,26 +52,26 @@ pub(super) fn exporting(
     match TelemetryRecorder::new(Arc::clone(&recorder), &plan, &runtime) {
         Ok(exporting) => Arc::new(exporting),
         Err(error) => {
-            let text = format!("telemetry is not exported: {error}; look at the OTEL_* variables");
+            let text = format!("telemetry is not exported: {error}; check the OTEL_* variables");
             events.emit(HostEvent::Warning { text });
             recorder
         }
     }
 }
 
-/// What the environment wants exported.
+/// What to export according to the environment.
 #[derive(Debug, PartialEq, Eq)]
 struct ExportPlan {
     traces: bool,
     metrics: bool,
     timeout: Duration,
-    /// Whether the variables name the service themselves.
+    /// Whether the variables set the service name themselves.
     has_service_name: bool,
 }
 
 impl ExportPlan {
     /// Nothing is exported without an endpoint: the default is a port on which any
-    /// program of the machine may listen.
+    /// program on the machine may listen.
     fn of(environment: &dyn Environment) -> Self {
         let var = |name| environment.var(name).filter(|value| !value.is_empty());
         let is = |name, wanted: &str| var(name).is_some_and(|v| v.eq_ignore_ascii_case(wanted));
@@ -92,16 +92,16 @@ impl ExportPlan {
     }
 }
 
-/// Exports what it records, and hands it on.
+/// Exports what it records, and passes it on.
 struct TelemetryRecorder {
     inner: Arc<dyn Recorder>,
     traces: Option<(SdkTracerProvider, SdkTracer)>,
     metrics: Option<(SdkMeterProvider, CallDurations)>,
-    /// The spans of calls that run.
+    /// The spans of calls in progress.
     running: Mutex<HashMap<CallId, Span>>,
 }
 
-/// The durations of calls, those that MCP servers served apart.
+/// The durations of calls, with those served by MCP servers kept separately.
 struct CallDurations {
     internal: Histogram<f64>,
     mcp: Histogram<f64>,
@@ -165,7 +165,7 @@ impl TelemetryRecorder {
         if let Some(failure) = outcome.failure {
             attributes.push(KeyValue::new("error.type", failure.as_str()));
         }
-        // A name that no tool has is the caller's invention, and each would be a series of its own.
+        // A name that no tool has is made up by the caller, and each would add its own time series.
         if let (Some((_, durations)), Some(_)) = (&self.metrics, &call.definition) {
             let histogram = match call.source {
                 Some(ToolSource::Mcp) => &durations.mcp,
@@ -173,14 +173,14 @@ impl TelemetryRecorder {
             };
             histogram.record(outcome.duration.as_secs_f64(), &attributes);
         }
-        // A call that was refused never began.
+        // A call that was refused never started.
         if let Some(mut span) = running.or_else(|| self.start(call, None)) {
             span.set_attributes(attributes);
             span.set_attribute(KeyValue::new("gen_ai.tool.call.id", call.id.0.clone()));
             span.set_attribute(KeyValue::new("session.id", call.caller.session.clone()));
             span.set_attribute(KeyValue::new("toolhost.attempts", i64::from(outcome.attempts)));
             if let Some(failure) = outcome.failure {
-                // The words of an error may quote what was sent.
+                // The message of an error may quote what was sent.
                 span.set_status(Status::error(failure.as_str()));
             }
             span.end();
@@ -205,7 +205,8 @@ impl CallDurations {
     }
 }
 
-/// What the conventions say of a call, and nothing that its caller or its tool made up for it.
+/// The attributes that the conventions define for a call, and nothing made up by its caller or its
+/// tool.
 fn attributes(call: &CallRecord) -> Vec<KeyValue> {
     let mut attributes = vec![
         KeyValue::new("gen_ai.operation.name", "execute_tool"),
@@ -285,7 +286,7 @@ impl Recorder for TelemetryRecorder {
         let traces = self.traces.as_ref().map(|(provider, _)| provider.clone());
         let metrics = self.metrics.as_ref().map(|(provider, _)| provider.clone());
         async move {
-            // Sending waits for the runtime, so it is waited for elsewhere.
+            // Sending waits for the runtime, so it runs on another thread.
             let sending = [
                 tokio::task::spawn_blocking(move || drop(traces.map(|it| it.shutdown()))),
                 tokio::task::spawn_blocking(move || drop(metrics.map(|it| it.shutdown()))),

@@ -99,8 +99,8 @@ fn most_common_failure(report: &BenchReport) -> Option<Error> {
             Error::timeout("no calls were made before the run ended")
                 .with_hint("use a longer --duration or a shorter --warmup")
         } else {
-            Error::timeout(format!("none of {made} calls was answered before the run ended"))
-                .with_hint("set a shorter --timeout for each call")
+            Error::timeout(format!("none of {made} calls got a response before the run ended"))
+                .with_hint("--timeout limits each call")
         });
     };
     let said = first_message(report, kind);

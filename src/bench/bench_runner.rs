@@ -65,7 +65,7 @@ pub(super) async fn run_targets(
     let (began, from) = (clock.unix(), clock.now());
     if let Sharing::Steps { in_flight, error_limit } = &plan.sharing {
         let [target] = <[BenchTarget; 1]>::try_from(bench_targets)
-            .map_err(|_| Error::usage("steps work with one tool only"))?;
+            .map_err(|_| Error::usage("steps need a single tool"))?;
         let steps = (in_flight.as_slice(), *error_limit);
         let (workers, ran) = step_runner::run(plan, target, steps, &clock, control, watch).await?;
         return Ok(finish(plan, workers, ran, (&clock, began, from), control, watch));

@@ -50,11 +50,11 @@ pub fn collect(report: &BenchReport) -> Vec<String> {
 fn connection_lost(target: &TargetReport) -> Vec<String> {
     let mut says = Vec::new();
     if let Some(error) = &target.error {
-        says.push(format!("calls stopped before the run was over: {error}"));
+        says.push(format!("no longer called before the run ended: {error}"));
     }
     if target.restarts > 0 {
         let times = count(target.restarts, "time");
-        says.push(format!("the connection to the tool broke and was reopened {times}"));
+        says.push(format!("the connection to the tool was lost and reopened {times}"));
     }
     says
 }
@@ -64,7 +64,7 @@ fn failed_calls(target: &TargetReport) -> Option<String> {
     (failed > 0).then(|| {
         let share = percent(failed, target.requests);
         format!(
-            "{} of {} calls failed ({share}); percentiles exclude them",
+            "{} of {} calls failed ({share}); they are not in the percentiles",
             show_count(failed),
             show_count(target.requests)
         )
@@ -73,7 +73,7 @@ fn failed_calls(target: &TargetReport) -> Option<String> {
 
 fn unanswered_calls(target: &TargetReport) -> Option<String> {
     (target.unanswered > 0)
-        .then(|| format!("{} had no answer when the run ended", count(target.unanswered, "call")))
+        .then(|| format!("{} had no response when the run ended", count(target.unanswered, "call")))
 }
 
 /// The rate that was asked for, on average.
@@ -123,7 +123,7 @@ fn rate_not_reached(report: &BenchReport) -> Option<String> {
             OverflowPolicy::Queue => String::new(),
         };
         return Some(format!(
-            "{rates}: the tool cannot do more with {in_flight} calls in flight{lost}"
+            "{rates}: the tool cannot handle more with {in_flight} calls in flight{lost}"
         ));
     }
     let late = generator.lag.quantile(0.99).unwrap_or_default();
@@ -138,7 +138,7 @@ fn generator_lag(report: &BenchReport) -> Option<String> {
     let median = report.targets.iter().filter_map(|target| target.response.quantile(0.5)).min()?;
     (late > median / OUTLIER_MEDIAN_FACTOR).then(|| {
         format!(
-            "the load generator was {} late (p99), more than a tenth of the median: smaller differences are noise from this machine",
+            "the load generator was {} late (p99), more than a tenth of the median: smaller differences are noise",
             show_duration(late)
         )
     })
@@ -146,8 +146,9 @@ fn generator_lag(report: &BenchReport) -> Option<String> {
 
 fn paused(report: &BenchReport) -> Option<String> {
     let paused = report.generator.paused;
-    (!paused.is_zero())
-        .then(|| format!("paused for {}, which no figure includes", show_duration(paused)))
+    (!paused.is_zero()).then(|| {
+        format!("paused for {}, which is excluded from all figures", show_duration(paused))
+    })
 }
 
 /// The first percentile with too few calls above it.
@@ -172,7 +173,7 @@ fn coordinated_omission(report: &BenchReport, target: &TargetReport) -> Option<S
     let (median, longest) = (target.response.quantile(0.5)?, target.response.max()?);
     (!report.is_open() && longest > median * OUTLIER_MEDIAN_FACTOR).then(|| {
         format!(
-            "one call took {}, and a closed load sent nothing meanwhile: how long other calls would have waited is unknown; use --rate to measure it",
+            "one call took {}, during which a closed load sends nothing, so waiting times of other calls are not measured; use --rate to measure them",
             show_duration(longest)
         )
     })
@@ -202,7 +203,7 @@ fn outliers(target: &TargetReport) -> Option<String> {
     let many = outlier_count(&target.response);
     (many > 0).then(|| {
         format!(
-            "{} ({}) far from the others, the longest {}: the tool pauses, or the machine is doing something else",
+            "{} ({}) are outliers, the longest {}: the tool paused, or the machine was busy",
             count(many, "outlier"),
             percent(many, target.response.count()),
             show_duration(target.response.max().unwrap_or_default())
@@ -214,7 +215,7 @@ fn cold_start(target: &TargetReport) -> Option<String> {
     let (first, median) = (target.cold.first_call?, target.response.quantile(0.5)?);
     (target.warm_up == 0 && first > median * OUTLIER_MEDIAN_FACTOR).then(|| {
         format!(
-            "the first call took {}, the median {}: warm-up calls would keep it out of the figures",
+            "the first call took {}, the median {}: use --warmup to exclude it",
             show_duration(first),
             show_duration(median)
         )
@@ -225,7 +226,7 @@ fn cold_start(target: &TargetReport) -> Option<String> {
 pub(super) fn clock_step(wall: Duration, elapsed: Duration) -> Option<String> {
     let apart = wall.abs_diff(elapsed);
     (apart > Duration::from_secs(1)).then(|| {
-        format!("the clock was changed or the machine slept: off by {}", show_duration(apart))
+        format!("the clock was set or the machine was suspended: off by {}", show_duration(apart))
     })
 }
 

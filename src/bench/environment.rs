@@ -127,7 +127,7 @@ impl BenchEnvironment {
             .then(|| {
                 format!(
                     "the machine was busy before the run: a load of {load:.1} on {cpus} \
-                     {processors}; figures of a quiet machine are steadier"
+                     {processors}; results are more stable on an idle machine"
                 )
             })
             .into_iter()

@@ -61,9 +61,7 @@ pub fn model(model: &LoadModel) -> String {
 /// Why calls of an open load were not made.
 pub fn dropped_reason(model: &LoadModel) -> &'static str {
     match model {
-        LoadModel::Open { overflow: OverflowPolicy::Queue, .. } => {
-            "still waiting to be made at the end"
-        }
+        LoadModel::Open { overflow: OverflowPolicy::Queue, .. } => "still queued at the end",
         LoadModel::Open { overflow: OverflowPolicy::Drop, .. } | LoadModel::Closed { .. } => {
             "dropped"
         }
@@ -107,7 +105,7 @@ pub fn bounds(plan: &BenchPlan) -> String {
 pub fn warm_up(report: &BenchReport) -> String {
     let made: u64 = report.targets.iter().map(|target| target.warm_up).sum();
     match (report.plan.warm_up, made) {
-        (_, 0) => "none: the first calls count too".to_owned(),
+        (_, 0) => "none: the first calls are measured too".to_owned(),
         (WarmUp::Time(time), made) => {
             format!("{} in {}, not counted", calls(made), show_duration(time))
         }
@@ -119,14 +117,14 @@ pub fn warm_up(report: &BenchReport) -> String {
 pub fn sharing(report: &BenchReport) -> Option<String> {
     match &report.plan.sharing {
         Sharing::Steps { in_flight, .. } => Some(format!(
-            "{} of {} steps, one after another",
+            "{} of {} steps, one after the other",
             report.targets.len(),
             in_flight.len()
         )),
         _ if report.targets.len() < 2 => None,
         Sharing::Mixed => Some("all at once, chosen by weight".to_owned()),
         Sharing::Interleaved { rounds } => Some(format!(
-            "interleaved, {rounds} rounds in random order (seed {})",
+            "alternately, {rounds} rounds in random order (seed {})",
             report.plan.seed
         )),
     }
@@ -140,7 +138,7 @@ pub fn ending(report: &BenchReport) -> Option<String> {
                 if report.targets.len() < in_flight.len() =>
             {
                 let limit = limit * 100.0;
-                Some(format!("no more steps: more than {limit}% of the calls failed"))
+                Some(format!("stopped: more than {limit}% of the calls failed"))
             }
             _ => None,
         },
@@ -190,7 +188,7 @@ mod tests {
         assert_eq!(
             model(&open),
             "open load: 10/s to 20/s in 2 steps, at most 8 in flight (more are dropped), timed \
-             from the intended moment"
+             from the intended start"
         );
     }
 }

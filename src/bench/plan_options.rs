@@ -76,15 +76,14 @@ impl PlanOptions {
 fn sharing(brief: &PlanOptions) -> Result<Sharing, Error> {
     if let Some(steps) = brief.concurrency.as_ref().filter(|spec| spec.has_steps()) {
         let others = [
-            (brief.rate.is_some(), "--rate", "write rate steps as 50@10s,100@10s"),
-            (brief.is_comparison, "--vs", "compare with a single -c value"),
-            (brief.is_mix, "--mix", "mix with a single -c value"),
-            (brief.has_baseline, "--baseline", "compare with a single -c value"),
+            (brief.rate.is_some(), "--rate", "write steps of a rate as 50@10s,100@10s"),
+            (brief.is_comparison, "--vs", "compare at one number of calls in flight"),
+            (brief.is_mix, "--mix", "mix at one number of calls in flight"),
+            (brief.has_baseline, "--baseline", "compare at one number of calls in flight"),
         ];
         if let Some((_, option, hint)) = others.into_iter().find(|(is_given, ..)| *is_given) {
-            return Err(
-                Error::usage(format!("-c steps cannot be combined with {option}")).with_hint(hint)
-            );
+            return Err(Error::usage(format!("steps of -c cannot be combined with {option}"))
+                .with_hint(hint));
         }
         return Ok(Sharing::Steps { in_flight: steps.steps(), error_limit: brief.error_limit });
     }
@@ -143,7 +142,7 @@ fn model(brief: &PlanOptions) -> Result<LoadModel, Error> {
         {
             if given {
                 return Err(Error::usage(format!("{option} requires --rate"))
-                    .with_hint("without --rate, a call starts as soon as another one ends"));
+                    .with_hint("without --rate, each call starts when another one ends"));
             }
         }
         return Ok(LoadModel::Closed { concurrency: concurrency.unwrap_or(1) });
@@ -152,7 +151,7 @@ fn model(brief: &PlanOptions) -> Result<LoadModel, Error> {
         (RateSpec::Constant(rate), Some(true)) => Arrivals::Poisson { rate: *rate },
         (RateSpec::Constant(rate), _) => Arrivals::Constant { rate: *rate },
         (RateSpec::Steps(_), Some(true)) => {
-            return Err(Error::usage("--arrivals poisson needs a single --rate, not steps")
+            return Err(Error::usage("--arrivals poisson needs one --rate, not several")
                 .with_hint("calls at changing rates are evenly spaced"));
         }
         (RateSpec::Steps(steps), _) => Arrivals::Steps(steps.clone()),

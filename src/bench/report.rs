@@ -78,7 +78,7 @@ pub struct TargetReport {
     pub dropped: u64,
     /// Answered calls per second.
     pub throughput: f64,
-    /// Of answered calls, from the intended moment (open) or the sending (closed).
+    /// Of answered calls, from the intended start (open) or the sending (closed).
     pub response: Durations,
     /// Of answered calls, from the sending.
     pub service: Durations,
@@ -217,7 +217,7 @@ impl BenchReport {
         names
     }
 
-    /// Whether times count from intended moments.
+    /// Whether timed from the intended start.
     pub fn is_open(&self) -> bool {
         matches!(self.plan.model, LoadModel::Open { .. })
     }

@@ -69,7 +69,7 @@ fn generator(report: &BenchReport) -> Vec<Fact> {
     let mut facts = vec![("made", LineTone::Plain, made)];
     if let (Some(median), Some(high)) = (lag.quantile(0.5), lag.quantile(0.99)) {
         let text = format!(
-            "p50 {}, p99 {} after the call was ready; {} of {} more than 1 ms late",
+            "p50 {}, p99 {} after it could be sent; {} of {} more than 1 ms late",
             show_duration(median),
             show_duration(high),
             report.generator.late,

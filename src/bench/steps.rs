@@ -88,7 +88,7 @@ pub fn reading(report: &BenchReport) -> Option<String> {
     let rate = |step: &(usize, f64, Duration)| formatting::per_second(step.1);
     if enough.0 == last.0 {
         return Some(format!(
-            "Throughput still rises at {} in flight ({} calls/s): another step may raise it.",
+            "Throughput still rises at {} in flight ({} calls/s): more may help.",
             last.0,
             rate(last)
         ));

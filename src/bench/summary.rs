@@ -179,7 +179,7 @@ fn thresholds(judged: &[ThresholdResult]) -> Vec<ReportLine> {
     }
     if failed.is_empty() {
         let unsure = if all.iter().any(|line| line.is_unreliable) {
-            " (too few calls to rely on all of them)"
+            " (too few calls to be reliable)"
         } else {
             ""
         };

@@ -27,7 +27,7 @@ pub enum ParseLoadError {
     )]
     Rate,
     /// A warm-up of more calls than can be counted.
-    #[error("the number of warm-up calls is too large")]
+    #[error("too many calls")]
     WarmUpTooLong,
     /// Neither a count nor a time.
     #[error("expected a number of calls such as 100, or a time such as 3s")]

@@ -90,11 +90,11 @@ fn keep_first(tools: Vec<Arc<ToolDefinition>>) -> (Vec<Arc<ToolDefinition>>, Vec
 
 fn duplicate_name(name: &str, first: &ToolDefinition, later: &ToolDefinition) -> Diagnostic {
     let diagnostic = Diagnostic::error(format!(
-        "the tool '{name}' {} is left out: the name is taken by the one {}",
+        "the tool '{name}' {} is skipped: its name is taken by the one {}",
         describe_origin(&later.origin),
         describe_origin(&first.origin)
     ))
-    .with_hint("rename one of the two, or exclude it")
+    .with_hint("rename or exclude one of the two")
     .with_entry(name);
     match &later.origin {
         Origin::File(location) => diagnostic.with_location(location.clone()),

@@ -85,8 +85,7 @@ pub fn apply(
         tool.warnings.push(line);
     }
     for tool in declared.iter().filter(|t| drift.missing.iter().any(|m| m == t.name.tool())) {
-        let line =
-            format!("the server does not offer '{}' although it is declared", tool.name.tool());
+        let line = format!("the server does not offer '{}', which is declared", tool.name.tool());
         diagnostics.push(Diagnostic::warning(line.clone()).with_entry(server));
         let mut gone = ToolDefinition::clone(tool);
         gone.status = ToolStatus::Unavailable;

@@ -1,4 +1,4 @@
-//! A server that is named on the command line and is in no file.
+//! An ad-hoc server, named on the command line and in no file.
 //!
 //! Owns: which words name one, what it is called, and the entry they stand for. Never does: start
 //! or contact it; for everything else it is a server of a file that was named with `--mcp`.
@@ -29,15 +29,15 @@ const LAUNCHERS: [&str; 21] = [
 /// What such a program is told to do.
 const VERBS: [&str; 6] = ["run", "exec", "dlx", "x", "tool", "start"];
 
-/// The end of a command line: the server that a command is about.
+/// An ad-hoc server at the end of a command line.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ServerCommandArgs {
-    /// A server that is in no file, and no other: its command line, or its URL
+    /// Use only this server: its command line, or its URL
     #[arg(last = true, value_name = "COMMAND|URL")]
     pub server_command: Vec<String>,
 }
 
-/// A server that is in no file.
+/// An ad-hoc server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AdHocServer {
     /// What its tools are named after.

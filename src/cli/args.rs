@@ -14,23 +14,23 @@ use super::output::{SpanStyle, StyledLine, StyledPage};
 
 /// The end of `--help`.
 const EXIT_CODES: &str = "\
-Call 'toolhost COMMAND --help' for the options of one command. Without a command the console opens;
-'toolhost -- COMMAND' opens it on a server that is in no file.
+Run 'toolhost COMMAND --help' for the options of a command. Without a command, the console opens;
+'toolhost -- COMMAND' opens it on an ad-hoc server.
 
 Exit codes:
     0  success
-    1  internal     a bug, or standard output cannot be written
-    2  usage        wrong command line, unknown name, arguments that do not fit
-    3  tool         the tool said no
+    1  internal     a bug, or stdout cannot be written
+    2  usage        invalid command line, unknown name, or invalid arguments
+    3  tool         the tool reported an error
     4  unreachable  the server or program could not be started or reached, or died
     5  auth         credentials missing, refused or expired
-    6  denied       policy or a person refused, or it is not trusted yet
-    7  timeout      a limit of time fired
+    6  denied       refused by policy or a person, or not trusted yet
+    7  timeout      a time limit was reached
     8  check        a threshold, pin or comparison failed
-    9  config       a configuration file, or the entry asked for, is invalid
-   10  protocol     the peer broke its protocol, or passed a size limit
+    9  config       a configuration file or the requested entry is invalid
+   10  protocol     the peer violated its protocol or exceeded a size limit
    11  partial      a usable but incomplete answer
-  129, 130, 143     ended by SIGHUP, SIGINT or SIGTERM";
+  129, 130, 143     terminated by SIGHUP, SIGINT or SIGTERM";
 
 /// A terminal console for tools: one catalogue of internal tools and MCP servers.
 #[derive(Debug, Parser)]
@@ -89,65 +89,65 @@ pub enum CliCommand {
     /// Call a tool.
     #[command(visible_alias = "invoke")]
     Call(Box<call::CallArgs>),
-    /// Make a call that was saved with 'call --save-as NAME'.
+    /// Run a call saved with 'call --save-as NAME'.
     Run(run::RunArgs),
-    /// Benchmark a tool: call it many times and report how fast it answers.
+    /// Benchmark a tool: call it many times and report latencies and throughput.
     Bench(Box<bench::BenchArgs>),
-    /// Show the servers: whether they answer, how fast, and what they offer.
+    /// Show the status of MCP servers: connection, latency and what they offer.
     Servers(servers::ServersArgs),
-    /// List, read and watch the resources of servers.
+    /// List, read and watch resources of MCP servers.
     Resources(resources::ResourcesArgs),
-    /// List and fill in the prompts of servers.
+    /// List and render prompts of MCP servers.
     Prompts(prompts::PromptsArgs),
-    /// Show what an argument of a prompt or of a resource template may be.
+    /// Show completions for an argument of a prompt or resource template.
     Complete(complete::CompleteArgs),
-    /// Connect to a server and show everything that crosses the wire.
+    /// Connect to a server and print everything sent and received.
     Trace(trace::TraceArgs),
-    /// Record what another client and a server say to each other.
+    /// Record the traffic between another client and a server.
     Record(record::RecordArgs),
-    /// Serve a recording as an MCP server on standard input and output.
+    /// Serve a recording as an MCP server over stdio.
     Replay(replay::ReplayArgs),
-    /// Print the tools as definitions for a model.
+    /// Print tool definitions for a model.
     Export(export::ExportArgs),
-    /// Run the calls that a model asks for, and print the messages to send back.
+    /// Run the tool calls in a model's response and print the messages to send back.
     Dispatch(dispatch::DispatchArgs),
     /// Serve the catalogue as an MCP server.
     Serve(serve::ServeArgs),
-    /// Keep servers warm: run a host in the background.
+    /// Start a background host that keeps servers connected.
     Up(up::UpArgs),
-    /// List the background hosts.
+    /// List background hosts.
     Ps(ps::PsArgs),
-    /// End the background host of this directory.
+    /// Stop the background host of this directory.
     Down(down::DownArgs),
-    /// Show the calls that were made and refused.
+    /// Show the audit log: calls made and calls refused.
     Audit(audit::AuditArgs),
-    /// Show past calls, run them again, compare results.
+    /// Show, rerun and compare past calls.
     History(Box<history::HistoryArgs>),
-    /// Show how often tools are used, how fast they are and how they fail.
+    /// Show usage, latencies and failures of tools.
     Stats(stats::StatsArgs),
-    /// Remember what tools are now, so that a change is seen and stops calls.
+    /// Pin tool definitions, so that a changed definition blocks calls.
     Pin(pin::PinArgs),
-    /// Compare what the tools are now with what was pinned, and show the differences.
+    /// Compare tool definitions with their pins and show the differences.
     Verify(verify::VerifyArgs),
-    /// Show what a project's files would do, and trust them.
+    /// Review what a project's files would do, and trust them.
     Trust(trust::TrustArgs),
-    /// Log in to servers, and out again.
+    /// Log in to servers and manage logins.
     Auth(auth::AuthArgs),
-    /// Write a first pair of files, tools.yaml and mcp.yaml.
+    /// Create tools.yaml and mcp.yaml with examples.
     Init(init::InitArgs),
-    /// Write a server into mcp.yaml.
+    /// Add a server to mcp.yaml.
     Add(add::AddArgs),
-    /// Take servers over from the files of editors and agents.
+    /// Import servers from the configuration of editors and agents.
     Import(import::ImportArgs),
-    /// Look for what keeps tools and servers from working here.
+    /// Diagnose problems with the environment, files and servers.
     Doctor(doctor::DoctorArgs),
     /// Check and show the configuration.
     Config(config::ConfigArgs),
-    /// Print the completion script of a shell.
+    /// Print a shell completion script.
     Completions(completions::CompletionsArgs),
-    /// Print a manual page.
+    /// Print a man page.
     Man(man::ManArgs),
-    /// Serve the demo tools over standard input and output.
+    /// Serve the demo tools over stdio.
     #[command(hide = true)]
     DemoServer,
 }
@@ -162,17 +162,17 @@ pub fn short_help() -> StyledPage {
         ("toolhost inspect NAME", "everything about a tool or a server"),
         ("toolhost call NAME [key=value ...]", "call a tool"),
         ("toolhost bench NAME [key=value ...]", "benchmark a tool"),
-        ("toolhost servers", "whether the servers answer, and how fast"),
-        ("toolhost resources list", "what servers let you read"),
+        ("toolhost servers", "status and latency of the servers"),
+        ("toolhost resources list", "the resources of servers"),
         ("toolhost prompts list", "the prompts of servers"),
-        ("toolhost trace SERVER", "everything that crosses its wire"),
+        ("toolhost trace SERVER", "everything sent and received"),
         ("toolhost history", "past calls: show, rerun, diff"),
-        ("toolhost stats", "how often, how fast, how they fail"),
-        ("toolhost audit", "the calls that were made and refused"),
-        ("toolhost serve", "all of it as one MCP server"),
-        ("toolhost add NAME -- COMMAND", "write a server into mcp.yaml"),
-        ("toolhost doctor", "what keeps things from working here"),
-        ("toolhost config check", "what is wrong with the configuration"),
+        ("toolhost stats", "usage, latencies and failures"),
+        ("toolhost audit", "calls made and refused"),
+        ("toolhost serve", "the catalogue as one MCP server"),
+        ("toolhost add NAME -- COMMAND", "add a server to mcp.yaml"),
+        ("toolhost doctor", "diagnose problems"),
+        ("toolhost config check", "check the configuration"),
         ("toolhost --help", "all commands and options"),
     ];
     let widest = lines.iter().map(|(line, _)| line.len()).max().unwrap_or_default();
@@ -226,35 +226,35 @@ mod tests {
           list         List the tools of the catalogue
           inspect      Show everything about a tool or a server [alias: show]
           call         Call a tool [alias: invoke]
-          run          Make a call that was saved with 'call --save-as NAME'
-          bench        Benchmark a tool: call it many times and report how fast it answers
-          servers      Show the servers: whether they answer, how fast, and what they offer
-          resources    List, read and watch the resources of servers
-          prompts      List and fill in the prompts of servers
-          complete     Show what an argument of a prompt or of a resource template may be
-          trace        Connect to a server and show everything that crosses the wire
-          record       Record what another client and a server say to each other
-          replay       Serve a recording as an MCP server on standard input and output
-          export       Print the tools as definitions for a model
-          dispatch     Run the calls that a model asks for, and print the messages to send back
+          run          Run a call saved with 'call --save-as NAME'
+          bench        Benchmark a tool: call it many times and report latencies and throughput
+          servers      Show the status of MCP servers: connection, latency and what they offer
+          resources    List, read and watch resources of MCP servers
+          prompts      List and render prompts of MCP servers
+          complete     Show completions for an argument of a prompt or resource template
+          trace        Connect to a server and print everything sent and received
+          record       Record the traffic between another client and a server
+          replay       Serve a recording as an MCP server over stdio
+          export       Print tool definitions for a model
+          dispatch     Run the tool calls in a model's response and print the messages to send back
           serve        Serve the catalogue as an MCP server
-          up           Keep servers warm: run a host in the background
-          ps           List the background hosts
-          down         End the background host of this directory
-          audit        Show the calls that were made and refused
-          history      Show past calls, run them again, compare results
-          stats        Show how often tools are used, how fast they are and how they fail
-          pin          Remember what tools are now, so that a change is seen and stops calls
-          verify       Compare what the tools are now with what was pinned, and show the differences
-          trust        Show what a project's files would do, and trust them
-          auth         Log in to servers, and out again
-          init         Write a first pair of files, tools.yaml and mcp.yaml
-          add          Write a server into mcp.yaml
-          import       Take servers over from the files of editors and agents
-          doctor       Look for what keeps tools and servers from working here
+          up           Start a background host that keeps servers connected
+          ps           List background hosts
+          down         Stop the background host of this directory
+          audit        Show the audit log: calls made and calls refused
+          history      Show, rerun and compare past calls
+          stats        Show usage, latencies and failures of tools
+          pin          Pin tool definitions, so that a changed definition blocks calls
+          verify       Compare tool definitions with their pins and show the differences
+          trust        Review what a project's files would do, and trust them
+          auth         Log in to servers and manage logins
+          init         Create tools.yaml and mcp.yaml with examples
+          add          Add a server to mcp.yaml
+          import       Import servers from the configuration of editors and agents
+          doctor       Diagnose problems with the environment, files and servers
           config       Check and show the configuration
-          completions  Print the completion script of a shell
-          man          Print a manual page
+          completions  Print a shell completion script
+          man          Print a man page
           help         Print this message or the help of the given subcommand(s)
 
         Options:
@@ -262,61 +262,59 @@ mod tests {
 
         Global options:
           -h, --help                   Print help
-              --tools <FILE>           Read internal tools from this file, and look for no other
-                                       configuration
-              --mcp <FILE>             Read MCP servers from this file, and look for no other configuration
-              --server-url <URL>       Use the MCP server at this URL, which is in no file, and look for no
-                                       other configuration
+              --tools <FILE>           Load internal tools from this file and ignore all other configuration
+              --mcp <FILE>             Load MCP servers from this file and ignore all other configuration
+              --server-url <URL>       Connect to the MCP server at this URL and ignore all configuration
               --json                   Print JSON; the same as -o json
-          -o, --output <FORMAT>        Print in this format [possible values: text, json, yaml, table, raw,
-                                       names, csv, markdown]
-          -q, --quiet                  Print results and failures only
-          -v, --verbose...             Say more: progress and log lines of tools and servers
-              --fresh                  Use no background host: start servers of its own
-              --trust                  Trust everything that the project's files say, for this run
-              --ask-all                Ask before every call, whatever the policy allows
-              --trace[=<METHODS>]      Show what crosses the wires of servers on standard error: everything,
-                                       or messages of some methods, such as --trace='tools/*,ping'
-              --tools-module <MODULE>  Offer the typed functions of this Python module, and look for no
-                                       other configuration
-              --header <NAME: VALUE>   Send this header to a server that is in no file; ${VAR} is expanded;
-                                       repeatable
-              --as <NAME>              Call a server that is in no file by this name
-              --profile <NAME>         Show and call only what this profile contains
-              --log-level <LEVEL>      Ask servers for log lines at this level and above, and show them:
-                                       debug, info, notice, warning, error, critical, alert or emergency
-              --log-filter <FILTER>    Log what toolhost itself does, at a level (error, warn, info, debug,
-                                       trace, off) or levels of its parts, such as info,mcp=debug
-              --log-file <FILE>        Append the log to this file instead of writing it to standard error
-              --log-format <FORMAT>    Write the log as text or json
+          -o, --output <FORMAT>        Output format [possible values: text, json, yaml, table, raw, names,
+                                       csv, markdown]
+          -q, --quiet                  Print only results and errors
+          -v, --verbose...             Also print progress and log lines of tools and servers; repeat for
+                                       more
+              --fresh                  Start servers for this run even if a background host is running
+              --trust                  Trust the project's files for this run
+              --ask-all                Ask before every call, even if the policy allows it
+              --trace[=<METHODS>]      Print messages to and from servers to stderr; optionally only some
+                                       methods, such as --trace='tools/*,ping'
+              --tools-module <MODULE>  Load the typed functions of this Python module as tools and ignore
+                                       all other configuration
+              --header <NAME: VALUE>   Header for an ad-hoc server (repeatable); ${VAR} is expanded
+              --as <NAME>              Name for an ad-hoc server
+              --profile <NAME>         Limit the catalogue to this profile
+              --log-level <LEVEL>      Request and print log messages of servers from this level up: debug,
+                                       info, notice, warning, error, critical, alert or emergency
+              --log-filter <FILTER>    Log level of toolhost itself (error, warn, info, debug, trace, off),
+                                       optionally per module, such as info,mcp=debug
+              --log-file <FILE>        Append the log to this file instead of writing it to stderr
+              --log-format <FORMAT>    Log format: text or json
               --color <WHEN>           When to use colour [possible values: auto, always, never]
-              --ascii                  Draw with ASCII characters only
-              --reduced-motion         Let nothing on the screen of the console turn or blink
-              --mouse                  Listen to the mouse in the console
-              --plain                  No colour, no repainting, and nothing cut to the width of the
-                                       terminal
-              --strict                 Let any problem in a configuration file fail the command
-              --insecure               Do not verify TLS certificates, for this run
-              --require-record         Refuse a call that cannot be recorded in the audit log
-              --trace-save <FILE>      Save all that crosses the wires of servers to this file, for replay
+              --ascii                  Use only ASCII characters
+              --reduced-motion         Disable spinners and blinking in the console
+              --mouse                  Enable the mouse in the console
+              --plain                  Disable colour, repainting and truncation to the terminal width
+              --strict                 Fail on any problem in a configuration file
+              --insecure               Skip verification of TLS certificates for this run
+              --require-record         Refuse calls that cannot be written to the audit log
+              --trace-save <FILE>      Save all messages to and from servers to this file, for 'toolhost
+                                       replay'
 
-        Call 'toolhost COMMAND --help' for the options of one command. Without a command the console opens;
-        'toolhost -- COMMAND' opens it on a server that is in no file.
+        Run 'toolhost COMMAND --help' for the options of a command. Without a command, the console opens;
+        'toolhost -- COMMAND' opens it on an ad-hoc server.
 
         Exit codes:
             0  success
-            1  internal     a bug, or standard output cannot be written
-            2  usage        wrong command line, unknown name, arguments that do not fit
-            3  tool         the tool said no
+            1  internal     a bug, or stdout cannot be written
+            2  usage        invalid command line, unknown name, or invalid arguments
+            3  tool         the tool reported an error
             4  unreachable  the server or program could not be started or reached, or died
             5  auth         credentials missing, refused or expired
-            6  denied       policy or a person refused, or it is not trusted yet
-            7  timeout      a limit of time fired
+            6  denied       refused by policy or a person, or not trusted yet
+            7  timeout      a time limit was reached
             8  check        a threshold, pin or comparison failed
-            9  config       a configuration file, or the entry asked for, is invalid
-           10  protocol     the peer broke its protocol, or passed a size limit
+            9  config       a configuration file or the requested entry is invalid
+           10  protocol     the peer violated its protocol or exceeded a size limit
            11  partial      a usable but incomplete answer
-          129, 130, 143     ended by SIGHUP, SIGINT or SIGTERM
+          129, 130, 143     terminated by SIGHUP, SIGINT or SIGTERM
         ");
     }
 
@@ -331,82 +329,78 @@ mod tests {
         Usage: toolhost call [OPTIONS] <NAME> [ARGS]... [-- <COMMAND|URL>...]
 
         Arguments:
-          <NAME>            The tool: its full name, or its bare name when only one tool has it
+          <NAME>            Tool to call: its full name, or its bare name if that is unique
           [ARGS]...         key=value, key:=json, key=@file, or one object: '{"key": 1}'
-          [COMMAND|URL]...  A server that is in no file, and no other: its command line, or its URL
+          [COMMAND|URL]...  Use only this server: its command line, or its URL
 
         Options:
-              --args <JSON|@FILE|->  All arguments as one JSON object; @FILE reads a file, - standard input
-              --server <NAME>        Look for the tool at this server only; repeatable
-              --timeout <TIME>       Give the whole call up after this time, such as 500ms, 30s or 2m
-              --idle-timeout <TIME>  Give up when a server is silent for this time; its progress begins it
-                                     anew
-              --retries <N>          Repeat a failed attempt this often, if the tool is marked safe to
-                                     repeat
-          -y, --yes                  Approve the call without being asked
-              --yes-nested           Approve the call, and the calls it makes, without being asked
-              --dry-run              Show what would be sent or started, and do nothing
-              --query <EXPR>         Print what this jq expression makes of the result
-              --save <FILE>          Write the result to this file; several blocks become FILE-1, FILE-2
-              --answers <FILE>       Answer what the server asks: a file of rules, defaults or decline
-              --no-validate          Send the arguments as they are, and accept any result
-              --context <KEY=VALUE>  What the call carries beside its arguments, KEY=VALUE or KEY:=JSON (see
-                                     below); repeatable
-              --session <ID>         The session the call belongs to
-              --save-as <NAME>       Keep the call under this name, for 'toolhost run NAME'
-              --ignore-tool-error    Exit with 0 although the tool says no
+              --args <JSON|@FILE|->  All arguments as one JSON object; @FILE reads a file, - reads stdin
+              --server <NAME>        Only look for the tool on this server (repeatable)
+              --timeout <TIME>       Time limit for the whole call, such as 500ms, 30s or 2m
+              --idle-timeout <TIME>  Time limit without a sign of progress from the server
+              --retries <N>          Number of retries, if the tool is marked safe to repeat
+          -y, --yes                  Approve the call without asking
+              --yes-nested           Approve the call and the calls it makes without asking
+              --dry-run              Show what would be sent or started, without doing it
+              --query <EXPR>         Apply a jq expression to the result
+              --save <FILE>          Save the result to this file; multiple blocks go to FILE-1, FILE-2, …
+              --answers <FILE>       Answer the server's questions from a file of rules, or with 'defaults'
+                                     or 'decline'
+              --no-validate          Skip validation of arguments and result
+              --context <KEY=VALUE>  Context of the call, KEY=VALUE or KEY:=JSON (see below; repeatable)
+              --session <ID>         Session the call belongs to
+              --save-as <NAME>       Save the call under this name, for 'toolhost run NAME'
+              --ignore-tool-error    Exit with 0 even if the tool reports an error
 
         Global options:
           -h, --help                   Print help
-              --tools <FILE>           Read internal tools from this file, and look for no other
-                                       configuration
-              --mcp <FILE>             Read MCP servers from this file, and look for no other configuration
-              --server-url <URL>       Use the MCP server at this URL, which is in no file, and look for no
-                                       other configuration
+              --tools <FILE>           Load internal tools from this file and ignore all other configuration
+              --mcp <FILE>             Load MCP servers from this file and ignore all other configuration
+              --server-url <URL>       Connect to the MCP server at this URL and ignore all configuration
               --json                   Print JSON; the same as -o json
           -o, --output <FORMAT>        Print in this format [possible values: text, table, json, yaml, raw]
-          -q, --quiet                  Print results and failures only
-          -v, --verbose...             Say more: progress and log lines of tools and servers
-              --fresh                  Use no background host: start servers of its own
-              --trust                  Trust everything that the project's files say, for this run
-              --ask-all                Ask before every call, whatever the policy allows
-              --trace[=<METHODS>]      Show what crosses the wires of servers on standard error: everything,
-                                       or messages of some methods, such as --trace='tools/*,ping'
-              --tools-module <MODULE>  Offer the typed functions of this Python module, and look for no
-                                       other configuration
-              --header <NAME: VALUE>   Send this header to a server that is in no file; ${VAR} is expanded;
-                                       repeatable
-              --as <NAME>              Call a server that is in no file by this name
-              --profile <NAME>         Show and call only what this profile contains
-              --log-level <LEVEL>      Ask servers for log lines at this level and above, and show them:
-                                       debug, info, notice, warning, error, critical, alert or emergency
-              --log-filter <FILTER>    Log what toolhost itself does, at a level (error, warn, info, debug,
-                                       trace, off) or levels of its parts, such as info,mcp=debug
-              --log-file <FILE>        Append the log to this file instead of writing it to standard error
-              --log-format <FORMAT>    Write the log as text or json
+          -q, --quiet                  Print only results and errors
+          -v, --verbose...             Also print progress and log lines of tools and servers; repeat for
+                                       more
+              --fresh                  Start servers for this run even if a background host is running
+              --trust                  Trust the project's files for this run
+              --ask-all                Ask before every call, even if the policy allows it
+              --trace[=<METHODS>]      Print messages to and from servers to stderr; optionally only some
+                                       methods, such as --trace='tools/*,ping'
+              --tools-module <MODULE>  Load the typed functions of this Python module as tools and ignore
+                                       all other configuration
+              --header <NAME: VALUE>   Header for an ad-hoc server (repeatable); ${VAR} is expanded
+              --as <NAME>              Name for an ad-hoc server
+              --profile <NAME>         Limit the catalogue to this profile
+              --log-level <LEVEL>      Request and print log messages of servers from this level up: debug,
+                                       info, notice, warning, error, critical, alert or emergency
+              --log-filter <FILTER>    Log level of toolhost itself (error, warn, info, debug, trace, off),
+                                       optionally per module, such as info,mcp=debug
+              --log-file <FILE>        Append the log to this file instead of writing it to stderr
+              --log-format <FORMAT>    Log format: text or json
               --color <WHEN>           When to use colour [possible values: auto, always, never]
-              --ascii                  Draw with ASCII characters only
-              --reduced-motion         Let nothing on the screen of the console turn or blink
-              --mouse                  Listen to the mouse in the console
-              --plain                  No colour, no repainting, and nothing cut to the width of the
-                                       terminal
-              --strict                 Let any problem in a configuration file fail the command
-              --insecure               Do not verify TLS certificates, for this run
-              --require-record         Refuse a call that cannot be recorded in the audit log
-              --trace-save <FILE>      Save all that crosses the wires of servers to this file, for replay
+              --ascii                  Use only ASCII characters
+              --reduced-motion         Disable spinners and blinking in the console
+              --mouse                  Enable the mouse in the console
+              --plain                  Disable colour, repainting and truncation to the terminal width
+              --strict                 Fail on any problem in a configuration file
+              --insecure               Skip verification of TLS certificates for this run
+              --require-record         Refuse calls that cannot be written to the audit log
+              --trace-save <FILE>      Save all messages to and from servers to this file, for 'toolhost
+                                       replay'
 
         Arguments:
-          key=value     converted only as the tool's schema says: 12 stays text where it wants text
+          key=value     converted only as the tool's schema requires: 12 stays text for a string
           key:=json     raw JSON
-          key=@file     the content of a file (key:=@file for JSON in a file)
+          key=@file     the contents of a file (key:=@file for JSON in a file)
           key=@@text    text that starts with @
           '{"key": 1}'  all arguments as one object, as with --args
 
         Context:
-          user_id=NAME    on whose behalf the call is made (TOOLHOST_USER)
-          traceparent=ID  its place in a W3C trace (TRACEPARENT), with tracestate=LIST beside it
-          KEY=VALUE       a variable that the tool's entry declares in context_env
-          KEY:=JSON       metadata, which reaches MCP servers in _meta
+          user_id=NAME    the user the call is made for (TOOLHOST_USER)
+          traceparent=ID  W3C trace context (TRACEPARENT), optionally with tracestate=LIST
+          KEY=VALUE       a variable listed in context_env of the tool's entry
+          KEY:=JSON       metadata, sent to MCP servers in _meta
         "#);
     }
 

@@ -94,7 +94,7 @@ pub fn apply(words: &[ContextArg], request: &mut CallRequest) -> Result<(), Erro
 fn text(word: &ContextArg) -> Result<String, Error> {
     match word {
         ContextArg::Text(_, text) | ContextArg::Json(_, Value::String(text)) => Ok(text.clone()),
-        ContextArg::Json(key, _) => Err(Error::usage(format!("'{key}' has to be a text"))
+        ContextArg::Json(key, _) => Err(Error::usage(format!("'{key}' must be a text"))
             .with_hint(format!("--context {key}=TEXT"))),
     }
 }
@@ -131,7 +131,7 @@ mod tests {
         for (word, told) in [
             ("session_id=x", "cannot set 'session_id'"),
             ("call_id:=1", "cannot set 'call_id'"),
-            ("user_id:=1", "'user_id' has to be a text"),
+            ("user_id:=1", "'user_id' must be a text"),
             ("traceparent=x", "not a W3C trace parent"),
             ("tracestate=a=1", "belongs to a 'traceparent'"),
         ] {

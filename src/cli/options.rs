@@ -24,41 +24,41 @@ pub struct GlobalOptions {
     // The short form for both spellings: the long one says the same on three times as many lines.
     #[arg(short, long, action = clap::ArgAction::HelpShort, global = true)]
     pub help: Option<bool>,
-    /// Read internal tools from this file, and look for no other configuration
+    /// Load internal tools from this file and ignore all other configuration
     #[arg(long, alias = "host-tools", value_name = "FILE", global = true, value_hint = clap::ValueHint::FilePath)]
     pub tools: Vec<PathBuf>,
-    /// Read MCP servers from this file, and look for no other configuration
+    /// Load MCP servers from this file and ignore all other configuration
     #[arg(long, value_name = "FILE", global = true, value_hint = clap::ValueHint::FilePath)]
     pub mcp: Vec<PathBuf>,
-    /// Use the MCP server at this URL, which is in no file, and look for no other configuration
+    /// Connect to the MCP server at this URL and ignore all configuration
     #[arg(long, value_name = "URL", global = true, value_hint = clap::ValueHint::Url)]
     pub server_url: Option<String>,
-    /// The server that is in no file, once the command line was read.
+    /// The ad-hoc server, once the command line was parsed.
     #[arg(skip)]
     pub ad_hoc: Option<AdHocServer>,
     /// Print JSON; the same as -o json
     #[arg(long, global = true, conflicts_with = "output")]
     pub json: bool,
-    /// Print in this format
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", value_enum, global = true)]
     pub output: Option<Format>,
-    /// Print results and failures only
+    /// Print only results and errors
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub quiet: bool,
-    /// Say more: progress and log lines of tools and servers
+    /// Also print progress and log lines of tools and servers; repeat for more
     #[arg(short, long, action = clap::ArgAction::Count, global = true)]
     pub verbose: u8,
-    /// Use no background host: start servers of its own
+    /// Start servers for this run even if a background host is running
     #[arg(long, global = true)]
     pub fresh: bool,
-    /// Trust everything that the project's files say, for this run
+    /// Trust the project's files for this run
     #[arg(long, global = true)]
     pub trust: bool,
-    /// Ask before every call, whatever the policy allows
+    /// Ask before every call, even if the policy allows it
     #[arg(long, global = true)]
     pub ask_all: bool,
-    /// Show what crosses the wires of servers on standard error: everything, or messages of some
-    /// methods, such as --trace='tools/*,ping'
+    /// Print messages to and from servers to stderr; optionally only some methods, such as
+    /// --trace='tools/*,ping'
     #[arg(
         long,
         value_name = "METHODS",
@@ -69,40 +69,40 @@ pub struct GlobalOptions {
         default_missing_value = ALL_METHODS
     )]
     pub trace: Option<Vec<String>>,
-    /// The others, once the command line was read.
+    /// The rare options, once the command line was parsed.
     #[arg(skip)]
     pub rare: RareOptions,
 }
 
-/// Options of every command that few runs need: `-h` leaves them out, and a line without one is read
+/// Global options that few runs need: `-h` hides them, and a command line without any is parsed
 /// without them.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Global options")]
 pub struct RareOptions {
-    /// Offer the typed functions of this Python module, and look for no other configuration
+    /// Load the typed functions of this Python module as tools and ignore all other configuration
     #[arg(long, alias = "host-tools-module", value_name = "MODULE", global = true)]
     pub tools_module: Vec<String>,
-    /// Send this header to a server that is in no file; ${VAR} is expanded; repeatable
+    /// Header for an ad-hoc server (repeatable); ${VAR} is expanded
     #[arg(long, value_name = "NAME: VALUE", global = true)]
     pub header: Vec<String>,
-    /// Call a server that is in no file by this name
+    /// Name for an ad-hoc server
     #[arg(long = "as", value_name = "NAME", global = true)]
     pub server_name: Option<String>,
-    /// Show and call only what this profile contains
+    /// Limit the catalogue to this profile
     #[arg(long, value_name = "NAME", global = true, add = ArgValueCompleter::new(complete::profiles))]
     pub profile: Option<String>,
-    /// Ask servers for log lines at this level and above, and show them: debug, info, notice,
-    /// warning, error, critical, alert or emergency
+    /// Request and print log messages of servers from this level up: debug, info, notice, warning,
+    /// error, critical, alert or emergency
     #[arg(long, value_name = "LEVEL", value_enum, hide_possible_values = true, global = true)]
     pub log_level: Option<LogThreshold>,
-    /// Log what toolhost itself does, at a level (error, warn, info, debug, trace, off) or levels of
-    /// its parts, such as info,mcp=debug
+    /// Log level of toolhost itself (error, warn, info, debug, trace, off), optionally per module,
+    /// such as info,mcp=debug
     #[arg(long, value_name = "FILTER", global = true)]
     pub log_filter: Option<String>,
-    /// Append the log to this file instead of writing it to standard error
+    /// Append the log to this file instead of writing it to stderr
     #[arg(long, value_name = "FILE", global = true, value_hint = clap::ValueHint::FilePath)]
     pub log_file: Option<PathBuf>,
-    /// Write the log as text or json
+    /// Log format: text or json
     #[arg(long, value_name = "FORMAT", value_enum, hide_possible_values = true, global = true)]
     pub log_format: Option<LogFormat>,
     /// When to use colour
@@ -115,33 +115,33 @@ pub struct RareOptions {
         global = true
     )]
     pub color: ColourChoice,
-    /// Draw with ASCII characters only
+    /// Use only ASCII characters
     #[arg(long, global = true)]
     pub ascii: bool,
-    /// Let nothing on the screen of the console turn or blink
+    /// Disable spinners and blinking in the console
     #[arg(long, global = true)]
     pub reduced_motion: bool,
-    /// Listen to the mouse in the console
+    /// Enable the mouse in the console
     #[arg(long, global = true)]
     pub mouse: bool,
-    /// No colour, no repainting, and nothing cut to the width of the terminal
+    /// Disable colour, repainting and truncation to the terminal width
     #[arg(long, global = true)]
     pub plain: bool,
-    /// Let any problem in a configuration file fail the command
+    /// Fail on any problem in a configuration file
     #[arg(long, global = true)]
     pub strict: bool,
-    /// Do not verify TLS certificates, for this run
+    /// Skip verification of TLS certificates for this run
     #[arg(long, global = true)]
     pub insecure: bool,
-    /// Refuse a call that cannot be recorded in the audit log
+    /// Refuse calls that cannot be written to the audit log
     #[arg(long, global = true)]
     pub require_record: bool,
-    /// Save all that crosses the wires of servers to this file, for replay
+    /// Save all messages to and from servers to this file, for 'toolhost replay'
     #[arg(long, value_name = "FILE", global = true, value_hint = clap::ValueHint::FilePath)]
     pub trace_save: Option<PathBuf>,
 }
 
-/// The least grave log lines that are wanted (RFC 5424, as MCP uses it).
+/// The lowest severity of log messages to show (RFC 5424, as used by MCP).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 #[expect(missing_docs, reason = "the names are all there is to say")]
 pub enum LogThreshold {
@@ -155,7 +155,7 @@ pub enum LogThreshold {
     Emergency,
 }
 
-/// The form of the log of toolhost's own doings.
+/// The format of toolhost's own log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub enum LogFormat {
     /// One line for people: time, level, module, message, fields.

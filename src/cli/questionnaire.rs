@@ -33,7 +33,7 @@ pub enum FormSchemaError {
 #[derive(Debug, thiserror::Error)]
 pub enum FieldInputError {
     /// Nothing was typed for a field that is required.
-    #[error("this has to be filled in")]
+    #[error("this must be filled in")]
     Required,
     /// Not a number.
     #[error("this is not a number")]
@@ -247,10 +247,10 @@ mod tests {
             (json!({ "type": "boolean" }), "perhaps", "yes or no"),
             (json!({ "type": "string", "minLength": 3 }), "ab", "at least 3"),
             (json!({ "type": "string", "pattern": "^[a-z]+$" }), "A1", "pattern"),
-            (json!({ "type": "string", "format": "email" }), "ab", "e-mail"),
+            (json!({ "type": "string", "format": "email" }), "ab", "email"),
             (json!({ "type": "string", "format": "uri" }), "not one", "URI"),
             (json!({ "type": "string", "format": "date" }), "28.7.2026", "date"),
-            (json!({ "type": "string", "format": "date-time" }), "2026-07-28", "moment"),
+            (json!({ "type": "string", "format": "date-time" }), "2026-07-28", "a time"),
             (json!({ "enum": ["red", "green"] }), "3", "1 to 2"),
             (
                 json!({ "type": "array", "items": { "enum": ["a", "b"] }, "minItems": 2 }),

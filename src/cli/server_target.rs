@@ -1,4 +1,4 @@
-//! Which server a command line names that is in no file.
+//! Which ad-hoc server a command line names.
 //!
 //! Owns: finding its words on the line, and handing it to the options of the run. Never does: start
 //! or contact it.
@@ -37,7 +37,7 @@ pub fn take_server(cli: &mut Cli) -> Result<(), Error> {
             (None, None) => Ok(()),
             // It writes one down, headers and all.
             _ if matches!(command, Some(CliCommand::Add(_))) => Ok(()),
-            _ => Err(Error::usage("--as and --header are for a server that is in no file")
+            _ => Err(Error::usage("--as and --header are for an ad-hoc server")
                 .with_hint("name it: --server-url URL, or -- COMMAND at the end")),
         };
     }
@@ -49,7 +49,7 @@ pub fn take_server(cli: &mut Cli) -> Result<(), Error> {
     Ok(())
 }
 
-/// Takes the words that name a server which is in no file: those after `--`, or an address in
+/// Takes the words that name an ad-hoc server: those after `--`, or an address in
 /// the place of a name.
 fn server_words(command: &mut CliCommand) -> Vec<String> {
     let target = match command {

@@ -1,7 +1,7 @@
 //! Which files to load: flags, variables, project, user, embedded default.
 //!
-//! Owns: the order of the look-up and the record of where it looked. Never does: read a file's
-//! content, or decide what wins inside.
+//! Owns: the search order and the record of where it searched. Never does: read a file's
+//! content, or decide which entry takes precedence.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -22,28 +22,28 @@ pub const EMBEDDED_SERVERS: &str = include_str!("../../mcp.yaml");
 /// name wins.
 pub const EDITOR_FILES: [&str; 3] = [".mcp.json", ".cursor/mcp.json", ".vscode/mcp.json"];
 
-/// The names of the files, without what follows the dot.
+/// The names of the files, without their extension.
 const STEMS: [(FileRole, &str); 2] = [(FileRole::Tools, "tools"), (FileRole::Servers, "mcp")];
-/// What follows the dot. The first that has a name wins.
+/// The extensions. The first one found takes precedence.
 const EXTENSIONS: [&str; 3] = ["yaml", "yml", "json"];
 
-/// The most files a `discover:` directory may hold.
+/// Maximum number of files in a `discover:` directory.
 const MAX_DIRECTORY_FILES: usize = 1_000;
 
-/// What a person asked to load.
+/// What the user asked to load.
 #[derive(Debug, Clone, Default)]
 pub struct LoadRequest {
     /// Files named with `--tools`, in the order given.
     pub tools: Vec<PathBuf>,
     /// Files named with `--mcp`, in the order given.
     pub servers: Vec<PathBuf>,
-    /// Files of tools that are not on a disk: a name for messages, and the text. A front end wrote
-    /// them from what the command line says, so they count as named there. Relative paths in them
+    /// Files of tools that are not on disk: a name for messages, and the text. A front end created
+    /// them from the command line, so they count as named there. Relative paths in them
     /// are relative to the working directory.
     pub inline_tools: Vec<(PathBuf, String)>,
-    /// Files of servers that are not on a disk, likewise.
+    /// Files of servers that are not on disk, in the same form.
     pub inline_servers: Vec<(PathBuf, String)>,
-    /// The words that name the only one of them again, when a command line does; else `None`.
+    /// The command-line arguments that name the only one of them again, if they came from there.
     pub command_end: Option<String>,
     /// `--trust`, `TOOLHOST_TRUST=1`: a project's files may start what they name, for this run.
     pub trust_all: bool,
@@ -52,7 +52,7 @@ pub struct LoadRequest {
     pub project: Option<PathBuf>,
 }
 
-/// Which of the two vocabularies a file is written in.
+/// Which of the two file formats a file uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FileRole {
     /// Internal tools, as in `tools.yaml`.
@@ -61,16 +61,16 @@ pub enum FileRole {
     Servers,
 }
 
-/// A file that the look-up found and that is to be read.
+/// A file that the search found and that will be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigFileCandidate {
-    /// Where it is; the embedded default has a made-up path.
+    /// Its path; the embedded default has a fictitious one.
     pub path: PathBuf,
-    /// Whether it holds tools or servers.
+    /// Whether it contains tools or servers.
     pub role: FileRole,
-    /// Which step of the look-up found the file; earlier layers win.
+    /// Which step of the search found the file; earlier layers take precedence.
     pub layer: Layer,
-    /// The text, when it was given and stands in no file.
+    /// The text, if it was given directly instead of in a file.
     pub inline_text: Option<Arc<str>>,
 }
 
@@ -80,15 +80,15 @@ impl ConfigFileCandidate {
         self.role == FileRole::Servers && EDITOR_FILES.iter().any(|name| self.path.ends_with(name))
     }
 
-    /// The directory that relative paths in it begin at: its own, and of an editor's file the one
-    /// that the editor was opened for.
+    /// The directory that relative paths in it are relative to: its own or, for an editor's file,
+    /// the one that the editor was opened for.
     pub fn directory(&self) -> Option<&Path> {
         let parent = self.path.parent()?;
         let is_below = self.is_editors() && !self.path.ends_with(".mcp.json");
         if is_below { parent.parent() } else { Some(parent) }
     }
 
-    /// The text, if it is on no disk: that of the embedded default, or one that was given.
+    /// The text, if it is not on disk: that of the embedded default, or one given directly.
     pub fn text(&self) -> Option<&str> {
         if let Some(given) = &self.inline_text {
             return Some(given);
@@ -100,14 +100,14 @@ impl ConfigFileCandidate {
     }
 }
 
-/// The outcome of the look-up.
+/// The result of the search for files.
 #[derive(Debug, Default)]
 pub struct DiscoveredFiles {
-    /// Files to read, those that win first.
+    /// Files to read, highest precedence first.
     pub files: Vec<ConfigFileCandidate>,
-    /// Every place that was looked at, in order.
+    /// Every place that was searched, in order.
     pub searched: Vec<PathBuf>,
-    /// Doubts about the look-up itself.
+    /// Warnings about the search itself.
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -119,8 +119,8 @@ impl DiscoveredFiles {
         }
     }
 
-    /// Adds the files that stand in `dir`; whether there is any. With `takes_editors` an editor's
-    /// files are enough; beside `tools.yaml` they stand in for a missing `mcp.yaml` anyway.
+    /// Adds the files in `dir`; returns whether there are any. With `takes_editors` an editor's
+    /// files are enough; next to `tools.yaml` they replace a missing `mcp.yaml` anyway.
     fn add_directory(&mut self, dir: &Path, layer: Layer, takes_editors: bool) -> bool {
         let (mut any, mut has_servers) = (false, false);
         for (role, stem) in STEMS {
@@ -161,7 +161,7 @@ impl DiscoveredFiles {
     }
 }
 
-/// Every file that is read where it stands in a directory that is looked at.
+/// Every file that is read if it is in a searched directory.
 pub fn usual_files(dir: &Path) -> impl Iterator<Item = PathBuf> {
     let own = STEMS.into_iter().flat_map(|(_, stem)| {
         EXTENSIONS.into_iter().map(move |extension| format!("{stem}.{extension}"))
@@ -169,7 +169,7 @@ pub fn usual_files(dir: &Path) -> impl Iterator<Item = PathBuf> {
     own.chain(EDITOR_FILES.map(str::to_owned)).map(move |name| dir.join(name))
 }
 
-/// Looks for the files to read. An explicit flag switches every other place off, for both kinds.
+/// Searches for the files to read. An explicit flag disables every other place, for both kinds.
 pub fn find(request: &LoadRequest, environment: &dyn Environment) -> DiscoveredFiles {
     let mut found = DiscoveredFiles::default();
     let cwd = environment.cwd();
@@ -205,7 +205,7 @@ pub fn find(request: &LoadRequest, environment: &dyn Environment) -> DiscoveredF
     for dir in start.ancestors() {
         let is_user = user.as_deref() == Some(dir);
         let layer = if is_user { Layer::User } else { Layer::Project };
-        // An editor's files say nothing about the directories below theirs.
+        // An editor's files do not apply to the directories below theirs.
         if found.add_directory(dir, layer, dir == start) {
             break;
         }
@@ -232,9 +232,9 @@ pub fn find(request: &LoadRequest, environment: &dyn Environment) -> DiscoveredF
 }
 
 /// The root of the project that a named file is for, links resolved: the nearest directory upwards
-/// that holds configuration, else the directory of the file. For a text without a file, as that of a
-/// server which only the command line names, it is looked for from the working directory upwards.
-/// `user` is the directory of the user's own configuration.
+/// that contains configuration, otherwise the directory of the file. For a text without a file,
+/// such as that of a server named only on the command line, the search starts at the working
+/// directory and goes upwards. `user` is the directory of the user's own configuration.
 pub fn project_of_named(file: &Path, cwd: &Path, user: Option<&Path>) -> Option<PathBuf> {
     let path = cwd.join(file);
     let own = if path.is_file() { directory_of(&path) } else { None };
@@ -247,7 +247,7 @@ pub fn project_of_named(file: &Path, cwd: &Path, user: Option<&Path>) -> Option<
     Some(root.canonicalize().unwrap_or_else(|_| root.to_path_buf()))
 }
 
-/// The directory that a file speaks for: of an editor's file the one above the editor's.
+/// The directory that a file applies to: for an editor's file the one above the editor's.
 fn directory_of(path: &Path) -> Option<&Path> {
     let editors = EDITOR_FILES.iter().find(|file| path.ends_with(file));
     path.ancestors().nth(editors.map_or(1, |file| Path::new(file).components().count()))
@@ -256,7 +256,7 @@ fn directory_of(path: &Path) -> Option<&Path> {
 /// Why the files of a `discover:` directory cannot be listed.
 #[derive(Debug, Error)]
 pub enum DiscoverError {
-    /// The system refuses to open or to list the directory.
+    /// The system failed to open or list the directory.
     #[error("cannot read {}: {}", directory.display(), read::reason(error))]
     Unreadable {
         /// The directory as it was resolved.
@@ -264,15 +264,15 @@ pub enum DiscoverError {
         /// The system's reason, for example that it does not exist.
         error: io::Error,
     },
-    /// The directory holds more tool files than are read.
-    #[error("{} holds more than {MAX_DIRECTORY_FILES} files", .0.display())]
+    /// The directory contains more tool files than the limit.
+    #[error("{} contains more than {MAX_DIRECTORY_FILES} files", .0.display())]
     TooManyFiles(PathBuf),
 }
 
 /// The tool files of a `discover:` directory, by name; not its subdirectories.
 ///
 /// # Errors
-/// When the directory cannot be read or holds more than a thousand files.
+/// When the directory cannot be read or contains more than 1,000 files.
 pub fn directory(dir: &Path) -> Result<Vec<PathBuf>, DiscoverError> {
     let failed = |error| DiscoverError::Unreadable { directory: dir.to_owned(), error };
     let mut files = Vec::new();

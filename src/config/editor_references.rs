@@ -1,13 +1,13 @@
-//! References that editors know beside variables: places of the project, and what a person is asked.
+//! References that editors support besides variables: project directories, and user input.
 //!
-//! Owns: what each stands for. Never does: read a variable.
+//! Owns: what each of them means. Never does: read a variable.
 
 use std::path::Path;
 
 use super::environment::Environment;
 
-/// What a reference to a place stands for, as editors write it: the directory `base` of the file
-/// that says it, its name, or the home directory. Such a reference holds nothing of the user's.
+/// The value of a reference to a directory, as editors define it: the directory `base` of the file
+/// that contains it, its name, or the home directory. Such a reference reveals no user data.
 pub fn place(reference: &str, base: &Path, environment: &dyn Environment) -> Option<String> {
     let place = match reference {
         "workspaceFolder" | "workspaceRoot" => base.to_string_lossy(),
@@ -19,7 +19,7 @@ pub fn place(reference: &str, base: &Path, environment: &dyn Environment) -> Opt
     Some(place.into_owned())
 }
 
-/// The variable that holds what an editor would ask a person for.
+/// The variable that holds what an editor would ask the user for.
 pub fn input_variable(input: &str) -> String {
     let fits = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
     format!("TOOLHOST_INPUT_{}", input.chars().map(fits).collect::<String>())

@@ -1,6 +1,6 @@
-//! Entries as they are written: their position in a file, and their names.
+//! Entries as written: their position in a file, and their names.
 //!
-//! Owns: what resolving an entry and showing it before consent have to see alike. Never does:
+//! Owns: what resolving an entry and showing it before consent must treat the same way. Never does:
 //! expand, or report what is wrong with an entry.
 
 use super::keys::{SERVERS_FILE, canonical};
@@ -10,16 +10,16 @@ use crate::model::{Diagnostic, SourceLocation, check_name};
 /// The keys of a server's entry that may hold its address.
 pub const URL_KEYS: [&str; 4] = ["url", "baseUrl", "serverUrl", "httpUrl"];
 
-/// What names an entry, the best first: one tool of a toolkit may go by the name it has there.
+/// Keys that name an entry, best first: one tool of a toolkit may use its name there.
 pub const NAMES: [&str; 3] = ["name", "tool_name", "original_tool_name"];
 
-/// Whether tools may be named after an entry of this list, as far as the entry tells.
+/// Whether tools may be named after an entry of this list, as far as the entry shows.
 pub fn may_be_component(entry: &ConfigNode, list: &str) -> bool {
     matches!(list, "components" | "toolkits")
         || entry.get_any(&["kind", "provider_type", "type", "openapi"]).is_some()
 }
 
-/// The name of an entry as it is written, when it has one that can be used.
+/// The name of an entry as written, if it is usable.
 pub fn written_name(entry: &ConfigNode) -> Option<String> {
     name(entry).ok()
 }
@@ -27,7 +27,7 @@ pub fn written_name(entry: &ConfigNode) -> Option<String> {
 /// The name of a tool's entry.
 ///
 /// # Errors
-/// When the entry is no mapping, or its name is missing or cannot be used.
+/// When the entry is not a mapping, or its name is missing or invalid.
 pub fn name(entry: &ConfigNode) -> Result<String, Diagnostic> {
     entry.as_map()?;
     let Some((_, node)) = entry.get_any(&NAMES) else {
@@ -49,7 +49,7 @@ pub fn is_bare(root: &ConfigNode) -> bool {
     };
     !entries.is_empty()
         && !entries.iter().any(|(key, value)| {
-            // Handles for secrets describe no server, and a server may be called that.
+            // Handles for secrets do not describe a server, and a server may have that name.
             canonical(SERVERS_FILE, &key.text)
                 .is_some_and(|word| word != "credentials" || !describes_a_server(value))
         })

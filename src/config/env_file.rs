@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use super::variables::is_name;
 
-/// A line that is not understood.
+/// A line that cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("line {line} is not NAME=value")]
 pub struct EnvFileError {
@@ -14,9 +14,9 @@ pub struct EnvFileError {
     pub line: usize,
 }
 
-/// The variables of a file, in its order. A line may begin with `export`, a value may stand in
-/// quotes; in double ones `\n`, `\"` and `\\` are replaced. A `#` begins a comment at the start of a
-/// line, and after a space behind a value without quotes.
+/// The variables of a file, in its order. A line may start with `export`, a value may be in quotes;
+/// in double quotes `\n`, `\"` and `\\` are replaced. A `#` starts a comment at the start of a
+/// line, and after a space following an unquoted value.
 ///
 /// # Errors
 /// The first line that is neither empty, nor a comment, nor a variable.

@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::expanded::ExpandedValues;
 use crate::util::keychain::{self, KeychainError};
 
-/// How long a person may take to unlock the keychain.
+/// How long the user may take to unlock the keychain.
 const UNLOCK_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Variables and well-known directories of the process.
@@ -20,14 +20,14 @@ pub trait Environment: Send + Sync {
     /// [`Environment::expand`] can make the name.
     fn read(&self, name: VariableName<'_>) -> Option<String>;
 
-    /// The value of a variable that the program itself knows by name. A name out of a configuration
-    /// file cannot be asked for here, because it does not live that long.
+    /// The value of a variable that the program itself knows by name. A name from a configuration
+    /// file cannot be looked up here, because it does not live long enough.
     fn var(&self, name: &'static str) -> Option<String> {
         self.read(VariableName(name))
     }
 
     /// The value of a variable that a configuration file names. It is recorded in `expanded`, so
-    /// that it is hidden wherever something is shown or kept.
+    /// that it is masked in all output and records.
     #[doc(hidden)] // for the compiler of files
     fn expand(&self, name: &str, expanded: &ExpandedValues) -> Option<String> {
         let value = self.read(VariableName(name))?;
@@ -35,11 +35,11 @@ pub trait Environment: Send + Sync {
         Some(value)
     }
 
-    /// The secret that the system's keychain keeps for an account of a service, if any. It may take a
-    /// minute, for a person may have to unlock the keychain.
+    /// The secret that the system's keychain stores for an account of a service, if any. It may
+    /// take a minute, because the user may have to unlock the keychain.
     ///
     /// # Errors
-    /// When there is no keychain, in this build or in this system, or it refuses.
+    /// When there is no keychain in this build or system, or it denies access.
     #[doc(hidden)] // for the compiler of files
     fn keychain(&self, service: &str, account: &str) -> Result<Option<Vec<u8>>, KeychainError> {
         keychain::read_within(service, account, UNLOCK_TIMEOUT)
@@ -47,21 +47,28 @@ pub trait Environment: Send + Sync {
 
     /// All variables that are UTF-8.
     fn vars(&self) -> BTreeMap<String, String>;
-    /// The working directory; `.` when the system does not tell.
+
+    /// Shows each variable that is UTF-8, with its value, in no particular order.
+    #[doc(hidden)] // for checking many variables quickly
+    fn visit_vars(&self, visit: &mut dyn FnMut(&str, &str)) {
+        self.vars().iter().for_each(|(name, value)| visit(name, value));
+    }
+
+    /// The working directory; `.` if the system does not report it.
     fn cwd(&self) -> PathBuf;
     /// The running binary, for entries that start it again (`${TOOLHOST}`).
     fn executable(&self) -> Option<PathBuf>;
-    /// The user's home directory; `None` when the system does not tell.
+    /// The user's home directory; `None` if the system does not report it.
     fn home(&self) -> Option<PathBuf>;
     /// The user's configuration directory of toolhost.
     fn config_dir(&self) -> Option<PathBuf>;
-    /// Where toolhost keeps what it remembers (audit, statistics, trust, eras).
+    /// The directory for persistent state (audit log, history, statistics, pins, trust).
     fn state_dir(&self) -> Option<PathBuf>;
-    /// Where toolhost keeps what it may lose.
+    /// The directory for caches, which may be lost.
     fn cache_dir(&self) -> Option<PathBuf>;
 }
 
-/// The name of a variable that is about to be read.
+/// The name of a variable to be read.
 #[derive(Debug, Clone, Copy)]
 pub struct VariableName<'a>(&'a str);
 
@@ -86,6 +93,14 @@ impl Environment for ProcessEnvironment {
         std::env::vars_os()
             .filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?)))
             .collect()
+    }
+
+    fn visit_vars(&self, visit: &mut dyn FnMut(&str, &str)) {
+        for (name, value) in std::env::vars_os() {
+            if let (Some(name), Some(value)) = (name.to_str(), value.to_str()) {
+                visit(name, value);
+            }
+        }
     }
 
     fn cwd(&self) -> PathBuf {
@@ -113,20 +128,20 @@ impl Environment for ProcessEnvironment {
     }
 }
 
-/// Found out once: asking for them asks the system for the user's home each time.
+/// Determined once: each look-up asks the system for the user's home.
 fn project_dirs() -> Option<&'static directories::ProjectDirs> {
     static FOUND: OnceLock<Option<directories::ProjectDirs>> = OnceLock::new();
     FOUND.get_or_init(|| directories::ProjectDirs::from("", "", "toolhost")).as_ref()
 }
 
-/// A made-up environment, for tests and for embedding.
+/// A fixed environment, for tests and for embedding.
 #[derive(Debug, Clone, Default)]
 pub struct FixedEnvironment {
-    /// The variables, all of them set and UTF-8.
+    /// The variables, all set and valid UTF-8.
     pub vars: BTreeMap<String, String>,
     /// The working directory that is reported; empty by default.
     pub cwd: PathBuf,
-    /// Home, configuration, state and cache directories stand below this one.
+    /// Home, configuration, state and cache directories are below this one.
     pub root: Option<PathBuf>,
 }
 
@@ -135,7 +150,7 @@ impl Environment for FixedEnvironment {
         self.vars.get(name.as_str()).cloned()
     }
 
-    /// A made-up environment has no keychain.
+    /// A fixed environment has no keychain.
     fn keychain(&self, _service: &str, _account: &str) -> Result<Option<Vec<u8>>, KeychainError> {
         Err(KeychainError::NotBuilt)
     }

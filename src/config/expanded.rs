@@ -1,41 +1,43 @@
-//! A record of every value that a reference was replaced by.
+//! A record of every value that replaced a reference.
 //!
-//! Owns: the collector that reading a variable or a file for an entry has to pass, and which values
-//! need not be hidden. Never does: hide them; `audit::mask` does, which is told of each as it comes.
+//! Owns: the collector that every variable or file read for an entry goes through, and which values
+//! need not be masked. Never does: mask them; `audit::mask` does, which is notified of each value.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::secrets::names_secret;
 
-/// Values of fewer bytes are found everywhere, so hiding them would hide nothing.
+/// Shorter values occur everywhere, so masking them would not protect anything.
 const SHORTEST: usize = 4;
 
-/// Variables that tell where and who, not what is secret.
+/// Variables about location and identity, which are not secret.
 const PUBLIC: [&str; 7] = ["HOME", "USER", "PATH", "PWD", "LANG", "TMPDIR", "TOOLHOST"];
 
 type ExpansionListener = Box<dyn Fn(&str, &str) + Send + Sync>;
 
 /// Expanded values, each with its reference as a file writes it (`${NAME}`, `${file:PATH}`).
 ///
-/// Clones share what they know. There is no way to print a value out of it.
+/// Clones share their contents. There is no way to print a value from it.
 #[derive(Clone, Default)]
 pub struct ExpandedValues(Arc<Mutex<CollectedValues>>);
 
 #[derive(Default)]
 struct CollectedValues {
-    /// Pairs of reference and value, in the order in which they were expanded.
+    /// Whether a file of secrets or variables, or the keychain, was read.
+    has_other_sources: bool,
+    /// Pairs of reference and value, in order of expansion.
     values: Vec<(String, String)>,
     listeners: Vec<ExpansionListener>,
 }
 
 impl ExpandedValues {
-    /// Records the value of a variable, unless it is one that need not be hidden.
+    /// Records the value of a variable, unless it need not be masked.
     pub fn variable(&self, name: &str, value: &str) {
         if PUBLIC.contains(&name) || name.starts_with("XDG_") {
             return;
         }
-        // A number is hidden only where its variable says that it is a secret.
+        // A number is masked only if the name of its variable indicates a secret.
         if is_number(value) && !names_secret(name) {
             return;
         }
@@ -44,24 +46,27 @@ impl ExpandedValues {
 
     /// Records the content of a file.
     pub fn file(&self, path: &str, content: &str) {
+        self.note_other_source();
         if !is_number(content) {
             self.record(format!("${{file:{path}}}"), content);
         }
     }
 
-    /// Records a variable of a file of variables, under the same rules as one of the environment.
+    /// Records a variable from a file of variables, under the same rules as an environment
+    /// variable.
     pub fn file_variable(&self, path: &str, name: &str, value: &str) {
         if !is_number(value) || names_secret(name) {
             self.record(format!("${{{name} of {path}}}"), value);
         }
     }
 
-    /// Records a secret of the keychain. Whatever it looks like, it was put there to be hidden.
+    /// Records a secret from the keychain. It is always masked, regardless of its content.
     pub fn keychain(&self, name: &str, secret: &str) {
+        self.note_other_source();
         self.record(format!("${{keyring:{name}}}"), secret);
     }
 
-    /// Records the value of a credential, whatever it looks like.
+    /// Records the value of a credential, regardless of its content.
     pub fn credential(&self, handle: &str, value: &str) {
         self.record(format!("${{credential:{handle}}}"), value);
     }
@@ -80,8 +85,8 @@ impl ExpandedValues {
         collected.values.push((reference, value.to_owned()));
     }
 
-    /// Tells `listener` the reference and the value of everything expanded so far, and from now on
-    /// of whatever is expanded later. It must not expand anything itself.
+    /// Passes `listener` the reference and value of everything expanded so far, and from now on
+    /// of everything expanded later. It must not expand anything itself.
     pub fn listen(&self, listener: impl Fn(&str, &str) + Send + Sync + 'static) {
         let mut collected = self.collected();
         for (reference, value) in &collected.values {
@@ -90,7 +95,17 @@ impl ExpandedValues {
         collected.listeners.push(Box::new(listener));
     }
 
-    /// Whether a value stands in a text as it is, so that the text should not be kept.
+    /// Notes that something other than the environment was read, whether or not a value came of it.
+    pub(super) fn note_other_source(&self) {
+        self.collected().has_other_sources = true;
+    }
+
+    /// Whether all values come from variables of the environment.
+    pub fn come_from_environment(&self) -> bool {
+        !self.collected().has_other_sources
+    }
+
+    /// Whether a text contains a value verbatim, so that the text should not be stored.
     pub fn occur_in(&self, text: &str) -> bool {
         self.collected().values.iter().any(|(_, value)| text.contains(value.as_str()))
     }

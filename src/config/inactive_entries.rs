@@ -1,7 +1,7 @@
-//! Entries that exist and do not act: with an error, switched off, or not trusted yet.
+//! Entries that exist but do not act: with an error, disabled, or not trusted yet.
 //!
-//! Owns: what can be listed of them, and the error of everything that needs one. Never does: decide
-//! that an entry is one of them.
+//! Owns: what can be listed of them, and the error for everything that needs one. Never does:
+//! decide that an entry is one of them.
 
 use std::sync::Arc;
 
@@ -11,26 +11,26 @@ use crate::model::{Diagnostic, Error, SourceLocation, ToolDefinition};
 /// An entry out of service.
 #[derive(Debug, Clone)]
 pub struct DisabledEntry {
-    /// Its name, as far as it has one.
+    /// Its name, if it has one.
     pub name: String,
     /// A tool entry or a server entry.
     pub role: FileRole,
-    /// The finding that took the entry out of service.
+    /// The diagnostic that took the entry out of service.
     pub diagnostic: Diagnostic,
-    /// The tools that its file says it has, as far as they can be read: the entry itself, or what a
-    /// server's entry declares.
+    /// The tools that it has according to its file, as far as they can be read: the entry itself,
+    /// or what a server's entry declares.
     pub definitions: Vec<ToolDefinition>,
-    /// The error of calls that need the entry; `None` when it is simply out of service.
+    /// The error for calls that need the entry; `None` if it is simply out of service.
     pub refusal: Option<Error>,
 }
 
 impl DisabledEntry {
-    /// Whether its file switches it off, so that nothing is wrong with it.
+    /// Whether its file disables it, so that nothing is wrong with it.
     pub fn is_switched_off(&self) -> bool {
         self.refusal.is_none() && !self.diagnostic.is_error()
     }
 
-    /// The error of everything that needs the entry, with its place and what can be done.
+    /// The error for everything that needs the entry, with its location and a hint.
     pub fn error(&self) -> Error {
         if let Some(refusal) = &self.refusal {
             return refusal.clone();
@@ -39,7 +39,7 @@ impl DisabledEntry {
         self.placed(Error::config(format!("'{}' is out of service: {message}", self.name)))
     }
 
-    /// The same where the name of the entry stands beside it.
+    /// The same error, for places that show the name of the entry anyway.
     pub fn state_error(&self) -> Error {
         self.placed(Error::config(format!("out of service: {}", self.diagnostic.message)))
     }
@@ -56,7 +56,7 @@ impl DisabledEntry {
         }
     }
 
-    /// The tools that its file says it has, as unavailable; none of an entry that is switched off.
+    /// The tools that it has according to its file, as unavailable; none for a disabled entry.
     pub fn unavailable_tools(&self) -> Vec<Arc<ToolDefinition>> {
         if self.is_switched_off() {
             return Vec::new();
@@ -70,16 +70,16 @@ impl DisabledEntry {
         self.definitions.iter().map(unavailable).collect()
     }
 
-    /// Whether one of its tools has this name, full or without the server's.
+    /// Whether one of its tools has this name, with or without the server's prefix.
     pub fn declares(&self, name: &str) -> bool {
         self.definitions.iter().any(|tool| tool.name.tool() == name || tool.name.full() == name)
     }
 }
 
-/// An entry of an untrusted project: only what its file says of it.
+/// An entry of an untrusted project: only what its file says about it.
 #[derive(Debug, Clone)]
 pub struct UntrustedEntry {
-    /// The name as the entry writes it.
+    /// The name as written in the entry.
     pub name: String,
     /// A tool entry or a server entry.
     pub role: FileRole,
@@ -89,18 +89,18 @@ pub struct UntrustedEntry {
     pub description: Option<String>,
     /// What can be listed of it: the entry itself, and the tools that a server's entry declares.
     pub definitions: Vec<ToolDefinition>,
-    /// What it would do, in lines for people.
+    /// What it would do, as human-readable lines.
     pub effects: Vec<String>,
     /// The command that allows it.
     pub trust_command: String,
-    /// Whether the project was trusted before it became what it is.
+    /// Whether the project was trusted before it changed.
     pub has_changed: bool,
     /// The position in its file, for messages.
     pub location: SourceLocation,
 }
 
 impl UntrustedEntry {
-    /// The refusal of everything that would make it act.
+    /// The error for everything that would make it act.
     pub fn refusal(&self) -> Error {
         let why = if self.has_changed {
             "not trusted any more: its project changed"

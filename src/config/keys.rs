@@ -6,10 +6,10 @@
 use super::node::{ConfigKey, ConfigNode};
 use crate::util::spelling;
 
-/// A key of a configuration file, with everything said about it in help and schema.
+/// A key of a configuration file, with everything that help and schema say about it.
 #[derive(Debug, Clone, Copy)]
 pub struct KeySpec {
-    /// The spelling used in messages.
+    /// The canonical spelling, used in messages.
     pub name: &'static str,
     /// Other spellings that mean the same.
     pub aliases: &'static [&'static str],
@@ -59,166 +59,174 @@ const SERVER_MAP: &str =
 
 /// Top-level keys of a file of tools.
 pub const TOOLS_FILE: &[KeySpec] = &[
-    key("version", r#"{"enum":[1,"1"]}"#, "The version of this file's form: 1."),
-    key("$schema", TEXT, "The schema an editor checks this file against."),
-    key("defaults", r##"{"$ref":"#/$defs/defaults"}"##, "Values for entries that name none."),
+    key("version", r#"{"enum":[1,"1"]}"#, "The version of the file format: 1."),
+    key("$schema", TEXT, "The JSON Schema that editors validate this file against."),
+    key("defaults", r##"{"$ref":"#/$defs/defaults"}"##, "Default values for entries in this file."),
     key(
         "scopes",
         r#"{"type":"object","additionalProperties":{"type":"string"}}"#,
-        "Names for directories. PROJECT_ROOT and AGENT_DATA_DIR are predefined.",
+        "Named directories. PROJECT_ROOT and AGENT_DATA_DIR are predefined.",
     ),
     key(
         "schemas",
         r#"{"type":"object","additionalProperties":{"type":["object","boolean"]}}"#,
-        "JSON Schemas that param_schema_ref and response_schema_ref name.",
+        "JSON Schemas that param_schema_ref and response_schema_ref refer to by name.",
     ),
-    key("credentials", CREDENTIALS, "Handles for secrets, which entries name."),
-    key("discover", PATTERNS, "Directories of more files like this one."),
+    key("credentials", CREDENTIALS, "Named handles for secrets, for use in entries."),
+    key("discover", PATTERNS, "Directories with more files like this one."),
     key_with_aliases("tools", &["tools_config"], TOOL_LIST, "The tools."),
-    key("toolkits", TOOL_LIST, "Entries that give several tools each."),
+    key("toolkits", TOOL_LIST, "Entries that provide several tools each."),
     key("components", TOOL_LIST, "Configured instances whose tools are named {component}-{tool}."),
     key(
         "profiles",
         r##"{"type":"object","additionalProperties":{"$ref":"#/$defs/profile"}}"##,
-        "Named views: what one agent sees.",
+        "Named views of the catalogue, for example one for each agent.",
     ),
-    key("stats", r##"{"$ref":"#/$defs/record"}"##, "The usage statistics."),
+    key("stats", r##"{"$ref":"#/$defs/record"}"##, "Usage statistics."),
     key("audit", r##"{"$ref":"#/$defs/record"}"##, "The audit log."),
-    key("history", r##"{"$ref":"#/$defs/record"}"##, "The history of calls."),
+    key("history", r##"{"$ref":"#/$defs/record"}"##, "The call history."),
     key(
         "policy",
         r##"{"type":"array","items":{"$ref":"#/$defs/rule"}}"##,
-        "Rules about calls; the first match wins.",
+        "Rules for calls; the first match wins.",
     ),
 ];
 
-/// Keys every entry of a file of tools may have; its kind adds its own.
+/// Keys that every entry of a file of tools may have; its kind adds more.
 pub const TOOL: &[KeySpec] = &[
     key_with_aliases(
         "name",
         &["tool_name"],
         r#"{"type":["string","number"]}"#,
-        "The tool's name: letters, digits, '_', '.', '-', at most 128.",
+        "The tool's name: up to 128 letters, digits, '_', '.' or '-'.",
     ),
-    key("title", TEXT, "A title for people."),
-    key("description", TEXT, "What it does, for people and models."),
+    key("title", TEXT, "A human-readable title."),
+    key("description", TEXT, "What the tool does, for people and models."),
     key_with_aliases(
         "parameters_schema",
         &["parameters", "inputSchema", "input_schema"],
         SCHEMA,
-        "JSON Schema of the arguments.",
+        "JSON Schema for the arguments.",
     ),
     key_with_aliases(
         "output_schema",
         &["outputSchema"],
         SCHEMA,
-        "JSON Schema of the structured result.",
+        "JSON Schema for the structured result.",
     ),
-    key("param_schema_ref", TEXT, "The name of the arguments' schema under 'schemas'."),
-    key("response_schema_ref", TEXT, "The name of the result's schema under 'schemas'."),
+    key("param_schema_ref", TEXT, "Name of the arguments' schema under 'schemas'."),
+    key("response_schema_ref", TEXT, "Name of the result's schema under 'schemas'."),
     key("category", TEXT, "The heading it is listed under."),
     key(
         "speed",
         r#"{"enum":["instant","fast","medium","slow"]}"#,
-        "How fast it is; sets the timeout when none is named: 1, 5, 30 or 300 seconds.",
+        "How fast the tool is; sets the default timeout: 1, 5, 30 or 300 seconds.",
     ),
     key(
         "safety",
         r#"{"enum":["native","sandboxed","external"]}"#,
-        "What surrounds it while it runs.",
+        "How it is isolated while it runs.",
     ),
-    key("source", r#"{"enum":["internal","mcp"]}"#, "Where it comes from; in this file: internal."),
+    key(
+        "source",
+        r#"{"enum":["internal","mcp"]}"#,
+        "Where the tool comes from; in this file: internal.",
+    ),
     key("version", r#"{"type":["string","number"]}"#, "The author's version of the definition."),
-    key("timeout", DURATION, "The limit of one attempt."),
-    key("max_total", DURATION, "Bound on a whole call; shortens the built-in 300 s."),
-    key("retries", COUNT, "How often a failed attempt is repeated."),
+    key("timeout", DURATION, "Time limit for one attempt."),
+    key(
+        "max_total",
+        DURATION,
+        "Time limit for the whole call; can only shorten the built-in 300 s.",
+    ),
+    key("retries", COUNT, "How often a failed attempt is retried."),
     key(
         "requires_approval",
         r#"{"anyOf":[{"type":"boolean"},{"type":"array","items":{"type":"string"}}]}"#,
-        "Ask a person before each call; a list names tools of a toolkit.",
+        "Require approval before each call; a list limits this to these tools of a toolkit.",
     ),
     key(
         "scope",
         TEXT,
-        "global (default) or session; for toolkits and components the name of a directory.",
+        "global (default) or session; for toolkits and components, the name of a directory.",
     ),
-    key("annotations", r##"{"$ref":"#/$defs/annotations"}"##, "Claims about effects, as in MCP."),
+    key(
+        "annotations",
+        r##"{"$ref":"#/$defs/annotations"}"##,
+        "Hints about the tool's effects, as in MCP.",
+    ),
     key(
         "context_env",
         r#"{"type":"array","items":{"type":"string","pattern":"^[A-Za-z_][A-Za-z0-9_]*$"}}"#,
-        "Names of variables that a call may set with --context NAME=VALUE.",
+        "Environment variables that a call may set with --context NAME=VALUE.",
     ),
-    key("credentials", HANDLES, "The handles of the secrets that it is given."),
+    key("credentials", HANDLES, "The handles of the secrets it receives."),
     key_with_aliases(
         "kind",
         &["provider_type", "type"],
         TEXT,
-        "Which kind of tool it is, when the other keys do not say.",
+        "The kind of tool, if the other keys do not determine it.",
     ),
-    key("disabled", BOOL, "Leave it out."),
+    key("disabled", BOOL, "Disable this entry."),
     key("enabled", BOOL, "The opposite of disabled."),
 ];
 
 /// Keys of `annotations`, the hints of MCP about a tool's effects.
 pub const ANNOTATIONS: &[KeySpec] = &[
-    key("title", TEXT, "A title for people."),
-    key("readOnlyHint", BOOL, "It changes nothing."),
-    key("destructiveHint", BOOL, "It may destroy something; a call asks first."),
-    key("idempotentHint", BOOL, "Calling it twice is the same as calling it once."),
-    key("openWorldHint", BOOL, "It reaches out of its own closed world."),
+    key("title", TEXT, "A human-readable title."),
+    key("readOnlyHint", BOOL, "It does not change anything."),
+    key("destructiveHint", BOOL, "It may be destructive; calls require approval."),
+    key("idempotentHint", BOOL, "Repeating a call has no further effect."),
+    key("openWorldHint", BOOL, "It interacts with external systems."),
 ];
 
-/// Keys of `defaults`, which hold for the entries of the same file.
+/// Keys of `defaults`, which apply to the entries of the same file.
 pub const DEFAULTS: &[KeySpec] = &[
-    key("timeout", DURATION, "The limit of one attempt, for entries that name none."),
-    key("retries", COUNT, "How often a failed attempt is repeated, for entries that name none."),
+    key("timeout", DURATION, "Default time limit for one attempt."),
+    key("retries", COUNT, "Default number of retries for a failed attempt."),
     key(
         "keep",
         DURATION,
-        "How long a background host keeps servers without a call, for entries of servers that do not say.",
+        "How long a background host keeps an idle server running, unless its entry sets 'keep'.",
     ),
-    key("base_url", TEXT, "What a relative endpoint_url is joined to."),
-    key(
-        "max_response_bytes",
-        SIZE,
-        "How much of a response of an API tool is kept, such as 256KiB.",
-    ),
+    key("base_url", TEXT, "The base for relative endpoint_url values."),
+    key("max_response_bytes", SIZE, "How much of an API tool's response is kept, such as 256KiB."),
 ];
 
 /// Keys of an entry under `profiles`.
 pub const PROFILE: &[KeySpec] = &[
     key("include", PATTERNS, "Only names that match one of these patterns."),
-    key("exclude", PATTERNS, "Not these."),
-    key("servers", PATTERNS, "Only tools of these servers."),
-    key("categories", PATTERNS, "Only tools of these categories."),
-    key("safety", PATTERNS, "Only tools of these safety levels."),
-    key("description", TEXT, "What this view is for."),
+    key("exclude", PATTERNS, "Exclude names that match these patterns."),
+    key("servers", PATTERNS, "Only tools from these servers."),
+    key("categories", PATTERNS, "Only tools in these categories."),
+    key("safety", PATTERNS, "Only tools with these safety levels."),
+    key("description", TEXT, "What this profile is for."),
 ];
 
 /// Keys of `stats`, `audit` and `history`.
 pub const RECORD: &[KeySpec] = &[
-    key("enabled", BOOL, "Whether it is kept."),
-    key("path", TEXT, "Where it is kept, when not in the state directory."),
-    key("sync", BOOL, "Whether each line is forced to the disk."),
-    key("retention", DURATION, "How long rows are kept."),
+    key("enabled", BOOL, "Whether to record it."),
+    key("path", TEXT, "Where to store it; default: the state directory."),
+    key("sync", BOOL, "Whether to sync each line to disk."),
+    key("retention", DURATION, "How long to keep records."),
 ];
 
 /// Keys of a policy rule.
 pub const RULE: &[KeySpec] = &[
-    key("match", TEXT, "A pattern over full names."),
+    key("match", TEXT, "A pattern for full tool names."),
     key("action", r#"{"enum":["allow","ask","deny"]}"#, "What to do."),
     key(
         "project",
         TEXT,
-        "The directory of a project: the rule is about its entries. Without it allow is about your own.",
+        "A project directory: the rule applies to its entries. Without it, 'allow' applies to your own entries.",
     ),
 ];
 
 /// Top-level keys of a file of servers.
 pub const SERVERS_FILE: &[KeySpec] = &[
-    key("version", r#"{"enum":[1,"1"]}"#, "The version of this file's form: 1."),
-    key("$schema", TEXT, "The schema an editor checks this file against."),
-    key("defaults", r##"{"$ref":"#/$defs/defaults"}"##, "Values for entries that name none."),
+    key("version", r#"{"enum":[1,"1"]}"#, "The version of the file format: 1."),
+    key("$schema", TEXT, "The JSON Schema that editors validate this file against."),
+    key("defaults", r##"{"$ref":"#/$defs/defaults"}"##, "Default values for entries in this file."),
     key_with_aliases(
         "mcp_servers",
         &["mcpServers", "servers"],
@@ -228,32 +236,36 @@ pub const SERVERS_FILE: &[KeySpec] = &[
     key(
         "clients",
         r##"{"type":"array","items":{"$ref":"#/$defs/server"}}"##,
-        "The servers as a list, each with its client_id.",
+        "The servers as a list, each with a client_id.",
     ),
-    key("credentials", CREDENTIALS, "Handles for secrets, which entries name."),
+    key("credentials", CREDENTIALS, "Named handles for secrets, for use in entries."),
     key("name", TEXT, "A name for the file."),
     key("description", TEXT, "What the file is for."),
-    key("inputs", r#"{"type":"array"}"#, "Questions of another editor; not asked here."),
+    key("inputs", r#"{"type":"array"}"#, "Input prompts of an editor; ignored by toolhost."),
 ];
 
 /// Keys of a server's entry in a file of servers.
 pub const SERVER: &[KeySpec] = &[
-    key_with_aliases("name", &["client_id"], TEXT, "The server's name, where it is not the key."),
+    key_with_aliases("name", &["client_id"], TEXT, "The server's name, if it is not the key."),
     key("description", TEXT, "What it is for."),
     key("command", ONE_OR_TEXTS, "The program to start; with a list, its arguments too."),
     key("args", TEXTS, "The program's arguments."),
-    key("server_path", TEXT, "A program to start; a .py file is run by python3."),
-    key("env", VALUES, "Variables for the program."),
-    key("env_keys", TEXTS, "Names of variables passed through from this environment."),
-    key("envFile", TEXT, "A file of NAME=value lines, variables for the program; env wins."),
-    key("cwd", TEXT, "The program's working directory; default: this file's."),
+    key("server_path", TEXT, "The program to start; a .py file is run with python3."),
+    key("env", VALUES, "Environment variables for the program."),
+    key("env_keys", TEXTS, "Names of environment variables to pass through to the program."),
+    key(
+        "envFile",
+        TEXT,
+        "A file of NAME=value lines with environment variables for the program; env takes precedence.",
+    ),
+    key("cwd", TEXT, "The program's working directory; default: the directory of this file."),
     key_with_aliases(
         "url",
         &["baseUrl", "serverUrl", "httpUrl"],
         TEXT,
-        "Where the server listens: http, https, or a socket: unix:///path.sock, with :/path behind it for another path than /mcp.",
+        "The server's address: http, https or a Unix socket, unix:///path.sock; append :/path for a request path other than /mcp.",
     ),
-    key("headers", VALUES, "Headers of every request."),
+    key("headers", VALUES, "Headers to send with every request."),
     key_with_aliases(
         "auth",
         &["oauth"],
@@ -264,25 +276,29 @@ pub const SERVER: &[KeySpec] = &[
         "transport",
         &["type"],
         r#"{"enum":["stdio","http","streamable-http","streamable_http","streamableHttp","sse"]}"#,
-        "How to talk to it: stdio, http, or sse for HTTP+SSE. Without it an http server that refuses is tried as sse too.",
+        "The transport: stdio, http, or sse for HTTP+SSE. By default, if a server rejects http, sse is tried too.",
     ),
     key(
         "protocol",
         r#"{"enum":["auto","legacy","2026-07-28","modern"]}"#,
-        "Which lifecycle to speak.",
+        "The protocol lifecycle to use.",
     ),
-    key("timeout", DURATION, "Silence that ends a call."),
-    key("max_total", DURATION, "Bound on a whole call; shortens the built-in 300 s."),
+    key("timeout", DURATION, "Time limit between messages from the server; progress resets it."),
+    key(
+        "max_total",
+        DURATION,
+        "Time limit for the whole call; can only shorten the built-in 300 s.",
+    ),
     key_with_aliases(
         "start_timeout",
         &["startup_timeout", "startup_timeout_sec"],
         DURATION,
-        "Bound on starting and agreeing on a version.",
+        "Time limit for starting and negotiating the protocol version.",
     ),
     key(
         "keep",
         DURATION,
-        "Start a background host with the first call, and keep the server until no call came for this time.",
+        "Start a background host on the first call, and keep the server until it has been idle for this long.",
     ),
     key(
         "shared",
@@ -293,7 +309,7 @@ pub const SERVER: &[KeySpec] = &[
         "exclude",
         &["disabledTools", "blockedTools", "excludedTools", "excludeTools"],
         PATTERNS,
-        "Tools, prompts and resources to leave out; patterns with *.",
+        "Tools, prompts and resources to exclude; patterns with *.",
     ),
     key_with_aliases(
         "include",
@@ -304,58 +320,62 @@ pub const SERVER: &[KeySpec] = &[
     key(
         "roots",
         r#"{"type":"array","items":{"anyOf":[{"type":"string"},{"type":"object"}]}}"#,
-        "Roots offered to the server: file URIs or paths.",
+        "Roots to offer to the server: file URIs or paths.",
     ),
     key(
         "capabilities",
         r#"{"type":["array","object"]}"#,
-        "What the server is said to offer; asked from the server itself.",
+        "Capabilities stated for the server; toolhost asks the server itself.",
     ),
     key(
         "routing_weight",
         r#"{"type":"number","minimum":0}"#,
-        "1.0 is primary, below is backup, when several servers offer one tool.",
+        "Share of calls when several servers offer the same tool: 1.0 is primary, lower is backup.",
     ),
     key(
         "sandbox",
         r##"{"anyOf":[{"type":"boolean"},{"enum":["none","auto","limits","landlock","namespaces","bwrap"]},{"$ref":"#/$defs/sandbox"}]}"##,
-        "What the program may reach: a level, or a mapping that says more.",
+        "What the program may access: a level, or a mapping with details.",
     ),
-    key("credentials", HANDLES, "The handles of the secrets that it is given."),
+    key("credentials", HANDLES, "The handles of the secrets it receives."),
     key(
         "permissions",
         r##"{"anyOf":[{"$ref":"#/$defs/permissions"},{"type":"null"}]}"##,
-        "What it may offer and use; what is not named is not restricted.",
+        "What the server may offer and use; anything not listed is unrestricted.",
     ),
     key(
         "insecure",
         BOOL,
-        "Send credentials over plain http; only in your own configuration directory.",
+        "Allow credentials over plain http; only in your own configuration directory.",
     ),
     key(
         "dev",
         r#"{"type":["boolean","object"]}"#,
-        "Definition changes never block; a mapping is an editor's, and ignored.",
+        "Changed definitions do not block calls; a mapping belongs to an editor and is ignored.",
     ),
     key(
         "drift",
         r#"{"enum":["block","warn","allow"]}"#,
-        "What a changed definition of a pinned or listed tool means; default: block.",
+        "What to do when the definition of a pinned or listed tool changed; default: block.",
     ),
-    key("disabled", BOOL, "Leave it out."),
+    key("disabled", BOOL, "Disable this entry."),
     key("enabled", BOOL, "The opposite of disabled."),
     key(
         "provides_tools",
         r##"{"type":"array","items":{"$ref":"#/$defs/declared_tool"}}"##,
-        "Tools the server is expected to offer, listed without connecting.",
+        "Tools that the server is expected to offer; listed without connecting.",
     ),
     key(
         "context_env",
         r#"{"type":"array","items":{"type":"string","pattern":"^[A-Za-z_][A-Za-z0-9_]*$"}}"#,
-        "Names of variables that a call may set with --context NAME=VALUE.",
+        "Environment variables that a call may set with --context NAME=VALUE.",
     ),
-    key("retries", COUNT, "How often a failed attempt of a repeatable tool is repeated."),
-    key("requires_approval", BOOL, "Ask a person before each call."),
+    key(
+        "retries",
+        COUNT,
+        "How often a failed attempt is retried, for tools marked safe to repeat.",
+    ),
+    key("requires_approval", BOOL, "Require approval before each call."),
 ];
 
 /// Keys of `auth`, for all of its types.
@@ -363,78 +383,73 @@ pub const AUTH: &[KeySpec] = &[
     key(
         "type",
         r#"{"enum":["bearer","none","oauth","client_credentials"]}"#,
-        "The way: bearer with a token, oauth with a login, client_credentials as a program.",
+        "How to authenticate: bearer with a token, oauth with a login, client_credentials as a program.",
     ),
     key("token_env_var", TEXT, "The variable that holds the bearer token."),
     key("token", TEXT, "The bearer token itself, as a reference such as ${VAR} or ${file:PATH}."),
-    key_with_aliases("client_id", &["clientId"], TEXT, "oauth: a client registered beforehand."),
+    key_with_aliases("client_id", &["clientId"], TEXT, "oauth: a pre-registered client."),
     key_with_aliases(
         "client_secret",
         &["clientSecret"],
         TEXT,
-        "oauth: its secret, as a reference.",
+        "oauth: the client's secret, as a reference.",
     ),
     key_with_aliases(
         "client_metadata_url",
         &["clientMetadataUrl"],
         TEXT,
-        "oauth: the https address of a document that describes the client.",
+        "oauth: the https URL of the client's metadata document.",
     ),
     key_with_aliases(
         "scopes",
         &["scope"],
         PATTERNS,
-        "oauth: what to ask for; default: what the server says.",
+        "oauth: the scopes to request; default: those the server names.",
     ),
     key("issuer", TEXT, "oauth: the only authorization server to trust; it may be private."),
     key_with_aliases(
         "redirect_port",
         &["callbackPort", "redirectPort"],
         r#"{"type":"integer","minimum":1,"maximum":65535}"#,
-        "oauth: the port of 127.0.0.1 a login ends at; default: any.",
+        "oauth: the port on 127.0.0.1 for the login redirect; default: any.",
     ),
-    key("dpop", BOOL, "oauth: take only tokens that are bound to a key (DPoP)."),
-    key("private_key", TEXT, "client_credentials: a key in PEM, as ${file:PATH}."),
+    key("dpop", BOOL, "oauth: accept only tokens bound to a key (DPoP)."),
+    key("private_key", TEXT, "client_credentials: a PEM key, as ${file:PATH}."),
     key(
         "algorithm",
         r#"{"enum":["ES256","RS256","EdDSA"]}"#,
-        "client_credentials: how the key signs; default: by its kind.",
+        "client_credentials: the key's signing algorithm; default: by the type of key.",
     ),
-    key_with_aliases(
-        "token_url",
-        &["tokenUrl"],
-        TEXT,
-        "client_credentials: where tokens are given.",
-    ),
+    key_with_aliases("token_url", &["tokenUrl"], TEXT, "client_credentials: the token endpoint."),
 ];
 
-/// Keys of a handle under `credentials`; those of logins have the keys of `auth` too.
+/// Keys of a handle under `credentials`; logins also have the keys of `auth`.
 pub const CREDENTIAL: &[KeySpec] = &[
     key(
         "type",
         r#"{"enum":["bearer","header","api_key","env","oauth","client_credentials"]}"#,
-        "How it reaches the wire: a bearer token, a header, a variable of a program, or a login.",
+        "How it is sent: as a bearer token, a header, an environment variable of a program, or a login.",
     ),
     key("value", TEXT, "The secret, as a reference such as ${VAR} or ${file:PATH}."),
-    key("header", TEXT, "header, api_key: the name of the header; X-API-Key for an API key."),
-    key("variable", TEXT, "The variable in which a program gets it."),
+    key("header", TEXT, "header, api_key: the name of the header; default for api_key: X-API-Key."),
+    key("variable", TEXT, "The environment variable that passes it to a program."),
     key("description", TEXT, "What it is for."),
 ];
 
 /// Keys of `permissions` of a server.
 pub const PERMISSIONS: &[KeySpec] = &[
-    key("tools", PATTERNS, "Only these tools are listed and called; patterns with *."),
-    key("prompts", PATTERNS, "Only these prompts are listed and filled in; patterns with *."),
+    key("tools", PATTERNS, "Only these tools can be listed and called; patterns with *."),
+    key("prompts", PATTERNS, "Only these prompts can be listed and filled in; patterns with *."),
     key(
         "resources",
         PATTERNS,
-        "Only these resources are listed and read: addresses or names; patterns with *.",
+        "Only these resources can be listed and read: URIs or names; patterns with *.",
     ),
     key("network", BOOL, "Whether its program may use the network; false needs a sandbox."),
     key(
         "credentials",
         r##"{"anyOf":[{"$ref":"#/$defs/credential_type"},{"type":"array","items":{"$ref":"#/$defs/credential_type"}}]}"##,
-        "The types of the credentials that it may be given.",
+        "The types of credentials that the server may receive.",
     ),
 ];
 
@@ -443,25 +458,25 @@ pub const SANDBOX: &[KeySpec] = &[
     key(
         "level",
         r#"{"enum":["none","auto","limits","landlock","namespaces","bwrap"]}"#,
-        "By what: resource limits only, Landlock, Landlock in namespaces, or bubblewrap; auto takes the most that works. Without it limits alone mean limits, and anything else auto.",
+        "The mechanism: resource limits only, Landlock, Landlock in namespaces, or bubblewrap; auto takes the strongest that works. Default: limits if only resource limits are set, else auto.",
     ),
-    key("read", PATTERNS, "What can be read beside the system and the program itself."),
-    key("write", PATTERNS, "What can be written beside a temporary directory of its own."),
-    key("network", BOOL, "Whether the network can be used."),
+    key("read", PATTERNS, "Paths the program may read, besides the system and the program itself."),
+    key("write", PATTERNS, "Paths the program may write, besides its own temporary directory."),
+    key("network", BOOL, "Whether the program may use the network."),
     key(
         "metadata",
         BOOL,
-        "landlock: whether permissions, owners, times and attributes of your files can be changed.",
+        "landlock: whether the program may change permissions, owners, times and attributes of your files.",
     ),
-    key("memory", SIZE, "Memory of each process, such as 256MiB."),
-    key("cpu", DURATION, "Processor time of each process, in whole seconds."),
-    key("processes", COUNT, "How many processes may be added to those the user has."),
+    key("memory", SIZE, "Memory limit for each process, such as 256MiB."),
+    key("cpu", DURATION, "CPU time limit for each process, in whole seconds."),
+    key("processes", COUNT, "How many processes may be added to those the user already has."),
     key("file_size", SIZE, "The largest file that may be written."),
-    key("open_files", COUNT, "How many files may be open at once."),
+    key("open_files", COUNT, "The maximum number of open files."),
 ];
 
-/// The key of an entry that is not `known` and probably was meant to be one of `wanted`, with what was
-/// meant.
+/// The first key of an entry that is not `known` and was probably meant to be one of `wanted`, with
+/// what was meant.
 pub fn misspelled<'e, 'k>(
     entry: &'e ConfigNode,
     wanted: &[&'k str],

@@ -163,7 +163,7 @@ fn a_project_is_asked_about_once_and_again_after_a_change() {
     let question = shown(&first);
     assert!(question.starts_with("mcp.yaml\n  s: starts sh -c 'x␊y' ("), "{question}");
     assert!(question.contains("uses ${V:-1} in env.TOKEN_NAME"), "{question}");
-    assert!(question.contains("warning: a shell runs its text"), "{question}");
+    assert!(question.contains("warning: runs shell code"), "{question}");
 
     let trusted = room.trust(false);
     assert!(trusted.trust_request.is_none() && trusted.untrusted.is_empty());
@@ -212,7 +212,7 @@ fn nothing_of_a_project_is_expanded_before_consent() {
         "settings: uses ${CANARY} in defaults.base_url",
         "t: starts echo '${CANARY}'",
         "s: starts '${CANARY}' (decided by your ${CANARY})",
-        "tells it the roots [\"https://x/${CANARY}\"]",
+        "sends it the roots [\"https://x/${CANARY}\"]",
         "h: contacts http://x/${CANARY}; uses ${CANARY} in url, auth.token_env_var",
     ] {
         assert!(question.contains(said), "{said} is missing in\n{question}");

@@ -19,7 +19,7 @@ use super::sources::ConfigSources;
 use super::spec::{Configuration, CredentialSection, FileRole, KindDescriptor, Layer, LoadedFile};
 use crate::model::Diagnostic;
 
-/// Finds, reads and understands all configuration files. Never fails as a whole: what is wrong is
+/// Finds, reads and resolves all configuration files. Never fails as a whole: errors are
 /// in [`Configuration::diagnostics`], entries out of service are in [`Configuration::disabled`],
 /// and entries of an untrusted project in [`Configuration::untrusted`].
 pub fn load(
@@ -30,7 +30,7 @@ pub fn load(
     load_beside(request, &[], kinds, environment)
 }
 
-/// The same for files whose entries may name credentials that were read before.
+/// The same for files whose entries may name credentials from an earlier load.
 pub fn load_beside(
     request: &LoadRequest,
     credentials: &[CredentialSection],
@@ -62,7 +62,7 @@ pub fn load_beside(
     loader.scopes(&sources.files);
     loader.credentials(&sources.files);
     for section in credentials {
-        // What is wrong with it was told when its file was read.
+        // Its errors were reported when its file was read.
         let _told_before = loader.credential_section(section);
     }
     for file in sources.files {
@@ -92,11 +92,11 @@ struct Loader<'a> {
     consent: &'a Consent,
     builder: ConfigurationBuilder<'a>,
     settings: SettingsLayers,
-    /// What the scope `PROJECT_ROOT` is when no file says so.
+    /// The scope `PROJECT_ROOT` if no file defines it.
     project_root: PathBuf,
     /// The directory in which the project's configuration was found.
     project: Option<PathBuf>,
-    /// The words that name the server of the command line again; there is no other entry then.
+    /// The command-line arguments that name the ad-hoc server again; there is no other entry then.
     command_end: Option<String>,
 }
 
@@ -189,7 +189,7 @@ impl<'a> Loader<'a> {
                 self.tools(root, &mut file);
             }
         }
-        // What no entry owned: keys repeated in settings and at the top.
+        // Not owned by any entry: keys repeated in settings and at the top level.
         let rest = file.duplicates.into_iter().map(|duplicate| duplicate.diagnostic);
         self.builder.configuration.diagnostics.extend(rest);
     }
@@ -302,7 +302,7 @@ impl<'a> Loader<'a> {
     }
 }
 
-/// Puts the `entry_diagnostics` into the order of the files and of the lines in them.
+/// Sorts the `entry_diagnostics` by file and line.
 fn sort_diagnostics(configuration: &mut Configuration) {
     let files = &configuration.files;
     configuration.diagnostics.sort_by_key(|diagnostic| {
@@ -323,7 +323,7 @@ fn check_version(node: &ConfigNode, entry_diagnostics: &mut EntryDiagnostics) {
     }
 }
 
-/// Finds keys with which a project's file would decide what only the user may.
+/// Finds keys with which a project's file would set what only the user may.
 fn reserved_keys(root: &ConfigNode, layer: Layer, entry_diagnostics: &mut EntryDiagnostics) {
     for (key, _) in root.entries() {
         if let Some(message) = settings::reserved(&key.text, layer) {

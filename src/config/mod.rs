@@ -1,9 +1,9 @@
 //! Configuration as a small compiler: discover → read → parse → consent → expand → resolve → spec.
 //!
-//! Owns: finding and understanding `tools.yaml` and `mcp.yaml`, and saying exactly what is wrong
-//! with them. Every value knows its file, line and column; all diagnostics are reported at once; one
-//! bad entry never stops the rest. Nothing of a project's file is expanded without a [`Grant`] of
-//! [`consent`]. Never does: start or contact anything an entry names, or ask a person.
+//! Owns: finding and parsing `tools.yaml` and `mcp.yaml`, and reporting exactly what is wrong
+//! with them. Every value has its file, line and column; all diagnostics are reported at once; one
+//! bad entry never stops the rest. No value of a project's file is expanded without a [`Grant`] of
+//! [`consent`]. Never does: start or contact anything an entry names, or ask the user.
 //!
 //! [`Grant`]: consent::Grant
 

@@ -1,7 +1,7 @@
 //! A configuration file as a tree with the source position of every key and value.
 //!
-//! Owns: [`ConfigNode`], its positions and the typed look-ups with their error messages. Never does:
-//! read files (see `parse`), expand variables (see `expand`), or know what a key means.
+//! Owns: [`ConfigNode`], its positions and the typed look-ups with their error messages. Never
+//! does: read files (see `parse`), expand variables (see `expand`), or know what a key means.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -17,14 +17,14 @@ pub struct SourceText {
     /// The path as found or named.
     pub path: Arc<PathBuf>,
     text: Box<str>,
-    /// Where each line begins in the text.
+    /// The start of each line in the text.
     starts: Vec<u32>,
-    /// Lines that places quote, each once: a file may be one long line with thousands of values.
+    /// Lines quoted by locations, each once: a file may be one long line with thousands of values.
     quoted: Mutex<HashMap<usize, Arc<str>>>,
 }
 
 impl SourceText {
-    /// Keeps a file's text, for the lines that carets point into.
+    /// Stores a file's text, for the lines shown with carets.
     pub fn new(path: impl Into<PathBuf>, text: &str) -> Arc<Self> {
         let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
         let starts = ends.filter_map(|(at, _)| u32::try_from(at + 1).ok());
@@ -38,14 +38,14 @@ impl SourceText {
         &self.text
     }
 
-    /// A line for a message, shared by all places in it; `index` counts from 0.
+    /// A line for a message, shared by all locations in it; `index` counts from 0.
     fn quoted(&self, index: usize) -> Arc<str> {
         let mut quoted = self.quoted.lock().unwrap_or_else(PoisonError::into_inner);
         let line = || Arc::from(self.line(index).unwrap_or_default());
         Arc::clone(quoted.entry(index).or_insert_with(line))
     }
 
-    /// A line, without its end; `index` counts from 0.
+    /// A line, without its line break; `index` counts from 0.
     pub fn line(&self, index: usize) -> Option<&str> {
         let rest = self.text.get(*self.starts.get(index)? as usize..)?;
         rest.lines().next()
@@ -68,11 +68,11 @@ pub struct ConfigNode {
     pub value: NodeValue,
     /// The position of its first character.
     pub position: TextPosition,
-    /// The file it stands in.
+    /// The file that contains it.
     pub source: Arc<SourceText>,
 }
 
-/// The kinds of value a file may hold.
+/// The kinds of value that a file may contain.
 #[derive(Debug, Clone)]
 pub enum NodeValue {
     /// `null`, `~` or an empty value.
@@ -92,24 +92,24 @@ pub enum NodeValue {
 /// A key of a mapping.
 #[derive(Debug, Clone)]
 pub struct ConfigKey {
-    /// The key as it is written, without quotes.
+    /// The key as written, without quotes.
     pub text: String,
     /// The position of its first character.
     pub position: TextPosition,
 }
 
 impl ConfigNode {
-    /// The place of this node, for a message.
+    /// The location of this node, for a message.
     pub fn location(&self) -> SourceLocation {
         location_in(&self.source, self.position)
     }
 
-    /// The place of a key of this mapping, for a message.
+    /// The location of a key of this mapping, for a message.
     pub fn location_of(&self, key: &ConfigKey) -> SourceLocation {
         location_in(&self.source, key.position)
     }
 
-    /// The value under `key`; `None` too when this is no mapping.
+    /// The value under `key`; also `None` if this is not a mapping.
     pub fn get(&self, key: &str) -> Option<&Self> {
         self.entries().iter().find(|(k, _)| k.text == key).map(|(_, v)| v)
     }
@@ -119,7 +119,7 @@ impl ConfigNode {
         keys.iter().find_map(|k| self.get(k).map(|n| (*k, n)))
     }
 
-    /// The key as it stands in the file.
+    /// The key as written in the file.
     pub fn key(&self, key: &str) -> Option<&ConfigKey> {
         self.entries().iter().find(|(k, _)| k.text == key).map(|(k, _)| k)
     }
@@ -137,7 +137,7 @@ impl ConfigNode {
         matches!(self.value, NodeValue::Null)
     }
 
-    /// The type of the value, as a word for messages.
+    /// The type of the value, for messages.
     pub fn kind(&self) -> &'static str {
         match self.value {
             NodeValue::Null => "nothing",
@@ -161,7 +161,7 @@ impl ConfigNode {
     /// The text of a text node.
     ///
     /// # Errors
-    /// A diagnostic pointing here when it is something else.
+    /// A diagnostic pointing here if it is something else.
     pub fn as_text(&self) -> Result<&str, Diagnostic> {
         match &self.value {
             NodeValue::Text(text) => Ok(text),
@@ -172,7 +172,7 @@ impl ConfigNode {
     /// Text, or a scalar written as text (`port: 80`, `flag: true`).
     ///
     /// # Errors
-    /// A diagnostic pointing here when it is a list, a mapping or nothing.
+    /// A diagnostic pointing here if it is a list, a mapping or null.
     pub fn as_scalar_text(&self) -> Result<String, Diagnostic> {
         match &self.value {
             NodeValue::Text(text) => Ok(text.clone()),
@@ -185,7 +185,7 @@ impl ConfigNode {
     /// The value of a boolean node.
     ///
     /// # Errors
-    /// A diagnostic pointing here when it is something else.
+    /// A diagnostic pointing here if it is something else.
     pub fn as_bool(&self) -> Result<bool, Diagnostic> {
         match &self.value {
             NodeValue::Bool(value) => Ok(*value),
@@ -196,7 +196,7 @@ impl ConfigNode {
     /// A whole number that is not negative.
     ///
     /// # Errors
-    /// A diagnostic pointing here when it is something else.
+    /// A diagnostic pointing here if it is something else.
     pub fn as_count(&self) -> Result<u64, Diagnostic> {
         match &self.value {
             NodeValue::Number(number) => {
@@ -209,7 +209,7 @@ impl ConfigNode {
     /// The items of a list.
     ///
     /// # Errors
-    /// A diagnostic pointing here when it is something else.
+    /// A diagnostic pointing here if it is something else.
     pub fn as_list(&self) -> Result<&[Self], Diagnostic> {
         match &self.value {
             NodeValue::List(items) => Ok(items),
@@ -220,7 +220,7 @@ impl ConfigNode {
     /// The entries of a mapping.
     ///
     /// # Errors
-    /// A diagnostic pointing here when it is something else.
+    /// A diagnostic pointing here if it is something else.
     pub fn as_map(&self) -> Result<&[(ConfigKey, Self)], Diagnostic> {
         match &self.value {
             NodeValue::Map(entries) => Ok(entries),
@@ -231,7 +231,7 @@ impl ConfigNode {
     /// A list of texts, or one text as a list of one.
     ///
     /// # Errors
-    /// A diagnostic pointing at the first thing that is not text.
+    /// A diagnostic pointing at the first item that is not text.
     pub fn as_texts(&self) -> Result<Vec<String>, Diagnostic> {
         match &self.value {
             NodeValue::Text(text) => Ok(vec![text.clone()]),
@@ -243,7 +243,7 @@ impl ConfigNode {
     /// A duration: a number of seconds, or text such as `500ms`, `30s`, `2m`, `1h`.
     ///
     /// # Errors
-    /// A diagnostic pointing here when it cannot be read.
+    /// A diagnostic pointing here if it cannot be parsed.
     pub fn as_duration(&self) -> Result<std::time::Duration, Diagnostic> {
         let parsed = match &self.value {
             NodeValue::Number(number) => crate::util::units::duration(&number.to_string()),

@@ -1,6 +1,7 @@
-//! What `permissions` of a server's entry says, and where it contradicts the rest of the entry.
+//! The `permissions` of a server's entry, and where they contradict the rest of the entry.
 //!
-//! Owns: reading it and its contradictions. Never does: enforce anything; `providers::mcp` does.
+//! Owns: reading them and detecting contradictions. Never does: enforce anything; `providers::mcp`
+//! does.
 
 use super::keys::{self, PERMISSIONS, canonical};
 use super::node::{ConfigNode, NodeValue};
@@ -8,7 +9,7 @@ use super::sandbox::{SandboxLevel, SandboxSpec};
 use crate::model::{CredentialKind, CredentialUse, Diagnostic, ServerPermissions};
 use crate::util::pattern;
 
-/// Reads the value of `permissions`. All that is wrong is appended; unknown keys are warnings.
+/// Reads the value of `permissions`. All diagnostics are appended; unknown keys are warnings.
 pub(super) fn read(node: &ConfigNode, diagnostics: &mut Vec<Diagnostic>) -> ServerPermissions {
     let mut permissions = ServerPermissions::default();
     let NodeValue::Map(entries) = &node.value else {
@@ -57,7 +58,7 @@ fn ok_or_report<T>(result: Result<T, Diagnostic>, diagnostics: &mut Vec<Diagnost
     result.map_err(|diagnostic| diagnostics.push(diagnostic)).ok()
 }
 
-/// The diagnostic for a word that is no type of credentials.
+/// The diagnostic for an unknown credential type.
 pub(super) fn unknown_kind(word: &str, node: &ConfigNode) -> Diagnostic {
     let known = CredentialKind::ALL.map(CredentialKind::as_str);
     Diagnostic::error(format!(
@@ -68,19 +69,19 @@ pub(super) fn unknown_kind(word: &str, node: &ConfigNode) -> Diagnostic {
     .with_location(node.location())
 }
 
-/// The rest of an entry, with which its permissions may disagree.
+/// The rest of an entry, which its permissions may contradict.
 pub(super) struct EntryParts<'a> {
     pub exclude: &'a [String],
     pub include: Option<&'a [String]>,
-    /// Whether it starts a program, and does not only reach a server.
+    /// Whether it starts a program, rather than just connecting to a server.
     pub is_program: bool,
     pub sandbox: Option<&'a SandboxSpec>,
-    /// The entry names a sandbox, be it none.
+    /// The sandbox that the entry names, possibly none.
     pub names_sandbox: bool,
     pub credentials: &'a [CredentialUse],
 }
 
-/// In what the permissions contradict the rest of their entry.
+/// Where the permissions contradict the rest of their entry.
 pub(super) fn contradictions(
     node: &ConfigNode,
     permissions: &ServerPermissions,
@@ -97,18 +98,19 @@ pub(super) fn contradictions(
         for permitted in patterns.iter().flatten() {
             let excluded = entry.exclude.iter().find(|p| covers(p, permitted));
             if let Some(excluded) = excluded {
-                let message = format!("'{permitted}' is permitted and excluded (by '{excluded}')");
+                let message =
+                    format!("'{permitted}' is both permitted and excluded (by '{excluded}')");
                 found.push(
                     Diagnostic::error(message)
-                        .with_hint("take it out of 'exclude' or out of 'permissions'")
+                        .with_hint("remove it from 'exclude' or from 'permissions'")
                         .with_location(of(key)),
                 );
             } else if !permitted.contains(['*', '?'])
                 && entry.include.is_some_and(|i| i.iter().all(|p| !pattern::matches(p, permitted)))
             {
                 found.push(
-                    Diagnostic::error(format!("'{permitted}' is permitted and not included"))
-                        .with_hint("add it to 'include', or take it out of 'permissions'")
+                    Diagnostic::error(format!("'{permitted}' is permitted but not included"))
+                        .with_hint("add it to 'include', or remove it from 'permissions'")
                         .with_location(of(key)),
                 );
             }
@@ -117,7 +119,7 @@ pub(super) fn contradictions(
     if lists.iter().all(|(_, patterns)| patterns.as_ref().is_some_and(Vec::is_empty)) {
         found.push(
             Diagnostic::error("these permissions permit nothing that the server offers")
-                .with_hint("name what may be used, or switch the entry off with 'disabled: true'")
+                .with_hint("name what may be used, or disable the entry with 'disabled: true'")
                 .with_location(node.location()),
         );
     }
@@ -136,7 +138,8 @@ pub(super) fn contradictions(
     found
 }
 
-/// Whether everything that `permitted` matches is matched by `excluded`, as far as that shows.
+/// Whether everything that `permitted` matches is also matched by `excluded`, as far as can be
+/// told.
 fn covers(excluded: &str, permitted: &str) -> bool {
     excluded == permitted
         || (!permitted.contains(['*', '?']) && pattern::matches(excluded, permitted))
@@ -147,13 +150,13 @@ fn network(permissions: &ServerPermissions, entry: &EntryParts<'_>) -> Option<Di
     if !entry.is_program {
         return (!allowed).then(|| {
             Diagnostic::error("'network: false' needs a server with a 'command', not a 'url'")
-                .with_hint("a server elsewhere is not ours to confine")
+                .with_hint("only a program that toolhost starts can be confined")
         });
     }
     match entry.sandbox {
         Some(sandbox) if sandbox.network.is_some_and(|on| on != allowed) => Some(
             Diagnostic::error("'permissions.network' and 'sandbox.network' contradict each other")
-                .with_hint("say it in one of the two places"),
+                .with_hint("set it in only one of them"),
         ),
         Some(sandbox) if !allowed && sandbox.level == SandboxLevel::Limits => Some(
             Diagnostic::error("'network: false' has no effect at the level 'limits'")
@@ -161,7 +164,7 @@ fn network(permissions: &ServerPermissions, entry: &EntryParts<'_>) -> Option<Di
         ),
         None if !allowed && entry.names_sandbox => Some(
             Diagnostic::error("'network: false' and 'sandbox: none' contradict each other")
-                .with_hint("leave 'sandbox' out: then nothing but the network is kept from it"),
+                .with_hint("remove 'sandbox': then only the network is blocked"),
         ),
         _ => None,
     }
@@ -218,13 +221,13 @@ mod tests {
         let command = "command: x\n    ";
         let url = "url: https://a.example/\n    ";
         for (start, rest, told) in [
-            (command, "exclude: ['w*'], P: { tools: [read, write] }", "'write' is permitted and"),
+            (command, "exclude: ['w*'], P: { tools: [read, write] }", "'write' is both perm"),
             (
                 command,
                 "exclude: ['a*'], P: { resources: ['a*'] }",
-                "'a*' is permitted and excluded",
+                "'a*' is both permitted and excluded",
             ),
-            (command, "include: [read], P: { tools: [write] }", "'write' is permitted and not inc"),
+            (command, "include: [read], P: { tools: [write] }", "'write' is permitted but not inc"),
             (command, "P: { tools: [], prompts: [], resources: [] }", "permit nothing"),
             (url, "P: { network: false }", "needs a server with a 'command'"),
             (command, "sandbox: none, P: { network: false }", "contradict each other"),

@@ -1,7 +1,7 @@
 //! Whether credentials may be sent to an address without TLS.
 //!
 //! Owns: the one rule, for servers and for API tools alike. Never does: decide what a credential
-//! is; who reads an entry knows that.
+//! is; the code that reads an entry does.
 
 use url::Url;
 
@@ -12,10 +12,10 @@ use crate::util::hosts::is_loopback;
 /// The key with which the user allows credentials over plain http.
 pub const INSECURE: &str = "insecure";
 
-/// Reads `insecure` of an entry: whether its credentials may travel unencrypted.
+/// Reads `insecure` of an entry: whether its credentials may be sent unencrypted.
 ///
 /// # Errors
-/// When the entry is of a project: only the user's own files may allow this.
+/// When the entry is from a project: only the user's own files may allow this.
 pub fn insecure(entry: &ConfigNode, origin: Option<&EntryOrigin>) -> Result<bool, Diagnostic> {
     let Some(node) = entry.get(INSECURE).filter(|node| !node.is_null()) else { return Ok(false) };
     let insecure = node.as_bool()?;
@@ -29,12 +29,12 @@ pub fn insecure(entry: &ConfigNode, origin: Option<&EntryOrigin>) -> Result<bool
     Ok(insecure)
 }
 
-/// The error of an entry that would send credentials over plain http to another machine.
+/// The error for an entry that would send credentials over plain http to another machine.
 pub fn unencrypted(url: &Url, sends_credentials: bool, insecure: bool) -> Option<Diagnostic> {
     let refused = sends_credentials && !insecure && url.scheme() != "https" && !is_loopback(url);
     refused.then(|| {
         Diagnostic::error("credentials would travel unencrypted").with_hint(
-            "use https; 'insecure: true' of an entry in your own configuration directory allows it",
+            "use https, or set 'insecure: true' in an entry in your own configuration directory",
         )
     })
 }

@@ -1,8 +1,8 @@
 //! The root of the project that calls belong to.
 //!
-//! Owns: that it is looked for when it is first asked for, because most of the search is to find that
-//! files are not there, and a run whose calls another process makes never asks. Never does: know where
-//! configuration files lie.
+//! Owns: the search for it on first use, because most of the search is finding out that files do
+//! not exist, and a run whose calls another process makes never needs it. Never does: know where
+//! configuration files are.
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use super::discover;
 use super::environment::Environment;
 
-/// The root, or what is needed to look for it.
+/// The root, or what is needed to find it.
 #[derive(Debug, Clone, Default)]
 pub struct ProjectRoot {
     named: Option<NamedFile>,
@@ -26,18 +26,18 @@ struct NamedFile {
 }
 
 impl ProjectRoot {
-    /// A root that is known.
+    /// A root that is already known.
     pub(super) fn known(root: PathBuf) -> Self {
         Self { named: None, found: OnceLock::from(Some(root)) }
     }
 
-    /// That of a file which was named, see [`discover::project_of_named`].
+    /// The root for an explicitly named file, see [`discover::project_of_named`].
     pub(super) fn of_named(path: PathBuf, environment: &dyn Environment) -> Self {
         let named = NamedFile { path, cwd: environment.cwd(), user: environment.config_dir() };
         Self { named: Some(named), found: OnceLock::new() }
     }
 
-    /// The root, links resolved; `None` where there is no project.
+    /// The root, links resolved; `None` if there is no project.
     pub(super) fn get(&self) -> Option<&PathBuf> {
         let search = || {
             let NamedFile { path, cwd, user } = self.named.as_ref()?;

@@ -1,6 +1,6 @@
 //! Reading a configuration file, with checks of its type, owner and size.
 //!
-//! Owns: the limits and the ownership rules of a configuration file. Never does: understand it.
+//! Owns: the limits and ownership rules for configuration files. Never does: parse them.
 
 use std::fs::{File, Metadata};
 use std::io::Read as _;
@@ -18,14 +18,14 @@ use crate::util::regular_file::{self, UnreadableFile};
 
 pub(super) use crate::util::regular_file::reason;
 
-/// The largest file that is read: room for some 25,000 tools.
+/// Maximum size of a file: enough for some 25,000 tools.
 pub const MAX_BYTES: u64 = 8 << 20;
 
-/// Reads a configuration file of at most [`MAX_BYTES`]. `named` says that a person named it, which
-/// allows a pipe; anything else but a regular file is refused without being waited for.
+/// Reads a configuration file of at most [`MAX_BYTES`]. `named` says that the user named it, which
+/// allows a pipe; anything else but a regular file is refused without waiting for it.
 ///
 /// # Errors
-/// When it cannot be read, is too large, is not UTF-8, is writable by everybody or belongs to
+/// When it cannot be read, is too large, is not UTF-8, is world-writable or belongs to
 /// another user who is not root.
 pub fn read(path: &Path, named: bool) -> Result<(Arc<SourceText>, String), Diagnostic> {
     let shown = path.display();
@@ -64,13 +64,13 @@ pub fn read(path: &Path, named: bool) -> Result<(Arc<SourceText>, String), Diagn
     }
 }
 
-/// Reads a pipe, such as `<(generate)` of a shell, as long as another process has its other end
-/// open. One without a writer is not waited for, and gives nothing.
+/// Reads a pipe, such as `<(generate)` in a shell, as long as another process has its other end
+/// open. A pipe without a writer returns nothing, without waiting.
 fn read_pipe(path: &Path, bytes: &mut Vec<u8>) -> std::io::Result<()> {
     let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
     let mut pipe = File::options().read(true).custom_flags(flags).open(path)?;
     if !pipe.metadata()?.file_type().is_fifo() {
-        return Err(std::io::Error::other("it is not a pipe any more"));
+        return Err(std::io::Error::other("it is no longer a pipe"));
     }
     let mut first = [0; 4096];
     match pipe.read(&mut first) {
@@ -89,7 +89,7 @@ fn check(path: &Path, meta: &Metadata) -> Result<(), Diagnostic> {
         return Err(too_large(path));
     }
     if meta.permissions().mode() & 0o002 != 0 {
-        return Err(Diagnostic::error(format!("{shown} is refused: everybody may write to it"))
+        return Err(Diagnostic::error(format!("{shown} is refused: anyone can write to it"))
             .with_hint(format!("chmod o-w {shown}"))
             .with_location(file_location(path)));
     }
@@ -98,7 +98,7 @@ fn check(path: &Path, meta: &Metadata) -> Result<(), Diagnostic> {
         return Err(Diagnostic::error(format!(
             "{shown} is refused: it belongs to another user (uid {owner})"
         ))
-        .with_hint("take it over with chown, or copy it")
+        .with_hint("change its owner with chown, or copy it")
         .with_location(file_location(path)));
     }
     Ok(())
@@ -121,12 +121,10 @@ fn not_utf8(path: &Path, error: &std::string::FromUtf8Error) -> Diagnostic {
         column: count(line.chars().count() + 1),
         text: Arc::from(line),
     };
-    Diagnostic::error("this byte is not UTF-8")
-        .with_hint("save the file as UTF-8")
-        .with_location(location)
+    Diagnostic::error("invalid UTF-8").with_hint("save the file as UTF-8").with_location(location)
 }
 
-/// The place of a whole file.
+/// The location of a whole file.
 pub(super) fn file_location(path: &Path) -> SourceLocation {
     SourceLocation { file: Arc::new(path.to_path_buf()), line: 0, column: 0, text: Arc::from("") }
 }
@@ -146,7 +144,7 @@ mod tests {
     #[test]
     fn a_file_that_everybody_may_write_is_refused() {
         let diagnostic = refused(b"tools: []\n", 0o666);
-        assert!(diagnostic.message.contains("everybody may write"), "{}", diagnostic.message);
+        assert!(diagnostic.message.contains("anyone can write"), "{}", diagnostic.message);
         assert!(diagnostic.hint.unwrap().starts_with("chmod o-w"));
     }
 

@@ -7,16 +7,16 @@ use std::collections::BTreeMap;
 
 use super::node::{ConfigNode, NodeValue};
 
-/// Which references a value may hold.
+/// Which references a value may contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AllowedReferences {
     /// Only `${VAR}` and a leading `~`.
     Variables,
-    /// Those and `${file:…}`: values that are secrets.
+    /// Also `${file:…}`: values that are secrets.
     Secrets,
 }
 
-/// What a key's children may hold, from the list that holds for every entry.
+/// What a key's children may contain, from the list that applies to every entry.
 pub fn allowed_in(key: &str) -> Option<AllowedReferences> {
     match key {
         "headers" | "auth" | "oauth" | "env" => Some(AllowedReferences::Secrets),
@@ -27,16 +27,16 @@ pub fn allowed_in(key: &str) -> Option<AllowedReferences> {
     }
 }
 
-/// A piece of a text that may hold references.
+/// A piece of a text that may contain references.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReferencePiece<'t> {
-    /// Text that stands for itself.
+    /// Literal text, without references.
     Text(&'t str),
     /// `$${`, which stands for `${`.
     Escaped,
-    /// What stands between `${` and `}`.
+    /// The text between `${` and `}`.
     Reference(&'t str),
-    /// A `${` without its `}`; nothing comes after it.
+    /// A `${` without its `}`; always the last piece.
     Unclosed,
 }
 
@@ -76,12 +76,12 @@ pub fn variable(reference: &str) -> Option<&str> {
     (!name.contains(':')).then_some(name)
 }
 
-/// Whether a text holds a reference: it depends on where it is loaded.
+/// Whether a text contains a reference, so that it depends on where it is loaded.
 pub fn has_reference(text: &str) -> bool {
     text.contains("${")
 }
 
-/// Whether expanding a text could change it: it holds a reference or begins with `~`.
+/// Whether expanding a text could change it: it contains a reference or starts with `~`.
 pub fn needs_expansion(text: &str) -> bool {
     has_reference(text) || text.starts_with('~')
 }
@@ -106,8 +106,8 @@ pub fn is_literal(node: &ConfigNode) -> bool {
     }
 }
 
-/// Every reference at or below `node` with the paths of the keys it stands in. Names of variables
-/// that stand without `${}` (`…_env_var`, `env_keys`) are among them.
+/// Every reference at or below `node` with the paths of its keys. Names of variables
+/// without `${}` (`…_env_var`, `env_keys`) are included.
 pub fn of(node: &ConfigNode) -> BTreeMap<String, Vec<String>> {
     let mut found = BTreeMap::new();
     walk(node, &mut String::new(), &mut found);

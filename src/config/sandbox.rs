@@ -1,8 +1,8 @@
 //! The `sandbox` key, the same for tools that start programs and for servers.
 //!
-//! Owns: the words and keys, their units, and the contradictions among them. Paths become absolute
-//! here. Never does: choose what is left open (`providers::confinement` does), or look whether the
-//! system can keep it.
+//! Owns: the values and keys, their units, and the contradictions among them. Paths become absolute
+//! here. Never does: choose what is left open (`providers::confinement` does), or check whether the
+//! system can enforce it.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,25 +12,25 @@ use super::node::{ConfigNode, NodeValue};
 use crate::model::{Diagnostic, SourceLocation};
 use crate::util::units;
 
-/// By what something is to be confined.
+/// The mechanism that confines a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SandboxLevel {
     /// Nothing: the program runs with the user's rights.
     None,
-    /// Whatever this system can do best among those that confine files and network.
+    /// The strongest mechanism of this system that confines files and network.
     Auto,
     /// Resource limits only; files and network stay open.
     Limits,
     /// Landlock for files and seccomp for system calls.
     Landlock,
-    /// Landlock and seccomp, inside of namespaces of its own.
+    /// Landlock and seccomp, inside its own namespaces.
     Namespaces,
-    /// Bubblewrap, which has to be installed.
+    /// Bubblewrap, which must be installed.
     Bwrap,
 }
 
 impl SandboxLevel {
-    /// Reads the word used in files.
+    /// Parses the value used in files.
     pub fn parse(word: &str) -> Option<Self> {
         Some(match word {
             "none" => Self::None,
@@ -43,7 +43,7 @@ impl SandboxLevel {
         })
     }
 
-    /// The word used in files.
+    /// The value used in files.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -56,36 +56,36 @@ impl SandboxLevel {
     }
 }
 
-/// What an entry says about its sandbox; what it leaves open is `None`.
+/// The sandbox settings of an entry; unset ones are `None`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SandboxSpec {
     /// The mechanism that confines the program.
     pub level: SandboxLevel,
-    /// What can be read beside the system and the program itself, absolute.
+    /// Paths that can be read besides the system and the program itself, absolute.
     pub read: Option<Vec<PathBuf>>,
-    /// What can be written, absolute.
+    /// Paths that can be written, absolute.
     pub write: Vec<PathBuf>,
     /// Whether the network can be used.
     pub network: Option<bool>,
-    /// Whether the metadata of files can be changed where only a filter could keep it; see
+    /// Whether the metadata of files can be changed where only a filter could prevent it; see
     /// [`Confinement::metadata`](crate::util::confine::Confinement::metadata).
     pub metadata: Option<bool>,
     /// Memory of each process, in bytes.
     pub memory: Option<u64>,
-    /// Processor time of each process, whole seconds.
+    /// CPU time of each process, in whole seconds.
     pub cpu: Option<Duration>,
-    /// Processes that may be added.
+    /// The number of processes that may be added.
     pub processes: Option<u64>,
     /// The largest file that may be written, in bytes.
     pub file_size: Option<u64>,
-    /// The most files the program may have open at once.
+    /// Maximum number of open files.
     pub open_files: Option<u64>,
     /// The position of `sandbox` in the file, for messages.
     pub location: SourceLocation,
 }
 
 impl SandboxSpec {
-    /// One that says no more than its level.
+    /// A spec with only a level.
     pub fn plain(level: SandboxLevel, location: SourceLocation) -> Self {
         Self {
             level,
@@ -102,7 +102,7 @@ impl SandboxSpec {
         }
     }
 
-    /// One that keeps nothing from the program but the network.
+    /// A spec that only blocks the network.
     pub fn without_network(location: SourceLocation) -> Self {
         let everything = || vec![PathBuf::from("/")];
         Self {
@@ -114,7 +114,7 @@ impl SandboxSpec {
         }
     }
 
-    /// Everything it says, in lines that a person reads before allowing it.
+    /// All settings, as lines that the user reads before allowing it.
     pub fn lines(&self) -> Vec<String> {
         let mut said = vec![self.level.as_str().to_owned()];
         let list = |paths: &[PathBuf]| {
@@ -138,12 +138,12 @@ impl SandboxSpec {
     }
 }
 
-/// Reads the value of `sandbox`, with paths relative to `base_dir`. All that is wrong is appended;
+/// Reads the value of `sandbox`, with paths relative to `base_dir`. All diagnostics are appended;
 /// unknown keys are warnings.
 ///
-/// A mapping that names no level means `auto`; but when all it says is limits of resources, it means
-/// `limits`, so that the wish to bound memory closes no files. `is_promised` says that the entry
-/// promises more elsewhere (`safety: sandboxed`), and then limits are part of that.
+/// A mapping without a level means `auto`; but if it only sets resource limits, it means `limits`,
+/// so that limiting memory does not block access to files. `is_promised` says that the entry
+/// promises more elsewhere (`safety: sandboxed`); then limits are part of that.
 pub fn read(
     node: &ConfigNode,
     base_dir: &Path,
@@ -174,7 +174,7 @@ pub fn read(
 /// The keys that bound resources.
 const LIMIT_KEYS: [&str; 5] = ["memory", "cpu", "processes", "file_size", "open_files"];
 
-/// Whether a mapping says something, and nothing but limits.
+/// Whether a mapping sets something, and only limits.
 fn says_limits_only(node: &ConfigNode) -> bool {
     let mut said = node
         .entries()
@@ -228,8 +228,8 @@ fn mapping(
     (!failed).then_some(spec)
 }
 
-/// Limits alone confine no files and no network, and no sandbox confines nothing: asking for more
-/// beside such a level would be answered with less.
+/// `limits` does not confine files or the network, and `none` confines nothing: requesting more
+/// with such a level would silently give less.
 fn contradictions(node: &ConfigNode, spec: &SandboxSpec) -> Vec<Diagnostic> {
     let beyond: &[&str] = match spec.level {
         SandboxLevel::None => &[
@@ -252,7 +252,7 @@ fn contradictions(node: &ConfigNode, spec: &SandboxSpec) -> Vec<Diagnostic> {
     let said = node.entries().iter().filter(|(key, value)| {
         beyond.contains(&key.text.as_str())
             && !value.is_null()
-            // What is allowed anyway may be said.
+            // Allowing what is allowed anyway is fine.
             && !(matches!(key.text.as_str(), "network" | "metadata") && matches!(value.as_bool(), Ok(true)))
     });
     said.map(|(key, _)| {
@@ -298,7 +298,7 @@ fn count(node: &ConfigNode) -> Result<u64, Diagnostic> {
     if count == 0 { Err(node.expected("a whole number, 1 or more")) } else { Ok(count) }
 }
 
-/// The kernel counts whole seconds; rounding would give more or less than was asked.
+/// The kernel counts whole seconds; rounding would give more or less than requested.
 fn seconds(node: &ConfigNode) -> Result<Duration, Diagnostic> {
     let time = node.as_duration()?;
     if time.is_zero() || time.subsec_nanos() != 0 {

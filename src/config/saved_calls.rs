@@ -1,7 +1,7 @@
-//! Calls that were kept under a name: `call --save-as NAME`, the console, `run NAME`.
+//! Calls saved under a name: `call --save-as NAME`, the console, `run NAME`.
 //!
-//! Owns: their file in the configuration directory, readable by its owner only. Never does: call a
-//! tool; what is kept are the words of the command line.
+//! Owns: the file in the configuration directory, readable by its owner only. Never does: call a
+//! tool; the file stores the command-line arguments.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,15 +16,15 @@ use crate::util::{private_file, regular_file, units};
 
 /// The file's name in the configuration directory.
 const FILE: &str = "saved-calls.json";
-/// The largest file that is read.
+/// Maximum size of the file.
 const MAX_BYTES: u64 = 4 << 20;
 
-/// A call under a name.
+/// A call saved under a name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SavedCall {
     /// The tool, as it was typed.
     pub tool: String,
-    /// Its arguments, as they were typed; a file of `key=@file` is read again each time.
+    /// Its arguments, as typed; a file in `key=@file` is read again each time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub words: Vec<String>,
     /// The value of `--args`.
@@ -45,12 +45,12 @@ pub struct SavedCall {
 }
 
 impl SavedCall {
-    /// The limit of the call.
+    /// The time limit of the call.
     pub fn timeout(&self) -> Option<Duration> {
         self.timeout_ms.map(Duration::from_millis)
     }
 
-    /// Its arguments, with those that `given` has in their place.
+    /// Its arguments, overridden by those in `given`.
     pub fn words_with(&self, given: &[String]) -> Vec<String> {
         let replaced = |word: &&String| given.iter().any(|other| key(other) == key(word));
         self.words.iter().filter(|word| !replaced(word)).chain(given).cloned().collect()
@@ -87,10 +87,10 @@ pub struct SavedCalls {
 }
 
 impl SavedCalls {
-    /// Reads them; without a file there are none.
+    /// Reads the saved calls; none if the file does not exist.
     ///
     /// # Errors
-    /// When there is no configuration directory, or the file cannot be read or understood.
+    /// When there is no configuration directory, or the file cannot be read or parsed.
     pub fn open(config_dir: Option<&Path>) -> Result<Self, Error> {
         let directory = config_dir
             .ok_or_else(|| Error::config("there is no configuration directory for saved calls"))?;
@@ -102,19 +102,19 @@ impl SavedCalls {
             return Ok(Self { path: path.to_path_buf(), calls: BTreeMap::new() });
         }
         let bytes = regular_file::bytes(path, MAX_BYTES).map_err(|why| {
-            unreadable_file("saved calls", path, &why).with_hint("move it away to begin anew")
+            unreadable_file("saved calls", path, &why).with_hint("move it away to start over")
         })?;
         let calls = serde_json::from_slice(&bytes).map_err(|why| {
             Error::config(format!("{} is damaged: {why}", path.display()))
-                .with_hint("mend it, or move it away")
+                .with_hint("fix it, or move it away")
         })?;
         Ok(Self { path: path.to_path_buf(), calls })
     }
 
-    /// The call of a name.
+    /// The call with this name.
     ///
     /// # Errors
-    /// A usage error that lists near names, or how to save one.
+    /// A usage error that suggests similar names, or how to save a call.
     pub fn get(&self, name: &str) -> Result<&SavedCall, Error> {
         self.calls.get(name).ok_or_else(|| {
             let error = Error::usage(format!("no call is saved as '{name}'"));
@@ -128,25 +128,25 @@ impl SavedCalls {
         })
     }
 
-    /// Keeps a call under a name; gives the one that had it.
+    /// Saves a call under a name; returns the previous one, if any.
     ///
     /// # Errors
-    /// A name that cannot be used, and a file that cannot be written.
+    /// An invalid name, or a file that cannot be written.
     pub fn save(&mut self, name: &str, call: SavedCall) -> Result<Option<SavedCall>, Error> {
         check_name(name).map_err(|error| Error::usage(format!("cannot save the call: {error}")))?;
         self.change(|calls| calls.insert(name.to_owned(), call))
     }
 
-    /// Forgets a call.
+    /// Deletes a saved call.
     ///
     /// # Errors
-    /// A name that no call has, and a file that cannot be written.
+    /// An unknown name, or a file that cannot be written.
     pub fn remove(&mut self, name: &str) -> Result<(), Error> {
         self.get(name)?;
         self.change(|calls| calls.remove(name)).map(drop)
     }
 
-    /// Changes what is in the file now, while no other process does.
+    /// Changes the current content of the file, while other processes wait.
     fn change<T>(
         &mut self,
         change: impl FnOnce(&mut BTreeMap<String, SavedCall>) -> T,

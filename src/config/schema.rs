@@ -68,7 +68,7 @@ pub fn servers_file() -> Value {
     schema
 }
 
-/// A handle under `credentials`: its own keys, and those of the logins that it may be.
+/// A handle under `credentials`: its own keys, and those of logins.
 fn credential() -> Value {
     let mut schema = object(CREDENTIAL, &["type"]);
     let logins = object(AUTH, &[]);
@@ -120,7 +120,7 @@ fn finish(schema: &mut Value, title: &str, definitions: &[(&str, Value)]) {
     schema.insert("$defs".to_owned(), Value::Object(definitions));
 }
 
-/// Notes in a property's description which kind reads it.
+/// Adds to a property's description which kind reads it.
 fn add_kind(property: &mut Value, kind: &str) {
     let Value::Object(property) = property else { return };
     let about = match property.get("description").and_then(Value::as_str) {
@@ -131,7 +131,7 @@ fn add_kind(property: &mut Value, kind: &str) {
     property.insert("description".to_owned(), Value::String(about));
 }
 
-/// Checks every schema of the configuration against its meta-schema. Too slow for every start;
+/// Checks every schema in the configuration against its meta-schema. Too slow for every start;
 /// `config check` does it.
 pub fn check_schemas(configuration: &Configuration) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
@@ -178,7 +178,7 @@ fn check_tool(
     }
 }
 
-/// The node a JSON pointer leads to, or the last one on the way.
+/// The node that a JSON pointer refers to, or its last existing ancestor.
 fn at_pointer<'n>(root: &'n ConfigNode, pointer: &str) -> &'n ConfigNode {
     let mut node = root;
     for step in pointer.split('/').skip(1) {

@@ -1,7 +1,7 @@
 //! Detecting secrets written literally where a reference belongs.
 //!
-//! Owns: recognising them, and hiding them in the lines that messages quote. Never does: keep them
-//! longer than one load.
+//! Owns: recognising them, and masking them in the lines that messages quote. Never does: keep them
+//! for longer than one load.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::node::{ConfigNode, NodeValue};
 use super::references::has_reference;
 use crate::model::Diagnostic;
 
-/// How tokens of well-known services begin.
+/// Prefixes of tokens of well-known services.
 const PREFIXES: [&str; 14] = [
     "sk-",
     "sk_live_",
@@ -27,10 +27,10 @@ const PREFIXES: [&str; 14] = [
     "hf_",
 ];
 
-/// Shorter ones are placeholders, not secrets.
+/// Minimum length: shorter ones are placeholders, not secrets.
 const SHORTEST: usize = 8;
 
-/// Whether a text is, or holds, something that looks like a token.
+/// Whether a text is or contains something that looks like a token.
 pub fn looks_secret(text: &str) -> bool {
     let bare = text.trim();
     let after_scheme = ["Bearer ", "bearer ", "Basic ", "Token "]
@@ -40,14 +40,14 @@ pub fn looks_secret(text: &str) -> bool {
     after_scheme || tokens(text).next().is_some()
 }
 
-/// The pieces of a text that begin like a token.
+/// The pieces of a text that start like a token.
 fn tokens(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !(c.is_ascii_alphanumeric() || "-_.".contains(c))).filter(|piece| {
         PREFIXES.iter().any(|p| piece.starts_with(p) && piece.len() >= p.len() + SHORTEST)
     })
 }
 
-/// Whether a key's name says that its value is a secret.
+/// Whether a key's name indicates that its value is a secret.
 pub fn names_secret(key: &str) -> bool {
     let key = key.to_ascii_uppercase().replace('-', "_");
     ["TOKEN", "KEY", "SECRET", "PASSWORD", "PASSWD"]
@@ -56,12 +56,12 @@ pub fn names_secret(key: &str) -> bool {
         || matches!(key.as_str(), "AUTHORIZATION" | "COOKIE" | "PROXY_AUTHORIZATION")
 }
 
-/// The literal secrets met during one load.
+/// The literal secrets found during one load.
 #[derive(Debug, Default)]
 pub struct LiteralSecrets(Vec<String>);
 
 impl LiteralSecrets {
-    /// Warns about literal secrets in an entry as it stands in the file, and remembers them.
+    /// Warns about literal secrets in an entry as written in the file, and records them.
     pub fn inspect(&mut self, entry: &ConfigNode, diagnostics: &mut Vec<Diagnostic>) {
         for (key, value) in entry.entries() {
             match key.text.as_str() {
@@ -117,7 +117,7 @@ impl LiteralSecrets {
         }
     }
 
-    /// Hides the secrets in what a diagnostic says and in the line it quotes.
+    /// Masks the secrets in the text of a diagnostic and in the line it quotes.
     pub fn mask(&self, diagnostic: &mut Diagnostic) {
         self.replace_secrets(&mut diagnostic.message);
         if let Some(hint) = &mut diagnostic.hint {
@@ -148,7 +148,7 @@ impl LiteralSecrets {
     }
 }
 
-/// A value for people: references stay, what looks like a secret does not.
+/// A value for display: references stay, what looks like a secret is masked.
 pub fn display_value(key: &str, text: &str) -> String {
     let hide = looks_secret(text) || (names_secret(key) && !has_reference(text));
     if hide { "***".to_owned() } else { text.to_owned() }

@@ -1,8 +1,8 @@
 //! Every loaded value with its source: the data of `toolhost config show`.
 //!
-//! Owns: that listing. Values are shown as the files say them, before variables are filled in, so
-//! a reference stays a reference and a secret behind it is never read; a secret written out is
-//! hidden. Never does: print.
+//! Owns: that listing. Values are shown as written in the files, before variables are expanded, so
+//! a reference stays a reference and the secret behind it is never read; a literal secret is
+//! masked. Never does: print.
 
 use std::collections::HashSet;
 
@@ -20,18 +20,19 @@ use crate::model::SourceLocation;
 pub struct ConfigValue {
     /// Its path, such as `tools.calculator.timeout` or `mcp_servers.demo.args[0]`.
     pub path: String,
-    /// The value as one line of JSON; secrets written out are `***`.
+    /// The value as one line of JSON; literal secrets are shown as `***`.
     pub value: String,
-    /// Where it stands; without the line's text.
+    /// Its location, without the text of the line.
     pub location: SourceLocation,
     /// How its file was found.
     pub layer: Layer,
-    /// Whether a file that wins has an entry of this name, so that this one is not used.
+    /// Whether a file with higher precedence has an entry of this name, so that this one is not
+    /// used.
     pub is_shadowed: bool,
 }
 
 /// Every value of every file that `load` would read, in order of precedence. Files that cannot be
-/// read are left out: `load` tells what is wrong with them.
+/// read are skipped: `load` reports what is wrong with them.
 pub fn show(request: &LoadRequest, environment: &dyn Environment) -> Vec<ConfigValue> {
     let mut listing = ValueListing { values: Vec::new(), taken: HashSet::new() };
     for candidate in discover::find(request, environment).files {
@@ -82,7 +83,7 @@ impl ValueListing {
         }
     }
 
-    /// A handle, whose value is a secret whatever it looks like.
+    /// A handle, whose value is always treated as a secret.
     fn credential(&mut self, handle: &str, node: &ConfigNode, layer: Layer) {
         if node.entries().is_empty() {
             self.value(&format!("credentials.{handle}"), "secret", node, layer, false);
@@ -127,7 +128,7 @@ impl ValueListing {
                     _ => node.to_json().to_string(),
                 };
                 let mut location = node.location();
-                // The line may hold a secret beside this value.
+                // The line may contain a secret next to this value.
                 location.text = std::sync::Arc::from("");
                 self.values.push(ConfigValue {
                     path: path.to_owned(),

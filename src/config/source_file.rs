@@ -11,19 +11,19 @@ use crate::model::Layer;
 pub struct SourceFile {
     pub candidate: ConfigFileCandidate,
     pub parsed: ParsedFile,
-    /// Whether its text is that of the embedded default, which is trusted wherever it lies.
+    /// Whether it is the embedded default, which is always trusted.
     pub is_embedded: bool,
-    /// Whether a `discover:` directory gave it.
+    /// Whether it was found in a `discover:` directory.
     pub is_discovered: bool,
 }
 
 impl SourceFile {
-    /// Whether it belongs to a project that a person has to agree to.
+    /// Whether it belongs to a project that the user must agree to.
     pub fn is_project(&self) -> bool {
         self.candidate.layer == Layer::Project && !self.is_embedded
     }
 
-    /// The directory that relative paths in it begin at.
+    /// The directory that relative paths in it are relative to.
     pub fn base_dir(&self, cwd: &Path) -> PathBuf {
         match self.candidate.layer {
             Layer::Embedded => cwd.to_path_buf(),

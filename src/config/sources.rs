@@ -1,7 +1,7 @@
 //! Reading the discovered files, including those of `discover:` directories.
 //!
-//! Owns: the order of the files, and what a project's `discover` may reach before the project is
-//! trusted: literal directories below its own. Never does: understand an entry.
+//! Owns: the order of the files, and what a project's `discover` may include before the project is
+//! trusted: literal directories below its own. Never does: interpret an entry.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -20,19 +20,19 @@ use super::references::{AllowedReferences, is_literal};
 use super::source_file::SourceFile;
 use crate::model::{Diagnostic, Layer};
 
-/// All files of one load, those that win first.
+/// All files of one load, highest precedence first.
 #[derive(Debug, Default)]
 pub(super) struct ConfigSources {
     pub files: Vec<SourceFile>,
     pub diagnostics: Vec<Diagnostic>,
-    /// Every place that was looked at.
+    /// Every place that was searched.
     pub searched: Vec<PathBuf>,
     /// The directories that `discover:` names.
     pub directories: Vec<PathBuf>,
 }
 
 impl ConfigSources {
-    /// Reads and parses the files of the look-up, and those that `discover:` adds to them.
+    /// Reads and parses the files that were found, and those that `discover:` adds.
     pub fn read(
         found: DiscoveredFiles,
         environment: &dyn Environment,
@@ -84,7 +84,7 @@ impl ConfigSources {
                 let diagnostic = Diagnostic::error(
                     "'discover' in a project's file must name literal directories",
                 )
-                .with_hint("variables are filled in only after the project was trusted");
+                .with_hint("variables are expanded only after the project is trusted");
                 self.diagnostics.push(diagnostic.with_location(node.location()));
                 return Vec::new();
             }
@@ -119,7 +119,7 @@ impl ConfigSources {
             let diagnostic = Diagnostic::error(
                 "'discover' in a project's file must stay below the project's directory",
             )
-            .with_hint("name the files with --tools, or 'discover' them from your own");
+            .with_hint("pass the files with --tools, or 'discover' them in your own configuration");
             self.diagnostics.push(diagnostic.with_location(directory.location.clone()));
             return;
         }
@@ -136,7 +136,7 @@ impl ConfigSources {
             paths.into_iter().partition(|path| directory.may_be_read(path));
         for path in outside {
             let diagnostic =
-                Diagnostic::error("not followed: a symbolic link leads out of the project");
+                Diagnostic::error("not followed: a symbolic link is outside the project");
             self.diagnostics.push(diagnostic.with_location(read::file_location(&path)));
         }
         let candidates: Vec<ConfigFileCandidate> =
@@ -153,8 +153,8 @@ impl ConfigSources {
     }
 }
 
-/// Leaves out the servers that another editor's file has too: a project keeps the same ones for
-/// each editor that is used on it.
+/// Removes servers that are also in another editor's file: a project often lists the same ones for
+/// each editor used with it.
 fn drop_repeated_servers(file: &mut SourceFile, taken: &mut BTreeSet<String>) {
     let NodeValue::Map(pairs) = &mut file.parsed.root.value else { return };
     for (key, value) in pairs {
@@ -171,24 +171,24 @@ fn drop_repeated_servers(file: &mut SourceFile, taken: &mut BTreeSet<String>) {
 struct Directory {
     path: PathBuf,
     location: crate::model::SourceLocation,
-    /// The root that a project's directories stay below, links resolved.
+    /// The root that a project's directories must be below, links resolved.
     root: Option<PathBuf>,
 }
 
 impl Directory {
-    /// Whether nothing outside the project would be read. A path that is not there reads nothing.
+    /// Whether nothing outside the project would be read. A path that does not exist reads nothing.
     fn may_be_read(&self, path: &Path) -> bool {
         let Some(root) = &self.root else { return true };
         path.canonicalize().map_or(true, |real| real.starts_with(root))
     }
 }
 
-/// Opens files, several at a time when there are many: parsing is most of the work of loading.
+/// Opens files, several in parallel if there are many: parsing is most of the work of loading.
 fn open_all(candidates: &[ConfigFileCandidate]) -> Vec<Result<SourceFile, Diagnostic>> {
     /// Fewer files are not worth a thread.
     const MANY: usize = 4;
     const MOST_THREADS: usize = 8;
-    // Asking for the number of cores reads several files of the system, so it comes second.
+    // Determining the number of cores reads several system files, so it comes second.
     if candidates.len() < MANY {
         return candidates.iter().map(open).collect();
     }
@@ -206,7 +206,8 @@ fn open_all(candidates: &[ConfigFileCandidate]) -> Vec<Result<SourceFile, Diagno
             &[ConfigFileCandidate],
             std::thread::ScopedJoinHandle<'_, Vec<_>>,
         )| {
-            // A worker that panicked met a bug; its files are opened here, where it shows.
+            // A worker that panicked hit a bug; its files are opened here, where it becomes
+            // visible.
             worker.join().unwrap_or_else(|_| chunk.iter().map(open).collect())
         };
         workers.into_iter().flat_map(finish).collect()

@@ -1,7 +1,8 @@
 //! The resolved configuration: the input of `assembly`.
 //!
-//! Owns: the specs. Values here are expanded, defaulted and checked as far as configuration alone
-//! can check them; each keeps its place. Never does: open, start or contact anything.
+//! Owns: the specs. Values here are expanded, completed with defaults and checked as far as
+//! configuration alone allows; each keeps its location. Never does: open, start or contact
+//! anything.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -24,7 +25,7 @@ use crate::model::{
     CredentialUse, Diagnostic, EntryOrigin, ServerPermissions, SourceLocation, ToolDefinition,
 };
 
-/// What all files of one load mean together.
+/// The combined result of all files of one load.
 #[derive(Debug, Default)]
 pub struct Configuration {
     /// Internal tools, in file order, of every kind. Entries out of service are not here.
@@ -39,36 +40,37 @@ pub struct Configuration {
     pub stats: RecordSpec,
     /// Whether and where the audit log is written.
     pub audit: RecordSpec,
-    /// Whether and where calls are kept with arguments and results.
+    /// Whether and where calls are stored with arguments and results.
     pub history: RecordSpec,
     /// Named directories (`scopes:`), absolute, that file tools refer to.
     pub scopes: BTreeMap<String, PathBuf>,
     /// Errors and warnings about all files, in file order.
     pub diagnostics: Vec<Diagnostic>,
-    /// Entries that exist but are out of service, with the reason.
+    /// Entries that are out of service, with the reason.
     pub disabled: Vec<DisabledEntry>,
     /// Entries of an untrusted project.
     pub untrusted: Vec<UntrustedEntry>,
     /// The open trust question; untrusted files do not act before it is answered.
     pub trust_request: Option<TrustRequest>,
-    /// The root of the project that calls belong to, trusted or not, links resolved: of files named
-    /// by a flag or a variable it is the project they lie in, of a server that only the command line
-    /// names the project of the working directory. `None` where there is none.
+    /// The root of the project that calls belong to, trusted or not, links resolved: for files
+    /// named by a flag or a variable, the project that contains them; for an ad-hoc server, the
+    /// project of the working directory. `None` if there is none.
     pub project_root: ProjectRoot,
-    /// The root of the project, when a person agreed to it.
+    /// The root of the project, if the user agreed to it.
     pub trusted_root: Option<PathBuf>,
-    /// Whether files act because this run was told to let them: by `--trust`, or by naming them.
-    /// That holds for their content as it was read, and no stored answer covers another.
+    /// Whether files act because of this run's options: `--trust`, or naming them.
+    /// That applies to their content as read; no stored answer covers other content.
     pub is_agreed_for_run: bool,
-    /// The stored answer under which the project acts; `None` when it acts without one, or not.
+    /// The stored answer that allows the project to act; `None` if it acts without one, or not at
+    /// all.
     pub trust_record: Option<Arc<ProjectRecord>>,
     /// The files that were read, in order of precedence.
     pub files: Vec<LoadedFile>,
-    /// Where files were looked for.
+    /// The places that were searched for files.
     pub searched: Vec<PathBuf>,
-    /// The directories whose files are all read, as `discover:` says.
+    /// The `discover:` directories, whose files are all read.
     pub directories: Vec<PathBuf>,
-    /// Every value that a reference was replaced by, also those expanded while a tool is used.
+    /// Every value that replaced a reference, including those expanded while a tool is used.
     pub expanded: ExpandedValues,
     /// The handles that the files define, for entries that a program registers later.
     pub credential_sections: Vec<CredentialSection>,
@@ -90,34 +92,34 @@ pub struct CredentialSection {
     pub(in crate::config) layer: Layer,
     /// The proof that references in it may be replaced by values, if there is one.
     pub(in crate::config) grant: Option<Grant>,
-    /// What `${file:…}` is relative to.
+    /// The directory that `${file:…}` is relative to.
     pub(in crate::config) base_dir: PathBuf,
 }
 
 /// One file that was read.
 #[derive(Debug, Clone)]
 pub struct LoadedFile {
-    /// The path; the embedded default has a made-up one.
+    /// The path; the embedded default has a fictitious one.
     pub path: PathBuf,
-    /// Whether it holds tools or servers.
+    /// Whether it contains tools or servers.
     pub role: FileRole,
-    /// Which step of the look-up found the file; earlier layers win.
+    /// Which step of the search found the file; earlier layers take precedence.
     pub layer: Layer,
-    /// Its text as it was read.
+    /// Its text, as read.
     pub text: Arc<SourceText>,
 }
 
 /// One internal tool, ready for its kind.
 #[derive(Debug, Clone)]
 pub struct ToolSpec {
-    /// The definition from the common keys; the kind may fill what is missing.
+    /// The definition from the common keys; the kind may fill in what is missing.
     pub definition: ToolDefinition,
     /// The type key of its kind.
     pub kind: &'static str,
     /// The whole entry after expansion, for the keys that only the kind understands.
     pub entry: Arc<ConfigNode>,
-    /// The entry as it is written, before variables are filled in: it tells which values are
-    /// references, and to what. The same tree where there was nothing to fill in.
+    /// The entry as written, before variables are expanded: it shows which values are
+    /// references, and to what. The same tree if there was nothing to expand.
     pub unexpanded: Arc<ConfigNode>,
     /// The directory relative paths are relative to: that of the file.
     pub base_dir: PathBuf,
@@ -125,13 +127,13 @@ pub struct ToolSpec {
     pub location: SourceLocation,
     /// The defaults of its file, for kinds that have defaults of their own (`base_url`, …).
     pub defaults: Option<ConfigNode>,
-    /// Named directories, as its file may use them: what a project's file says about a name holds
-    /// for the project's entries only, so that it cannot move an entry of the user.
+    /// Named directories, as its file may use them: what a project's file defines for a name
+    /// applies to the project's entries only, so that it cannot move an entry of the user.
     pub scopes: Arc<BTreeMap<String, PathBuf>>,
-    /// The proof that it may act; `None` for an entry of a project that reaches nothing and so acts
-    /// before a person agreed.
+    /// The proof that it may act; `None` for a harmless entry of a project, which acts
+    /// before the user has agreed.
     pub grant: Option<Grant>,
-    /// What has to be unchanged when it starts something.
+    /// What must be unchanged when it starts something.
     pub seal: Seal,
 }
 
@@ -140,78 +142,78 @@ pub struct ToolSpec {
 pub struct ServerSpec {
     /// The key in the file; prefix of its tools' names.
     pub name: String,
-    /// What the file says about it.
+    /// Its description in the file.
     pub description: Option<String>,
     /// The program to start or the address to connect to.
     pub endpoint: Endpoint,
     /// Which protocol lifecycle is spoken (`protocol:`); `auto` by default.
     pub protocol: ProtocolChoice,
-    /// Silence that ends a call; progress starts it again.
+    /// Time limit between messages from the server; progress resets it.
     pub timeout: Option<Duration>,
-    /// Bounds a whole call; shortens the built-in 300 s.
+    /// Time limit for a whole call; can only shorten the built-in 300 s.
     pub max_total: Option<Duration>,
-    /// Bound on starting and agreeing on a version.
+    /// Time limit for starting and negotiating the protocol version.
     pub start_timeout: Option<Duration>,
-    /// How long a background host keeps it without a call; `None` starts none by itself.
+    /// How long a background host keeps it idle; `None` does not start a host automatically.
     pub keep: Option<Duration>,
     /// Whether all clients of a host use one connection; otherwise each client session has its own.
     pub is_shared: bool,
-    /// Tools, prompts and resources to leave out; patterns with `*`.
+    /// Tools, prompts and resources to exclude; patterns with `*`.
     pub exclude: Vec<String>,
-    /// Only these tools, when given; patterns with `*`.
+    /// If set, only these tools; patterns with `*`.
     pub include: Option<Vec<String>>,
     /// Roots offered to the server.
     pub roots: Vec<String>,
-    /// Share of calls when several servers offer one tool; `None` when the file is silent.
+    /// Share of calls when several servers offer the same tool; `None` if not set.
     pub routing_weight: Option<f64>,
     /// Whether the server is under development, so that changed definitions never block by default.
     pub is_dev: bool,
-    /// What a changed definition means; `None` when the file is silent.
+    /// What happens when a definition changed; `None` if not set.
     pub drift: Option<DriftPolicy>,
     /// Tools declared in the file.
     pub provides_tools: Vec<ToolDefinition>,
-    /// How often a failed attempt is repeated, for tools marked safe to repeat.
+    /// How often a failed attempt is retried, for tools marked safe to repeat.
     pub retries: u32,
-    /// Whether every call needs a person's approval.
+    /// Whether every call requires approval.
     pub requires_approval: bool,
-    /// What its program may reach; `None` is everything the user can. Only for child processes.
+    /// What its program may access; `None` means everything the user can. Only for child processes.
     pub sandbox: Option<SandboxSpec>,
     /// What it may offer and use.
     pub permissions: ServerPermissions,
-    /// The credentials it is given, by their handles; their values are in `endpoint`.
+    /// The handles of the credentials it receives; their values are in `endpoint`.
     pub credentials: Vec<CredentialUse>,
     /// Names of variables that a call may set with `--context`.
     pub context_env: Arc<[String]>,
-    /// The layer and the declaration by which pins, logins and policy recognise the entry.
+    /// The layer and declaration by which pins, logins and policy identify the entry.
     pub origin: Arc<EntryOrigin>,
     /// The position in its file, for messages.
     pub location: SourceLocation,
-    /// What has to be unchanged when it starts something.
+    /// What must be unchanged when it starts something.
     pub seal: Seal,
 }
 
 impl ServerSpec {
-    /// What a changed definition means: what the entry says, otherwise that it blocks, unless the
+    /// What happens when a definition changed: as the entry says, otherwise it blocks, unless the
     /// server is under development.
     pub fn drift(&self) -> DriftPolicy {
         self.drift.unwrap_or(if self.is_dev { DriftPolicy::Allow } else { DriftPolicy::Block })
     }
 }
 
-/// What it means that a tool is not what was pinned, or not what was listed before.
+/// What happens when a tool differs from its pin, or from an earlier listing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DriftPolicy {
     /// The call is refused until the definition is pinned again.
     #[default]
     Block,
-    /// It is called, and the difference is shown.
+    /// The tool is called, and the difference is shown.
     Warn,
-    /// Carry on without a word about the difference.
+    /// The tool is called without mentioning the difference.
     Allow,
 }
 
 impl DriftPolicy {
-    /// The word used in files and output.
+    /// The value used in files and output.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Block => "block",
@@ -220,7 +222,7 @@ impl DriftPolicy {
         }
     }
 
-    /// Reads the word used in files.
+    /// Parses the value used in files.
     pub fn parse(word: &str) -> Option<Self> {
         [Self::Block, Self::Warn, Self::Allow].into_iter().find(|d| d.as_str() == word)
     }
@@ -231,50 +233,50 @@ impl DriftPolicy {
 pub enum Endpoint {
     /// A child process that speaks MCP on stdin and stdout.
     Stdio {
-        /// The program, looked up in `PATH` when it has no slash.
+        /// The program, looked up in `PATH` if it has no slash.
         command: String,
-        /// Passed to the program one by one; no shell splits them.
+        /// The arguments, passed one by one; no shell splits them.
         args: Vec<String>,
         /// Variables added to the clean environment.
         env: BTreeMap<String, SecretString>,
         /// Names of variables passed through from toolhost's own environment.
         env_keys: Vec<String>,
-        /// The working directory, absolute; that of the file by default.
+        /// The working directory, absolute; defaults to that of the file.
         cwd: PathBuf,
     },
     /// A URL or a Unix socket that speaks MCP over HTTP.
     Http {
-        /// The endpoint; over a socket its host is `localhost`.
+        /// The endpoint; for a socket its host is `localhost`.
         url: url::Url,
-        /// The Unix socket it is asked for over, in place of the URL's host.
+        /// The Unix socket to connect to, instead of the URL's host.
         socket: Option<PathBuf>,
-        /// Which of HTTP's two transports.
+        /// Which of the two HTTP transports.
         transport: HttpTransport,
         /// Extra headers, sent with every request.
         headers: Vec<(String, SecretString)>,
-        /// How requests are authenticated beside `headers`.
+        /// How requests are authenticated, in addition to `headers`.
         auth: Box<AuthSpec>,
-        /// Credentials may travel over plain http (`insecure: true` in the user's own file).
+        /// Credentials may be sent over plain http (`insecure: true` in the user's own file).
         insecure: bool,
     },
 }
 
-/// Which of the two transports over HTTP a server speaks.
+/// Which of the two HTTP transports a server uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum HttpTransport {
-    /// Streamable HTTP, and when the server refuses that, HTTP+SSE.
+    /// Streamable HTTP or, if the server rejects it, HTTP+SSE.
     #[default]
     Auto,
     /// Streamable HTTP without a fallback.
     Streamable,
-    /// HTTP+SSE, as it was until 2024-11-05.
+    /// HTTP+SSE, the transport of protocol version 2024-11-05.
     Sse,
 }
 
-/// How to authenticate at an HTTP server.
+/// How to authenticate to an HTTP server.
 #[derive(Debug, Clone)]
 pub enum AuthSpec {
-    /// Nothing is written: with a login, if a person made one.
+    /// Not set: use a stored login, if there is one.
     Unset,
     /// Send no credentials, even if a login is stored.
     None,
@@ -285,40 +287,40 @@ pub enum AuthSpec {
         /// The variable it was read from, for messages.
         variable: Option<String>,
     },
-    /// With a login that a person made (OAuth, authorization code).
+    /// With a login by the user (OAuth, authorization code).
     OAuth {
-        /// A client that was registered beforehand.
+        /// The ID of a pre-registered client.
         client_id: Option<String>,
         /// The secret of the registered client; `None` for a public client.
         client_secret: Option<SecretString>,
-        /// The address of a document that describes the client.
+        /// The URL of the client's metadata document.
         client_metadata_url: Option<url::Url>,
-        /// The port a login ends at.
+        /// The port for the login redirect.
         redirect_port: Option<u16>,
         /// Scopes, issuer and token binding to insist on.
         request: Box<OAuthRequestSpec>,
     },
-    /// As a program (OAuth, client credentials).
+    /// As a program, without a user (OAuth, client credentials).
     ClientCredentials {
         /// The identifier under which the authorization server knows this program.
         client_id: String,
         /// How it proves to be that client.
         proof: ClientProofSpec,
-        /// Where tokens are given, when that is not to be found out.
+        /// The token endpoint; `None` to discover it.
         token_url: Option<url::Url>,
         /// Scopes, issuer and token binding to insist on.
         request: Box<OAuthRequestSpec>,
     },
 }
 
-/// What is asked for with OAuth, and of whom.
+/// What to request with OAuth, and from whom.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OAuthRequestSpec {
-    /// The scopes; empty means what the server says.
+    /// The scopes; empty means those the server names.
     pub scopes: Vec<String>,
-    /// The only issuer whose tokens are taken.
+    /// The only issuer whose tokens are accepted.
     pub issuer: Option<url::Url>,
-    /// Only tokens that are bound to a key are taken (DPoP).
+    /// Only tokens bound to a key are accepted (DPoP).
     pub dpop: bool,
 }
 
@@ -331,15 +333,15 @@ pub enum ClientProofSpec {
     Key {
         /// The private key in PEM format.
         pem: SecretString,
-        /// `ES256`, `RS256` or `EdDSA`; by the kind of key when not written.
+        /// `ES256`, `RS256` or `EdDSA`; by default depends on the type of key.
         algorithm: Option<String>,
     },
 }
 
-/// Which lifecycle to speak with a server.
+/// The protocol lifecycle to use with a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ProtocolChoice {
-    /// Detect it when connecting, and remember the answer.
+    /// Detect it when connecting, and cache the result.
     #[default]
     Auto,
     /// The handshake with `initialize`, up to revision 2025-11-25.
@@ -353,7 +355,7 @@ pub enum ProtocolChoice {
 pub struct ProfileSpec {
     /// Only names that match one of these patterns; empty means all.
     pub include: Vec<String>,
-    /// Names that match one of these patterns are left out, whatever `include` says.
+    /// Names that match one of these patterns are excluded, even if `include` matches.
     pub exclude: Vec<String>,
     /// Only tools of these servers; empty means all.
     pub servers: Vec<String>,
@@ -368,10 +370,10 @@ pub struct ProfileSpec {
 pub struct PolicyRule {
     /// A pattern over full names.
     pub pattern: String,
-    /// What happens to a call of a matching tool.
+    /// What happens when a matching tool is called.
     pub action: PolicyAction,
-    /// The root of the project whose entries the rule is about, links resolved. Without one a
-    /// rule that allows is about the user's own entries, and every other rule about all entries.
+    /// The root of the project whose entries the rule applies to, links resolved. Without one, a
+    /// rule that allows applies to the user's own entries, and any other rule to all entries.
     pub project: Option<PathBuf>,
     /// The position in its file, for messages.
     pub location: SourceLocation,
@@ -382,7 +384,7 @@ pub struct PolicyRule {
 pub enum PolicyAction {
     /// Run the call without asking.
     Allow,
-    /// Ask a person before the call runs.
+    /// Ask the user before the call runs.
     Ask,
     /// Refuse the call without asking.
     Deny,
@@ -393,11 +395,11 @@ pub enum PolicyAction {
 pub struct RecordSpec {
     /// Whether anything is recorded; `true` by default.
     pub enabled: bool,
-    /// Where, when not in the state directory.
+    /// Where to store it, if not in the state directory.
     pub path: Option<PathBuf>,
-    /// Whether each line is forced to the disk (`fsync`).
+    /// Whether each line is synced to disk (`fsync`).
     pub sync: bool,
-    /// How long rows are kept.
+    /// How long records are kept.
     pub retention: Duration,
 }
 

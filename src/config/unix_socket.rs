@@ -1,6 +1,6 @@
 //! Addresses of the form `unix:///path.sock`: HTTP over a Unix socket.
 //!
-//! Owns: their grammar, both ways. Never does: open a socket.
+//! Owns: parsing and formatting them. Never does: open a socket.
 
 use std::path::{Path, PathBuf};
 
@@ -9,40 +9,40 @@ use url::Url;
 
 use crate::config::spec::HttpTransport;
 
-/// The longest path a socket can have on every system, in bytes.
+/// The longest socket path that works on every system, in bytes.
 const MAX_SOCKET_PATH: usize = 103;
 
-/// A socket, and the address that is asked for over it.
+/// A socket, and the URL that is requested over it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct UnixSocketAddress {
     /// The path of the socket file.
     pub socket: PathBuf,
-    /// What is asked for; its host is `localhost`, which is never looked up.
+    /// The URL to request; its host is `localhost`, which is never looked up.
     pub url: Url,
 }
 
-/// Why a text is not the address of a socket.
+/// Why a text is not a valid socket address.
 #[derive(Debug, Error)]
 pub enum UnixSocketError {
-    /// A host stands where the path belongs (`unix://mcp.sock`).
+    /// There is a host where the path belongs (`unix://mcp.sock`).
     #[error("a socket path must follow 'unix://'")]
     NoAbsolutePath,
     /// The path is empty or that of a directory.
-    #[error("this names no socket")]
+    #[error("this does not name a socket")]
     NoSocket,
-    /// The path holds the character that ends paths for the system.
+    /// The path contains the NUL character, which terminates paths.
     #[error("a socket path cannot contain a NUL character")]
     NulCharacter,
-    /// The path has this many bytes, which is more than every system takes.
-    #[error("the socket path has {0} bytes, and at most {MAX_SOCKET_PATH} are possible")]
+    /// The path has this many bytes, which is more than some systems allow.
+    #[error("the socket path is {0} bytes long; at most {MAX_SOCKET_PATH} are allowed")]
     TooLong(usize),
-    /// The path that is asked for over the socket is not one of a URL.
+    /// The path to request over the socket is not a valid URL path.
     #[error("invalid request path: {0}")]
     RequestPath(url::ParseError),
 }
 
 impl UnixSocketError {
-    /// A hint with the right form.
+    /// A hint with the correct syntax.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::TooLong(_) => "move the socket to a shorter path",
@@ -51,17 +51,17 @@ impl UnixSocketError {
     }
 }
 
-/// Whether a text is such an address.
+/// Whether a text is a socket address.
 pub fn is_unix_address(text: &str) -> bool {
     text.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("unix:"))
 }
 
 /// Reads `unix:///path.sock`, `unix:/path.sock`, or `unix:./path.sock` beside the file in `base`.
-/// Behind a further colon stands the path that is asked for (`unix:///path.sock:/other`); without
+/// Another colon is followed by the path to request (`unix:///path.sock:/other`); without
 /// one it is that of `transport`: `/mcp`, or `/sse` for HTTP+SSE.
 ///
 /// # Errors
-/// When the text names no socket that could be connected to.
+/// When the text does not name a socket that could be connected to.
 pub fn read(
     text: &str,
     base: &Path,
@@ -96,7 +96,7 @@ pub fn read(
     Ok(UnixSocketAddress { socket, url })
 }
 
-/// An address as it is written.
+/// The address as written in a file.
 pub fn show(socket: &Path, url: &Url) -> String {
     let query = url.query().map(|query| format!("?{query}")).unwrap_or_default();
     format!("unix://{}:{}{query}", socket.display(), url.path())

@@ -1,13 +1,14 @@
 //! Names of environment variables, and which of them can inject code into a program.
 //!
-//! Owns: the list, once for what a call may set and for what a person is shown before trusting an
+//! Owns: the list, shared by what a call may set and what the user is shown before trusting an
 //! entry. Never does: read a variable.
 
-/// The variables that a server's program is given without being named in its entry.
+/// The variables that a server's program gets without its entry naming them.
 pub const PASSED_TO_SERVERS: [&str; 10] =
     ["HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"];
 
-/// Variables with these names decide which code runs, or whom a program believes.
+/// Variables with these names decide which code runs, or which certificates and peers a program
+/// trusts.
 const NAMES: [&str; 32] = [
     "PATH",
     "HOME",
@@ -38,13 +39,13 @@ const NAMES: [&str; 32] = [
     "XDG_CONFIG_HOME",
     "CURL_CA_BUNDLE",
     "REQUESTS_CA_BUNDLE",
-    // What another toolhost reads, started by a tool.
+    // Variables read by another toolhost that a tool starts.
     "TOOLHOST_TOOLS",
     "TOOLHOST_MCP",
     "TOOLHOST_TRUST",
 ];
 
-/// Variables whose names begin like this do so too.
+/// Prefixes of further such variables.
 const PREFIXES: [&str; 11] = [
     "LD_",
     "DYLD_",
@@ -60,7 +61,7 @@ const PREFIXES: [&str; 11] = [
     "LUA_",
 ];
 
-/// Variables that tell a tool about its call: toolhost sets them, and a call cannot.
+/// Variables that tell a tool about its call: only toolhost sets them.
 const SET_BY_TOOLHOST: [&str; 6] = [
     "TOOLHOST_CALL_ID",
     "TOOLHOST_SESSION_ID",
@@ -70,20 +71,20 @@ const SET_BY_TOOLHOST: [&str; 6] = [
     "TOOLHOST_EVENTS_FD",
 ];
 
-/// Whether toolhost itself sets a variable, from what it knows of a call.
+/// Whether toolhost itself sets a variable, from what it knows about a call.
 pub fn is_set_by_toolhost(name: &str) -> bool {
     SET_BY_TOOLHOST.contains(&name)
 }
 
-/// Whether a variable decides which code runs: only an entry may set it, never a call, and its
-/// value belongs to what a person is asked to trust.
+/// Whether a variable determines which code runs: only an entry may set it, never a call, and its
+/// value is part of what the user is asked to trust.
 pub fn decides_code(name: &str) -> bool {
-    // Proxies are read in both cases.
+    // Programs read proxy variables in upper and lower case.
     let is_proxy = name.len() >= 6 && name.to_ascii_uppercase().ends_with("_PROXY");
     is_proxy || NAMES.contains(&name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// Whether the system can carry a variable of this name, and every shell can refer to it.
+/// Whether the system supports a variable with this name, and every shell can refer to it.
 pub fn is_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')

@@ -1,20 +1,21 @@
-//! Which configuration files changed since they were read.
+//! Detects which configuration files changed since they were read.
 //!
-//! Owns: which files that are, also those that may come to be, and telling one content of a file
-//! from another by its metadata. Never does: read a file, or decide what a change means.
+//! Owns: which files to watch, including those that may be created, and detecting a new content of
+//! a file from its metadata. Never does: read a file, or decide what a change means.
 
 use std::collections::BTreeMap;
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::discover;
 use super::spec::Configuration;
 use crate::model::Layer;
 
-/// Tells one content of a file from another without reading it. The time of the last change of the
-/// inode is part of it, which no program can set back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// Identifies the content of a file without reading it. It includes the change time of the
+/// inode, which no program can set back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileStamp {
     device: u64,
     inode: u64,
@@ -23,14 +24,25 @@ pub struct FileStamp {
 }
 
 impl FileStamp {
-    /// The stamp of what a path leads to; `None` when nothing is there.
+    /// The stamp of what a path resolves to; `None` if nothing exists there.
     pub fn of(path: &Path) -> Option<Self> {
         std::fs::metadata(path).ok().map(|meta| Self::of_metadata(&meta))
     }
 
-    /// The stamp of the file that stands there, be it a link; `None` when nothing is there.
+    /// The stamp of the file itself, even if it is a link; `None` if nothing exists there.
     pub fn of_link(path: &Path) -> Option<Self> {
         std::fs::symlink_metadata(path).ok().map(|meta| Self::of_metadata(&meta))
+    }
+
+    /// Whether a change after `moment`, a time since the Unix epoch, would give another stamp. Changes
+    /// that follow each other closely may have the same time.
+    pub fn would_differ_after(&self, moment: Duration) -> bool {
+        // File systems that keep whole seconds, or two, have no fraction.
+        let precision =
+            if self.changed.1 == 0 { Duration::from_secs(2) } else { Duration::from_millis(50) };
+        let latest = moment.saturating_sub(precision);
+        let seconds = i64::try_from(latest.as_secs()).unwrap_or(i64::MAX);
+        self.changed < (seconds, i64::from(latest.subsec_nanos()))
     }
 
     fn of_metadata(meta: &Metadata) -> Self {
@@ -39,30 +51,32 @@ impl FileStamp {
     }
 }
 
-/// The files of a configuration as they were at one moment.
+/// The files of a configuration at one point in time.
 #[derive(Debug, Clone, Default)]
 pub struct WatchedFiles {
     files: BTreeMap<PathBuf, Option<FileStamp>>,
-    /// Of these every file counts that `discover:` would read.
+    /// In these, every file that `discover:` would read counts.
     directories: Vec<PathBuf>,
 }
 
 impl WatchedFiles {
-    /// The files that a configuration was read from, those that the same look-up would also read if
-    /// they were there, and `others`, as they are now.
+    /// The files that a configuration was read from, those that the same search would also read if
+    /// they existed, and `others`, in their current state.
     pub fn of(configuration: &Configuration, others: impl IntoIterator<Item = PathBuf>) -> Self {
         let read = configuration.files.iter().map(|file| file.path.clone());
-        // What the command line names is all that is read; else a directory may get more.
+        // If the command line names files, only those are read; otherwise a directory may get more.
         let is_found = |layer| matches!(layer, Layer::Project | Layer::User);
         let found = configuration.files.iter().filter(|file| is_found(file.layer));
         let beside = found.filter_map(|file| file.path.parent());
-        let searched = configuration.searched.iter().map(PathBuf::as_path).chain(beside);
+        let is_read = |path: &Path| configuration.files.iter().any(|file| file.path == path);
+        let searched = configuration.searched.iter().map(PathBuf::as_path);
+        let searched = searched.filter(|path| !is_read(path)).chain(beside);
         let possible = searched.flat_map(discover::usual_files);
         let files = read.chain(possible).chain(others).map(|path| (path, None)).collect();
         Self { files, directories: configuration.directories.clone() }.looked_at_again()
     }
 
-    /// The same files as they are now.
+    /// The same files in their current state.
     #[must_use]
     pub fn looked_at_again(&self) -> Self {
         let listed = self.directories.iter().flat_map(|path| discover::directory(path));
@@ -74,7 +88,7 @@ impl WatchedFiles {
         }
     }
 
-    /// The same files, those that `earlier` has as well as they were then.
+    /// The same files, with those also in `earlier` in their earlier state.
     #[must_use]
     pub fn as_they_were(mut self, earlier: &Self) -> Self {
         for (path, stamp) in &mut self.files {
@@ -85,7 +99,12 @@ impl WatchedFiles {
         self
     }
 
-    /// The files that are not what they were before.
+    /// Each path with the stamp of what is there.
+    pub fn stamps(&self) -> impl Iterator<Item = (&Path, Option<FileStamp>)> {
+        self.files.iter().map(|(path, stamp)| (path.as_path(), *stamp))
+    }
+
+    /// The files that differ from before.
     pub fn changed_since<'a>(&'a self, before: &'a Self) -> impl Iterator<Item = &'a Path> {
         let was = |path: &Path| before.files.get(path).copied().flatten();
         let changed = self.files.iter().filter(move |(path, now)| **now != was(path));

@@ -87,7 +87,7 @@ impl CallComparison {
 fn arguments(entry: &HistoryEntry) -> String {
     match &entry.arguments {
         Some(arguments) => with_final_newline(json::pretty(arguments)),
-        None => "too large to be kept\n".to_owned(),
+        None => "too large to store\n".to_owned(),
     }
 }
 

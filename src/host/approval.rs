@@ -1,4 +1,4 @@
-//! The port for asking a person to approve a call.
+//! The trait for asking a person to approve a call.
 
 use async_trait::async_trait;
 use serde_json::json;
@@ -10,22 +10,22 @@ use crate::provider::Preview;
 /// What a person is asked to approve.
 #[derive(Debug)]
 pub struct ApprovalRequest<'a> {
-    /// The tool that is to be called, known secrets masked.
+    /// The tool to be called, with known secrets masked.
     pub definition: &'a ToolDefinition,
-    /// The arguments as they would be sent; secrets masked.
+    /// The arguments as they would be sent, with secrets masked.
     pub arguments: &'a JsonObject,
-    /// Why a person is asked: the rule, the entry's key, the server's hint.
+    /// Why approval is needed: the rule, the entry's key, the server's hint.
     pub reason: String,
     /// Exactly what would be sent or started, secrets masked; or why that cannot be shown.
     pub preview: Result<Preview, Error>,
-    /// What makes it the same call again, see [`identity`].
+    /// Identifies the same call when it is repeated, see [`identity`].
     pub identity: String,
-    /// The identity of the call in records, when the caller chose it.
+    /// The identity of the call in records, if the caller chose it.
     pub call: Option<CallId>,
 }
 
-/// Tells calls apart: two are the same when the tool, its whole definition and its arguments are,
-/// secrets included. A hash, from which none of that can be read.
+/// Distinguishes calls: two are the same if the tool, its whole definition and its arguments are
+/// the same, including secrets. It is a hash, which reveals none of them.
 pub fn identity(tool: &ToolDefinition, arguments: &JsonObject) -> String {
     fingerprint::hash(&json!({
         "tool": tool.name.full(),
@@ -34,10 +34,10 @@ pub fn identity(tool: &ToolDefinition, arguments: &JsonObject) -> String {
     }))
 }
 
-/// How a question about a call was answered.
+/// The answer to a request for approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Approval {
-    /// The call may go on, this once.
+    /// The call may run, this once.
     Granted,
     /// A person refused the call; it ends as denied.
     Refused,
@@ -45,14 +45,14 @@ pub enum Approval {
     Unavailable,
 }
 
-/// The front end's way to ask a person about a call.
+/// Asks a person about a call on behalf of a front end.
 #[async_trait]
 pub trait Approver: Send + Sync {
     /// Asks and waits for the answer.
     async fn ask(&self, request: &ApprovalRequest<'_>) -> Approval;
 }
 
-/// The approver of a run without a person: every question is [`Approval::Unavailable`].
+/// The approver of a run without a person: every answer is [`Approval::Unavailable`].
 #[derive(Debug, Default, Clone, Copy)]
 pub struct NoApprover;
 

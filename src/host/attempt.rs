@@ -42,7 +42,7 @@ pub(super) struct Attempt<'a> {
 }
 
 impl Attempt<'_> {
-    /// Runs the attempt. `context.cancel` is replaced by a token of its own: a limit of this attempt
+    /// Runs the attempt. `context.cancel` is replaced by a separate token: a limit of this attempt
     /// must not stop the next one, and an interrupt must be noticed here before the provider
     /// answers it, or its answer would be taken for the tool's.
     pub(super) async fn run(
@@ -52,7 +52,7 @@ impl Attempt<'_> {
     ) -> Result<ToolResult, Error> {
         let cancel = CancellationToken::new();
         context.cancel = cancel.clone();
-        // When the caller drops the call, whatever the provider left running is told too.
+        // When the caller drops the call, what the provider left running is cancelled too.
         let dropped = cancel.clone().drop_guard();
         let call = self.provider.call(&context, self.call);
         let mut work = std::pin::pin!(AssertUnwindSafe(call).catch_unwind());
@@ -93,14 +93,14 @@ impl Attempt<'_> {
                     .or_else(|| panic.downcast_ref::<String>().cloned())
                     .unwrap_or_default();
                 Err(self.with_context(Error::internal(format!(
-                    "the code behind '{}' panicked: {words}",
+                    "the code of '{}' panicked: {words}",
                     self.definition.name
                 ))))
             }
         }
     }
 
-    /// The error of an attempt that had to stop, with the provider's last words.
+    /// The error of an attempt that had to stop, with the provider's last output.
     fn stop_error(
         &self,
         stop: StopReason,
@@ -126,10 +126,10 @@ impl Attempt<'_> {
             ))
             .with_hint("--timeout allows more time"),
             StopReason::TotalTimeout => Error::timeout(format!(
-                "'{name}' did not finish within {}, the bound on a whole call",
+                "'{name}' did not finish within {}, the limit for a whole call",
                 show_duration(*total)
             ))
-            .with_hint("a longer --timeout raises the bound"),
+            .with_hint("a longer --timeout raises the limit"),
         };
         let error = self.with_context(error);
         // Whether it may be repeated is for the provider to say, also when the host ended the attempt.
@@ -145,9 +145,9 @@ impl Attempt<'_> {
             Some(Err(last)) => {
                 error.with_detail(last.message().to_owned()).with_details(last.details().to_vec())
             }
-            Some(Ok(_)) => error.with_detail("an answer came after that and was dropped"),
+            Some(Ok(_)) => error.with_detail("a response arrived after that and was discarded"),
             None => error.with_detail(format!(
-                "it did not stop within {} after being told",
+                "it did not stop within {} of being cancelled",
                 show_duration(grace)
             )),
         }

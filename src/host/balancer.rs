@@ -1,10 +1,10 @@
 //! Choosing among several servers that offer one tool, prompt or resource.
 //!
-//! A server's `routing_weight` puts it into a tier: 1.0 and more are the primaries; every weight
-//! below is a tier of backups of its own, the greater first. Of the highest tier in which some
-//! server is available, one is chosen: primaries take turns in proportion to their weights (a smooth
-//! weighted round robin, so that the same calls give the same turns), backups of one weight take
-//! turns evenly. A server whose circuit is open is not available.
+//! A server's `routing_weight` puts it into a tier: 1.0 and more are the primaries; every lower
+//! weight is its own tier of backups, higher weights first. Of the highest tier in which some
+//! server is available, one is chosen: primaries take turns in proportion to their weights (a
+//! smooth weighted round robin, so that the same calls give the same turns), backups of one weight
+//! take turns evenly. A server whose circuit is open is not available.
 //!
 //! Owns: the choice, and the turns that were taken. Never does: contact a server.
 
@@ -81,8 +81,8 @@ impl Balancer {
     }
 }
 
-/// One turn: everybody earns its share, the richest is chosen (of equals the first) and pays what
-/// all of them earned.
+/// One turn: every server earns its share; the one with the highest balance is chosen (the first of
+/// equals) and pays what all of them earned.
 fn next_turn(
     credit: &mut Credit,
     candidates: &[usize],

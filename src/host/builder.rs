@@ -48,21 +48,21 @@ impl ToolHostBuilder {
         self
     }
 
-    /// The rules about calls; the first that matches counts.
+    /// Sets the policy rules; the first match wins.
     #[must_use]
     pub fn policy(mut self, rules: Vec<PolicyRule>) -> Self {
         self.pipeline.policy = Current::new(rules);
         self
     }
 
-    /// Who is asked when a call needs approval; by default such calls are refused.
+    /// Sets who approves calls that need it; by default such calls are refused.
     #[must_use]
     pub fn approver(mut self, approver: Arc<dyn Approver>) -> Self {
         self.pipeline.approver = approver;
         self
     }
 
-    /// What the providers' questions pass through, so that a person is asked one thing at a time.
+    /// Sets the queue for the providers' questions, so that a person is asked one thing at a time.
     #[doc(hidden)] // for the program's own commands
     #[must_use]
     pub fn questions(mut self, questions: Arc<QuestionQueue>) -> Self {
@@ -70,14 +70,14 @@ impl ToolHostBuilder {
         self
     }
 
-    /// Where calls are recorded; nowhere by default.
+    /// Sets where calls are recorded; nowhere by default.
     #[must_use]
     pub fn recorder(mut self, recorder: Arc<dyn Recorder>) -> Self {
         self.pipeline.recorder = recorder;
         self
     }
 
-    /// Knows the secrets that must not be recorded or shown.
+    /// Sets the masker, which knows the secrets that must not be recorded or shown.
     #[doc(hidden)] // for the program's own commands
     #[must_use]
     pub fn masker(mut self, masker: Masker) -> Self {
@@ -85,8 +85,8 @@ impl ToolHostBuilder {
         self
     }
 
-    /// What the tools were when a person accepted them; a tool that has changed since is marked,
-    /// and its entry says whether it may still be called.
+    /// Sets the pins: the tools as a person accepted them. A tool that has changed since is marked,
+    /// and its entry decides whether it may still be called.
     #[doc(hidden)] // for the program's own commands
     #[must_use]
     pub fn pins(mut self, pins: Pins) -> Self {
@@ -94,7 +94,7 @@ impl ToolHostBuilder {
         self
     }
 
-    /// The clock that measures durations; the system's by default.
+    /// Sets the clock that measures durations; the system's by default.
     #[doc(hidden)] // for the program's own commands
     #[must_use]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
@@ -102,7 +102,7 @@ impl ToolHostBuilder {
         self
     }
 
-    /// The source of fresh identities.
+    /// Sets the source of new ids.
     #[doc(hidden)] // for the program's own commands
     #[must_use]
     pub fn ids(mut self, ids: Arc<dyn Ids>) -> Self {
@@ -110,35 +110,35 @@ impl ToolHostBuilder {
         self
     }
 
-    /// Where events for viewers go; nowhere by default.
+    /// Sets where events for viewers go; nowhere by default.
     #[must_use]
     pub fn events(mut self, events: EventSink) -> Self {
         self.sessions.events = events;
         self
     }
 
-    /// What requests see and may call that name no profile; everything by default.
+    /// Sets the profile of requests that name none; by default they see and may call everything.
     #[must_use]
     pub fn profile(mut self, profile: Option<ProfileSpec>) -> Self {
         self.profiles.default = profile.map(Arc::new);
         self
     }
 
-    /// The profiles that requests may name, beside those named before.
+    /// Adds profiles that requests may name.
     #[must_use]
     pub fn profiles(mut self, named: impl IntoIterator<Item = (String, ProfileSpec)>) -> Self {
         self.profiles.add(named);
         self
     }
 
-    /// Asks the approver about every call that no rule refuses, whatever the policy allows.
+    /// Asks the approver about every call that no rule refuses, even if the policy allows it.
     #[must_use]
     pub fn ask_all(mut self, asks: bool) -> Self {
         self.pipeline.asks_about_all = asks;
         self
     }
 
-    /// Refuse calls that cannot be recorded.
+    /// Refuses calls that cannot be recorded.
     #[must_use]
     pub fn require_record(mut self, required: bool) -> Self {
         self.pipeline.require_record = required;
@@ -152,42 +152,42 @@ impl ToolHostBuilder {
         self
     }
 
-    /// Variables that every tool gets; those of a request are added to them.
+    /// Sets variables for every tool; those of a request are added.
     #[must_use]
     pub fn environment(mut self, environment: BTreeMap<String, String>) -> Self {
         self.sessions.base.environment = environment;
         self
     }
 
-    /// Metadata that every tool gets.
+    /// Sets metadata for every tool.
     #[must_use]
     pub fn metadata(mut self, metadata: JsonObject) -> Self {
         self.sessions.base.metadata = metadata;
         self
     }
 
-    /// On whose behalf calls are made that do not say so themselves; unsaid by default.
+    /// Sets the user for calls that name none; unset by default.
     #[must_use]
     pub fn user_id(mut self, user: Option<String>) -> Self {
         self.sessions.base.user_id = user;
         self
     }
 
-    /// Where calls stand in a trace that do not say so themselves.
+    /// Sets the trace context for calls that have none.
     #[must_use]
     pub fn trace(mut self, trace: Option<TraceContext>) -> Self {
         self.sessions.trace = trace;
         self
     }
 
-    /// The session of requests that name none; a fresh identity by default.
+    /// Sets the session of requests that name none; a new id by default.
     #[must_use]
     pub fn session(mut self, session: Option<String>) -> Self {
         self.session = session;
         self
     }
 
-    /// Entries out of service, so that asking for one says why.
+    /// Adds entries that are out of service, so that a request for one gets the reason.
     #[doc(hidden)] // for the program's own commands
     #[must_use]
     pub fn disabled(mut self, entries: Vec<DisabledEntry>) -> Self {
@@ -195,7 +195,7 @@ impl ToolHostBuilder {
         self
     }
 
-    /// The words that name the only server at the end of a command line, which hints repeat.
+    /// Sets the end of a command line that names an ad-hoc server, which hints repeat.
     #[doc(hidden)] // for the program's own commands
     #[must_use]
     pub fn command_end(mut self, words: Option<&str>) -> Self {
@@ -203,8 +203,8 @@ impl ToolHostBuilder {
         self
     }
 
-    /// Adds a type of components that can be registered while the host runs, under its type key. Of
-    /// two with one key the later is taken.
+    /// Adds a component type that can be registered while the host runs, under its type key. If two
+    /// have the same key, the later one wins.
     #[doc(hidden)] // for the program's own commands
     #[must_use]
     pub fn kind(mut self, key: &str, factory: Arc<dyn ComponentFactory>) -> Self {
@@ -212,8 +212,8 @@ impl ToolHostBuilder {
         self
     }
 
-    /// What makes the providers of MCP servers that are registered while the host runs; without it
-    /// none can be.
+    /// Sets the factory for providers of MCP servers registered while the host runs; without it
+    /// none can be registered.
     #[doc(hidden)] // for the program's own commands
     #[must_use]
     pub fn client_factory(mut self, factory: Arc<dyn ComponentFactory>) -> Self {
@@ -221,8 +221,8 @@ impl ToolHostBuilder {
         self
     }
 
-    /// What makes the providers of texts that are written like files and registered while the host
-    /// runs; without it none can be.
+    /// Sets the factory for config texts registered while the host runs; without it none can be
+    /// registered.
     #[must_use]
     #[doc(hidden)] // for `assembly`, which knows the kinds
     pub fn file_factory(mut self, factory: Arc<dyn FileFactory>) -> Self {
@@ -230,7 +230,7 @@ impl ToolHostBuilder {
         self
     }
 
-    /// Puts the host together. Starts and contacts nothing.
+    /// Builds the host. Starts and contacts nothing.
     pub fn build(self) -> Arc<ToolHost> {
         let Self { directory, profiles, pipeline, mut sessions, session } = self;
         sessions.base.session_id = session.unwrap_or_else(|| pipeline.ids.next());

@@ -1,7 +1,7 @@
 //! The record of one call, from its intent to its outcome.
 //!
-//! Owns: that every intent gets an outcome, even when the caller drops the call, and what a
-//! record that cannot be kept means. Never does: write files.
+//! Owns: that every intent gets an outcome, even when the caller drops the call, and what happens
+//! when a record cannot be written. Never does: write files.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ use crate::util::text::truncate;
 pub(super) struct ActiveCallRecord<'a> {
     host: &'a ToolHost,
     pub(super) call: CallRecord,
-    /// Where the call stands in a trace.
+    /// The position of the call in a trace.
     pub(super) trace: Option<TraceContext>,
     pub(super) started: Instant,
     pub(super) attempts: u32,
@@ -63,7 +63,7 @@ pub(super) fn new_call_record(
     }
 }
 
-/// Whose call it is. Of variables only those that the tool accepts are named, when it is known.
+/// The caller of a call. Only variables that the tool accepts are named, if the tool is known.
 pub(super) fn caller_record(
     host: &ToolHost,
     request: &CallRequest,
@@ -87,7 +87,7 @@ pub(super) fn caller_record(
 /// Refuses a call that has to be recorded while records are switched off.
 ///
 /// # Errors
-/// A configuration error, before anything is looked for.
+/// A configuration error, before the search for a tool.
 pub(super) fn require_audit(host: &ToolHost, name: &str) -> Result<(), Error> {
     if !host.pipeline.require_record || host.pipeline.recorder.is_switched_on() {
         return Ok(());
@@ -105,7 +105,7 @@ pub(super) fn record_intent(host: &ToolHost, call: &CallRecord) -> Result<Vec<St
         Ok(()) => Ok(Vec::new()),
         Err(RecordError::Unsafe(why)) => {
             Err(Error::denied(format!("'{}' was not run: {why}", call.tool))
-                .with_hint("look who made it, and remove it"))
+                .with_hint("check who created it, and remove it"))
         }
         Err(RecordError::Lost(why)) if host.pipeline.require_record => {
             Err(Error::internal(format!("'{}' was not run: {why}", call.tool))
@@ -158,7 +158,7 @@ impl<'a> ActiveCallRecord<'a> {
         self.approval_wait + self.call_questions.waited
     }
 
-    /// Writes the outcome and tells the viewers.
+    /// Writes the outcome and notifies viewers.
     pub(super) fn close(mut self, result: &mut Result<ToolResult, Error>, bytes: u64) {
         self.is_open = false;
         let error = result.as_ref().map_or_else(Some, |result| result.error.as_ref());
@@ -226,7 +226,7 @@ impl Drop for ActiveCallRecord<'_> {
         if self.is_open {
             self.call_questions = self.host.pipeline.questions.end_call(&self.call.id);
             let kind = ErrorKind::Interrupted(Signal::Interrupt);
-            let error = Error::new(kind, "the caller went away");
+            let error = Error::new(kind, "the caller disconnected");
             // A failed write cannot be reported from `drop`.
             let _unheard = self.write_outcome(Some(&error), None, 0);
         }

@@ -1,6 +1,6 @@
 //! What a caller says about its call: the user, the trace, the metadata.
 //!
-//! Owns: the bounds of it, and what of it a server must not see. Never does: put it into a request.
+//! Owns: its limits, and which parts a server must not see. Never does: put it into a request.
 
 use std::fmt;
 
@@ -9,8 +9,8 @@ use crate::model::{Error, JsonObject, ToolContext, ToolDefinition, ToolSource};
 use crate::util::json::map_json;
 use crate::util::units::show_size;
 
-/// The most bytes of metadata, as JSON: it travels with every attempt, and as one variable of a
-/// program.
+/// Maximum size of the metadata in bytes of JSON. It is sent with every attempt, and as one
+/// environment variable to programs.
 pub const MAX_METADATA_BYTES: usize = 64 << 10;
 
 /// The most bytes of a user's identity.
@@ -26,11 +26,11 @@ pub(super) fn check(user_id: Option<&str>, metadata: &JsonObject) -> Result<(), 
     if size > MAX_METADATA_BYTES {
         let (size, limit) = (show_size(size as u64), show_size(MAX_METADATA_BYTES as u64));
         return Err(Error::usage(format!("the metadata of the call is {size}, more than {limit}"))
-            .with_hint("pass what is large as an argument, or by the name of a file"));
+            .with_hint("pass large data as an argument, or pass a file name"));
     }
     match metadata.keys().find(|key| is_reserved(key)) {
         Some(key) => Err(Error::usage(format!("the metadata key '{key}' is reserved"))
-            .with_hint("use a key without a prefix, or with the name of your own domain")),
+            .with_hint("use a key without a prefix, or prefixed with your own domain")),
         None => Ok(()),
     }
 }
@@ -42,7 +42,7 @@ pub(super) fn check(user_id: Option<&str>, metadata: &JsonObject) -> Result<(), 
 pub fn check_user(user: &str) -> Result<(), Error> {
     if user.is_empty() || user.len() > MAX_USER_BYTES || user.chars().any(char::is_control) {
         return Err(Error::usage(format!(
-            "'user_id' has to be a text of 1 to {MAX_USER_BYTES} bytes without control characters"
+            "'user_id' must be text of 1 to {MAX_USER_BYTES} bytes without control characters"
         )));
     }
     Ok(())

@@ -1,8 +1,8 @@
 //! Circuit breakers: servers that keep failing are not called for a while.
 //!
-//! Owns: for each server the count of failures in a row, and when it gets another chance. A circuit
-//! holds back only what the router sends of its own choice (see `balancer`): a call by a full name
-//! is always made, and its end is noted all the same. Never does: call, wait, or choose.
+//! Owns: for each server the count of failures in a row, and when it may be tried again. A circuit
+//! only blocks calls for which the router chooses the server (see `balancer`): a call by full name
+//! is always made, and its outcome still counts. Never does: call, wait, or choose.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -20,16 +20,16 @@ const FIRST: Duration = Duration::from_secs(5);
 /// The longest time for which a circuit is open.
 const LONGEST: Duration = Duration::from_mins(1);
 
-/// What a server's answers came to lately.
+/// The recent outcomes of a server's calls.
 #[derive(Debug, Default)]
 struct CircuitBreaker {
     /// Failures since the last success; [`FAILURES`] open the circuit.
     failures: u32,
     /// Since when it is open, and for how long.
     open: Option<(Instant, Duration)>,
-    /// When the call that tries it out was begun.
+    /// When the trial call was started.
     trial: Option<Instant>,
-    /// The newest failure, told to callers while the circuit is open.
+    /// The latest failure, reported to callers while the circuit is open.
     last: Option<Error>,
 }
 
@@ -62,7 +62,7 @@ impl CircuitBreaker {
         self.failures = self.failures.saturating_add(1);
         match self.open {
             None if self.failures >= FAILURES => self.open = Some((now, FIRST)),
-            // While it is open, a call that was begun before says nothing new.
+            // While it is open, a call that was started earlier provides no new information.
             Some((since, wait)) if now >= since + wait => {
                 self.open = Some((now, (wait * 2).min(LONGEST)));
                 self.trial = None;
@@ -146,10 +146,10 @@ impl Circuits {
         let breaker = all.get(server);
         let error = match breaker.map(|breaker| breaker.state(Instant::now())) {
             Some(CircuitState::Open { remaining: left }) => Error::unreachable(format!(
-                "it keeps failing and is left alone for another {}",
+                "it keeps failing; no calls for another {}",
                 show_duration(left)
             )),
-            _ => Error::unreachable("it keeps failing, and another call is trying it out"),
+            _ => Error::unreachable("it keeps failing, and another call is testing it"),
         };
         let last = breaker.and_then(|breaker| breaker.last.as_ref());
         error.with_server(server).with_details(last.map(|last| format!("last: {}", last.message())))

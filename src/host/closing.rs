@@ -1,7 +1,7 @@
-//! The end of a host: what was started last is ended first.
+//! Closing a host: what was started last is stopped first.
 //!
 //! Owns: the order in which providers are closed, and how long one may keep the next waiting. Never
-//! does: end a process, which its provider does and bounds.
+//! does: stop a process; its provider does, within limits.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ impl ToolHost {
             groups.entry(Reverse(provider.first_start())).or_default().push(provider);
         }
         let count = u32::try_from(groups.len()).unwrap_or(u32::MAX).max(1);
-        // So all are told to end in half of the whole time, whichever hangs.
+        // So all of them are told to end within half of the whole time, even if some hang.
         let patience = limits::STOP_GRACE_PERIOD / count;
         let all = async {
             let mut closing = FuturesUnordered::new();

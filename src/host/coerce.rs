@@ -1,8 +1,8 @@
 //! Coercing command-line words to typed JSON arguments.
 //!
-//! Owns: what a text means, by the tool's schema and only by it. Never does: complain about the
-//! outcome — a text that does not become what the schema wants stays a text, and validation
-//! says so.
+//! Owns: what text means according to the tool's schema, and only that. Never does: report errors —
+//! text that cannot be converted to the type in the schema stays a string, and validation reports
+//! it.
 
 use serde_json::Value;
 

@@ -1,7 +1,7 @@
 //! Writing an operation as the equivalent toolhost command line.
 //!
-//! Owns: words that a shell hands on as they are, and that the program reads back as exactly these
-//! arguments, whatever the tool's schema says. Never does: run one.
+//! Owns: quoting words so that a shell passes them unchanged and the program reads back exactly
+//! these arguments, for any schema of the tool. Never does: run one.
 
 use serde_json::Value;
 
@@ -78,7 +78,7 @@ fn is_plain_key(key: &str) -> bool {
         && !key.contains(hidden)
 }
 
-/// A name that is no option, whatever it begins with.
+/// A name that is never parsed as an option, even if it starts with `-`.
 fn operand(name: &str) -> String {
     if name.starts_with('-') { format!("-- {}", quote(name)) } else { quote(name) }
 }

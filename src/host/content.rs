@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::model::ToolResult;
 use crate::util::{base64, json};
 
-/// One block that has bytes of its own.
+/// One block that contains its own bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContentPayload {
     /// The bytes, decoded from base64 where the block has them so.
@@ -71,7 +71,7 @@ pub fn payloads(result: &ToolResult) -> Result<Vec<ContentPayload>, usize> {
     Ok(payloads)
 }
 
-/// The block's declared `type`.
+/// The `type` that the block declares.
 pub fn kind(block: &Value) -> &str {
     block.get("type").and_then(Value::as_str).unwrap_or_default()
 }
@@ -82,7 +82,7 @@ pub fn media_type(holder: &Value) -> String {
     claimed.unwrap_or("application/octet-stream").to_owned()
 }
 
-/// Output that is a JSON value of its own and not text.
+/// Output that is a JSON value and not text.
 pub fn json_output(output: &Value) -> Option<&Value> {
     (!output.is_string() && !output.is_null()).then_some(output)
 }

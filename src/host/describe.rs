@@ -1,7 +1,7 @@
-//! Describing a schema and a tool in words.
+//! Describing a schema and a tool as text.
 //!
 //! Owns: short words for types, limits, retries and claims, the same for every front end. Bounded:
-//! a schema that refers to itself ends.
+//! a recursive schema terminates.
 
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ use crate::util::json;
 /// few lines of schema can stand for billions of them.
 const MAX_CHOICES: usize = 20;
 
-/// A type in words: `string`, `list of integer`, `"a" | "b"`; `depth` is 0 for callers from outside.
+/// A type as text: `string`, `list of integer`, `"a" | "b"`; external callers pass 0 as `depth`.
 pub fn type_name(root: &Value, schema: &Value, depth: usize) -> String {
     const MAX_DEPTH: usize = 3;
     let schema = resolve(root, schema, 0);
@@ -66,7 +66,7 @@ fn either(mut names: Vec<String>, all: usize) -> String {
     names.join(" | ")
 }
 
-/// The constraints of a schema beside its type, in words.
+/// The constraints of a schema besides its type, as text.
 pub fn limits(schema: &Value) -> String {
     let mut limits = Vec::new();
     let get = |key: &str| schema.get(key).map(json::compact);
@@ -94,7 +94,7 @@ pub fn limits(schema: &Value) -> String {
         }
     }
     if schema.get("uniqueItems") == Some(&Value::Bool(true)) {
-        limits.push("no item twice".to_owned());
+        limits.push("no duplicate items".to_owned());
     }
     limits.join(", ")
 }
@@ -108,7 +108,7 @@ pub fn retries(tool: &ToolDefinition) -> String {
     }
 }
 
-/// What a tool claims about its effects, in words.
+/// What a tool claims about its effects, as text.
 pub fn claims(annotations: &Annotations) -> Vec<&'static str> {
     let pick = |value: Option<bool>, yes, no| value.map(|v| if v { yes } else { no });
     [

@@ -1,8 +1,8 @@
 //! The directory of tools: which exist, and which provider owns each.
 //!
 //! Owns: the registered providers in catalogue order, the tools that a program registers, entries
-//! that are out of service, the pins, and the state of servers that stand in for each
-//! other. Never does: call a tool, or mask what it finds; the host does both.
+//! that are out of service, the pins, and the state of servers that offer the same tools. Never
+//! does: call a tool, or mask what it finds; the host does both.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -30,7 +30,7 @@ use crate::util::current::Current;
 
 /// All providers of a host and what is known of them.
 pub(super) struct ToolDirectory {
-    /// The providers as they are now. Readers take a copy.
+    /// The current providers, in catalogue order. Readers take a copy.
     table: Current<ProviderTable>,
     /// Held while names are compared and taken, so that of two who want one name one gets it.
     roster: Mutex<Roster>,
@@ -40,8 +40,8 @@ pub(super) struct ToolDirectory {
     pub(super) disabled: Current<[DisabledEntry]>,
     pub(super) balance: Balancer,
     pub(super) circuits: Circuits,
-    /// The words at the end of a command line that name its server, with a blank before them; empty
-    /// where the servers stand in files.
+    /// The end of a command line that names its server, with a leading space; empty if the servers
+    /// are defined in files.
     pub(super) command_end: String,
     /// Counts the catalogues that were built and the changes of registered tools and providers.
     version: AtomicU64,
@@ -52,7 +52,7 @@ pub(super) struct ToolDirectory {
     starts: AtomicU64,
 }
 
-/// What a [`ToolDirectory`] is made of.
+/// The parts from which a [`ToolDirectory`] is built.
 #[derive(Default)]
 pub(super) struct DirectoryParts {
     pub(super) providers: Vec<Arc<dyn ToolProvider>>,
@@ -93,12 +93,12 @@ impl ToolDirectory {
         }
     }
 
-    /// The providers as they are now.
+    /// The current providers, in catalogue order.
     pub(super) fn providers(&self) -> Arc<ProviderTable> {
         self.table.get()
     }
 
-    /// Puts other providers in the place of those there were. To be called with the roster locked.
+    /// Replaces all providers. Must be called with the roster locked.
     pub(super) fn replace_providers(&self, table: ProviderTable) {
         self.table.replace(table);
     }

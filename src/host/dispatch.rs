@@ -1,6 +1,6 @@
 //! The life of one call: find, coerce, validate, decide, record, attempt, check the result, record.
 //!
-//! Owns: the order of these steps, once for every kind of tool. Each step is a module of its own.
+//! Owns: the order of these steps, once for every kind of tool. Each step is its own module.
 
 use std::sync::Arc;
 
@@ -112,7 +112,8 @@ impl ToolHost {
         };
         let (PreparedCall { route, call }, decision) = match ready {
             Ok(ready) => ready,
-            // The server that failed before has its record; that no other takes the call is no call.
+            // The server that failed already has its record; that no other accepts the call is not
+            // a call.
             Err(error) if !skipped.is_empty() && !unsent.has_tool() => {
                 unsent.close();
                 return Err(error);
@@ -138,7 +139,7 @@ impl ToolHost {
         if request.retries.is_some_and(|retries| retries > 0)
             && retry::max_retries(&tool.definition, request.retries) == 0
         {
-            record.warnings.push("not repeated: it is not marked safe to repeat".into());
+            record.warnings.push("not retried: it is not marked safe to repeat".into());
         }
         tracing::debug!(
             call = call_id.0,
@@ -205,7 +206,7 @@ impl ToolHost {
         skipped: &'a [SkippedServer],
     ) -> Search<'a> {
         // A caller's own limit also bounds starting; a longer one does not lengthen it, for
-        // starting has limits of its own.
+        // starting has its own limits.
         let limit = request.timeout.unwrap_or(limits::LISTING_TIMEOUT).min(limits::LISTING_TIMEOUT);
         Search {
             servers: &request.servers,
@@ -216,7 +217,7 @@ impl ToolHost {
     }
 
     /// What a call would send. Masked before and after: a provider may encode an argument in its
-    /// own way, and may add secrets that are no arguments.
+    /// own way, and may add secrets that are not arguments.
     async fn masked_preview(&self, route: &Route, masked: &JsonObject) -> Result<Preview, Error> {
         let name = route.tool.definition.name.clone();
         let call = ToolCall { name, arguments: masked.clone() };
@@ -275,10 +276,10 @@ impl ToolHost {
                 Err(Error::denied(format!("a person refused the call of '{name}'")))
             }
             Approval::Unavailable => Err(Error::denied(format!(
-                "'{name}' needs approval and nobody can be asked: {reason}"
+                "'{name}' needs approval, but no person can be asked: {reason}"
             ))
             .with_hint(if self.pipeline.asks_about_all {
-                "run it on a terminal, or without --ask-all"
+                "run it in a terminal, or without --ask-all"
             } else if nesting.is_nested() {
                 "--yes approves the outer call only; --yes-nested approves those it makes too"
             } else {
@@ -287,7 +288,7 @@ impl ToolHost {
         }
     }
 
-    /// Attempts the call until it answers, fails for good, or runs out of time.
+    /// Attempts the call until it succeeds, fails permanently, or runs out of time.
     async fn run(
         &self,
         request: &CallRequest,
@@ -315,13 +316,13 @@ impl ToolHost {
         };
         let Some(permit) = permit else {
             return Err(Error::timeout(format!(
-                "'{}' got no turn: {} calls of its component are running",
+                "'{}' timed out in the queue: {} calls of its component are running",
                 call.name,
                 limits::MAX_PARALLEL_CALLS
             )));
         };
         let _turn = self.pipeline.questions.hold_turn(&record.call.id, permit);
-        // What was waited for a turn is no time of the tool's.
+        // The wait for a turn does not count as the tool's time.
         record.started = self.pipeline.clock.now();
         let attempt = Attempt {
             provider: &*route.provider.inner,

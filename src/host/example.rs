@@ -120,7 +120,7 @@ impl ExampleBuilder<'_> {
     }
 }
 
-/// Follows `$ref`s within the schema; one that leads nowhere or in circles stays as it is.
+/// Follows `$ref`s within the schema; an unresolvable or circular one is left unchanged.
 pub fn resolve<'s>(root: &'s Value, schema: &'s Value, hops: usize) -> &'s Value {
     let target = schema
         .get("$ref")

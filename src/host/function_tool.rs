@@ -1,4 +1,4 @@
-//! Tools made of a program's typed functions.
+//! Tools made from a program's typed functions.
 //!
 //! Owns: the schemas and the conversions between a function's types and a call. Never does: register
 //! anything.
@@ -19,8 +19,8 @@ use crate::model::{
 
 /// A tool that is an async function of the program.
 ///
-/// The schema of its arguments is derived from their type, so doc comments on fields are what a model
-/// reads of them.
+/// The schema of its arguments is derived from their type, so a model sees the doc comments on
+/// fields as descriptions.
 ///
 /// ```
 /// use schemars::JsonSchema;
@@ -52,8 +52,8 @@ pub struct FunctionTool {
 }
 
 impl FunctionTool {
-    /// A tool of this name. The function gets its arguments as the type it takes, after they were
-    /// checked against the schema of that type, which has to be an object.
+    /// Creates a tool with this name. The function gets its arguments as its own argument type,
+    /// after they were checked against the schema of that type, which must be an object.
     pub fn new<A, T, F, R>(name: &str, description: &str, function: F) -> Self
     where
         A: DeserializeOwned + JsonSchema,
@@ -80,7 +80,7 @@ impl FunctionTool {
         Self { definition, handler: Arc::new(handler) }
     }
 
-    /// Changes what is said of the tool: its category, whether it needs approval, its limits.
+    /// Changes the definition of the tool: its category, whether it needs approval, its limits.
     #[must_use]
     pub fn with(mut self, change: impl FnOnce(&mut ToolDefinition)) -> Self {
         change(&mut self.definition);
@@ -97,7 +97,7 @@ impl ToolHost {
     /// Adds a tool that is an async function; from now on it is listed and called like any other.
     ///
     /// # Errors
-    /// As [`ToolHost::register`].
+    /// Like [`ToolHost::register`].
     pub fn register_function(&self, tool: FunctionTool) -> Result<(), RegistrationError> {
         let FunctionTool { definition, handler } = tool;
         self.register(definition, move |arguments, context| handler.call(arguments, context))
@@ -107,7 +107,7 @@ impl ToolHost {
 /// What a [`FunctionTool`] may return: a text, a JSON value, a [`Structured`] value with a schema, or
 /// a whole [`ToolResult`].
 pub trait ToolOutput {
-    /// The schema that every result fits; `None` when nothing is promised.
+    /// The schema that every result matches; `None` for no promise.
     fn schema() -> Option<Value> {
         None
     }
@@ -138,7 +138,7 @@ impl ToolOutput for Value {
 }
 
 /// A value that a tool returns as a structured result, with the schema of its type as the tool's
-/// output schema. The type has to be one that JSON writes as an object.
+/// output schema. The type must serialize to a JSON object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Structured<T>(pub T);
 
@@ -148,8 +148,9 @@ impl<T: Serialize + JsonSchema> ToolOutput for Structured<T> {
     }
 
     fn into_result(self) -> Result<ToolResult, Error> {
-        let value = serde_json::to_value(self.0)
-            .map_err(|error| Error::tool(format!("the result is no JSON: {error}")))?;
+        let value = serde_json::to_value(self.0).map_err(|error| {
+            Error::tool(format!("the result cannot be written as JSON: {error}"))
+        })?;
         Ok(ToolResult::json(value))
     }
 }

@@ -1,4 +1,4 @@
-//! The port for tools implemented by a program's own functions.
+//! The trait for tools implemented by a program's own functions.
 //!
 //! Owns: the shape of that code. Never does: keep handlers (`registry` and `sessions` do).
 
@@ -6,11 +6,11 @@ use futures_util::future::BoxFuture;
 
 use crate::model::{Error, JsonObject, ToolContext, ToolResult};
 
-/// The code behind a registered tool. Every async function of this shape is one:
-/// `async fn(JsonObject, ToolContext) -> Result<ToolResult, Error>`.
+/// The code behind a registered tool. Every async function with this signature is one: `async
+/// fn(JsonObject, ToolContext) -> Result<ToolResult, Error>`.
 ///
-/// The arguments were checked against the tool's schema. The context carries the session, where
-/// progress goes, the token that fires when the call should stop, and the way to call other tools.
+/// The arguments have been checked against the tool's schema. The context has the session, the sink
+/// for progress, the token that fires when the call should stop, and a way to call other tools.
 pub trait ToolHandler: Send + Sync {
     /// Runs one attempt of a call.
     fn call(

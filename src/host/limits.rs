@@ -1,7 +1,7 @@
 //! Time limits of calls, and limits on concurrency.
 //!
-//! Owns: the order in which limits of time are looked for, their names for messages, and the
-//! permits. Never does: cancel anything.
+//! Owns: the order in which time limits are looked up, their names for messages, and the permits.
+//! Never does: cancel anything.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,7 +26,7 @@ pub const STOP_GRACE_PERIOD: Duration = Duration::from_secs(5);
 /// How long a provider gets to stop after a person interrupted.
 pub const INTERRUPT_GRACE_PERIOD: Duration = Duration::from_secs(1);
 
-/// How long calls may go on after their provider was removed.
+/// How long calls may continue after their provider was removed.
 pub const REMOVAL_GRACE_PERIOD: Duration = Duration::from_secs(5);
 
 /// Parallel calls of one component or server.
@@ -97,9 +97,9 @@ impl CallLimits {
 /// Permits for calls, [`MAX_PARALLEL_CALLS`] for each component, server or single tool at each depth of
 /// nesting.
 ///
-/// A call keeps its permit while it waits for the calls it is made of. Those take theirs one level
-/// deeper, so that every wait leads inwards and the innermost calls wait for no permit: no set of
-/// calls can deadlock, whatever calls whatever.
+/// A call keeps its permit while it waits for its nested calls. Those take theirs one level deeper,
+/// so that every wait leads inwards and the innermost calls wait for no permit: no set of calls can
+/// deadlock, no matter which tool calls which.
 #[derive(Debug, Default)]
 pub struct CallPermits(Mutex<HashMap<(usize, String), Arc<Semaphore>>>);
 
@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(CallLimits::of(&patient, Some(requested), None).total, requested);
         let brief = Duration::from_secs(1);
         assert_eq!(CallLimits::of(&patient, Some(brief), None).total, brief);
-        // Silence has a limit of its own.
+        // The idle timeout is a separate limit.
         let both = CallLimits::of(&patient, Some(requested), Some(brief));
         assert_eq!((both.attempt, both.total), (brief, requested));
         assert_eq!(CallLimits::of(&patient, None, Some(requested)).total, requested);

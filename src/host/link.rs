@@ -1,11 +1,11 @@
-//! A host in another process that answers in place of this one.
+//! A host in another process that handles requests instead of this one.
 //!
-//! Front ends know one port, the [`ToolHost`]; with a [`HostLink`] it is an adapter to the other
-//! process, and without one it does everything here. No front end knows which it has.
+//! Front ends use one interface, the [`ToolHost`]; with a [`HostLink`] it is an adapter to the
+//! other process, and without one it does everything here. Front ends cannot tell the difference.
 //!
-//! Owns: the port to the other host, and what is passed on: calls, the questions of [`HostQuery`], and
-//! what a viewer observes. What could not be passed on is done here. Never does: know how the other
-//! process is reached.
+//! Owns: the trait for the other host, and what is passed on: calls, the questions of
+//! [`HostQuery`], and what a viewer observes. What could not be passed on is done here. Never does:
+//! know how the other process is reached.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -71,11 +71,11 @@ pub enum ObserveRequest {
 pub enum Observation {
     /// From here on nothing is missed.
     Started,
-    /// Something happened.
+    /// Something happened that viewers may show.
     Event(HostEvent),
     /// Something crossed the wire of a server.
     Traffic(Box<CapturedTraffic>),
-    /// A server told a change.
+    /// A server reported a change.
     Change(String, SubscriptionEvent),
     /// So many observations more were dropped, because this viewer is too slow.
     Lost(u64),
@@ -98,7 +98,7 @@ impl LinkSlot {
     }
 }
 
-/// Why the other host gave no answer.
+/// Why the other host did not respond.
 #[derive(Debug, Clone)]
 pub enum LinkError {
     /// It acted on nothing, so that the request can be carried out here.
@@ -107,7 +107,7 @@ pub enum LinkError {
     Lost(Error),
 }
 
-/// What a host is asked beside calls. Lists of servers mean all of them when they are empty.
+/// Queries to a host other than calls. An empty list of servers means all of them.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "each is the method of the host of that name, with its arguments")]
 pub enum HostQuery {

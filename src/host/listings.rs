@@ -54,7 +54,7 @@ pub(super) struct ToolListSnapshot {
     by_name: HashMap<String, usize>,
     pub(super) diagnostics: Vec<Diagnostic>,
     pub(super) partial: bool,
-    /// Tools that are there and that the entry keeps back.
+    /// Tools that the server offers and the entry withholds.
     withheld: Vec<WithheldItem>,
     /// How long connecting took, when this list was the reason to connect.
     pub(super) connect: Option<Duration>,
@@ -83,7 +83,7 @@ impl ToolListSnapshot {
         self.by_name.get(full).and_then(|at| self.tools.get(*at))
     }
 
-    /// The error of a call of a tool that its entry keeps back, by its full or its own name.
+    /// The error of a call to a tool that its entry withholds, by its full or its own name.
     pub(super) fn refusal(&self, component: Option<&str>, name: &str) -> Option<Error> {
         let own = component.and_then(|component| naming::after_component(name, component));
         let withheld =
@@ -108,7 +108,7 @@ pub(super) struct RegisteredProvider {
     /// The name that it is registered and removed by: the component of its tools, unless it was
     /// registered under another one. A kind whose entries share a provider has none.
     pub(super) source: Option<String>,
-    /// The type key of the component that it was made of by the program.
+    /// The type key of the component from which the program created it.
     pub(super) component_type: Option<String>,
     /// The server's name, when the provider is one.
     pub(super) server: Option<String>,
@@ -176,7 +176,7 @@ impl RegisteredProvider {
 
     /// What is known without contacting anything.
     pub(super) fn declared(&self) -> Arc<ToolListSnapshot> {
-        // What a server declares stands in a file; what is local may change.
+        // A server's declarations come from a file; local tools may change.
         let version = self.inner.list_version();
         let mut declared = self.declared.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = &*declared
@@ -243,7 +243,7 @@ impl RegisteredProvider {
         let listed = if self.server.is_some() {
             self.get_or_list(limits::LISTING_TIMEOUT).await.map(|(snapshot, _)| snapshot)
         } else {
-            // A kind that looks at files has no version that tells of their changes.
+            // A kind that reads files has no version that reflects their changes.
             self.refresh(limits::LISTING_TIMEOUT).await
         };
         let mut part = match listed {
@@ -254,7 +254,7 @@ impl RegisteredProvider {
                     Arc::make_mut(tool).mark_unavailable(error.clone());
                 }
                 if self.server.is_none() {
-                    // Only servers have a row of their own in a catalogue.
+                    // Only servers have their own row in a catalogue.
                     part.diagnostics.push(Diagnostic::error(error.message()));
                 }
                 part.error = Some(error);

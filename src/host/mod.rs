@@ -1,4 +1,4 @@
-//! The gateway to all tools: listing, describing and calling goes through [`ToolHost`].
+//! The gateway to all tools: listing, describing and calling go through [`ToolHost`].
 //!
 //! Owns: the public face of the host and the life of one call (`dispatch`). What it works with is in
 //! three parts: which tools there are and who owns them (`directory`, with the search of a name in
@@ -96,27 +96,27 @@ pub use registration::{FileRegistration, HostContents, RegistrationError, Remova
 pub struct ToolHost {
     /// Which tools there are and who owns them.
     directory: Arc<ToolDirectory>,
-    /// What requests may see of them.
+    /// The profiles that limit what requests may see.
     profiles: Profiles,
     /// What every call passes through.
     pipeline: Arc<CallPipeline>,
-    /// Whose calls they are, and who watches.
+    /// Whose calls they are, and who is watching.
     sessions: Arc<SessionManager>,
-    /// The client all of whose calls these are, when it is one of several.
+    /// The client that makes all these calls, if it is one of several.
     client: Option<String>,
-    /// The host in another process that answers in place of this one, when there is one.
+    /// The host in another process that handles requests instead of this one, if any.
     link: LinkSlot,
     /// This host, for the calls that tools make.
     weak_self: Weak<Self>,
 }
 
 impl ToolHost {
-    /// Starts putting a host together.
+    /// Starts building a host with defaults.
     pub fn builder() -> ToolHostBuilder {
         ToolHostBuilder::default()
     }
 
-    /// The same host as one client may use it: tools, prompts and resources outside of its scope do
+    /// The same host, restricted to one client: tools, prompts and resources outside its scope do
     /// not exist for it, and the records of its calls name it.
     pub fn for_client(&self, scope: ClientScope) -> Arc<Self> {
         Arc::new_cyclic(|weak_self| Self {
@@ -135,9 +135,9 @@ impl ToolHost {
         &self.sessions.base.session_id
     }
 
-    /// One list of everything; contacts what `scope` says, all at once. One bad server costs only
-    /// itself: its declared tools stay, marked unavailable. The profile of requests that name none
-    /// is applied.
+    /// Lists everything, contacting the servers in `scope` concurrently. A failing server does not
+    /// affect the others: its declared tools stay, marked unavailable. The profile of requests that
+    /// name none is applied.
     pub async fn catalogue(&self, scope: &ListScope) -> Catalogue {
         let query = || HostQuery::Catalogue(scope.clone());
         if let Some(catalogue) = self.ask_link(query, &CancellationToken::new()).await {
@@ -146,26 +146,26 @@ impl ToolHost {
         self.catalogue_in(scope, &self.profiles.default_view()).await
     }
 
-    /// The list as one agent sees it: what the profile of the request shows. No server of which it
-    /// can show nothing is contacted. One bad server costs only itself.
+    /// The list as one agent sees it: what the profile of the request shows. Servers that the
+    /// profile hides entirely are not contacted. A failing server does not affect the others.
     ///
     /// # Errors
-    /// A usage error for a profile that the host does not know.
+    /// A usage error for an unknown profile.
     pub async fn list(&self, request: &ListRequest) -> Result<Catalogue, Error> {
         let view = self.view(request.profile.as_deref())?;
         Ok(self.catalogue_in(&request.scope, &view).await)
     }
 
-    /// Expects that requests may name this profile.
+    /// Checks that requests may name this profile.
     ///
     /// # Errors
-    /// A usage error for a profile that the host does not know.
+    /// A usage error for an unknown profile.
     #[doc(hidden)] // for the program's own commands
     pub fn require_profile(&self, name: &str) -> Result<(), Error> {
         self.view(Some(name)).map(drop)
     }
 
-    /// What a request sees that names this profile, or none.
+    /// What a request with this profile, or with none, sees.
     fn view(&self, profile: Option<&str>) -> Result<ProfileView, Error> {
         self.profiles.view(profile)
     }
@@ -192,8 +192,8 @@ impl ToolHost {
         catalogue
     }
 
-    /// The same definitions without known values, to be shown or kept. They are no longer what a pin
-    /// or a fingerprint is made of.
+    /// The same definitions without known secret values, to be shown or stored. Pins and
+    /// fingerprints cannot be made from them.
     #[doc(hidden)] // for the program's own commands
     pub fn masked_definitions(&self, tools: &[Arc<ToolDefinition>]) -> Vec<Arc<ToolDefinition>> {
         let mut tools = tools.to_vec();
@@ -203,13 +203,13 @@ impl ToolHost {
         tools
     }
 
-    /// Finds the one tool a person means, contacting no more servers than needed. One that a file
-    /// declares is described from there when its server does not answer or its entry is out of
-    /// service, as unavailable.
+    /// Finds the one tool a person means, contacting no more servers than needed. A tool declared
+    /// in a file is described from there, as unavailable, if its server does not respond or its
+    /// entry is out of service.
     ///
     /// # Errors
-    /// Unknown and ambiguous names (with suggestions), what the profile hides, and what finding out
-    /// ran into.
+    /// Unknown and ambiguous names (with suggestions), tools that the profile hides, and failures
+    /// during the search.
     pub async fn find(&self, name: &str, scope: &LookupScope) -> Result<ToolDefinition, Error> {
         let query = || HostQuery::Find { name: name.to_owned(), scope: scope.clone() };
         if let Some(found) = self.ask_link(query, &CancellationToken::new()).await {
@@ -233,43 +233,43 @@ impl ToolHost {
         Ok(tool)
     }
 
-    /// What is known beforehand about the tools that a tool calls: which need approval or are
+    /// What is known in advance about the tools that a tool calls: which need approval or are
     /// refused, and which no entry declares. Contacts no server.
     fn nested_call_warnings(&self, tool: &ToolDefinition) -> Vec<String> {
         let warning = |name: &String| match self.directory.known_tool(name) {
             Some(called) => match self.pipeline.decision(&called.definition) {
                 Decision::Allow(_) => None,
-                Decision::Ask(why) => Some(format!("calls '{name}', which asks first: {why}")),
+                Decision::Ask(why) => Some(format!("calls '{name}', which needs approval: {why}")),
                 Decision::Deny(why) => Some(format!("calls '{name}', which is refused by {why}")),
             },
             None if self.directory.may_be_remote(name) => None,
-            None => Some(format!("calls '{name}', which is no known tool")),
+            None => Some(format!("calls '{name}', which is not a known tool")),
         };
         tool.calls.iter().filter_map(warning).collect()
     }
 
-    /// Whether a call of this tool may run, would be asked about, or is refused.
+    /// Whether a call to this tool may run, needs approval, or is refused.
     #[doc(hidden)] // for the program's own commands
     pub fn decision(&self, tool: &ToolDefinition) -> policy::Decision {
         self.pipeline.decision(tool)
     }
 
-    /// Arguments as they are recorded: what is secret, by its value, its name or the schema, is
+    /// Arguments as recorded: values that are secret, by value, by name or by the schema, are
     /// replaced.
     #[doc(hidden)] // for the program's own commands
     pub fn mask_arguments(&self, arguments: &JsonObject, schema: &serde_json::Value) -> JsonObject {
         self.pipeline.masked_arguments(arguments, schema)
     }
 
-    /// The servers of which something may be shown, as far as the host that makes the calls knows
-    /// without asking them.
+    /// The servers of which something may be shown, as known to the host that makes the calls,
+    /// without contacting them.
     pub async fn server_statuses(&self) -> Vec<ServerStatus> {
         let query = || HostQuery::Servers;
         let linked = self.ask_link(query, &CancellationToken::new()).await;
         linked.unwrap_or_else(|| self.servers())
     }
 
-    /// As [`ToolHost::server_statuses`], of this process alone.
+    /// Like [`ToolHost::server_statuses`], but only for this process.
     pub fn servers(&self) -> Vec<ServerStatus> {
         let view = self.profiles.default_view();
         let providers = self.directory.providers();
@@ -278,7 +278,7 @@ impl ToolHost {
         servers.map(|server| self.with_host_state(server.status())).collect()
     }
 
-    /// A server's status with what the host knows of it.
+    /// A server's status, including what the host knows about it.
     fn with_host_state(&self, mut status: ServerStatus) -> ServerStatus {
         let providers = self.directory.providers();
         status.weight = providers.server(&status.name).and_then(|server| server.weight);
@@ -286,11 +286,12 @@ impl ToolHost {
         self.pipeline.masker.status(status)
     }
 
-    /// Logs in to a server, whatever login there was. `scopes` is asked for beside what its entry
-    /// says.
+    /// Logs in to a server, replacing any existing login. `scopes` are requested in addition to
+    /// those of its entry.
     ///
     /// # Errors
-    /// An unknown server, one that takes no login, and a login that the person or the server refused.
+    /// An unknown server, one that does not support login, and a login that the person or the
+    /// server refused.
     pub async fn login(
         &self,
         server: &str,
@@ -302,10 +303,10 @@ impl ToolHost {
         provider.while_registered(login).await.map_err(|error| self.pipeline.masker.error(error))
     }
 
-    /// Forgets the logins at a server; says how many there were.
+    /// Forgets the logins at a server; returns how many there were.
     ///
     /// # Errors
-    /// An unknown server, and what is kept but cannot be changed.
+    /// An unknown server, and stored logins that cannot be changed.
     pub async fn logout(&self, server: &str) -> Result<usize, Error> {
         let provider = self.server_with_login(server)?;
         login_support(&provider, server)?.logout().await
@@ -315,8 +316,7 @@ impl ToolHost {
         self.directory.server(server).ok_or_else(|| no_login(server))
     }
 
-    /// Asks the named servers (when empty, all of which something may be shown) for a sign of life,
-    /// all at once.
+    /// Pings the named servers (if empty, all of which something may be shown), concurrently.
     pub async fn check_servers(&self, names: &[String]) -> Vec<ServerStatus> {
         let query = || HostQuery::CheckServers(names.to_vec());
         if let Some(checked) = self.ask_link(query, &CancellationToken::new()).await {
@@ -337,7 +337,7 @@ impl ToolHost {
             let error = match tokio::time::timeout(limits::LISTING_TIMEOUT, check).await {
                 Ok(Ok(status)) => return status,
                 Ok(Err(removed)) => removed,
-                Err(_elapsed) => Error::timeout("did not answer the ping"),
+                Err(_elapsed) => Error::timeout("did not respond to the ping"),
             };
             let status = server.status();
             let error = error.with_server(&status.name);
@@ -345,7 +345,7 @@ impl ToolHost {
         });
         let all = join_all(checks).await;
         for status in &all {
-            // A sign of life is as good as an answered call.
+            // A successful ping is as good as a successful call.
             match &status.state {
                 ServerState::Ready => {
                     self.directory.circuits.record_outcome(&status.name, Ok(()));
@@ -368,5 +368,5 @@ fn login_support<'a>(
 }
 
 fn no_login(server: &str) -> Error {
-    Error::usage(format!("'{server}' is no server that somebody can log in to"))
+    Error::usage(format!("'{server}' is not a server that supports login"))
 }

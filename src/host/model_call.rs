@@ -1,7 +1,7 @@
 //! Calls that a model asks for.
 //!
-//! Owns: from a call in a model's words to the answer in which the model reads what came of it. The
-//! dialects are `formats`'.
+//! Owns: the way from a call in a model's format to the message that reports its outcome to the
+//! model. The dialects are `formats`'.
 
 use super::ToolHost;
 use super::request::{CallArguments, CallRequest};
@@ -9,8 +9,8 @@ use crate::formats::{CallAnswer, ExportedCatalogue, RequestedCall};
 use crate::model::{Error, ToolResult};
 
 impl ToolHost {
-    /// Runs a call that a model asks for, under the rules of every call, and gives the answer to send
-    /// back. What goes wrong is told to the model too. `exported` is what the model was given, and
+    /// Runs a call that a model asks for, under the rules of every call, and gives the answer to
+    /// send back. Errors are reported to the model too. `exported` is what the model was given, and
     /// `adjust` says what the call has beside its name and arguments, such as a session.
     pub async fn answer_model(
         &self,

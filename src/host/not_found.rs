@@ -1,8 +1,7 @@
-//! What is said when no tool has the name that was looked for.
+//! The errors for unknown tool names.
 //!
-//! Owns: whose fault that is — the name's, a broken entry's or a silent server's, or an entry's that
-//! keeps the tool back — and what to try
-//! instead. Never does: search.
+//! Owns: the cause — a wrong name, a broken entry, a silent server, or an entry that withholds the
+//! tool — and what to try instead. Never does: search.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! Checking a result against its output schema before it is returned.
 //!
-//! Owns: the check against the output schema, the error of a "no" without one.
+//! Owns: the check against the output schema, and the error of a failed result without one.
 
 use super::listings::ListedTool;
 use crate::model::{Error, ErrorPhase, ToolResult, ToolSource};
@@ -8,7 +8,7 @@ use crate::model::{Error, ErrorPhase, ToolResult, ToolSource};
 /// How many problems of a result are listed.
 const SHOWN: usize = 20;
 
-/// The longest message that is made from a tool's own words, in characters.
+/// Maximum length of a message made from a tool's own text, in characters.
 const WORDS: usize = 500;
 
 /// Checks a result against the tool's output schema and completes its error. The result itself is
@@ -30,7 +30,7 @@ pub(super) async fn check_output(tool: &ListedTool, result: &mut ToolResult, val
             result.error = Some(with_context(
                 tool,
                 Error::protocol(format!(
-                    "'{}' declares an output schema but gave no structured content",
+                    "'{}' declares an output schema but returned no structured content",
                     definition.name
                 )),
             ));
@@ -41,7 +41,7 @@ pub(super) async fn check_output(tool: &ListedTool, result: &mut ToolResult, val
         Ok(problems) if problems.is_empty() => {}
         Ok(problems) => {
             let error = Error::protocol(format!(
-                "the result of '{}' does not fit its own output schema",
+                "the result of '{}' does not match its own output schema",
                 definition.name
             ))
             .with_details(problems.iter().take(SHOWN).map(ToString::to_string));
@@ -59,12 +59,12 @@ fn with_context(tool: &ListedTool, error: Error) -> Error {
     }
 }
 
-/// The tool's own words for its "no".
+/// The tool's own error message.
 fn failure_message(result: &ToolResult) -> String {
     let text = result.output.as_str().map_or_else(|| result.output.to_string(), str::to_owned);
     match text.char_indices().nth(WORDS) {
         Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
-        None if text.is_empty() => "the tool failed without a word".to_owned(),
+        None if text.is_empty() => "the tool failed without an error message".to_owned(),
         None => text,
     }
 }

@@ -1,8 +1,8 @@
 //! Applying pins to calls and listings.
 //!
-//! Owns: the pins that hold at the moment, the refusal of a call whose tool is not what was pinned,
-//! and what is written down of a tool when it is pinned: without the secrets the host knows. Never
-//! does: read or write a file.
+//! Owns: the current pins, the refusal of a call whose tool differs from its pin, and what is
+//! stored of a tool when it is pinned, without the secrets the host knows. Never does: read or
+//! write a file.
 
 use std::sync::Arc;
 
@@ -46,19 +46,19 @@ impl ToolHost {
         report
     }
 
-    /// A pin of the tool as it is now.
+    /// A pin of the tool's current definition.
     #[doc(hidden)] // for the program's own commands
     pub fn pin(&self, tool: &ToolDefinition) -> Pin {
         Pin::of(tool, &|text| self.pipeline.masker.text(text))
     }
 
-    /// What a connected server tells models, to be pinned.
+    /// The instructions of a connected server, to be pinned.
     #[doc(hidden)] // for the program's own commands
     pub fn pin_instructions(&self, server: &str) -> Option<PinnedText> {
         Some(PinnedText::of(&self.instructions(server)?, &|text| self.pipeline.masker.text(text)))
     }
 
-    /// What a connected server tells models, with whatever secrets are in it.
+    /// The instructions of a connected server, including any secrets in them.
     fn instructions(&self, server: &str) -> Option<String> {
         let providers = self.directory.providers();
         let provider = providers.server(server)?;

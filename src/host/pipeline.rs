@@ -62,7 +62,7 @@ impl CallPipeline {
     pub(super) fn decision(&self, tool: &ToolDefinition) -> Decision {
         match policy::decide(&self.policy.get(), tool) {
             Decision::Allow(_) if self.asks_about_all => {
-                Decision::Ask("every call is asked about (--ask-all)".into())
+                Decision::Ask("every call needs approval (--ask-all)".into())
             }
             decision => decision,
         }
@@ -73,9 +73,9 @@ impl CallPipeline {
         CallId(self.ids.next())
     }
 
-    /// Asks a person about a call. Calls that are made of others may ask several at once, so each
-    /// waits until the prompt before it is answered. Says how long the person was waited for, which
-    /// is no time of the call `parent` that this one is part of.
+    /// Asks a person about a call. Composed calls may ask several questions at once, so each waits
+    /// until the previous prompt is answered. Reports how long the person took, which does not
+    /// count towards the call `parent` that this one is part of.
     pub(super) async fn approve(
         &self,
         request: &ApprovalRequest<'_>,
@@ -92,7 +92,7 @@ impl CallPipeline {
         self.masker.arguments(arguments, schema)
     }
 
-    /// A preview without secrets: a provider may add some that are no arguments.
+    /// A preview without secrets: a provider may add some that are not arguments.
     pub(super) fn masked_preview(&self, preview: &Preview) -> Preview {
         let mask = |text: &str| self.masker.text(text);
         Preview { summary: mask(&preview.summary), request: map_json(&preview.request, &mask) }

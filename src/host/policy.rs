@@ -8,10 +8,10 @@ use crate::config::spec::{PolicyAction, PolicyRule};
 use crate::model::ToolDefinition;
 use crate::util::pattern;
 
-/// What was decided and why, in the words of the audit log.
+/// The decision and its reason, as in the audit log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Decision {
-    /// The call runs without asking; with the rule or hint that allows it.
+    /// The call runs without asking; contains the rule or hint that allows it.
     Allow(String),
     /// A person has to approve the call, for this reason.
     Ask(String),
@@ -19,11 +19,11 @@ pub enum Decision {
     Deny(String),
 }
 
-/// Decides about a tool. Of the rules about its entry the first that matches its full name counts.
+/// Decides about a tool. The first rule about its entry that matches its full name wins.
 ///
-/// A person is asked when the rule says so, when the entry requires approval, or when the tool
-/// itself says that it destroys something. Nothing here takes such a reason away again: a rule
-/// that allows only keeps later rules from counting.
+/// A person is asked if the rule says so, if the entry requires approval, or if the tool itself
+/// says it destroys something. An `allow` rule does not override these reasons; it only stops later
+/// rules from applying.
 pub fn decide(rules: &[PolicyRule], tool: &ToolDefinition) -> Decision {
     let name = tool.name.full();
     let rule =
@@ -50,9 +50,9 @@ pub fn decide(rules: &[PolicyRule], tool: &ToolDefinition) -> Decision {
     })
 }
 
-/// Whether a rule is about the entry that a tool comes from. A project may use any name, so what
-/// the user allows by a name is meant for the user's own entries; what they ask about or refuse is
-/// meant for everybody's.
+/// Whether a rule applies to the entry that a tool comes from. A project may use any name, so the
+/// user's `allow` rules apply only to the user's own entries; their `ask` and `deny` rules apply to
+/// all entries.
 fn applies_to(rule: &PolicyRule, tool: &ToolDefinition) -> bool {
     let project = tool.entry.as_ref().and_then(|entry| entry.project());
     match &rule.project {

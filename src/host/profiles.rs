@@ -1,7 +1,8 @@
-//! Through which profile a request sees the catalogue.
+//! The profile through which a request sees the catalogue.
 //!
-//! Owns: the profiles a request may name, the one of requests that name none, what a client may see
-//! beside them, and the refusal of what a profile hides. The rules of a profile are in `catalogue::query`. Never does: list.
+//! Owns: the profiles a request may name, the one for requests that name none, what a client may
+//! see besides them, and the refusal of what a profile hides. The rules of a profile are in
+//! `catalogue::query`. Never does: list.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -60,7 +61,7 @@ impl KnownProfiles {
 pub(super) struct Profiles {
     /// Those of the host, shared by all its clients.
     known: Arc<Current<KnownProfiles>>,
-    /// What a request sees whatever profile it names; everything when there is none.
+    /// What a request sees with any profile; everything if there is none.
     scope: Option<Arc<[Vec<ScopeProfile>]>>,
 }
 
@@ -78,7 +79,7 @@ impl Profiles {
         Self { known: Arc::new(Current::new(known)), scope: None }
     }
 
-    /// Puts others in the place of those of the host, for all its clients.
+    /// Replaces the profiles of the host, for all its clients.
     pub(super) fn replace(&self, known: KnownProfiles) {
         self.known.replace(known);
     }
@@ -114,14 +115,14 @@ impl Profiles {
         Some(views.filter_map(|view| view.iter().map(profile).collect()).collect())
     }
 
-    /// The same profiles for a client that sees nothing beside `views`.
+    /// The same profiles for a client that sees only `views`.
     pub(super) fn within(&self, views: Vec<Vec<ScopeProfile>>) -> Self {
         Self { scope: Some(views.into()), ..self.clone() }
     }
 }
 
 impl ProfileView {
-    /// Whether nothing is hidden.
+    /// Whether the profile hides nothing.
     pub(super) fn shows_everything(&self) -> bool {
         self.profile.is_none() && self.scope.is_none()
     }
@@ -142,7 +143,7 @@ impl ProfileView {
         self.allows(|profile| query::is_in_profile(profile, tool))
     }
 
-    /// Whether something that a server offers beside tools is shown.
+    /// Whether an offering of a server besides tools is shown.
     pub(super) fn shows_offering(&self, name: &ToolName) -> bool {
         let origin = Origin::Server(name.component().unwrap_or_default().to_owned());
         self.shows(&ToolDefinition::new(name.clone(), ToolSource::Mcp, "mcp", origin))
@@ -209,7 +210,7 @@ pub fn unknown_profile<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> 
     let error = Error::usage(format!("unknown profile '{name}'"));
     if known.is_empty() {
         return error
-            .with_hint("no profiles are configured; they stand under `profiles:` in tools.yaml");
+            .with_hint("no profiles are configured; define them under `profiles:` in tools.yaml");
     }
     match spelling::nearest(name, known.iter().copied()) {
         Some(near) => {

@@ -1,8 +1,8 @@
 //! The providers of a host at one moment.
 //!
-//! Owns: their order and the search by name. A table never changes: what is registered or removed
-//! makes a new one, and readers of an older one keep it. Never does: compare names, or
-//! contact a server.
+//! Owns: their order and the search by name. A table never changes: a registration or removal
+//! creates a new one, and readers of an older one keep it. Never does: compare names, or contact a
+//! server.
 
 use std::ops::Deref;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
-//! Who uses a provider right now, so that it is not closed under those who do.
+//! Tracks the users of a provider, so that it is not closed while in use.
 //!
-//! Owns: the count of users, and that no call begins once the provider is removed. Never does: close
-//! a provider.
+//! Owns: the count of users, and that no call starts once the provider is removed. Never does:
+//! close a provider.
 
 use std::sync::Arc;
 
@@ -62,7 +62,7 @@ impl ProviderUsage {
         self.state.borrow().is_removed
     }
 
-    /// Lets no new user begin. Those who have begun go on.
+    /// Prevents new uses. Running ones continue.
     pub(super) fn remove(&self) {
         self.state.send_modify(|state| state.is_removed = true);
     }

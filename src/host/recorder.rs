@@ -1,4 +1,4 @@
-//! The port for recording every call, before and after it runs.
+//! The trait for recording every call, before and after it runs.
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -6,15 +6,15 @@ use thiserror::Error;
 
 use crate::model::{CallRecord, RecordedOutcome, ToolResult, TraceContext};
 
-/// Why a record was not kept.
+/// Why a record was not written.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum RecordError {
     /// The place of the record is not what it should be (a symbolic link, another user's file):
     /// calls may be hidden from the user, so nothing is run.
     #[error("{0}")]
     Unsafe(String),
-    /// It could not be written. Shown as a warning; never costs the call, unless the user asked
-    /// for records to be required.
+    /// It could not be written. Shown as a warning; the call still runs, unless the user requires
+    /// records.
     #[error("{0}")]
     Lost(String),
 }
@@ -27,8 +27,8 @@ pub trait Recorder: Send + Sync {
         true
     }
 
-    /// The place that a call has in a trace from now on, for what the tool does on its behalf: the
-    /// caller's, unless the recorder begins a span of its own for the call.
+    /// The trace context for what the tool does during the call: the caller's, unless the recorder
+    /// starts its own span for the call.
     fn begin_span(
         &self,
         _call: &CallRecord,
@@ -37,7 +37,7 @@ pub trait Recorder: Send + Sync {
         parent.cloned()
     }
 
-    /// Writes what is about to be dispatched.
+    /// Writes a call that is about to be dispatched.
     ///
     /// # Errors
     /// Why the record could not be written.
@@ -55,8 +55,8 @@ pub trait Recorder: Send + Sync {
         result: Option<&ToolResult>,
     ) -> Result<(), RecordError>;
 
-    /// Writes the one outcome of many calls, whose number stands for the attempts. A benchmark is
-    /// neither part of the statistics nor of the history, which are about real use.
+    /// Writes one outcome for many calls, with their number as the attempts. Benchmarks are not
+    /// part of the statistics or the history, which cover real use.
     ///
     /// # Errors
     /// Why the record could not be written.
@@ -68,13 +68,13 @@ pub trait Recorder: Send + Sync {
         self.record_outcome(call, outcome, None)
     }
 
-    /// Sends what it still holds, within a limit of its own; asked once, when the host has closed.
+    /// Sends what it still holds, within its own time limit; called once, when the host has closed.
     fn close(&self) -> BoxFuture<'_, ()> {
         std::future::ready(()).boxed()
     }
 }
 
-/// The recorder of a host that was built without one: keeps nothing.
+/// The recorder of a host that was built without one: records nothing.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct NoRecorder;
 

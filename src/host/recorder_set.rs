@@ -1,7 +1,7 @@
-//! The recorder of a real run: audit log, statistics and history behind one port.
+//! The recorder of a real run: audit log, statistics and history behind one trait.
 //!
-//! Owns: which record is written of which call, and fingerprints of what was called. Never does:
-//! know how a line is written, mask (dispatch did) or wait.
+//! Owns: which records are written for which call, and fingerprints of the tools called. Never
+//! does: know how a line is written, mask (dispatch did) or wait.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -41,7 +41,7 @@ pub enum AuditTarget {
     /// A person switched it off.
     #[default]
     Off,
-    /// It is switched on, and there is no place for it, such as a home directory.
+    /// It is enabled, but there is no place for it, such as a home directory.
     Nowhere,
     /// Into this log.
     Log(AuditLog),
@@ -136,7 +136,7 @@ impl RecorderSet {
         written.map_err(|error| store_error("statistics", error))
     }
 
-    /// A call that was never dispatched gave nothing to look at, and nothing to compare with.
+    /// A call that was never dispatched has no result to show or compare.
     fn write_history(
         &self,
         call: &CallRecord,
@@ -197,7 +197,7 @@ impl Recorder for RecorderSet {
 }
 
 /// The fingerprint of a definition, and what shows that the definition is unchanged without
-/// computing it again: a new listing allocates its parts anew.
+/// computing it again: a new listing allocates its parts again.
 struct CachedFingerprint {
     schema: Arc<Value>,
     raw: Option<Arc<RawValue>>,

@@ -1,4 +1,4 @@
-//! Tools registered at run time: functions in the program's own code.
+//! Tools registered at run time: functions of the embedding program.
 //!
 //! Owns: the tools that are registered, and the provider that runs them. Never does:
 //! compare names; [`ToolHost::register`](super::ToolHost::register) does.
@@ -65,7 +65,8 @@ impl ToolRegistry {
         );
     }
 
-    /// Takes a tool away, with its instances; calls that run go on. The tool, if there was one.
+    /// Removes a tool with its instances; running calls continue. Returns the tool, if there was
+    /// one.
     pub(super) fn remove(&self, full: &str) -> Option<Arc<ToolDefinition>> {
         let mut tools = self.tools.write().unwrap_or_else(PoisonError::into_inner);
         let removed = tools.by_name.remove(full);

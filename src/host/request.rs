@@ -27,12 +27,12 @@ pub enum ListScope {
     Servers(Vec<String>),
 }
 
-/// A list as a front end or a program asks for it.
+/// A list request from a front end or a program.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ListRequest {
     /// How far the listing reaches; everywhere by default.
     pub scope: ListScope,
-    /// The profile through which the agent that asks sees the catalogue; `None` takes the host's.
+    /// The profile of the requesting agent; `None` uses the host's.
     pub profile: Option<String>,
 }
 
@@ -44,7 +44,7 @@ impl ListRequest {
 }
 
 impl ListScope {
-    /// Whether a server's tools are listed, be it as its file declares them.
+    /// Whether a server's tools are listed, including those that are only declared in its file.
     pub fn includes_server(&self, name: &str) -> bool {
         match self {
             Self::Declared | Self::Everything => true,
@@ -56,9 +56,9 @@ impl ListScope {
 /// Where a request looks for a tool, prompt or resource, and through which profile.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LookupScope {
-    /// Only these servers are considered (empty: all of which the profile shows something).
+    /// Only these servers are considered (empty: all that the profile shows anything of).
     pub servers: Vec<String>,
-    /// The profile through which the agent that asks sees the catalogue; `None` takes the host's.
+    /// The profile of the requesting agent; `None` uses the host's.
     pub profile: Option<String>,
 }
 
@@ -74,23 +74,23 @@ impl LookupScope {
     }
 }
 
-/// A request for a prompt, a resource or a completion, as a front end or a program makes it.
+/// A request from a front end or a program for a prompt, a resource or a completion.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct ItemRequest {
-    /// What it is to be called in events and the trace, for a caller that wants to recognise it while
-    /// it runs (from [`ToolHost::new_call_id`](super::ToolHost::new_call_id)); `None`: the host names it.
+    /// Its id in events and the trace, for a caller that wants to recognise it while it runs (from
+    /// [`ToolHost::new_call_id`](super::ToolHost::new_call_id)); `None`: the host chooses one.
     pub id: Option<CallId>,
     /// Which servers may answer it, and the profile of the agent that asks.
     pub scope: LookupScope,
-    /// Free metadata, bounded as that of a call. Servers read it from `_meta`.
+    /// Free-form metadata, limited like that of a call. Servers read it from `_meta`.
     pub metadata: JsonObject,
-    /// On whose behalf it is made, in place of the user of the session or the host.
+    /// The user on whose behalf it is made, instead of the user of the session or the host.
     pub user_id: Option<String>,
-    /// Where it stands in a trace, in place of the trace of the host.
+    /// Its trace context, instead of the host's.
     pub trace: Option<TraceContext>,
-    /// The session, when the caller has one.
+    /// The session, if the caller has one.
     pub session: Option<String>,
-    /// The client on whose behalf it is made: what it can be asked, and what it wants to hear.
+    /// The client on whose behalf it is made: what it can be asked, and which log lines it wants.
     #[serde(skip)]
     #[doc(hidden)] // for `serve`
     pub client: ClientAbilities,
@@ -110,9 +110,9 @@ impl ItemRequest {
 /// The arguments of a call as a person or program gave them.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum CallArguments {
-    /// A whole object: used as it is.
+    /// A whole object, used unchanged.
     Object(JsonObject),
-    /// `key=value` and `key:=json` words: texts are coerced by the tool's schema, and only by it.
+    /// `key=value` and `key:=json` words: text is coerced only as the tool's schema says.
     Words(Vec<ArgumentWord>),
 }
 
@@ -126,21 +126,21 @@ pub enum ArgumentWord {
         /// The text, from the word or from the file it named.
         value: String,
     },
-    /// `key:=json`: a JSON value as it is.
+    /// `key:=json`: a JSON value, used unchanged.
     Json {
         /// The name of the property, as typed.
         key: String,
-        /// The value, of whatever type the JSON has.
+        /// The value, of the type the JSON has.
         value: serde_json::Value,
     },
 }
 
-/// A call as a front end or a program asks for it.
+/// A call requested by a front end or a program.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct CallRequest {
-    /// What the call is to be called in records and events, for a caller that wants to recognise it while
-    /// it runs (from [`ToolHost::new_call_id`](super::ToolHost::new_call_id), for one call only);
-    /// `None`: the host names it.
+    /// The id of the call in records and events, for a caller that wants to recognise it while it
+    /// runs (from [`ToolHost::new_call_id`](super::ToolHost::new_call_id), for one call only);
+    /// `None`: the host chooses one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<CallId>,
     /// The name as typed: full, with another separator, or bare.
@@ -148,16 +148,16 @@ pub struct CallRequest {
     /// Only these servers are considered (empty: everything).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub servers: Vec<String>,
-    /// The profile of the agent that calls: what it hides is refused, also to the calls that this
-    /// one makes. `None` takes the host's.
+    /// The profile of the calling agent: what it hides is refused, including to calls made by this
+    /// call. `None` uses the host's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
-    /// The arguments, typed already or still words.
+    /// The arguments, as JSON or as command-line words.
     pub arguments: CallArguments,
     /// Limit for the whole call, instead of every configured timeout.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Duration>,
-    /// How long a server may be silent, instead of the timeout of its entry.
+    /// Idle timeout of the server, instead of the timeout of its entry.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_timeout: Option<Duration>,
     /// Overrides every configured number of retries; still only for tools marked safe to repeat.
@@ -165,36 +165,37 @@ pub struct CallRequest {
     pub retries: Option<u32>,
     /// Whether arguments and structured results are checked against their schemas.
     pub validate: bool,
-    /// Approve without asking (`--yes`). Holds for this call, and not for calls it makes.
+    /// Approve without asking (`--yes`). Applies to this call, but not to calls it makes.
     pub assume_yes: bool,
-    /// Approve the calls that this one makes without asking, too (`--yes-nested`).
+    /// Also approve the calls that this one makes without asking (`--yes-nested`).
     pub assume_yes_nested: bool,
     /// Variables for the tool: those its entry declares (`context_env`), and `TOOLHOST_*`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub environment: BTreeMap<String, String>,
-    /// Free metadata, at most [`MAX_METADATA_BYTES`](super::caller::MAX_METADATA_BYTES) as JSON. Tools
-    /// read it from their context, MCP servers from `_meta`.
+    /// Free-form metadata, at most [`MAX_METADATA_BYTES`](super::caller::MAX_METADATA_BYTES) as
+    /// JSON. Tools read it from their context, MCP servers from `_meta`.
     #[serde(default, skip_serializing_if = "JsonObject::is_empty")]
     pub metadata: JsonObject,
-    /// On whose behalf the call is made, in place of the user of the session or the host.
+    /// The user on whose behalf the call is made, instead of the user of the session or the host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_id: Option<String>,
-    /// Where the call stands in a trace, in place of the trace of the host.
+    /// The call's trace context, instead of the host's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceContext>,
-    /// The session, when the caller has one.
+    /// The session, if the caller has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// Whether the session goes on when the process that makes the call has ended. Only a background host
-    /// asks: it keeps what is the session's own as long as itself without a call.
+    /// Whether the session continues after the process that makes the call has exited. Only used by
+    /// a background host, which keeps such a session for its own idle time.
     pub keeps_session: bool,
-    /// The directory the caller works in, in place of that of the host.
+    /// The caller's working directory, instead of the host's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<PathBuf>,
     /// The name of the client that makes the call, for records; `None` for a front end in this process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_name: Option<String>,
-    /// The client on whose behalf the call is made: what it can be asked, and what it wants to hear.
+    /// The client on whose behalf the call is made: what it can be asked, and which log lines it
+    /// wants.
     #[serde(skip)]
     #[doc(hidden)] // for `serve`
     pub client: ClientAbilities,
@@ -234,25 +235,25 @@ impl CallRequest {
     /// A call with the arguments of a JSON object, such as `json!({ "city": "Oslo" })`.
     ///
     /// # Errors
-    /// A usage error for JSON that is no object.
+    /// A usage error for JSON that is not an object.
     pub fn json(name: impl Into<String>, arguments: serde_json::Value) -> Result<Self, Error> {
         match arguments {
             serde_json::Value::Object(object) => Ok(Self::new(name, CallArguments::Object(object))),
-            _ => Err(Error::usage("the arguments of a call have to be a JSON object")),
+            _ => Err(Error::usage("the arguments of a call must be a JSON object")),
         }
     }
 }
 
-/// A call that is not made: what it would come to.
+/// What a call would do, without making it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct DryRun {
     /// The tool that the name was resolved to.
     pub definition: Arc<ToolDefinition>,
-    /// What would be sent or started; secrets masked.
+    /// What would be sent or started, with secrets masked.
     pub preview: Preview,
-    /// Whether it may run, would be asked about, or is refused.
+    /// Whether it may run, needs approval, or is refused.
     pub decision: Decision,
-    /// What could not be found out.
+    /// What could not be determined.
     pub warnings: Vec<String>,
 }
 
@@ -261,14 +262,14 @@ pub struct DryRun {
 pub struct CallOutcome {
     /// The tool that the name was resolved to.
     pub definition: Arc<ToolDefinition>,
-    /// What it gave, or why nothing usable came. A result may carry an error of its own.
+    /// The result, or why there is no usable one. A result may contain its own error.
     pub result: Result<ToolResult, Error>,
     /// Identity, durations, attempts and routing of the call.
     pub metadata: CallMetadata,
 }
 
 impl CallOutcome {
-    /// The error that decides the exit code, from either place.
+    /// The error that decides the exit code: the call's or the result's.
     pub fn error(&self) -> Option<&Error> {
         match &self.result {
             Ok(result) => result.error.as_ref(),

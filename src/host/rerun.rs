@@ -1,7 +1,7 @@
 //! Repeating a recorded call.
 //!
-//! Owns: which of the kept arguments are not what was sent, because they were secret, and what
-//! becomes of them; whether the tool is still what it was. Never does: read the history, call.
+//! Owns: which recorded arguments differ from what was sent, because they were secret, and how they
+//! are handled; whether the tool is still the same. Never does: read the history, or call a tool.
 
 use serde_json::Value;
 
@@ -16,8 +16,8 @@ use crate::model::{Error, JsonObject};
 /// How known secrets that stand inside a text are marked.
 const SECRET_MARKER_PREFIX: &str = "‹secret:";
 
-/// Whether a kept text is not what was sent. A reference of a configuration file means nothing in an
-/// argument: it stands there only in place of its value.
+/// Whether a kept text is not what was sent. A reference of a configuration file means nothing in
+/// an argument: it only stands for its value.
 fn is_masked(text: &str) -> bool {
     text == MASK || text.contains(SECRET_MARKER_PREFIX) || text.contains("${")
 }
@@ -63,8 +63,9 @@ pub fn restore_secret(arguments: &mut JsonObject, path: &ValuePath, secret: Stri
     }
 }
 
-/// The arguments without anything that was secret, and the names of what is missing now. A list with
-/// a secret in it goes as a whole: without it the others would stand at other positions.
+/// The arguments without anything that was secret, and the names of what is missing now. A list
+/// with a list with a secret in it is removed as a whole: removing only the secret would shift the
+/// other elements.
 pub fn without_masked(arguments: &JsonObject) -> (JsonObject, Vec<String>) {
     fn clean(value: &Value) -> Option<Value> {
         match value {
@@ -89,7 +90,7 @@ impl ToolHost {
     /// does not say what it was.
     ///
     /// # Errors
-    /// When the tool is not found any more, or who has it does not answer.
+    /// When the tool no longer exists, or its server does not respond.
     #[doc(hidden)] // for the program's own commands
     pub async fn has_changed_since(&self, entry: &HistoryEntry) -> Result<Option<bool>, Error> {
         let tool = self.find(&entry.tool, &LookupScope::default()).await?;

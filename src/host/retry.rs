@@ -10,7 +10,7 @@ use crate::util::units::show_duration;
 /// The first pause of a tool that names none.
 const FIRST: Duration = Duration::from_millis(500);
 
-/// The longest pause before another attempt, whatever a server asks for.
+/// Maximum pause before another attempt, even if a server asks for more.
 const LONGEST: Duration = Duration::from_secs(30);
 
 /// How many further attempts a call may have. `asked` is what the caller says, in place of what is
@@ -30,8 +30,8 @@ pub fn is_transient(kind: ErrorKind) -> bool {
 }
 
 /// Why an attempt should be repeated, if it should: what its provider says about that, else what
-/// the kind of its failure means. A tool that answered with a no is only repeated when its
-/// provider asks for it.
+/// the kind of its failure means. A tool that reported a failure is only retried when its provider
+/// asks for it.
 pub fn retryable_error(outcome: &Result<ToolResult, Error>) -> Option<&Error> {
     let (error, unsaid) = match outcome {
         Err(error) => (error, is_transient(error.kind())),
@@ -82,7 +82,7 @@ pub(super) fn no_time_for_retry(
     left: Duration,
 ) -> Result<ToolResult, Error> {
     let why = format!(
-        "not repeated: the next attempt would be in {}, and the call ends in {}",
+        "not retried: the next attempt is due in {}, but the call ends in {}",
         show_duration(delay),
         show_duration(left)
     );

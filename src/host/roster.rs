@@ -1,7 +1,7 @@
-//! Who is registered under which name, and who was.
+//! What is and was registered under which name.
 //!
-//! Owns: the component types and their factories, and the memory of what was removed, so that a
-//! late caller is told. Never does: keep the providers, which are in `directory`.
+//! Owns: the component types and their factories, and the record of what was removed, so that a
+//! late caller gets a clear error. Never does: keep the providers, which are in `directory`.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::provider::{ComponentFactory, FileFactory};
 /// How many removed providers and tools are remembered.
 const MAX_REMOVED: usize = 1_000;
 
-/// What a host knows of names beside its providers.
+/// What a host knows about names besides its providers.
 #[derive(Default)]
 pub(super) struct Roster {
     /// What makes providers of components, by type key.
@@ -23,7 +23,7 @@ pub(super) struct Roster {
     pub(super) client_factory: Option<Arc<dyn ComponentFactory>>,
     /// What makes providers of a text that is written like a file.
     pub(super) file_factory: Option<Arc<dyn FileFactory>>,
-    /// Nothing is registered any more once the host is closed.
+    /// Nothing can be registered once the host is closed.
     pub(super) is_closed: bool,
     /// Providers that were removed and are not closed yet.
     pub(super) leaving: Vec<Arc<RegisteredProvider>>,
@@ -93,7 +93,7 @@ impl Roster {
 pub(super) fn removed_tool_error(name: &str) -> Error {
     Error::usage(format!("'{name}' was removed"))
         .with_cause(ErrorCause::ToolRemoved)
-        .with_hint("it was there earlier in this run; list the tools again")
+        .with_hint("it existed earlier in this run; list the tools again")
 }
 
 /// The error of a call that was still running some time after its provider was removed.

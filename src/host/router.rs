@@ -1,9 +1,9 @@
 //! Routing a typed name to the provider that owns the tool, contacting no more servers than needed.
 //!
-//! Owns: the order of the search — an exact local name contacts no server, one that a file declares
-//! its provider, a qualified name one server, a bare name all. What is said when nothing fits stands in `not_found`.
-//! The rules of names are in `catalogue::naming`, the choice between servers that stand in for each
-//! other in `failover`.
+//! Owns: the order of the search — an exact local name contacts no server, a name declared in a
+//! file only its provider, a qualified name one server, a bare name all. The errors for unknown
+//! names are in `not_found`. The rules of names are in `catalogue::naming`, the choice between
+//! servers that offer the same tool in `failover`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -173,8 +173,8 @@ impl ToolDirectory {
             return Err(error);
         }
 
-        // A bare name: everybody has to be asked, for it must be the only one.
-        // Those that keep failing are not even connected to, where others can stand in for them.
+        // A bare name: all servers must be contacted, because it must be unique. Servers that keep
+        // failing are not contacted if others offer the same.
         let (contacted, resting): (Vec<_>, Vec<_>) = table
             .remote()
             .filter(|provider| is_in_scope(servers, provider.inner.component()))
@@ -193,7 +193,7 @@ impl ToolDirectory {
             .collect();
         match self.choose(search, &pool, &answers.failures)? {
             Some(candidate) => {
-                // Of servers that stand in for each other nothing else was expected.
+                // That is expected of servers that offer the same tool.
                 let routed = candidate.1.is_some();
                 let expected = |provider: &RegisteredProvider| routed && provider.weight.is_some();
                 let unasked = answers.failures.iter().filter(|(provider, _)| !expected(provider));

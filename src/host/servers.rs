@@ -1,7 +1,7 @@
 //! Managing servers: stop, restart, log level.
 //!
-//! Owns: finding the one that is meant, and what the host has to forget with it. Never does: know
-//! how a server is started or ended, which is the provider's work.
+//! Owns: finding the server that is meant, and the state the host must reset with it. Never does:
+//! know how a server is started or stopped; its provider does.
 
 use tokio_util::sync::CancellationToken;
 
@@ -46,7 +46,7 @@ impl ToolHost {
         let status = match tokio::time::timeout(limits::LISTING_TIMEOUT, restart).await {
             Ok(restarted) => restarted?,
             Err(_elapsed) => {
-                let error = Error::timeout("is not started yet").with_server(name);
+                let error = Error::timeout("has not started yet").with_server(name);
                 ServerStatus { state: ServerState::Failed(error), ..server.status() }
             }
         };
@@ -56,11 +56,11 @@ impl ToolHost {
         Ok(self.with_host_state(status))
     }
 
-    /// Chooses the least level of the log lines that a server is asked for from now on, one of
+    /// Sets the minimum level of the log lines requested from a server from now on, one of
     /// [`LOG_LEVELS`](crate::model::event::LOG_LEVELS).
     ///
     /// # Errors
-    /// A server that is not there, or that refuses.
+    /// An unknown server, or one that refuses.
     pub async fn set_log_level(&self, name: &str, level: &'static str) -> Result<(), Error> {
         let query = || HostQuery::SetLogLevel { server: name.to_owned(), level };
         if let Some(set) = self.ask_link(query, &CancellationToken::new()).await {
@@ -68,7 +68,7 @@ impl ToolHost {
         }
         let provider = self.find_server(name)?;
         let Some(offers) = provider.inner.as_offerings() else {
-            return Err(Error::usage(format!("'{name}' takes no log level")));
+            return Err(Error::usage(format!("'{name}' does not support log levels")));
         };
         let set = provider.while_registered(offers.set_log_level(level)).await;
         set.map_err(|error| self.pipeline.masker.error(error))
@@ -83,7 +83,7 @@ impl ToolHost {
 
 fn managed<'a>(provider: &'a ProviderLease, name: &str) -> Result<&'a dyn ManagedServer, Error> {
     let server = provider.inner.as_server();
-    server.ok_or_else(|| Error::usage(format!("'{name}' is no server")))
+    server.ok_or_else(|| Error::usage(format!("'{name}' is not a server")))
 }
 
 #[cfg(test)]

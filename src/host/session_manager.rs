@@ -1,7 +1,7 @@
 //! Session contexts for the tools that are called, and the sink for viewers.
 //!
-//! Owns: the session of requests that name none, what it brings along, and putting the context of a
-//! call together. Never does: keep records of calls.
+//! Owns: the session of requests that name none, its context, and building the context of a call.
+//! Never does: keep records of calls.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,9 +18,9 @@ pub(super) struct SessionManager {
     /// The session of requests that name none. Its directory, variables and metadata are those of
     /// every session that does not replace them.
     pub(super) base: SessionInfo,
-    /// Where calls stand in a trace that do not say so themselves.
+    /// The trace context of calls that have none.
     pub(super) trace: Option<TraceContext>,
-    /// The sessions that live, shared with the registry, which keeps their tools there.
+    /// The open sessions, shared with the registry, which keeps their tools there.
     pub(super) live: Arc<Sessions>,
     /// Hears what happens; may lose events, so that no viewer slows a call down.
     pub(super) events: EventSink,
@@ -69,8 +69,8 @@ impl SessionManager {
         info
     }
 
-    /// What a server is told about a request for one of its offerings. Of the variables of the
-    /// session only those stay that the server's entry names.
+    /// The context that a server gets with a request for one of its offerings. Of the variables of
+    /// the session only those stay that the server's entry names.
     pub(super) fn offering_context(
         &self,
         request: &ItemRequest,
@@ -94,13 +94,12 @@ impl SessionManager {
         }
     }
 
-    /// Where a request stands in the caller's trace.
+    /// The position of a request in the caller's trace.
     pub(super) fn trace_of<'a>(&'a self, request: &'a CallRequest) -> Option<&'a TraceContext> {
         request.trace.as_ref().or(self.trace.as_ref())
     }
 
-    /// What a tool is told about the call it runs. Of variables only those stay that the tool
-    /// accepts.
+    /// The context that a tool gets for a call. Only those variables remain that the tool accepts.
     pub(super) fn context(
         &self,
         request: &CallRequest,

@@ -1,7 +1,7 @@
-//! The sessions of a host: each with its context and its own instances of tools.
+//! The sessions of a host, each with its context and its own instances of tools.
 //!
-//! Owns: which sessions live, how many may, and the instances of session tools. Never does: run a
-//! tool, or know which tools are registered.
+//! Owns: which sessions are open, how many may be, and the instances of session tools. Never does:
+//! run a tool, or know which tools are registered.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -10,35 +10,35 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use super::handler::ToolHandler;
 use crate::model::{Error, JsonObject};
 
-/// How many sessions may live at once. When one more begins, the one that was idle the longest
-/// ends.
+/// Maximum number of open sessions. When another one starts, the one that has been idle longest is
+/// ended.
 pub const MAX_SESSIONS: usize = 1_000;
 
-/// What a session brings along.
+/// The context of a session.
 #[derive(Debug, Clone, Default)]
 pub struct SessionInfo {
-    /// The identity that calls name the session by.
+    /// The id by which calls name the session.
     pub session_id: String,
-    /// On whose behalf its calls are made, in place of the user of the host.
+    /// The user on whose behalf its calls are made, instead of the host's.
     pub user_id: Option<String>,
-    /// The directory its user works in.
+    /// The working directory of its user.
     pub cwd: PathBuf,
     /// Variables for the tools it calls.
     pub environment: BTreeMap<String, String>,
-    /// Free metadata, for the tools it calls.
+    /// Free-form metadata for the tools it calls.
     pub metadata: JsonObject,
 }
 
-/// An instance of a session tool, made by the first call that needs it.
+/// An instance of a session tool, created by the first call that needs it.
 type ToolInstance = Arc<OnceLock<Arc<dyn ToolHandler>>>;
 
 #[derive(Default)]
 struct LiveSession {
     info: Arc<SessionInfo>,
-    /// Whether it was opened by name, so that its context holds for every call.
+    /// Whether it was opened by name, so that its context applies to every call.
     is_explicit: bool,
     instances: HashMap<String, ToolInstance>,
-    /// When it was used last, as a number that grows.
+    /// When it was last used, as an increasing number.
     used: u64,
     /// Each call under way holds one more.
     busy: Arc<()>,
@@ -50,7 +50,7 @@ impl LiveSession {
     }
 }
 
-/// The sessions that live, at most [`MAX_SESSIONS`].
+/// The open sessions, at most [`MAX_SESSIONS`].
 #[derive(Default)]
 pub(super) struct Sessions(Mutex<SessionTable>);
 
@@ -68,10 +68,10 @@ pub(super) struct SessionLease {
 }
 
 impl Sessions {
-    /// Begins a session, or gives one that lives a new context; then its tools are made anew.
+    /// Starts a session, or gives an open one a new context; its tools are then recreated.
     ///
     /// # Errors
-    /// A usage error when too many sessions live and none is idle.
+    /// A usage error when too many sessions are open and none is idle.
     pub(super) fn open(&self, info: SessionInfo) -> Result<(), Error> {
         let mut table = self.lock();
         let session = table.session(&info.session_id)?;
@@ -81,7 +81,8 @@ impl Sessions {
         Ok(())
     }
 
-    /// Ends a session: its tools are dropped as soon as nothing runs in them. Whether it lived.
+    /// Ends a session: its tools are dropped as soon as nothing runs in them. Returns whether it
+    /// was open.
     pub(super) fn end(&self, id: &str) -> bool {
         // Dropped after the lock is released: what a tool does then is its own affair.
         let ended = self.lock().live.remove(id);
@@ -94,11 +95,11 @@ impl Sessions {
         table.live.get(id).filter(|session| session.is_explicit).map(|s| Arc::clone(&s.info))
     }
 
-    /// Enters a session to use its instance of `tool`. One that was not opened begins now, with
+    /// Enters a session to use its instance of `tool`. One that was not opened starts now, with
     /// this context.
     ///
     /// # Errors
-    /// As [`Sessions::open`].
+    /// Like [`Sessions::open`].
     pub(super) fn acquire(&self, info: SessionInfo, tool: &str) -> Result<SessionLease, Error> {
         let mut table = self.lock();
         let session = table.session(&info.session_id)?;
@@ -133,7 +134,7 @@ impl Sessions {
 }
 
 impl SessionTable {
-    /// The session of this name, which now is the one used last.
+    /// The session with this name, now marked as most recently used.
     fn session(&mut self, id: &str) -> Result<&mut LiveSession, Error> {
         if !self.live.contains_key(id) && self.live.len() >= MAX_SESSIONS {
             let idle = self.live.iter().filter(|(_, session)| session.is_idle());

@@ -1,7 +1,7 @@
-//! Servers that gave no answer while something was looked for.
+//! Servers that did not respond during a search.
 //!
-//! Owns: which of their failures answers the search, and the one line that says of the others that
-//! they may have what is looked for. Never does: contact a server.
+//! Owns: which of their failures becomes the error of the search, and the one line that says that
+//! the others may have the item. Never does: contact a server.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -67,7 +67,7 @@ impl<'a> SilentServers<'a> {
         })
     }
 
-    /// One line for all of them: they may have `what` too. `None` when every server answered.
+    /// One line for all of them: they may have `what` too. `None` if every server responded.
     pub(super) fn note(&self, what: &str) -> Option<String> {
         match self.0.as_slice() {
             [] => None,

@@ -1,8 +1,8 @@
-//! A call that was asked for and is not dispatched yet.
+//! A call that was requested but has not been dispatched yet.
 //!
-//! Owns: that it leaves a record when it never gets further: its server does not start, it is refused,
-//! its arguments do not fit, or the person gives up while a question stands. A name that means no tool
-//! leaves none: nothing was asked of any tool. Never does: decide anything.
+//! Owns: that it leaves a record if it is never dispatched: its server does not start, it is
+//! refused, its arguments are invalid, or the person cancels during a question. A name that matches
+//! no tool leaves none, because no tool was involved. Never does: decide anything.
 
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -19,7 +19,8 @@ use crate::model::{
     ToolDefinition, ToolSource,
 };
 
-/// What is known of a call before it is dispatched. Dropped while it is open, it was given up.
+/// What is known about a call before it is dispatched. If dropped while open, the call was
+/// abandoned.
 pub(super) struct UnsentCall<'a> {
     host: &'a ToolHost,
     request: &'a CallRequest,
@@ -29,7 +30,7 @@ pub(super) struct UnsentCall<'a> {
     definition: OnceLock<Arc<ToolDefinition>>,
     arguments: OnceLock<JsonObject>,
     approval_wait: OnceLock<Duration>,
-    /// Whether it stands for the calls of a benchmark, which are no use of the tool.
+    /// Whether it represents the calls of a benchmark, which do not count as use of the tool.
     is_batch: bool,
     is_open: bool,
 }
@@ -67,7 +68,7 @@ impl<'a> UnsentCall<'a> {
         let _known_before = self.definition.set(Arc::clone(definition));
     }
 
-    /// The arguments as they would have been sent, in place of those of the request.
+    /// The arguments as they would have been sent, instead of those of the request.
     pub(super) fn set_arguments(&self, arguments: JsonObject) {
         let _known_before = self.arguments.set(arguments);
     }
@@ -87,7 +88,7 @@ impl<'a> UnsentCall<'a> {
         self.definition.get().is_some()
     }
 
-    /// The call has a record of its own from now on, or needs none.
+    /// The call now has its own record, or needs none.
     pub(super) fn close(mut self) {
         self.is_open = false;
     }
@@ -182,7 +183,7 @@ impl Drop for UnsentCall<'_> {
     fn drop(&mut self) {
         if self.is_open {
             let kind = ErrorKind::Interrupted(Signal::Interrupt);
-            self.record(&Error::new(kind, "the caller went away"));
+            self.record(&Error::new(kind, "the caller disconnected"));
         }
     }
 }

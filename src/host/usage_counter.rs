@@ -9,21 +9,21 @@ use crate::stats::count::{CallCounts, ToolKey};
 
 /// A recorder that counts calls and keeps nothing else: no arguments, no results, no file.
 ///
-/// Given to [`ToolHostBuilder::recorder`](super::builder::ToolHostBuilder::recorder); the program keeps
-/// a second handle to read it.
+/// Pass it to [`ToolHostBuilder::recorder`](super::builder::ToolHostBuilder::recorder) and keep a
+/// second handle to read it.
 #[derive(Debug, Default)]
 pub struct UsageCounter {
     tools: Mutex<BTreeMap<ToolKey, CallCounts>>,
 }
 
 impl UsageCounter {
-    /// What was counted so far, by tool.
+    /// The counts so far, by tool.
     pub fn tools(&self) -> Vec<(ToolKey, CallCounts)> {
         let tools = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
         tools.iter().map(|(tool, counts)| (tool.clone(), counts.clone())).collect()
     }
 
-    /// All tools together.
+    /// The counts of all tools together.
     pub fn total(&self) -> CallCounts {
         let mut total = CallCounts::default();
         for (_, counts) in self.tools() {
@@ -35,7 +35,7 @@ impl UsageCounter {
 
 impl Recorder for UsageCounter {
     fn is_switched_on(&self) -> bool {
-        // What is counted is no audit log.
+        // Counts are not an audit log.
         false
     }
 

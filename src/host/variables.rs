@@ -1,8 +1,8 @@
 //! Which environment variables a call passes to its tool.
 //!
-//! Owns: that a call sets only what the entry of its tool declares. Variables that hold for many
-//! calls (of a session, of the host, of the call around a nested one) reach the tools that declare
-//! them; a call that names one itself is told when its tool does not take it.
+//! Owns: that a call sets only what the entry of its tool declares. Variables set for many calls
+//! (of a session, of the host, of the call around a nested one) reach only tools that declare them;
+//! a call that sets one itself gets an error if its tool does not accept it.
 
 use std::collections::BTreeMap;
 

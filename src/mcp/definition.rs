@@ -136,7 +136,7 @@ pub(super) fn invisible_characters_warning<'a>(
         .flat_map(|text| text.chars())
         .filter(|c| is_invisible(*c) || (c.is_control() && !matches!(c, '\n' | '\t' | '\r')))
         .count();
-    (count > 0).then(|| format!("its texts hold {count} invisible or control characters"))
+    (count > 0).then(|| format!("its text contains {count} invisible or control characters"))
 }
 
 /// Refuses names that could be taken for something else or cannot be shown as they are.

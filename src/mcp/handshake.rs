@@ -118,11 +118,12 @@ impl<'a> Handshake<'a> {
             .find_map(|id| wire.waiting_for(&json!(id)))
             .map(|w| format!(", waiting for {w}"))
             .unwrap_or_default();
-        let error = Error::timeout(format!("no answer within {limit} s (start timeout){waiting}"))
-            .with_hint("give the entry a longer start_timeout if it is only slow");
+        let error =
+            Error::timeout(format!("no response within {limit} s (start timeout){waiting}"))
+                .with_hint("if it is only slow, set a longer start_timeout in its entry");
         let tail = wire.process_info().stderr_tail;
         if tail.is_empty() && self.warnings.is_empty() {
-            error.with_detail("it said nothing at all")
+            error.with_detail("it sent nothing")
         } else {
             let skip = tail.len().saturating_sub(5);
             error.with_details(tail.into_iter().skip(skip).map(|line| format!("stderr: {line}")))

@@ -24,7 +24,7 @@ pub enum HeaderAnnotationError {
         name: String,
     },
     /// This property is neither text, nor a whole number, nor true or false.
-    #[error("{KEY} of \"{0}\" stands on a type that cannot be a header")]
+    #[error("{KEY} of \"{0}\" is on a type that cannot be a header")]
     UnsuitableType(String),
     /// Two properties have this annotation; upper and lower case are the same.
     #[error("{KEY} {0:?} is used twice")]

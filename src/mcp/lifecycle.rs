@@ -262,7 +262,7 @@ impl Lifecycle {
             return error;
         }
         error.with_hint(format!(
-            "its entry insists on `protocol: {word}`; without that line toolhost finds out what it speaks"
+            "its entry sets `protocol: {word}`; remove that to detect the version"
         ))
     }
 }
@@ -290,7 +290,7 @@ fn read_discover(raw: &RawJson) -> Result<Agreement, Error> {
     let value = raw.parse()?;
     let versions = texts(value.get("supportedVersions"));
     if versions.is_empty() {
-        return Err(Error::protocol("the answer to server/discover has no supportedVersions"));
+        return Err(Error::protocol("the response to server/discover has no supportedVersions"));
     }
     if !versions.iter().any(|v| v == MODERN) {
         let data = json!({ "supported": versions });
@@ -318,7 +318,7 @@ fn read_initialize(raw: &RawJson) -> Result<Agreement, Error> {
     let version = value.get("protocolVersion").and_then(Value::as_str);
     let (Some(version), true) = (version, missing.is_empty()) else {
         return Err(Error::protocol(format!(
-            "the answer to initialize lacks {}",
+            "the response to initialize lacks {}",
             if missing.is_empty() {
                 "a protocolVersion that is text".into()
             } else {

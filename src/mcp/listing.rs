@@ -147,7 +147,10 @@ pub async fn all<T: Listable>(
         }
         let Some(next) = next else { break };
         if collected.offered.items.len() >= MAX_ITEMS {
-            collected.mark_partial(format!("limit: {MAX_ITEMS} {} of more are shown", list.plural));
+            collected.mark_partial(format!(
+                "limit: {MAX_ITEMS} {} are shown, there are more",
+                list.plural
+            ));
             break;
         }
         if collected.bytes >= MAX_BYTES {
@@ -155,12 +158,12 @@ pub async fn all<T: Listable>(
         }
         if !seen.insert(next.clone()) {
             collected.mark_partial(format!(
-                "the cursor {next:?} came twice; stopped after {page_number} pages"
+                "the cursor {next:?} was repeated; stopped after {page_number} pages"
             ));
             break;
         }
         if page_number == MAX_PAGES {
-            collected.mark_partial(format!("limit: {MAX_PAGES} pages of more were read"));
+            collected.mark_partial(format!("limit: {MAX_PAGES} pages were read, there are more"));
         }
         cursor = Some(next);
     }
@@ -231,7 +234,7 @@ impl<'a, T: Listable> ListCollector<'a, T> {
         let modern = self.connection.agreement.era == Era::Modern;
         if items.skipped > 0 {
             self.mark_partial(format!(
-                "limit: {MAX_ITEMS} {many} of a page are read, and it holds more"
+                "limit: {MAX_ITEMS} {many} of a page are read, there are more"
             ));
         }
         for item in items.items {

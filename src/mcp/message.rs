@@ -124,7 +124,7 @@ pub fn read(bytes: &Bytes) -> ParsedInput {
         Ok(messages) if messages.len() > MAX_BATCH => batch_too_large(),
         Ok(messages) => ParsedInput::Messages(messages, warnings),
         Err(cause) if cause.is_eof() && nul => {
-            let error = Error::protocol("a raw NUL byte stands inside a message");
+            let error = Error::protocol("a message contains a raw NUL byte");
             ParsedInput::Unreadable(error.with_detail(truncate(text, 200)))
         }
         Err(cause) => broken_object(&cause, text),
@@ -153,7 +153,7 @@ pub fn mentions_jsonrpc(bytes: &[u8]) -> bool {
 
 fn batch_too_large() -> ParsedInput {
     ParsedInput::Broken(Error::protocol(format!(
-        "limit: more than {MAX_BATCH} messages came at once"
+        "limit: more than {MAX_BATCH} messages arrived at once"
     )))
 }
 
@@ -163,7 +163,7 @@ fn not_a_message(text: &str) -> ParsedInput {
             Error::protocol(
                 "the server frames its messages with Content-Length headers, as LSP does",
             )
-            .with_hint("MCP over stdio is one JSON message a line"),
+            .with_hint("MCP over stdio sends one JSON message per line"),
         );
     }
     ParsedInput::NonMessage(truncate(text, 200))
@@ -243,7 +243,9 @@ fn broken_object(error: &serde_json::Error, text: &str) -> ParsedInput {
         return ParsedInput::Unreadable(
             Error::protocol("a message spans lines or was cut: the line ends inside its JSON")
                 .with_detail(truncate(text, 200))
-                .with_hint("MCP over stdio is one JSON message a line, without line breaks inside"),
+                .with_hint(
+                    "MCP over stdio sends one JSON message per line, without line breaks inside",
+                ),
         );
     }
     if is_depth_error(error, text) {
@@ -312,7 +314,7 @@ fn server_error(text: &str) -> Error {
     let message = value.get("message").and_then(Value::as_str);
     let (Some(code), Some(message)) = (code, message) else {
         return Error::protocol(
-            "an answer's error is malformed: it needs a whole-number code and a text message",
+            "the error in a response is malformed: it needs an integer code and a string message",
         )
         .with_detail(format!("error: {}", truncate(text, 200)));
     };
@@ -419,7 +421,7 @@ mod tests {
         assert_eq!((messages.len(), warnings.len()), (0, 1));
         let cut = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"t\":\"\0";
         let ParsedInput::Unreadable(error) = read(cut) else { panic!("readable") };
-        assert_eq!(error.message(), "a raw NUL byte stands inside a message");
+        assert_eq!(error.message(), "a message contains a raw NUL byte");
         assert!(error.hint().is_none());
     }
 

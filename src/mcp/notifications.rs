@@ -59,7 +59,7 @@ impl ChangeNotification {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotificationFlaw {
     /// The address of its resource is longer than any that is subscribed to.
-    #[error("has an address that is too long")]
+    #[error("has a URI that is too long")]
     UriTooLong,
     /// It has no address of a resource.
     #[error("names no resource")]

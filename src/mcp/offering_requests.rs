@@ -36,7 +36,7 @@ pub async fn read(
     let (raw, mut answer) = asked.complete(json!({ "uri": uri })).await?;
     let contents = match answer.remove("contents") {
         Some(Value::Array(items)) => items,
-        Some(_) => return Err(asked.unusable_answer("has contents that are no list", &raw)),
+        Some(_) => return Err(asked.unusable_answer("has contents that are not an array", &raw)),
         None => return Err(asked.unusable_answer("has no contents", &raw)),
     };
     for (index, item) in contents.iter().enumerate() {
@@ -67,7 +67,7 @@ enum ResourcePartError {
     #[error("it has text and blob")]
     TwoContents,
     /// Content that is another kind of JSON value.
-    #[error("its text or blob is no text")]
+    #[error("its text or blob is not a string")]
     ContentNotText,
 }
 
@@ -103,7 +103,7 @@ pub async fn prompt(
     let (raw, mut answer) = asked.complete(params).await?;
     let messages = match answer.remove("messages") {
         Some(Value::Array(items)) => items,
-        Some(_) => return Err(asked.unusable_answer("has messages that are no list", &raw)),
+        Some(_) => return Err(asked.unusable_answer("has messages that are not an array", &raw)),
         None => return Err(asked.unusable_answer("has no messages", &raw)),
     };
     for (index, message) in messages.iter().enumerate() {
@@ -127,7 +127,7 @@ enum PromptMessageError {
     #[error("it has no role")]
     NoRole,
     /// There is content, as another kind of JSON value.
-    #[error("its content is no object")]
+    #[error("its content is not an object")]
     ContentNotObject,
     /// There is no `content`: nothing is said.
     #[error("it has no content")]
@@ -170,7 +170,7 @@ pub async fn complete(
     }
     let answered = asked.complete(params).await;
     let (raw, answer) = answered.map_err(|error| match error.rpc_code() {
-        Some(METHOD_NOT_FOUND) => error.with_hint("this server completes nothing"),
+        Some(METHOD_NOT_FOUND) => error.with_hint("this server does not support completion"),
         _ => error,
     })?;
     let completion = answer.get("completion").and_then(Value::as_object);
@@ -180,7 +180,7 @@ pub async fn complete(
     };
     let texts: Option<Vec<&str>> = values.iter().map(Value::as_str).collect();
     let Some(texts) = texts else {
-        return Err(asked.unusable_answer("has values that are no texts", &raw));
+        return Err(asked.unusable_answer("has values that are not strings", &raw));
     };
     if texts.len() > MAX_VALUES {
         connection
@@ -223,7 +223,7 @@ impl ObjectRequest<'_> {
     /// members.
     async fn complete(&self, params: Value) -> Result<(RawJson, Map<String, Value>), Error> {
         let Value::Object(params) = params else {
-            return Err(Error::internal("the parameters of a request are no object"));
+            return Err(Error::internal("the parameters of a request are not an object"));
         };
         let work = rounds::request(self.connection, self.method, params, self.options);
         let limit = self.options.total_timeout;
@@ -242,7 +242,7 @@ impl ObjectRequest<'_> {
     }
 
     fn unusable_answer(&self, what: &str, raw: &RawJson) -> Error {
-        let error = Error::protocol(format!("the answer to {} {what}", self.method));
+        let error = Error::protocol(format!("the response to {} {what}", self.method));
         self.in_context(error.with_detail(format!("result: {}", truncate(raw.get(), 300))))
     }
 

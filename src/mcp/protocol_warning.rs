@@ -20,16 +20,16 @@ pub enum ProtocolWarning {
     #[error("a message is not valid UTF-8; the bad bytes are shown as \u{fffd}")]
     InvalidUtf8,
     /// `\uD800` to `\uDFFF` without its other half.
-    #[error("a string holds half of a surrogate pair; shown as \u{fffd}")]
+    #[error("a string contains half of a surrogate pair; shown as \u{fffd}")]
     LoneSurrogate,
     /// NUL bytes that JSON never holds.
-    #[error("raw NUL bytes stand between messages; ignored")]
+    #[error("raw NUL bytes between messages were ignored")]
     NulBytes,
     /// An array of messages, as JSON-RPC has it and MCP does not.
-    #[error("messages came as a batch array, which no supported revision sends")]
+    #[error("messages arrived as a batch array, which no supported revision allows")]
     BatchArray,
     /// So many messages without a line end between them.
-    #[error("{0} messages came on one line")]
+    #[error("{0} messages arrived on one line")]
     SharedLine(usize),
     /// A member of the envelope that stands there more than once.
     #[error("a message has the key \"{0}\" twice; the last one counts")]
@@ -49,13 +49,13 @@ pub enum ProtocolWarning {
 
     // Answers and their ids.
     /// A second answer to one request.
-    #[error("a request was answered twice; the first answer counts")]
+    #[error("a request got two responses; the first one counts")]
     AnsweredTwice,
     /// The answer to a request that was given up.
-    #[error("an answer came after its request was given up; ignored")]
+    #[error("a response arrived after its request was abandoned; ignored")]
     LateAnswer,
     /// A number that came back written in another way.
-    #[error("the id {sent} came back as {came}")]
+    #[error("the id {sent} was returned as {came}")]
     IdRewritten {
         /// The id that was sent.
         sent: i64,
@@ -63,21 +63,21 @@ pub enum ProtocolWarning {
         came: String,
     },
     /// The same in a run of many calls, where ids are made up in advance.
-    #[error("an id came back written otherwise than it was sent")]
+    #[error("an id was returned in a different spelling")]
     RunIdRewritten,
     /// An error that names no request, in the server's words.
     #[error("an error without an id: {0}")]
     ErrorWithoutId(String),
     /// An answer to nothing that was asked, as the JSON of its id.
-    #[error("an answer to unknown id {0}")]
+    #[error("a response to unknown id {0}")]
     UnknownId(String),
     /// Too many messages before both sides agreed on a version.
-    #[error("it talks too much before the handshake is over; not all was heard")]
+    #[error("it sent too much before the handshake ended; some of it was dropped")]
     TooMuchBeforeHandshake,
 
     // What the server asks and tells.
     /// A request whose id is neither text nor a whole number.
-    #[error("a {method} request has the id {id}; it gets no answer")]
+    #[error("a {method} request has the id {id}; it gets no response")]
     UnusableRequestId {
         /// The method of the request.
         method: String,
@@ -93,7 +93,7 @@ pub enum ProtocolWarning {
         reason: String,
     },
     /// A request that breaks a limit on open questions; no one is asked.
-    #[error("a {method} request gets no answer: {reason}")]
+    #[error("a {method} request gets no response: {reason}")]
     RejectedRequest {
         /// The method of the request.
         method: String,
@@ -133,7 +133,7 @@ pub enum ProtocolWarning {
         reason: String,
     },
     /// More values for an argument than the specification allows.
-    #[error("it completes with {count} values; {kept} are kept")]
+    #[error("it returned {count} completions; {kept} are used")]
     TooManyValues {
         /// How many values there were.
         count: usize,
@@ -141,28 +141,28 @@ pub enum ProtocolWarning {
         kept: usize,
     },
     /// So many changes were dropped before a subscriber took them.
-    #[error("it told {0} changes faster than they could be taken")]
+    #[error("it sent {0} change notifications faster than they could be processed")]
     ChangesLost(u64),
     /// A second acknowledgement of one subscription.
     #[error("it acknowledged a subscription twice")]
     AcknowledgedTwice,
     /// A change of a subscription that is not acknowledged.
-    #[error("it told changes before it acknowledged the subscription")]
+    #[error("it sent change notifications before it acknowledged the subscription")]
     ChangeBeforeAcknowledgement,
     /// A change of a list that was not subscribed to.
-    #[error("it told a change of its {0}, unasked")]
+    #[error("it sent an unrequested change notification for its {0}")]
     UnaskedChange(&'static str),
     /// A change of a subscription that it does not name.
-    #[error("it told a change without naming the subscription")]
+    #[error("it sent a change notification without a subscription id")]
     ChangeWithoutSubscription,
     /// The end of a subscription that it does not name.
-    #[error("it ended a subscription without naming it")]
+    #[error("it ended a subscription without its id")]
     EndWithoutSubscription,
     /// A level of log lines that it refuses, with its reason.
-    #[error("it does not take a log level: {0}")]
+    #[error("it did not accept the log level: {0}")]
     LogLevelRefused(String),
     /// A tool that is not what was listed, where the entry lets that pass.
-    #[error("{0} (`drift: warn` lets it pass)")]
+    #[error("{0} (`drift: warn` allows it)")]
     DefinitionChanged(DefinitionDrift),
     /// One line of the difference between both definitions.
     #[error("{0}")]
@@ -179,7 +179,7 @@ pub enum ProtocolWarning {
     #[error("JSON labelled as {0}")]
     MislabelledJson(String),
     /// A server at another path than its entry says.
-    #[error("nothing at {configured}, but at {found}: write that into the entry's url")]
+    #[error("nothing at {configured}, but at {found}: use that as the entry's url")]
     FoundElsewhere {
         /// The address of the entry.
         configured: String,
@@ -190,21 +190,19 @@ pub enum ProtocolWarning {
     #[error("the server's event stream is no longer read: {0}")]
     EventStreamLost(String),
     /// The same stream ended so many times.
-    #[error(
-        "the server ended its event stream {0} times: what it says on its own no longer arrives"
-    )]
+    #[error("the server ended its event stream {0} times: its notifications no longer arrive")]
     EventStreamEnded(u32),
     /// The transport before Streamable HTTP names its address once.
     #[error("a second endpoint event; the first one counts")]
     SecondEndpoint,
     /// The address of a server that is reached without encryption.
-    #[error("{0} is plain http: anyone on the way can read and change it")]
+    #[error("{0} is plain http: traffic can be read and changed on the way")]
     Unencrypted(String),
     /// The address of a server whose certificate is not looked at.
     #[error("the certificate of {0} is not checked")]
     CertificateUnchecked(String),
     /// Only the transport before Streamable HTTP is spoken.
-    #[error("it speaks the older HTTP+SSE only: write type: sse into its entry")]
+    #[error("it speaks only the older HTTP+SSE transport: set type: sse in its entry")]
     OlderTransport,
 }
 
@@ -280,7 +278,7 @@ impl WarningList {
             1 => text.clone(),
             times => format!("{text} ({times} times)"),
         });
-        let dropped = (self.dropped > 0).then(|| format!("and {} more oddities", self.dropped));
+        let dropped = (self.dropped > 0).then(|| format!("and {} more warnings", self.dropped));
         known.chain(dropped).collect()
     }
 }
@@ -295,9 +293,9 @@ mod tests {
         assert!(list.is_empty());
         list.add_once(&ProtocolWarning::NulBytes);
         list.add_once(&ProtocolWarning::NulBytes);
-        assert_eq!(list.lines(), ["raw NUL bytes stand between messages; ignored"]);
+        assert_eq!(list.lines(), ["raw NUL bytes between messages were ignored"]);
         list.add(&ProtocolWarning::NulBytes);
-        assert_eq!(list.lines(), ["raw NUL bytes stand between messages; ignored (2 times)"]);
+        assert_eq!(list.lines(), ["raw NUL bytes between messages were ignored (2 times)"]);
         for count in 0..30 {
             list.add(&ProtocolWarning::SharedLine(count));
         }

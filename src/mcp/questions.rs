@@ -63,7 +63,7 @@ pub enum QuestionRejection {
     #[error("its id is too long")]
     IdTooLong,
     /// The server asks without taking the answers to what it asked before.
-    #[error("too many are waiting for the server to read their answers")]
+    #[error("too many are waiting for the server to read their responses")]
     TooManyOpen,
     /// Another question with its id is open.
     #[error("its id is in use")]

@@ -223,7 +223,7 @@ fn parse_question(method: &str, params: &Value) -> Result<QuestionBody, Question
                 let schema = params.get("requestedSchema").filter(|schema| schema.is_object());
                 let missing = || {
                     QuestionRefusal::Malformed(format!(
-                        "{method}: requestedSchema is missing or no object"
+                        "{method}: requestedSchema is missing or not an object"
                     ))
                 };
                 let schema = schema.cloned().ok_or_else(missing)?;
@@ -238,9 +238,9 @@ fn parse_question(method: &str, params: &Value) -> Result<QuestionBody, Question
         "sampling/createMessage" if params.get("messages").is_some_and(Value::is_array) => {
             Ok(QuestionBody::Sampling { params: params.clone() })
         }
-        "sampling/createMessage" => {
-            Err(QuestionRefusal::Malformed(format!("{method}: messages is missing or no list")))
-        }
+        "sampling/createMessage" => Err(QuestionRefusal::Malformed(format!(
+            "{method}: messages is missing or not an array"
+        ))),
         other => {
             Err(QuestionRefusal::Unknown(format!("no method is called {}", truncate(other, 100))))
         }

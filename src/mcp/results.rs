@@ -13,7 +13,7 @@ const QUOTE_CHARS: usize = 300;
 
 /// An answer to a call that cannot be used: `what` ends a sentence about it, `text` is the answer.
 pub(super) fn unusable_result(what: &str, text: &str) -> Error {
-    Error::protocol(format!("the answer to tools/call {what}"))
+    Error::protocol(format!("the response to tools/call {what}"))
         .with_detail(format!("result: {}", truncate(text, QUOTE_CHARS)))
 }
 
@@ -27,7 +27,7 @@ pub(super) fn read(mut map: JsonObject, raw: &str) -> Result<ToolResult, Error> 
     result.meta = map.remove("_meta");
     result.content = match map.remove("content") {
         Some(Value::Array(items)) => items,
-        Some(_) => return Err(unusable_result("has content that is no list", raw)),
+        Some(_) => return Err(unusable_result("has content that is not an array", raw)),
         None if result.structured.is_some() => {
             result.warnings.push("the result has no content, only structuredContent".to_owned());
             Vec::new()
@@ -49,7 +49,7 @@ pub(super) fn read(mut map: JsonObject, raw: &str) -> Result<ToolResult, Error> 
         None | Some(Value::Null) => false,
         Some(Value::Bool(flag)) => *flag,
         Some(_) => {
-            return Err(unusable_result("has an isError that is neither true nor false", raw));
+            return Err(unusable_result("has an isError that is not a boolean", raw));
         }
     };
     result.output = output(&result);
@@ -135,7 +135,7 @@ fn error_text(result: &ToolResult) -> String {
     let line = first.and_then(|text| text.lines().find(|l| !l.trim().is_empty()));
     match line {
         Some(line) => line.trim().chars().take(200).collect::<String>(),
-        None => "the tool reports an error without a text".to_owned(),
+        None => "the tool reported an error without text".to_owned(),
     }
 }
 

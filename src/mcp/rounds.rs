@@ -22,8 +22,7 @@ const MAX_ROUNDS: u32 = 10;
 const MAX_QUESTIONS: usize = 32;
 
 /// The hint for runs without a person to ask.
-pub(super) const HOW_TO_ANSWER: &str =
-    "--answers FILE answers what servers ask; so does a person at a terminal";
+pub(super) const HOW_TO_ANSWER: &str = "answer on a terminal, or with --answers FILE";
 
 /// The answer to a request, when nothing is asked any more.
 #[derive(Debug)]
@@ -86,7 +85,7 @@ enum RoundReply {
 impl RoundReply {
     fn read(raw: RawJson, method: &str) -> Result<Self, Error> {
         let broken = |what: &str| {
-            Error::protocol(format!("the answer to {method} {what}"))
+            Error::protocol(format!("the response to {method} {what}"))
                 .with_detail(format!("result: {}", truncate(raw.get(), 300)))
         };
         let Value::Object(mut result) = raw.parse()? else {
@@ -98,7 +97,7 @@ impl RoundReply {
         let requests = match result.remove("inputRequests") {
             Some(Value::Object(requests)) => requests,
             None => JsonObject::new(),
-            Some(_) => return Err(broken("has inputRequests that are no object")),
+            Some(_) => return Err(broken("has inputRequests that are not an object")),
         };
         Ok(Self::Questions { requests, state: result.remove("requestState") })
     }
@@ -149,7 +148,7 @@ impl InputRounds {
             biased;
             () = options.cancel.cancelled() => {
                 let interrupted = ErrorKind::Interrupted(Signal::Interrupt);
-                Err(Error::new(interrupted, "given up while a question was open"))
+                Err(Error::new(interrupted, "cancelled while a question was open"))
             }
             answers = work => answers,
         }
@@ -167,7 +166,7 @@ impl InputRounds {
             )));
         }
         if self.is_unattended && asks_a_person() {
-            let what = "limit: the server asked again after nobody could be asked";
+            let what = "limit: the server asked again although no person can be asked";
             return Err(Error::protocol(what).with_hint(HOW_TO_ANSWER));
         }
         if requests.len() > MAX_QUESTIONS {
@@ -193,11 +192,11 @@ fn question<'a>(key: &str, request: &'a Value) -> Result<(&'a str, &'a Value), E
 fn unanswered_error(method: &str, refusal: &QuestionRefusal) -> Error {
     match refusal {
         QuestionRefusal::Declined(QuestionOutcome::Unattended) => {
-            Error::denied(format!("the server needs {method}, and nobody could be asked"))
+            Error::denied(format!("the server needs {method}, but no person can be asked"))
                 .with_hint(HOW_TO_ANSWER)
         }
         QuestionRefusal::Declined(_) => {
-            Error::denied(format!("{method} was declined, and the server cannot go on without it"))
+            Error::denied(format!("{method} was declined, and the server requires it"))
         }
         QuestionRefusal::Unknown(why) => Error::tool(format!(
             "the server needs {} before it answers: {why}",
@@ -220,7 +219,7 @@ async fn open_pages(
         .cloned();
     let pages = match pages {
         Some(pages) if !pages.is_empty() && pages.len() <= MAX_QUESTIONS => pages,
-        _ => return Err(error.with_detail("its data names no page (elicitations)")),
+        _ => return Err(error.with_detail("its data names no URL (elicitations)")),
     };
     let mut requests = JsonObject::new();
     for (index, mut page) in pages.into_iter().enumerate() {
@@ -238,7 +237,7 @@ async fn open_pages(
     if answers.values().all(|answer| answer["action"] == "accept") {
         return Ok(());
     }
-    let error = Error::denied("the server needs a page to be visited first, and it was not")
+    let error = Error::denied("the server requires visiting a URL first, which was not done")
         .with_detail(error.message().to_owned())
         .with_hint(HOW_TO_ANSWER);
     Err(connection.in_context(error, options.phase))

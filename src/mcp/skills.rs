@@ -179,16 +179,16 @@ enum SkillFileError {
     #[error("its digest is {came}, listed was {listed}")]
     WrongDigest { came: String, listed: String },
     /// A `SKILL.md` that is not UTF-8.
-    #[error("it is no text")]
+    #[error("it is not text")]
     NotText,
     /// A key of the frontmatter that the list has with another value, or not at all.
     #[error("its '{0}' is not the one that was listed")]
     OtherFrontmatter(String),
     /// A `SKILL.md` whose first line is not the delimiter.
-    #[error("it does not begin with a frontmatter")]
+    #[error("it does not start with frontmatter")]
     NoFrontmatter,
     /// A `SKILL.md` without a second delimiter.
-    #[error("its frontmatter has no end")]
+    #[error("its frontmatter does not end")]
     EndlessFrontmatter,
     /// YAML that cannot be parsed, in the words of the parser.
     #[error("its frontmatter cannot be read: {0}")]

@@ -112,7 +112,7 @@ impl Subscription<'_> {
                 }
             }
         };
-        held.cancel("nobody listens any more").await;
+        held.cancel("there are no listeners left").await;
         ended
     }
 
@@ -134,8 +134,10 @@ impl Subscription<'_> {
                 let refused = self.missing(&given);
                 if given == SubscriptionFilter::default() {
                     let error = Error::tool("the server accepted none of the subscriptions")
-                        .with_details(refused.into_iter().map(|what| format!("not told: {what}")))
-                        .with_hint("it tells when other resources change, or none");
+                        .with_details(
+                            refused.into_iter().map(|what| format!("not reported: {what}")),
+                        )
+                        .with_hint("it reports changes of other resources, or of none");
                     return Some(SubscriptionEnd::Refused(self.in_context(error)));
                 }
                 *accepted = Some(given);
@@ -307,9 +309,9 @@ impl Subscription<'_> {
 
 /// A server without subscriptions does not know the method, and says no more than that.
 fn unknown_method(error: &Error) -> Error {
-    Error::tool("the server does not tell when something changes")
+    Error::tool("the server does not report changes")
         .with_detail(error.message())
-        .with_hint("read the resource again now and then: toolhost resources read")
+        .with_hint("poll instead: toolhost resources read")
 }
 
 /// What is wanted, as `subscriptions/listen` says it.

@@ -131,7 +131,7 @@ impl Task {
                 TaskAction::Done(result.clone())
             }
             (TaskStatus::Completed(None), Dialect::Extension) => {
-                TaskAction::Fail(Error::protocol("the task is completed and has no result"))
+                TaskAction::Fail(Error::protocol("the task completed without a result"))
             }
             (TaskStatus::Failed(error), Dialect::Extension) => {
                 TaskAction::Fail(failed(error.as_ref()))
@@ -262,7 +262,7 @@ impl TaskPoller<'_> {
             biased;
             () = self.options.cancel.cancelled() => {
                 let interrupted = ErrorKind::Interrupted(Signal::Interrupt);
-                Err(Error::new(interrupted, "the task was given up"))
+                Err(Error::new(interrupted, "the task was abandoned"))
             }
             () = tokio::time::sleep_until(until) => Ok(()),
             () = news => Ok(()),
@@ -312,7 +312,7 @@ impl TaskPoller<'_> {
 fn object(raw: &RawJson, method: &str) -> Result<JsonObject, Error> {
     match raw.parse()? {
         Value::Object(map) => Ok(map),
-        _ => Err(Error::protocol(format!("the answer to {method} is not an object"))),
+        _ => Err(Error::protocol(format!("the response to {method} is not an object"))),
     }
 }
 

@@ -17,7 +17,7 @@ use super::name::ToolName;
 use super::result::ToolResult;
 use super::trace_context::TraceContext;
 
-/// Run this tool with these arguments.
+/// A request to run a tool with these arguments.
 #[derive(Debug, Clone)]
 pub struct ToolCall {
     /// The tool to run, by its full name.
@@ -26,33 +26,33 @@ pub struct ToolCall {
     pub arguments: JsonObject,
 }
 
-/// What surrounds a call; reaches every kind of tool.
+/// The context of a call, available to every kind of tool.
 #[derive(Clone)]
 pub struct ToolContext {
     /// The identity that records and events of the call share.
     pub call_id: CallId,
     /// The session the call belongs to.
     pub session_id: String,
-    /// On whose behalf the call is made, in the caller's words; `None` when unsaid.
+    /// The user on whose behalf the call is made, as named by the caller; `None` if not given.
     pub user_id: Option<String>,
-    /// Where the call stands in the caller's trace.
+    /// The position of the call in the caller's trace.
     pub trace: Option<TraceContext>,
-    /// The directory the user works in.
+    /// The working directory of the user.
     pub cwd: PathBuf,
     /// Variables the caller set (`--context`) and the tool's entry declares, given to the tool as
     /// its environment.
     pub environment: BTreeMap<String, String>,
-    /// Free metadata, as the caller attached it.
+    /// Free-form metadata attached by the caller.
     pub metadata: JsonObject,
-    /// Fires when the call should stop: Ctrl-C, a deadline, a client that went away.
+    /// Fires when the call should stop: Ctrl-C, a deadline, a client that disconnected.
     pub cancel: CancellationToken,
     /// The client behind the call: what it can be asked, and which log lines it wants.
     #[doc(hidden)] // for `serve`
     pub client: ClientAbilities,
-    /// Where progress and log lines go while the tool runs.
+    /// Receives progress and log lines while the tool runs.
     pub events: EventSink,
-    /// How long the provider may wait without any sign of life; a provider that hears progress
-    /// may start this clock again. The host bounds the whole call by itself.
+    /// Idle timeout for the provider; a provider that receives progress may restart it. The host
+    /// itself limits the whole call.
     pub idle_limit: Duration,
     /// Lets the tool call other tools as part of this call.
     pub caller: Option<Arc<dyn ToolCaller>>,
@@ -61,7 +61,7 @@ pub struct ToolContext {
 }
 
 impl ToolContext {
-    /// An empty context: no session, no directory but the root, no listener.
+    /// An empty context: no session, the root as its directory, no listener.
     pub fn empty(call_id: CallId) -> Self {
         Self {
             call_id,
@@ -84,38 +84,38 @@ impl ToolContext {
 /// A call that is part of another one.
 #[derive(Debug, Clone)]
 pub struct NestedCall {
-    /// The tool: its full name, or a bare one that only one tool has.
+    /// The tool: its full name, or a bare name that only one tool has.
     pub name: String,
-    /// The arguments, as they are; they are checked and not coerced.
+    /// The arguments. They are checked, but not coerced.
     pub arguments: JsonObject,
-    /// The limit of an attempt in place of the configured one. The outer call bounds it in any
-    /// case.
+    /// Overrides the configured timeout of an attempt. The limit of the outer call still applies.
     pub timeout: Option<Duration>,
-    /// The number of retries in place of the configured one; only for tools marked safe to repeat.
+    /// Overrides the configured number of retries; only for tools marked safe to repeat.
     pub retries: Option<u32>,
 }
 
 impl NestedCall {
-    /// A call with the limits that are configured for its tool.
+    /// A call with the configured limits of its tool.
     pub fn new(name: impl Into<String>, arguments: JsonObject) -> Self {
         Self { name: name.into(), arguments, timeout: None, retries: None }
     }
 }
 
-/// Calls other tools on behalf of a tool that is made of them. What holds for every call holds for
-/// these too: checks, policy, approval, limits, records.
+/// Calls other tools on behalf of a tool that is composed of them. Such calls are treated like all
+/// others: checks, policy, approval, limits, records.
 #[async_trait]
 pub trait ToolCaller: Send + Sync {
-    /// Makes a call as part of the one that `context` belongs to. It has the session,
-    /// variables and metadata of that call, not its approval, stops when `context.cancel` fires, and never outlives
-    /// it.
+    /// Makes a call as part of the one that `context` belongs to. It inherits the session,
+    /// variables and metadata of that call, but not its approval. It stops when `context.cancel`
+    /// fires and never outlives that call.
     ///
     /// # Errors
-    /// As for every call; and a usage error when calls would nest too deep or come back to a tool
-    /// that waits for them. A tool that says no is no error: see [`ToolResult::error`].
+    /// As for every call; and a usage error when calls would nest too deeply or would call a tool
+    /// that is waiting for them. A tool that reports a failure is not an error: see
+    /// [`ToolResult::error`].
     async fn run(&self, context: &ToolContext, call: NestedCall) -> Result<ToolResult, Error>;
 
-    /// As [`ToolCaller::run`], with the limits that are configured for the tool.
+    /// Like [`ToolCaller::run`], with the configured limits of the tool.
     ///
     /// # Errors
     /// As [`ToolCaller::run`].

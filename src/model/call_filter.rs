@@ -1,14 +1,14 @@
-//! Which of the recorded calls are asked for.
+//! The filter for recorded calls.
 //!
-//! Owns: the one filter that the audit log, the history and the statistics are read with. Never does:
-//! read a record.
+//! Owns: the filter shared by the audit log, the history and the statistics. Never does: read a
+//! record.
 
 use std::time::Duration;
 
 use crate::util::pattern;
 
-/// Records older than what is asked for by more than this, in seconds, end a search from the newest
-/// to the oldest: a clock that was put back by less hides no newer ones behind them.
+/// A search from newest to oldest ends at records that are older than requested by more than this,
+/// in seconds. A clock that was set back by less does not hide newer records behind them.
 const CLOCK_SLACK: f64 = 86_400.0;
 
 /// A choice among recorded calls; the default is all of them. The statistics count calls without
@@ -31,25 +31,25 @@ pub struct CallFilter {
     pub decision: Option<String>,
 }
 
-/// What a record tells about a call, as far as a filter asks.
+/// What a record says about a call, as needed by a filter.
 #[derive(Debug, Clone, Copy)]
 pub struct CallFacts<'a> {
-    /// When it began, in seconds since the Unix epoch.
+    /// When it started, in seconds since the Unix epoch.
     pub at: f64,
     /// The tool by its full name.
     pub tool: &'a str,
-    /// Whether it did not end well.
+    /// Whether the call ended in a failure.
     pub failed: bool,
-    /// The root directory of the project it was made for, when the record says.
+    /// The root directory of the project it was made for, if recorded.
     pub project: Option<&'a str>,
-    /// The session it was made in, when the record says.
+    /// The session it was made in, if recorded.
     pub session: Option<&'a str>,
-    /// What was decided about it, in words.
+    /// The decision about it, as text.
     pub decision: &'a str,
 }
 
 impl CallFilter {
-    /// Whether a call is asked for.
+    /// Whether a call matches the filter.
     pub fn matches(&self, call: &CallFacts<'_>) -> bool {
         let session = self.session.as_deref();
         self.since.is_none_or(|since| call.at >= since.as_secs_f64())
@@ -61,24 +61,24 @@ impl CallFilter {
             && self.decision.as_ref().is_none_or(|words| call.decision.contains(words.as_str()))
     }
 
-    /// Whether calls of this tool are asked for.
+    /// Whether calls of this tool match.
     pub fn matches_tool(&self, tool: &str) -> bool {
         let is_one = |patterns: &Vec<String>| patterns.iter().any(|p| pattern::matches(p, tool));
         self.tools.as_ref().is_none_or(is_one)
     }
 
-    /// Whether calls of the project with this root directory are asked for.
+    /// Whether calls of the project with this root directory match.
     pub fn matches_project(&self, project: Option<&str>) -> bool {
         self.project.is_none() || self.project.as_deref() == project
     }
 
-    /// Whether records from this time on, in seconds since the Unix epoch, are too old, and so are all
-    /// before them.
+    /// Whether a record with this time, in seconds since the Unix epoch, and all earlier ones are
+    /// too old.
     pub fn ends_at(&self, at: f64) -> bool {
         self.since.is_some_and(|since| at < since.as_secs_f64() - CLOCK_SLACK)
     }
 
-    /// The same without what only the record of a call's beginning tells.
+    /// The same filter without the criteria that only the record of a call's start can match.
     #[must_use]
     pub fn without_beginning(&self) -> Self {
         Self { session: None, decision: None, ..self.clone() }

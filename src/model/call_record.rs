@@ -12,30 +12,30 @@ use serde::{Deserialize, Serialize};
 
 use super::{CallId, ErrorKind, JsonObject, QuestionOutcome, ToolDefinition, ToolSource};
 
-/// A call that is about to be dispatched, or that was refused.
+/// A call that is about to be dispatched or was refused.
 #[derive(Debug, Clone)]
 pub struct CallRecord {
     /// The identity that joins all records of the call.
     pub id: CallId,
-    /// The call this one is nested in; `None` for one that a front end made.
+    /// The call this one is nested in; `None` for a call by a front end.
     pub parent: Option<CallId>,
-    /// The tool's full name, as [`ToolName::full`](super::ToolName::full) spells it; the name as it was
-    /// typed when no tool was found by it.
+    /// The tool's full name, as [`ToolName::full`](super::ToolName::full) spells it; the name as
+    /// typed if no tool was found.
     pub tool: String,
-    /// The server that the tool belongs to, or that failed before its tools were known; `None` for
+    /// The server the tool belongs to, or that failed before its tools were known; `None` for
     /// internal tools.
     pub server: Option<String>,
-    /// Where the tool comes from; `None` when it was not found out.
+    /// Where the tool comes from; `None` if unknown.
     pub source: Option<ToolSource>,
-    /// The tool's definition at the time of the call, when it was known.
+    /// The tool's definition at the time of the call, if known.
     pub definition: Option<Arc<ToolDefinition>>,
-    /// Whose call it is.
+    /// The caller: user, session, client and directory.
     pub caller: CallerRecord,
-    /// The protocol revision spoken with the server; `None` for tools that are not of a server.
+    /// The protocol revision spoken with the server; `None` for tools without a server.
     pub protocol: Option<String>,
     /// The arguments after coercion, secrets masked.
     pub arguments: JsonObject,
-    /// What allowed the call (`allowed`, `approved by a person`, `--yes`, …); `None` when it was
+    /// What allowed the call (`allowed`, `approved by a person`, `--yes`, …); `None` if it was
     /// refused, which leaves an outcome without an intent.
     pub decision: Option<String>,
 }
@@ -47,13 +47,13 @@ impl CallRecord {
     }
 
     /// Which program was called, see [`EntryOrigin::program_id`](super::EntryOrigin::program_id);
-    /// `None` when the tool was not found, and for tools without an entry of a file.
+    /// `None` if the tool was not found, and for tools without an entry in a file.
     #[doc(hidden)] // for the program's own records
     pub fn program(&self) -> Option<String> {
         self.definition.as_ref()?.program()
     }
 
-    /// The words that name its server on a command line; only for one that is in no file.
+    /// The end of a command line that names its server; only for an ad-hoc server.
     #[doc(hidden)] // for the program's own records
     pub fn command_end(&self) -> Option<&str> {
         self.definition.as_ref()?.entry.as_ref()?.command_end.as_deref()
@@ -66,9 +66,9 @@ impl CallRecord {
 }
 
 impl CallRecord {
-    /// Whether statistics count the call. Every attempt is counted, also one that was refused before it
-    /// was sent; only calls that went well have a duration there. Not counted is what a person gave up
-    /// before it was sent, and the refusal of a name of which it is not known whether it is a tool's.
+    /// Whether statistics count the call. Every attempt is counted, even one refused before it was
+    /// sent; only successful calls have a duration there. Calls that a person cancelled before they
+    /// were sent are not counted, nor are refusals of names that may not be a tool's.
     pub fn is_counted(&self, outcome: &RecordedOutcome) -> bool {
         let is_known = self.definition.is_some() || self.server.is_some();
         outcome.attempts > 0
@@ -80,34 +80,34 @@ impl CallRecord {
     }
 }
 
-/// What tells calls of one name apart: the project they were made for, and the program behind the
-/// name. Absent in records of earlier versions.
+/// Distinguishes calls with the same tool name: the project they were made for, and the program
+/// behind the name. Absent in records of earlier versions.
 #[derive(
     Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 pub struct CallPlace {
-    /// The root directory of the project; absent for a call outside of every project.
+    /// The root directory of the project; absent for a call outside any project.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
-    /// The program, as 12 hexadecimal digits; absent for tools without an entry of a file.
+    /// The program, as 12 hexadecimal digits; absent for tools without an entry in a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<String>,
 }
 
-/// Whose call it is, as the records keep it. Of what the call carries only names are kept.
+/// The caller, as recorded. Of variables and metadata only the names are kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CallerRecord {
-    /// The session the call was made in; a member of its own in every record.
+    /// The session the call was made in; a separate member in every record.
     #[serde(skip)]
     pub session: String,
-    /// The directory the caller works in.
+    /// The working directory of the caller.
     #[serde(default)]
     pub cwd: String,
-    /// On whose behalf the call was made; absent when unsaid.
+    /// The user on whose behalf the call was made; absent if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_id: Option<String>,
-    /// The client of a host that serves others: as its token names it, otherwise as it names itself.
-    /// Absent for a call of toolhost's own process.
+    /// The client of a host that serves others: the name in its token, or else the name it gives
+    /// itself. Absent for a call by toolhost's own process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,
     /// The names of the variables that the call carried.
@@ -121,19 +121,19 @@ pub struct CallerRecord {
 /// How a recorded call ended.
 #[derive(Debug, Clone, Default)]
 pub struct RecordedOutcome {
-    /// The kind of the failure; `None` is success.
+    /// The kind of the failure; `None` for success.
     pub failure: Option<ErrorKind>,
-    /// The failure in words, secrets masked; for many calls recorded as one, their counts.
+    /// The error message, with secrets masked; for many calls recorded as one, their counts.
     pub message: Option<String>,
-    /// From the first attempt to the answer, without the time in which a person was waited for.
+    /// The time from the first attempt to the response, excluding time spent waiting for a person.
     pub duration: Duration,
-    /// How long a person was waited for: for an approval, and for answers to questions.
+    /// Time spent waiting for a person: for approval, and for answers to questions.
     pub waited: Duration,
-    /// Attempts made; 0 when the call was refused or ended before its first attempt.
+    /// Attempts made; 0 if the call was refused or ended before its first attempt.
     pub attempts: u32,
     /// The size of the result as JSON, in bytes; 0 without a result.
     pub result_bytes: u64,
-    /// What the server asked during the call and what came of each question.
+    /// The questions of the server during the call, and their outcomes.
     pub questions: Vec<QuestionRecord>,
 }
 
@@ -143,7 +143,7 @@ impl RecordedOutcome {
         self.failure.map_or("ok", ErrorKind::as_str)
     }
 
-    /// [`RecordedOutcome::waited`] in whole microseconds; `None` when no person was waited for.
+    /// [`RecordedOutcome::waited`] in whole microseconds; `None` if there was no wait for a person.
     pub fn waited_micros(&self) -> Option<u64> {
         let micros = u64::try_from(self.waited.as_micros()).unwrap_or(u64::MAX);
         (micros > 0).then_some(micros)
@@ -155,11 +155,11 @@ impl RecordedOutcome {
     }
 }
 
-/// One question of a server during a call; never what was answered.
+/// One question of a server during a call, never the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QuestionRecord {
     /// The sort of question: `form`, `url` or `sampling`.
     pub kind: &'static str,
-    /// What came of the question.
+    /// The outcome of the question.
     pub verdict: QuestionOutcome,
 }

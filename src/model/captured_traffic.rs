@@ -1,7 +1,7 @@
-//! Traffic as viewers keep it: of what is large, the beginning.
+//! Traffic as kept by viewers, with large items truncated.
 //!
-//! Owns: how much of a large message is kept. It is cut before it waits in a queue, so that no
-//! queue can hold more than its length says.
+//! Owns: how much of a large message is kept. Messages are truncated before they are queued, so
+//! that the length of a queue bounds its size.
 
 use bytes::Bytes;
 use serde_json::Value;
@@ -13,19 +13,19 @@ pub const MAX_CAPTURED_BYTES: usize = 256 * 1024;
 /// How much of a method or an identity is kept, in bytes.
 const NAME: usize = 1024;
 
-/// Something that crossed a wire, or happened to it; of large things the beginning.
+/// Something that crossed a wire or happened to it, truncated if large.
 #[derive(Debug, Clone)]
 pub struct CapturedTraffic {
-    /// The traffic, cut where it was too large.
+    /// The traffic, truncated if it was too large.
     pub traffic: Traffic,
-    /// The size in bytes, before anything was cut.
+    /// The size in bytes before truncation.
     pub size: usize,
-    /// Whether the content was too large and only its beginning was kept.
+    /// Whether the content was too large and was truncated.
     pub is_cut: bool,
 }
 
 impl CapturedTraffic {
-    /// Keeps what is to be kept.
+    /// Truncates an item to what is kept.
     pub fn capture(mut traffic: Traffic) -> Self {
         let mut is_cut = false;
         let size = match &mut traffic.kind {
@@ -60,7 +60,7 @@ impl CapturedTraffic {
     }
 }
 
-/// Keeps the beginning; says whether something is gone.
+/// Truncates; returns whether anything was removed.
 fn shorten(text: &mut String, most: usize) -> bool {
     let is_long = text.len() > most;
     if is_long {

@@ -1,4 +1,5 @@
-//! The client behind a request to a server: what it can be asked, and what it wants to hear.
+//! The client behind a request to a server: which questions it can answer, and which log lines it
+//! wants.
 
 /// The kinds of questions that a client can answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -14,7 +15,7 @@ pub struct QuestionAbilities {
 }
 
 impl QuestionAbilities {
-    /// What both can answer.
+    /// The questions that both clients can answer.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -26,12 +27,13 @@ impl QuestionAbilities {
     }
 }
 
-/// What the client behind a request can be asked and wants to hear, where clients share servers.
+/// Which questions the client behind a request can answer and which log lines it wants, for servers
+/// that clients share.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ClientAbilities {
-    /// The least grave level of log lines that it wants, one of
-    /// [`LOG_LEVELS`](super::event::LOG_LEVELS); `None` leaves that to the configuration.
+    /// The minimum level of log lines it wants, one of [`LOG_LEVELS`](super::event::LOG_LEVELS);
+    /// `None` leaves it to the configuration.
     pub log_level: Option<&'static str>,
-    /// What it can be asked; `None` stands for everything that toolhost can.
+    /// The questions it can answer; `None` means all that toolhost supports.
     pub questions: Option<QuestionAbilities>,
 }

@@ -20,9 +20,9 @@ use crate::util::static_text::{self, StaticText};
 pub enum Speed {
     /// About at once: 1 s.
     Instant,
-    /// Answers within 5 s.
+    /// Expected to respond within 5 s.
     Fast,
-    /// Within 30 s.
+    /// Expected to respond within 30 s.
     #[default]
     Medium,
     /// May take up to 300 s.
@@ -30,7 +30,7 @@ pub enum Speed {
 }
 
 impl Speed {
-    /// The timeout of a tool that names none.
+    /// The timeout of a tool that sets none.
     pub fn default_timeout(self) -> Duration {
         Duration::from_secs(match self {
             Self::Instant => 1,
@@ -50,7 +50,7 @@ impl Speed {
         }
     }
 
-    /// Reads the word used in files.
+    /// Parses the word used in files.
     pub fn parse(word: &str) -> Option<Self> {
         [Self::Instant, Self::Fast, Self::Medium, Self::Slow]
             .into_iter()
@@ -58,7 +58,7 @@ impl Speed {
     }
 }
 
-/// What surrounds a tool while it runs.
+/// How a tool is isolated while it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Safety {
     /// With the user's own rights (the default of internal tools).
@@ -80,7 +80,7 @@ impl Safety {
         }
     }
 
-    /// Reads the word used in files.
+    /// Parses the word used in files.
     pub fn parse(word: &str) -> Option<Self> {
         [Self::Native, Self::Sandboxed, Self::External].into_iter().find(|s| s.as_str() == word)
     }
@@ -105,13 +105,13 @@ impl ToolSource {
     }
 }
 
-/// Whether a tool exists once, or once for each session.
+/// Whether a tool exists once or once per session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum ToolScope {
-    /// One for all.
+    /// One tool shared by all sessions.
     #[default]
     Global,
-    /// Made for a session, with that session's context.
+    /// Created for each session, with that session's context.
     Session,
 }
 
@@ -135,7 +135,7 @@ pub enum ToolStatus {
     Declared,
     /// Live, but different from its declaration.
     Drifted,
-    /// Listed now, but not as it was pinned.
+    /// Live, but different from its pin.
     Changed,
     /// Cannot be called; the reason is in [`ToolDefinition::unavailable_reason`].
     Unavailable,
@@ -160,7 +160,7 @@ impl ToolStatus {
     }
 }
 
-/// What a tool is by its pin.
+/// How a tool compares with its pin.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub enum PinState {
     /// It has no pin, or was not compared with it.
@@ -168,7 +168,7 @@ pub enum PinState {
     NotPinned,
     /// It is what was pinned.
     Matches,
-    /// It is not what was pinned. Holds the refusal of a call, with the difference.
+    /// It is not what was pinned. Contains the error that refuses a call, with the difference.
     Changed(Error),
 }
 
@@ -183,20 +183,20 @@ impl PinState {
     }
 }
 
-/// What a tool claims about its effects (MCP tool annotations). `None` means nothing was said.
+/// What a tool claims about its effects (MCP tool annotations). `None` means no claim.
 ///
 /// These are claims of the tool's author: they may raise caution, never lower it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Annotations {
-    /// A name for people, in place of the technical one.
+    /// A display name, used instead of the technical one.
     pub title: Option<String>,
-    /// Whether it says that it changes nothing (`readOnlyHint`).
+    /// Whether it claims to change nothing (`readOnlyHint`).
     pub read_only: Option<bool>,
-    /// Whether it says that it may destroy something (`destructiveHint`).
+    /// Whether it says it may destroy something (`destructiveHint`).
     pub destructive: Option<bool>,
     /// Calling it twice is the same as calling it once.
     pub idempotent: Option<bool>,
-    /// It reaches out of its own closed world.
+    /// It interacts with the outside world (`openWorldHint`).
     pub open_world: Option<bool>,
 }
 
@@ -205,7 +205,7 @@ pub struct Annotations {
 pub enum Origin {
     /// An entry of a configuration file.
     File(SourceLocation),
-    /// Told by the named server.
+    /// Reported by the named server.
     Server(String),
     /// Registered by the program that toolhost is part of.
     Program,
@@ -213,24 +213,24 @@ pub enum Origin {
 
 /// Everything the catalogue knows about one tool.
 ///
-/// Text that came from a server is kept as it was sent; it is made safe when shown.
+/// Text from a server is kept as sent and made safe when shown.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ToolDefinition {
     /// The name by which it is listed and called.
     pub name: ToolName,
-    /// Other full names a call may use; they are listed nowhere.
+    /// Other full names a call may use; they are never listed.
     pub aliases: Vec<ToolName>,
-    /// A name for people, in place of the technical one.
+    /// A display name, used instead of the technical one.
     pub title: Option<String>,
-    /// What it does, in the words of its author.
+    /// What it does, as described by its author.
     pub description: Option<String>,
-    /// JSON Schema of the arguments; `{"type":"object"}` when nothing was said.
+    /// JSON Schema of the arguments; `{"type":"object"}` if none was given.
     pub input_schema: Arc<Value>,
     /// JSON Schema of the structured result.
     pub output_schema: Option<Arc<Value>>,
     /// The heading it is listed under.
     pub category: Option<String>,
-    /// How fast it says it is.
+    /// The speed it declares, which sets the default timeout.
     pub speed: Speed,
     /// How the tool is isolated while it runs.
     pub safety: Safety,
@@ -239,12 +239,13 @@ pub struct ToolDefinition {
     /// The provider kind: `builtin`, `command`, `mcp`, …
     #[serde(deserialize_with = "static_text::deserialize")]
     pub kind: StaticText,
-    /// Its own timeout for an attempt (internal) or silence (MCP); `None` takes the next rule.
+    /// Its own timeout for an attempt (internal) or idle timeout (MCP); `None` falls through to the
+    /// next rule.
     pub timeout: Option<Duration>,
-    /// Bounds a whole call, attempts and pauses included; `None` takes the built-in 300 s, which it
-    /// can shorten and never lengthen.
+    /// Limit for a whole call, including attempts and pauses. `None` uses the built-in 300 s, which
+    /// can be shortened but not extended.
     pub max_total: Option<Duration>,
-    /// How often a failed attempt is repeated.
+    /// Maximum number of retries after a failed attempt.
     pub retries: u32,
     /// The pause after the first failed attempt, doubled after each further one; `None` is 0.5 s.
     pub backoff: Option<Duration>,
@@ -258,66 +259,67 @@ pub struct ToolDefinition {
     pub version: Option<String>,
     /// What it claims about its effects.
     pub annotations: Annotations,
-    /// The definition exactly as an MCP server sent it, unknown fields included, as text: a tree
-    /// of it would double what a large catalogue takes.
+    /// The definition exactly as an MCP server sent it, including unknown fields, as text: as a
+    /// tree it would double the memory of a large catalogue.
     pub raw: Option<Arc<RawValue>>,
-    /// The file, server or program that the definition is from.
+    /// The file, server or program that the definition comes from.
     pub origin: Origin,
-    /// Whose entry it comes from; `None` for tools that the embedding program registered.
+    /// The entry it comes from; `None` for tools that the embedding program registered.
     #[doc(hidden)] // for the program's own views
     pub entry: Option<Arc<EntryOrigin>>,
-    /// Names of variables that a call may set (`context_env` of the entry), beside `TOOLHOST_*`.
+    /// Names of variables that a call may set (`context_env` of the entry), in addition to
+    /// `TOOLHOST_*`.
     pub context_env: Arc<[String]>,
-    /// The credentials that a call is given on its way, by their handles.
+    /// The credentials used for a call, by their handles.
     #[doc(hidden)] // for the program's own views
     pub credentials: Arc<[CredentialUse]>,
-    /// Whether it can be called now, and how sure its definition is.
+    /// Whether it can be called now, and how reliable its definition is.
     pub status: ToolStatus,
-    /// Why it cannot be called, when it cannot.
+    /// Why it cannot be called, if so.
     pub unavailable_reason: Option<Error>,
     /// The result of comparing it with its pin.
     pub pin_state: PinState,
-    /// Doubts about the definition, such as a schema that cannot be checked.
+    /// Warnings about the definition, such as a schema that cannot be checked.
     pub warnings: Vec<String>,
-    /// What a call may touch, in words: the program it starts, the directory it works in.
+    /// What a call may touch, as text: the program it starts, the directory it works in.
     pub touches: Vec<String>,
-    /// What its sandbox keeps and leaves open; nothing when it has none.
+    /// What its sandbox blocks and leaves open; `None` without a sandbox.
     #[doc(hidden)] // for the program's own views
     pub sandbox: Option<Arc<Coverage>>,
-    /// The tools it calls, by the names its definition uses; empty when it is not made of others,
-    /// or does not say.
+    /// The tools it calls, by the names its definition uses; empty if it calls none or does not
+    /// say.
     pub calls: Vec<String>,
 }
 
 impl ToolDefinition {
-    /// Which program the tool is, see [`EntryOrigin::program_id`]; `None` for tools without an entry
-    /// of a file.
+    /// The program behind the tool, see [`EntryOrigin::program_id`]; `None` for tools without an
+    /// entry in a file.
     #[doc(hidden)] // for the program's own commands
     pub fn program(&self) -> Option<String> {
         self.entry.as_ref().map(|entry| entry.program_id())
     }
 
-    /// The words at the end of a command line that name its server, with a blank before them; empty
-    /// for all that stands in a file.
+    /// The end of a command line that names its server, with a leading space; empty for everything
+    /// defined in a file.
     #[doc(hidden)] // for the program's own commands
     pub fn command_end(&self) -> String {
         let end = self.entry.as_ref().and_then(|entry| entry.command_end.as_ref());
         end.map_or_else(String::new, |words| format!(" {words}"))
     }
 
-    /// How fast it declares to be; `None` for a tool of a server whose entry in `provides_tools`
-    /// says nothing, because servers declare no speed themselves.
+    /// Its declared speed; `None` for a tool of a server whose entry in `provides_tools` declares
+    /// none, because servers do not declare a speed themselves.
     pub fn declared_speed(&self) -> Option<Speed> {
         let is_declared = self.source == ToolSource::Internal || self.speed != Speed::default();
         is_declared.then_some(self.speed)
     }
 
-    /// The server that a call of the tool is recorded under; `None` for tools of other kinds.
+    /// The server under which calls of the tool are recorded; `None` for tools of other kinds.
     pub fn server(&self) -> Option<&str> {
         self.name.component().filter(|_| self.source == ToolSource::Mcp)
     }
 
-    /// Takes the tool out of service, saying why.
+    /// Takes the tool out of service, with the reason.
     pub fn mark_unavailable(&mut self, reason: Error) {
         // An untrusted entry stays untrusted, whatever else is wrong with it.
         if self.status != ToolStatus::Untrusted {
@@ -326,7 +328,7 @@ impl ToolDefinition {
         self.unavailable_reason = Some(reason);
     }
 
-    /// What an MCP server sent, as a tree; `None` for tools of a file.
+    /// The definition sent by an MCP server, as a tree; `None` for tools from a file.
     pub fn raw_value(&self) -> Option<Value> {
         serde_json::from_str(self.raw.as_ref()?.get()).ok()
     }

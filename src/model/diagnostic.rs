@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::util::spelling::did_you_mean;
 
-/// A spot in a file.
+/// A position in a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceLocation {
-    /// The file, as it was named or found; `None` inside is the embedded default.
+    /// The file, as named or found; `None` inside is the embedded default.
     pub file: Arc<PathBuf>,
     /// The line, counted from 1; 0 when unknown.
     pub line: u32,
@@ -50,7 +50,7 @@ impl Diagnostic {
         Self::new(Severity::Error, message)
     }
 
-    /// A finding the entry survives.
+    /// A finding that leaves the entry in service.
     pub fn warning(message: impl Into<String>) -> Self {
         Self::new(Severity::Warning, message)
     }
@@ -59,14 +59,14 @@ impl Diagnostic {
         Self { severity, message: message.into(), hint: None, location: None, entry: None }
     }
 
-    /// Says what to do about it.
+    /// Sets the hint on what to do about it.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// Proposes the one of `known` that `word` probably was meant to be, if any is similar.
+    /// Suggests the name in `known` that `word` was probably meant to be, if one is similar.
     #[must_use]
     pub fn with_suggestion<'k>(self, word: &str, known: impl IntoIterator<Item = &'k str>) -> Self {
         match did_you_mean(word, known) {
@@ -82,7 +82,7 @@ impl Diagnostic {
         self
     }
 
-    /// Names the entry it concerns.
+    /// Sets the entry it concerns.
     #[must_use]
     pub fn with_entry(mut self, entry: impl Into<String>) -> Self {
         self.entry = Some(entry.into());

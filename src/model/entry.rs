@@ -1,14 +1,14 @@
 //! The identity of a configuration entry: the layer and the directory of its file.
 //!
-//! Owns: the layers of files and the identity of an entry. The user's rules, pins and logins hold
-//! for an identity and not for a name, because any file may use any name.
+//! Owns: the layers of files and the identity of an entry. The user's rules, pins and logins apply
+//! to an identity, not to a name, because any file may use any name.
 
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-/// How a file was found; decides trust and which settings it may make.
+/// How a file was found. This decides whether it needs trust and which settings it may contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Layer {
     /// Named with `--tools` or `--mcp`.
@@ -24,12 +24,12 @@ pub enum Layer {
 }
 
 impl Layer {
-    /// Whether the command line or the environment named the file, for this run.
+    /// Whether the command line or the environment named the file for this run.
     pub fn is_named(self) -> bool {
         matches!(self, Self::Flag | Self::Variable)
     }
 
-    /// The word used in files of pins and in output.
+    /// The word used in pin files and in output.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Flag => "flag",
@@ -53,21 +53,21 @@ pub struct EntryOrigin {
     /// instead of their values.
     pub declaration: String,
     /// The end of a command line that names the server again, such as `-- python3 server.py`; only
-    /// for one that is in no file. Values that look like secrets are left out of it.
+    /// for a server that is not in any config file. Values that look like secrets are omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command_end: Option<String>,
 }
 
 impl EntryOrigin {
-    /// One of this layer and directory that says nothing else.
+    /// An origin with this layer and directory, and nothing else.
     #[cfg(test)]
     pub(crate) fn of(layer: Layer, directory: &str) -> std::sync::Arc<Self> {
         let (directory, written) = (directory.into(), String::new());
         std::sync::Arc::new(Self { layer, directory, declaration: written, command_end: None })
     }
 
-    /// What tells the programs behind one name apart in statistics and history: 12 hexadecimal
-    /// digits of a hash of the declaration, which may hold a secret itself.
+    /// Distinguishes the programs behind one name in statistics and history: 12 hexadecimal digits
+    /// of a hash of the declaration. It is hashed because the declaration may contain a secret.
     pub fn program_id(&self) -> String {
         let hash = Sha256::digest(self.declaration.as_bytes());
         let digits = hash.iter().take(6).flat_map(|byte| [byte >> 4, byte & 15]);

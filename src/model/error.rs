@@ -1,6 +1,6 @@
 //! The error type: what happened, where, the peer's last output, what to do next.
 //!
-//! Every error of every room ends as a [`Error`]; its [`ErrorKind`] decides the exit code.
+//! Every error of every room becomes an [`Error`]; its [`ErrorKind`] decides the exit code.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,19 +16,19 @@ use crate::util::append::AppendError;
 /// The classes of failure, one for each documented exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum ErrorKind {
-    /// A bug of toolhost, or an output that cannot be written.
+    /// A bug in toolhost, or output that cannot be written.
     Internal,
     /// The command line, a name or the arguments are wrong; nothing was sent.
     Usage,
-    /// A well-formed no: `isError`, a JSON-RPC error, a command's non-zero exit.
+    /// The tool reported a failure: `isError`, a JSON-RPC error, a command's non-zero exit code.
     Tool,
     /// The server or program could not be started or reached, or died.
     Unreachable,
     /// Credentials are missing, refused or expired.
     Auth,
-    /// Policy, a person or the trust rules refused.
+    /// Refused by policy, a person or the trust rules.
     Denied,
-    /// A limit of time fired.
+    /// A time limit was reached.
     Timeout,
     /// A threshold, pin or comparison failed.
     Check,
@@ -36,7 +36,7 @@ pub enum ErrorKind {
     Config,
     /// The peer broke JSON, JSON-RPC, MCP, HTTP or its own output schema, or passed a size limit.
     Protocol,
-    /// A usable but incomplete answer.
+    /// A usable but incomplete result.
     Partial,
     /// A signal ended the run.
     Interrupted(Signal),
@@ -45,7 +45,7 @@ pub enum ErrorKind {
 /// The signals that end a run in an orderly way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Signal {
-    /// The terminal went away (SIGHUP).
+    /// The terminal was closed (SIGHUP).
     Hangup,
     /// Ctrl-C (SIGINT), exit code 130.
     Interrupt,
@@ -92,7 +92,7 @@ impl ErrorKind {
         }
     }
 
-    /// The kind with this word; of signals the commonest one.
+    /// The kind with this name; for signals the most common one.
     pub fn parse(word: &str) -> Option<Self> {
         let all = [
             Self::Internal,
@@ -111,7 +111,7 @@ impl ErrorKind {
         all.into_iter().find(|kind| kind.as_str() == word)
     }
 
-    /// Which of several failures of what was asked for decides the exit code; lower wins.
+    /// Which of several failures decides the exit code; the lowest wins.
     ///
     /// The order is the documented one: signal, 1, 9, 2, 5, 6, 7, 10, 4, 3, 8, 11.
     pub fn precedence(self) -> u8 {
@@ -163,22 +163,22 @@ impl ErrorPhase {
     }
 }
 
-/// Whether another attempt makes sense, as the place that made the error knows. The host counts the
-/// attempts and waits.
+/// Whether another attempt makes sense, as known where the error was created. The host counts
+/// attempts and waits between them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum RetryAdvice {
-    /// Nothing: the error's kind decides.
+    /// No advice: the error's kind decides.
     #[default]
     Unspecified,
-    /// Another attempt would be of no use, or could do harm.
+    /// Another attempt would be useless or could do harm.
     Never,
     /// Another attempt may work, after the usual pause.
     AfterBackoff,
-    /// Another attempt may work, and not before this much time has passed.
+    /// Another attempt may work, but not before this much time has passed.
     After(Duration),
 }
 
-/// One failure. Cheap to clone; text in it may be untrusted and is made safe only when shown.
+/// One failure. Cheap to clone. Its texts may be untrusted and are made safe only when shown.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Error(Arc<ErrorInner>);
 
@@ -197,7 +197,7 @@ struct ErrorInner {
 }
 
 impl Error {
-    /// Whether a person, or the end of the program, ended what was done: no failure of anything.
+    /// Whether a person or the end of the program stopped the operation, which is not a failure.
     pub fn is_cancelled(&self) -> bool {
         matches!(self.kind(), ErrorKind::Interrupted(_))
     }
@@ -218,12 +218,12 @@ impl Error {
         }))
     }
 
-    /// Files of records that cannot be read.
+    /// Record files that cannot be read.
     #[doc(hidden)] // for the program's own commands
     pub fn unreadable_records(error: AppendError) -> Self {
         match error {
             AppendError::Unsafe(why) => Self::denied(format!("not read: {why}"))
-                .with_hint("look who made it, and remove it"),
+                .with_hint("check who created it, and remove it"),
             AppendError::Failed(why) => Self::internal(why),
         }
     }
@@ -233,7 +233,7 @@ impl Error {
         self
     }
 
-    /// Says what the failure was part of: `words` stand before the message.
+    /// Says what the failure was part of: prefixes the message with `words`.
     #[must_use]
     pub fn context(self, words: &str) -> Self {
         self.update(|b| b.message = format!("{words}: {}", b.message))
@@ -245,7 +245,7 @@ impl Error {
         self.update(|b| b.server = Some(server.into()))
     }
 
-    /// Names the step in which it happened.
+    /// Sets the step in which it happened.
     #[must_use]
     pub fn with_phase(self, phase: ErrorPhase) -> Self {
         self.update(|b| b.phase = Some(phase))
@@ -269,7 +269,7 @@ impl Error {
         self.update(|b| b.details.extend(lines))
     }
 
-    /// Points at the spot in a file.
+    /// Sets the position in a file.
     #[must_use]
     pub fn with_location(self, location: SourceLocation) -> Self {
         self.update(|b| b.location = Some(location))
@@ -287,20 +287,20 @@ impl Error {
         self.update(|b| b.retry_advice = again)
     }
 
-    /// Says what it came of, for callers that decide by it.
+    /// Sets the cause, for callers that act on it.
     #[must_use]
     pub fn with_cause(self, cause: ErrorCause) -> Self {
         self.update(|b| b.cause = cause)
     }
 
-    /// Says that the peer answered with this JSON-RPC error; `data` is the `data` of that error.
-    /// Both become the evidence: `{"code": …, "data": …}`.
+    /// Sets the JSON-RPC error that the peer returned; `data` is the `data` of that error. Both are
+    /// stored as evidence: `{"code": …, "data": …}`.
     #[must_use]
     pub fn with_rpc_error(self, code: i64, data: Option<&Value>) -> Self {
         self.with_cause(ErrorCause::Rpc { code }).with_data(json!({ "code": code, "data": data }))
     }
 
-    /// Says with which HTTP status the peer refused. The evidence is `{"http_status": …}`.
+    /// Sets the HTTP status with which the peer refused. The evidence is `{"http_status": …}`.
     #[must_use]
     pub fn with_http_status(self, status: u16) -> Self {
         self.with_cause(ErrorCause::Http { status }).with_data(json!({ "http_status": status }))
@@ -347,7 +347,7 @@ impl Error {
         &self.0.details
     }
 
-    /// The spot in a file, when the cause is in one.
+    /// The position in a file, if the cause is in one.
     pub fn location(&self) -> Option<&SourceLocation> {
         self.0.location.as_ref()
     }
@@ -357,12 +357,12 @@ impl Error {
         self.0.retry_advice
     }
 
-    /// Its cause, as far as callers decide by it.
+    /// Its cause, if callers act on it.
     pub fn cause(&self) -> ErrorCause {
         self.0.cause
     }
 
-    /// The code of the JSON-RPC error that it came of.
+    /// The code of the JSON-RPC error that caused it.
     pub fn rpc_code(&self) -> Option<i64> {
         match self.0.cause {
             ErrorCause::Rpc { code } => Some(code),
@@ -370,12 +370,12 @@ impl Error {
         }
     }
 
-    /// The `data` of the JSON-RPC error that it came of; null when that had none.
+    /// The `data` of the JSON-RPC error that caused it; null if there was none.
     pub fn rpc_data(&self) -> Option<&Value> {
         self.rpc_code().and_then(|_| self.data()?.get("data"))
     }
 
-    /// The HTTP status by which the peer refused; a session is always lost by a 404.
+    /// The HTTP status with which the peer refused; a lost session is always a 404.
     pub fn http_status(&self) -> Option<u16> {
         match self.0.cause {
             ErrorCause::Http { status } => Some(status),

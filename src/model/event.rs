@@ -16,7 +16,7 @@ use crate::util::static_text::{self, StaticText};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogLevel(pub String);
 
-/// The names of the levels, the least grave first.
+/// The names of the levels, least severe first.
 pub const LOG_LEVELS: [&str; 8] =
     ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 
@@ -25,11 +25,11 @@ pub const LOG_LEVELS: [&str; 8] =
 pub enum ListOwner {
     /// The MCP server of this name.
     Server(String),
-    /// Registered by the program that toolhost is part of.
+    /// Registered by the program that embeds toolhost.
     Program,
 }
 
-/// Something that happened. Viewers may miss events; records are kept elsewhere.
+/// Something that happened. Viewers may miss events; records are kept separately.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum HostEvent {
     /// A call was accepted and is about to run.
@@ -43,29 +43,29 @@ pub enum HostEvent {
         /// The client that made it, as the records name it; `None` for this process itself.
         client: Option<String>,
     },
-    /// A tool reported how far it got.
+    /// A tool reported progress during a call.
     Progress {
         /// The identity that all events of the call share.
         call_id: CallId,
-        /// How far it is, in the tool's own measure.
+        /// The progress, in the tool's own unit.
         progress: f64,
-        /// How far it will be at the end, when that is known.
+        /// The total in the same unit, if known.
         total: Option<f64>,
-        /// The tool's words for what it is doing.
+        /// The tool's description of what it is doing.
         message: Option<String>,
     },
     /// A tool or server logged a line.
     Log {
         /// The server or tool that wrote the line.
         origin: String,
-        /// The call it belongs to, when that is certain.
+        /// The call it belongs to, if that is certain.
         call_id: Option<CallId>,
         /// The severity its author gave the line.
         level: LogLevel,
-        /// The text in words; not made safe for a terminal yet.
+        /// The text, not yet made safe for a terminal.
         text: String,
     },
-    /// The server of a call made a task of it, whose end is waited for.
+    /// The server turned the call into a task, and the host waits for it to finish.
     TaskStarted {
         /// The identity that all events of the call share.
         call_id: CallId,
@@ -76,50 +76,51 @@ pub enum HostEvent {
         call_id: CallId,
         /// The number of the failed attempt, from 1.
         attempt: u32,
-        /// Why that attempt failed.
+        /// The error of that failed attempt.
         error: Error,
         /// The wait before the next one.
         delay: Duration,
     },
-    /// A call ended, in whatever way.
+    /// A call ended, successfully or not.
     CallFinished {
         /// The identity that all events of the call share.
         call_id: CallId,
         /// The full name of the tool that is called.
         tool: String,
-        /// Whether the tool answered without an error.
+        /// Whether the tool returned a result without an error.
         success: bool,
-        /// Whether it was cancelled, which is no failure of the tool.
+        /// Whether it was cancelled, which is not a failure of the tool.
         is_cancelled: bool,
-        /// From first attempt to answer, without the time in which a person was waited for.
+        /// The time from the first attempt to the response, excluding time spent waiting for a
+        /// person.
         duration: Duration,
     },
     /// A server changed its state.
     ServerStateChanged {
         /// The name of the server in `mcp.yaml`.
         server: String,
-        /// The state the server is in from now on.
+        /// The new state of the server.
         state: ServerState,
     },
     /// Items of a list were added, removed or changed.
     ListChanged {
         /// The provider whose list changed.
         owner: ListOwner,
-        /// The list to ask for again.
+        /// The list to request again.
         list: ListKind,
     },
-    /// A resource that is watched changed.
+    /// A resource that a subscription watches changed.
     ResourceUpdated {
         /// The name of the server in `mcp.yaml`.
         server: String,
         /// The address of the resource that changed.
         uri: String,
     },
-    /// A server asked something, and got its answer.
+    /// A server asked a question and got its answer.
     QuestionAnswered {
         /// The name of the server in `mcp.yaml`.
         server: String,
-        /// The call that waited for the answer, when that is known.
+        /// The call that waited for the answer, if known.
         call_id: Option<CallId>,
         /// The round of questions of that call, from 1 (see [`Question::round`]).
         ///
@@ -128,26 +129,26 @@ pub enum HostEvent {
         /// `form`, `url`, `sampling` or `roots`.
         #[serde(deserialize_with = "static_text::deserialize")]
         kind: StaticText,
-        /// What was asked, in the server's words.
+        /// The question, as the server worded it.
         message: String,
-        /// How the question ended; never what was answered.
+        /// The outcome of the question, never the answer itself.
         outcome: QuestionOutcome,
     },
-    /// Something a person should know that is not worth an error.
+    /// Something a person should know that is not an error.
     Notice {
         /// Who says so: a server or a tool.
         origin: String,
-        /// The text in words; not made safe for a terminal yet.
+        /// The text, not yet made safe for a terminal.
         text: String,
     },
-    /// Something that toolhost itself found wrong beside the call; a person should always see it.
+    /// A problem that toolhost itself found outside the call; a person should always see it.
     Warning {
-        /// The text in words; not made safe for a terminal yet.
+        /// The text, not yet made safe for a terminal.
         text: String,
     },
 }
 
-/// Where events go. Sending never blocks and never fails; a slow viewer loses events.
+/// Receives events. Sending never blocks and never fails; a slow viewer loses events.
 #[derive(Clone)]
 pub struct EventSink(Arc<dyn Fn(HostEvent) + Send + Sync>);
 
@@ -157,7 +158,7 @@ impl EventSink {
         Self(Arc::new(deliver))
     }
 
-    /// A sink that forgets everything.
+    /// A sink that drops everything.
     pub fn discard() -> Self {
         Self::new(|_| {})
     }

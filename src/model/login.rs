@@ -1,55 +1,55 @@
-//! Logins at a server's authorization server: the port that leads a person there, and the result.
+//! Logins at a server's authorization server: the trait that takes a person there, and the result.
 
 use async_trait::async_trait;
 use serde::Serialize;
 
 use super::error::Error;
 
-/// A visit to an authorization server that a person has to make.
+/// A visit to an authorization server that a person must make.
 #[derive(Debug, Clone)]
 pub struct AuthorizationRequest {
-    /// The server's name in the files.
+    /// The server's name in the config files.
     pub server: String,
-    /// Who will ask for the login: the issuer, or the origin of a server that names none.
+    /// Who will request the login: the issuer, or the origin of a server that names none.
     pub issuer: String,
-    /// What is asked for; empty leaves it to the authorization server.
+    /// The requested scopes; empty leaves the choice to the authorization server.
     pub scopes: Vec<String>,
     /// The page to open, checked: `https`, or `http` on this machine.
     pub url: String,
-    /// The `state` that the way back has to carry.
+    /// The `state` that the redirect back must carry.
     pub state: String,
 }
 
-/// Leads a person to an authorization server and brings back where the visit ended.
+/// Takes a person to an authorization server and returns the address where the visit ended.
 #[async_trait]
 pub trait Browser: Send + Sync {
-    /// Prepares for one visit and gives the address it ends at, such as
-    /// `http://127.0.0.1:49152/callback`. `port` is the one to listen on if it is free: an
+    /// Prepares for one visit and returns the address it ends at, such as
+    /// `http://127.0.0.1:49152/callback`. `port` is the one to listen on if it is free, because an
     /// authorization server may know it from last time.
     ///
     /// # Errors
-    /// When there is nowhere to come back to.
+    /// When no callback address is available.
     async fn redirect_uri(&self, port: Option<u16>) -> Result<String, Error>;
 
-    /// Makes the visit; gives the address it ended at, with its query.
+    /// Makes the visit; returns the address it ended at, with its query.
     ///
     /// # Errors
-    /// When the visit was not made within the time limit.
+    /// When the visit was not completed within the time limit.
     async fn authorize(&self, visit: &AuthorizationRequest) -> Result<String, Error>;
 }
 
-/// A login that is kept. Holds no secrets.
+/// A stored login. Contains no secrets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LoginReport {
     /// The server's address, without query.
     pub url: String,
     /// The URL of the authorization server that issued the token.
     pub issuer: String,
-    /// The identifier of this client at that issuer.
+    /// The client id at that issuer.
     pub client_id: String,
-    /// The scopes that were granted, which may be fewer than asked for.
+    /// The granted scopes, which may be fewer than requested.
     pub scopes: Vec<String>,
-    /// When the token expires, in seconds since the Unix epoch; `None` when that was not said.
+    /// When the token expires, in seconds since the Unix epoch; `None` if not given.
     pub expires_at: Option<u64>,
     /// Whether it is renewed without a person.
     pub renewable: bool,

@@ -17,7 +17,7 @@ pub struct ToolName {
 }
 
 impl ToolName {
-    /// A tool that belongs to no component: its name is used as it is.
+    /// A tool that belongs to no component: its name is used unchanged.
     pub fn plain(tool: impl Into<String>) -> Self {
         Self { component: None, tool: tool.into() }
     }
@@ -52,7 +52,7 @@ impl fmt::Display for ToolName {
     }
 }
 
-/// A text that cannot be the name of a tool, component or server.
+/// Text that cannot be the name of a tool, component or server.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("invalid name '{0}': use 1 to 128 letters, digits, '_', '.' or '-'")]
 pub struct InvalidNameError(String);
@@ -60,7 +60,7 @@ pub struct InvalidNameError(String);
 /// Checks a name that a person gives to a tool, component or server.
 ///
 /// # Errors
-/// When it is empty, too long or has a character that a name must not have.
+/// When it is empty, too long or contains an invalid character.
 pub fn check_name(text: &str) -> Result<(), InvalidNameError> {
     let fits = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
     if text.is_empty() || text.len() > 128 || !text.chars().all(fits) {

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use super::error::Error;
 
-/// The error of a named file that is missing or cannot be read: of the kind
-/// [`ErrorKind::Config`](super::error::ErrorKind::Config), whichever option named it. `what` says what
-/// the file is for, such as the option.
+/// The error for a named file that is missing or cannot be read, of kind
+/// [`ErrorKind::Config`](super::error::ErrorKind::Config) for every option. `what` says what the
+/// file is for, such as the option.
 pub fn unreadable_file(what: &str, path: &Path, why: &dyn Display) -> Error {
     Error::config(format!("{what}: cannot read '{}': {why}", path.display()))
 }

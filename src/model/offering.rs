@@ -1,4 +1,4 @@
-//! Offerings of servers beside tools: prompts, resources and resource templates, their contents and
+//! What servers offer besides tools: prompts, resources and resource templates, their contents and
 //! change notifications.
 //!
 //! Text that came from a server is kept as it was sent; it is made safe when shown.
@@ -16,18 +16,18 @@ use super::name::ToolName;
 use super::permissions::WithheldItem;
 use super::result::Routing;
 
-/// Items of one list, with what was wrong about the others.
+/// Items of one list, with the problems of those that were left out.
 #[derive(Debug, Clone)]
 pub struct OfferingListing<T> {
     /// The items, in their server's order.
     pub items: Vec<T>,
-    /// Items that had to be left out; one bad item costs only itself.
+    /// Skipped items. One bad item does not affect the others.
     pub diagnostics: Vec<Diagnostic>,
     /// Whether something is missing from `items` (a page, an item, a limit reached).
     pub is_partial: bool,
-    /// How long the server says the list holds.
+    /// How long the list is valid, according to the server.
     pub freshness: Freshness,
-    /// Items that are there and that the entry keeps back.
+    /// Items that the server offers and the entry withholds.
     pub withheld: Vec<WithheldItem>,
 }
 
@@ -43,26 +43,26 @@ impl<T> Default for OfferingListing<T> {
     }
 }
 
-/// How long an answer holds and for whom, as its server says (`ttlMs`, `cacheScope`, from revision
-/// 2026-07-28). It is shown; nothing is kept beyond a run.
+/// How long a response is valid and for whom, according to the server (`ttlMs`, `cacheScope`, from
+/// revision 2026-07-28). It is only shown; nothing is cached beyond a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Freshness {
-    /// For so many milliseconds; 0 is not at all.
+    /// Time to live in milliseconds; 0 means already expired.
     pub ttl_ms: Option<u64>,
-    /// `public` when the answer is the same for all users, else `private`.
+    /// `public` when the response is the same for all users, else `private`.
     pub scope: Option<String>,
 }
 
 /// A prompt: a template of messages that a person chooses.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Prompt {
-    /// Its full name: the server and the server's own name of it.
+    /// Its full name: the server, and the server's own name for it.
     pub name: ToolName,
     /// A name for people, in place of the technical one.
     pub title: Option<String>,
     /// The server's explanation of it.
     pub description: Option<String>,
-    /// What it can be filled in with, in order.
+    /// Its arguments, in the server's order.
     pub arguments: Vec<PromptArgument>,
     /// Suspicions about its texts, such as invisible characters.
     pub warnings: Vec<String>,
@@ -70,7 +70,7 @@ pub struct Prompt {
     pub raw: Arc<RawValue>,
 }
 
-/// One argument of a prompt. All of them are texts.
+/// One argument of a prompt. All arguments are strings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PromptArgument {
     /// The name under which a value is passed.
@@ -79,7 +79,7 @@ pub struct PromptArgument {
     pub title: Option<String>,
     /// The server's explanation of it.
     pub description: Option<String>,
-    /// Whether the prompt needs it.
+    /// Whether the prompt requires a value.
     pub required: bool,
 }
 
@@ -88,7 +88,7 @@ pub struct PromptArgument {
 pub struct Resource {
     /// The server that lists it.
     pub server: String,
-    /// What it is read by.
+    /// The URI it is read by.
     pub uri: String,
     /// The server's name of it.
     pub name: String,
@@ -117,7 +117,7 @@ pub struct ResourceTemplate {
     pub name: String,
     /// A name for people, in place of the technical one.
     pub title: Option<String>,
-    /// What stands under such addresses.
+    /// What resources with such addresses contain.
     pub description: Option<String>,
     /// The media type of all of them, as claimed.
     pub mime_type: Option<String>,
@@ -127,7 +127,7 @@ pub struct ResourceTemplate {
     pub raw: Arc<RawValue>,
 }
 
-/// What reading a resource gave: at least one part, unless the resource is empty.
+/// The contents of a resource: at least one part, unless the resource is empty.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ResourceContents {
     /// The server it was read from.
@@ -136,26 +136,26 @@ pub struct ResourceContents {
     pub uri: String,
     /// The parts in MCP's shape: `uri`, `mimeType`, and `text` or `blob` (base64).
     pub contents: Vec<Value>,
-    /// How long the server says it holds.
+    /// How long it is valid, according to the server.
     pub freshness: Freshness,
-    /// The `_meta` of the answer.
+    /// The `_meta` of the response.
     pub meta: Option<Value>,
-    /// The router's choice, when several servers offer the address or some were passed over.
+    /// The router's choice, when several servers offer the address or some were skipped.
     pub routing: Option<Routing>,
 }
 
-/// The messages that a prompt gives with its arguments filled in.
+/// The messages of a prompt with its arguments filled in.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct PromptMessages {
     /// The full name of the prompt that was filled in.
     pub name: ToolName,
-    /// What it is for, as the answer says.
+    /// What it is for, according to the response.
     pub description: Option<String>,
     /// The messages in MCP's shape: `role`, and `content`, a content block.
     pub messages: Vec<Value>,
-    /// The `_meta` of the answer.
+    /// The `_meta` of the response.
     pub meta: Option<Value>,
-    /// The router's choice, when several servers offer the prompt or some were passed over.
+    /// The router's choice, when several servers offer the prompt or some were skipped.
     pub routing: Option<Routing>,
 }
 
@@ -168,31 +168,31 @@ pub enum CompletionReference {
     Template(String),
 }
 
-/// A question for what an argument may be.
+/// A request for possible values of an argument.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompletionQuery {
     /// The prompt or template the argument belongs to.
     pub reference: CompletionReference,
     /// The name of the argument.
     pub argument: String,
-    /// What was typed of it so far.
+    /// The text typed so far.
     pub value: String,
     /// The other arguments that are filled in already.
     pub context: BTreeMap<String, String>,
 }
 
-/// What an argument may be.
+/// Possible values of an argument.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Completion {
     /// Proposed values, the best first.
     pub values: Vec<String>,
-    /// How many there are in all, when the server says.
+    /// The total number of values, if the server reports it.
     pub total: Option<u64>,
-    /// Whether there are more, when the server says.
+    /// Whether there are more, if the server reports it.
     pub has_more: Option<bool>,
 }
 
-/// One of the lists of a server that it tells changes of. Templates belong to the resources.
+/// A list of a server whose changes it reports. Templates belong to the resources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum ListKind {
     /// The list of `tools/list`.
@@ -226,26 +226,26 @@ pub struct SubscriptionFilter {
     pub uris: Vec<String>,
 }
 
-/// What happens while changes are waited for.
+/// An event of a subscription.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum SubscriptionEvent {
-    /// The server agreed; from here on changes are told. Comes again after an interruption, and
-    /// then something may have changed unheard.
+    /// The server agreed; changes are reported from now on. Sent again after an interruption,
+    /// during which changes may have been missed.
     Subscribed {
-        /// What was wanted and the server does not tell: lists and addresses.
+        /// Requested lists and addresses whose changes the server does not report.
         refused: Vec<String>,
     },
-    /// A list has to be asked for again.
+    /// A list must be requested again.
     ListChanged(ListKind),
-    /// A resource has to be read again.
+    /// A resource must be read again.
     ResourceUpdated {
-        /// Its address; it may be a part of the one that was asked for.
+        /// Its address; it may be a part of the requested one.
         uri: String,
-        /// How often, since it was told last.
+        /// The number of changes since the last report.
         times: u64,
     },
-    /// The server does not tell any more at the moment; it is asked again.
+    /// The server stopped reporting changes for now; the subscription is being renewed.
     Interrupted(Error),
-    /// Nothing will be told any more.
+    /// The subscription ended; no more changes are reported.
     Failed(Error),
 }

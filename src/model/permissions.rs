@@ -1,4 +1,4 @@
-//! What a server may offer and use, and which secrets it is given: by names, never by values.
+//! What a server may offer and use, and which secrets it gets: by name, never by value.
 //!
 //! Owns: the vocabulary of `permissions` and `credentials`. Never does: hold a value.
 
@@ -8,22 +8,22 @@ use serde::{Deserialize, Serialize};
 use super::error::Error;
 use crate::util::pattern;
 
-/// The way in which a credential reaches the wire.
+/// How a credential is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CredentialKind {
-    /// `Authorization: Bearer` of a request.
+    /// The `Authorization: Bearer` header of a request.
     Bearer,
-    /// A header of a request, whose name the credential says.
+    /// A request header, named by the credential.
     Header,
     /// An API key in a header, `X-API-Key` unless the credential names another.
     ApiKey,
-    /// A variable of a program.
+    /// An environment variable of a program.
     Env,
-    /// A login that a person makes.
+    /// A login by a person.
     #[serde(rename = "oauth")]
     OAuth,
-    /// A login of the program itself (OAuth).
+    /// A login by the program itself (OAuth).
     ClientCredentials,
 }
 
@@ -50,12 +50,12 @@ impl CredentialKind {
     }
 }
 
-/// A credential that an entry is given: its handle, and how it reaches the wire.
+/// A credential of an entry: its handle, and how it is sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 pub struct CredentialUse {
     /// The name under `credentials` of a file.
     pub handle: String,
-    /// How it reaches the wire.
+    /// How the credential is sent.
     #[serde(rename = "type")]
     pub kind: CredentialKind,
 }
@@ -66,7 +66,7 @@ impl std::fmt::Display for CredentialUse {
     }
 }
 
-/// What a server's entry lets it offer and use. What is `None` is not restricted.
+/// What a server's entry allows it to offer and use. `None` means unrestricted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 pub struct ServerPermissions {
     /// Patterns of the tools that are listed and may be called.
@@ -77,7 +77,7 @@ pub struct ServerPermissions {
     pub resources: Option<Vec<String>>,
     /// Whether its program may use the network.
     pub network: Option<bool>,
-    /// The kinds of credentials it may be given.
+    /// The kinds of credentials it may get.
     pub credentials: Option<Vec<CredentialKind>>,
 }
 
@@ -92,12 +92,12 @@ impl ServerPermissions {
         allows(self.prompts.as_deref(), [name])
     }
 
-    /// Whether a resource may be listed and read that is known by these addresses and names.
+    /// Whether a resource with these addresses and names may be listed and read.
     pub fn allows_resource<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> bool {
         allows(self.resources.as_deref(), names)
     }
 
-    /// Everything it says, in lines for people: what is restricted, and to what.
+    /// All restrictions, as lines for people.
     pub fn lines(&self) -> Vec<String> {
         let patterns = |name: &str, patterns: &Option<Vec<String>>| {
             let patterns = patterns.as_ref()?;
@@ -124,10 +124,10 @@ fn allows<'n>(patterns: Option<&[String]>, names: impl IntoIterator<Item = &'n s
     names.into_iter().any(|name| patterns.iter().any(|p| pattern::matches(p, name)))
 }
 
-/// Something that a server offers and its entry keeps back.
+/// Something that a server offers and its entry withholds.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct WithheldItem {
-    /// The server's own name of it, or its address.
+    /// The server's own name for it, or its address.
     pub name: String,
     /// The error of a request for it.
     pub reason: Error,

@@ -1,4 +1,4 @@
-//! A server's question to a person, and the port through which it is answered.
+//! A server's question to a person, and the trait that answers it.
 
 use std::time::Duration;
 
@@ -11,41 +11,41 @@ use super::call_id::CallId;
 /// A question of a server.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Question {
-    /// Who asks: the server's name in the files, never what it calls itself.
+    /// Who asks: the server's name in the config files, never the name it gives itself.
     pub server: String,
-    /// The call that waits for the answer, when that is known.
+    /// The call that waits for the answer, if known.
     pub call: Option<CallId>,
     /// The round of questions of that call, from 1, when the server answers with questions
     /// (revision 2026-07-28); `None` when it asks by itself.
     pub round: Option<u32>,
-    /// The server's own name of the question in that round.
+    /// The server's own name for the question in that round.
     pub key: Option<String>,
-    /// How long that call may still take when the question is put; `None` when that is not known.
+    /// The time left for that call when the question is asked; `None` if unknown.
     pub time_left: Option<Duration>,
-    /// The form, the address or the sample that is asked for.
+    /// The form, address or sample that is requested.
     pub body: QuestionBody,
 }
 
-/// What a server may ask. All of it is the server's own words.
+/// What a server may ask. All texts are the server's own.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum QuestionBody {
     /// To fill in a form (elicitation, mode `form`).
     Form {
         /// The server's explanation, shown to the person.
         message: String,
-        /// The JSON Schema of the answer, as it was sent.
+        /// The JSON Schema of the answer, as sent.
         schema: Value,
     },
-    /// To open an address (elicitation, mode `url`). Nothing ever opens it without consent.
+    /// To open an address (elicitation, mode `url`). It is never opened without consent.
     Url {
         /// The server's explanation, shown to the person.
         message: String,
-        /// The address: `http` or `https`, and nothing else was checked.
+        /// The address: `http` or `https`, nothing else has been checked.
         url: String,
     },
-    /// To let a model write something (`sampling/createMessage`); a person stands in for it.
+    /// To let a model write something (`sampling/createMessage`); a person answers in its place.
     Sampling {
-        /// The parameters, as they were sent.
+        /// The parameters of the request, as sent.
         params: Value,
     },
 }
@@ -60,7 +60,7 @@ impl QuestionBody {
         }
     }
 
-    /// The question in the server's words: its message, or the last message for a model.
+    /// The question in the server's wording: its message, or the last message for a model.
     pub fn message(&self) -> &str {
         match self {
             Self::Form { message, .. } | Self::Url { message, .. } => message,
@@ -82,14 +82,14 @@ pub enum QuestionReply {
     Accept(Value),
     /// A person refused to answer.
     Decline,
-    /// A person turned away without an answer.
+    /// A person dismissed the question without answering.
     Cancel,
-    /// No person could be asked. Servers hear it as a decline.
+    /// No person could be asked. Servers see a decline.
     Unattended,
 }
 
 impl QuestionReply {
-    /// What was decided, without what was said.
+    /// The outcome, without the content of the answer.
     pub fn outcome(&self) -> QuestionOutcome {
         match self {
             Self::Accept(_) => QuestionOutcome::Accepted,
@@ -100,18 +100,18 @@ impl QuestionReply {
     }
 }
 
-/// What came of a question.
+/// The outcome of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum QuestionOutcome {
     /// The question was answered as asked.
     Accepted,
     /// A person refused to answer.
     Declined,
-    /// The person dismissed it, or its answer is no longer awaited.
+    /// The person dismissed it, or its answer is no longer needed.
     Cancelled,
     /// It was declined because no person could be asked.
     Unattended,
-    /// Declined by toolhost without asking a person: what it asks for is never done.
+    /// Declined by toolhost without asking a person: toolhost never does what it asks for.
     Refused,
 }
 
@@ -128,31 +128,31 @@ impl QuestionOutcome {
     }
 }
 
-/// Answers what servers ask. Several questions may come at once, also of one server.
+/// Answers questions of servers. Several may arrive at once, even from one server.
 #[async_trait]
 pub trait QuestionHandler: Send + Sync {
-    /// Asks and waits for the answer; dropped when the server does not wait for it any more.
+    /// Asks and waits for the answer. The future is dropped when the server no longer waits for it.
     async fn ask(&self, question: Question) -> QuestionReply;
 
-    /// Whether several questions may be put at once; if not, each waits until the one before was
-    /// answered.
+    /// Whether several questions may be asked at once. If not, each waits until the previous one
+    /// has been answered.
     fn allows_concurrent(&self) -> bool {
         false
     }
 
-    /// Whether servers may ask for the roots of clients, beside those that their entries have.
+    /// Whether servers may ask for the roots of clients, in addition to those in their entries.
     fn offers_roots(&self) -> bool {
         false
     }
 
     /// The roots of the client behind a call, as `roots/list` has them; `key` is the server's own
-    /// name of the question. None when that client has none, or no client waits.
+    /// name for the question. `None` when that client has no roots, or no client is waiting.
     async fn list_roots(&self, _call: Option<&CallId>, _key: Option<&str>) -> Vec<Value> {
         Vec::new()
     }
 }
 
-/// The handler of front ends without a person: every question is unattended.
+/// The handler for front ends without a person: every question is unattended.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct NoQuestionHandler;
 

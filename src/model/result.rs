@@ -22,7 +22,7 @@ pub struct ToolResult {
     pub structured: Option<Value>,
     /// What is wrong with the result although it is shown (a broken output schema, an `isError`).
     pub error: Option<Error>,
-    /// Doubts to show beside the result.
+    /// Warnings to show with the result.
     pub warnings: Vec<String>,
     /// The `_meta` of an MCP result, or what an internal tool chose to add.
     pub meta: Option<Value>,
@@ -55,7 +55,7 @@ impl ToolResult {
         }
     }
 
-    /// A well-formed no from the tool itself.
+    /// A failure reported by the tool itself.
     pub fn failure(message: impl Into<String>) -> Self {
         let message = message.into();
         Self {
@@ -84,24 +84,24 @@ impl ToolResult {
     }
 }
 
-/// How a call went, beside what it gave.
+/// Facts about a call other than its result.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct CallMetadata {
     /// The call's identity in audit, statistics and history.
     pub call_id: CallId,
-    /// From the first attempt to the answer, without connecting, and without the time in which a
-    /// person was waited for.
+    /// The time from the first attempt to the response, excluding connecting and time spent waiting
+    /// for a person.
     pub duration: Duration,
-    /// How long a person was waited for: for the approval of the call, and for answers to questions
-    /// of its server.
+    /// Time spent waiting for a person: for approval of the call, and for answers to its server's
+    /// questions.
     pub person_wait: Duration,
-    /// Time spent connecting to the server, when that was needed.
+    /// Time spent connecting to the server, if that was needed.
     pub connect: Option<Duration>,
-    /// How many attempts were made.
+    /// The number of attempts that were made.
     pub attempts: u32,
     /// The protocol version spoken, for MCP tools.
     pub protocol: Option<String>,
-    /// How the server was chosen, when several could have been called.
+    /// How the server was chosen, if several could have been called.
     pub routing: Option<Routing>,
     /// The process of the background host that made the call; `None` when this process did.
     pub host_pid: Option<u32>,
@@ -112,17 +112,17 @@ pub struct CallMetadata {
 pub struct Routing {
     /// The name of the server in `mcp.yaml`.
     pub server: String,
-    /// Others that could have been chosen.
+    /// Other servers that could have been chosen.
     pub others: Vec<String>,
-    /// Those that were passed over because they do not work.
+    /// Servers that were skipped because they do not work.
     pub skipped: Vec<SkippedServer>,
 }
 
-/// A server that was passed over.
+/// A server that was skipped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SkippedServer {
     /// The name of the server in `mcp.yaml`.
     pub server: String,
-    /// Why the router did not choose it, in words.
+    /// Why the router did not choose it, as text.
     pub reason: String,
 }

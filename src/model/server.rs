@@ -28,7 +28,7 @@ impl Era {
     }
 }
 
-/// Where a server is in its life.
+/// The lifecycle state of a server.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum ServerState {
     /// Nothing was started or contacted in this run.
@@ -46,7 +46,7 @@ pub enum ServerState {
 }
 
 impl ServerState {
-    /// Why nothing can be had from it, when that is so.
+    /// Why it offers nothing, if so.
     pub fn error(&self) -> Option<&Error> {
         match self {
             Self::Failed(error) | Self::Untrusted(error) => Some(error),
@@ -67,18 +67,18 @@ impl ServerState {
     }
 }
 
-/// Whether the router sends calls to a server of its own choice.
+/// Whether the router selects a server for calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum CircuitState {
     /// Calls are sent as usual.
     #[default]
     Closed,
-    /// Not now: it failed again and again.
+    /// Not now: it failed repeatedly.
     Open {
         /// How long until a call may try again.
         remaining: Duration,
     },
-    /// One call may try whether it works again.
+    /// One call may test whether it works again.
     HalfOpen,
 }
 
@@ -98,7 +98,7 @@ impl CircuitState {
 pub struct PastError {
     /// When, since the Unix epoch.
     pub at: Duration,
-    /// The failure itself, its server named in it.
+    /// The failure itself, including the server's name.
     pub error: Error,
 }
 
@@ -109,7 +109,7 @@ pub struct ServerStatus {
     pub name: String,
     /// What the file says about it.
     pub description: Option<String>,
-    /// Its lifecycle state.
+    /// The state in its lifecycle.
     pub state: ServerState,
     /// `stdio`, `http`, `unix` (HTTP over a socket) or `sse` (HTTP+SSE); empty when its entry cannot
     /// be used.
@@ -117,12 +117,12 @@ pub struct ServerStatus {
     pub transport: StaticText,
     /// The command line or URL; empty when its entry cannot be used.
     pub endpoint: String,
-    /// What its program is confined to, in lines; nothing when it has the user's rights.
+    /// What its program is confined to, as lines; empty if it has the user's rights.
     pub confinement: Vec<String>,
-    /// What its sandbox keeps and leaves open; nothing when it has none.
+    /// What its sandbox blocks and leaves open; `None` without a sandbox.
     #[doc(hidden)] // for the program's own views
     pub sandbox: Option<Coverage>,
-    /// What its entry lets it offer and use.
+    /// What its entry allows it to offer and use.
     #[doc(hidden)] // for the program's own views
     pub permissions: ServerPermissions,
     /// The credentials it is given, by their handles.
@@ -132,7 +132,7 @@ pub struct ServerStatus {
     pub era: Option<Era>,
     /// The protocol revision agreed on.
     pub protocol: Option<String>,
-    /// All revisions the server said it speaks, when it said so.
+    /// All revisions the server says it speaks, if it says.
     pub supported_versions: Vec<String>,
     /// The server's own name and version (claims, not identity).
     pub server_info: Option<serde_json::Value>,
@@ -144,14 +144,14 @@ pub struct ServerStatus {
     pub pid: Option<u32>,
     /// Resident memory of the child, in bytes.
     pub memory: Option<u64>,
-    /// The processor time that the child used since it was started.
+    /// The CPU time the child has used since it started.
     #[serde(default)]
     pub cpu_time: Option<Duration>,
     /// From starting or dialling to the end of the handshake.
     pub connect: Option<Duration>,
     /// How long the newest ping took.
     pub ping: Option<Duration>,
-    /// How many tools it listed; `None` before it was asked.
+    /// Number of tools listed; `None` before it was asked.
     pub tools: Option<usize>,
     /// Number of resources listed, when asked.
     pub resources: Option<usize>,
@@ -159,31 +159,30 @@ pub struct ServerStatus {
     pub prompts: Option<usize>,
     /// Connections made in this run; all but the first are restarts.
     pub starts: u32,
-    /// How long the connection has been there.
+    /// How long the connection has been open.
     pub uptime: Option<Duration>,
-    /// The newest error, kept when the server works again.
+    /// The latest error, kept even when the server works again.
     pub last_error: Option<PastError>,
-    /// Its share of calls, when the file gives it one.
+    /// Its share of calls, if the file sets one.
     pub weight: Option<f64>,
     /// Whether the router sends calls to it.
     pub circuit: CircuitState,
-    /// How many client sessions have a connection of their own that is open; `None` for a server that
-    /// they share.
+    /// Number of client sessions with their own open connection; `None` for a shared server.
     #[serde(default)]
     pub connections: Option<usize>,
-    /// Deviations from the protocol, in words.
+    /// Deviations from the protocol, as text.
     pub warnings: Vec<String>,
-    /// The end of what it wrote to stderr.
+    /// The end of its stderr output.
     pub stderr_tail: Vec<String>,
 }
 
 impl ServerStatus {
-    /// A server that cannot be used, and why; nothing else is known of it.
+    /// A server that cannot be used, and why; nothing else is known about it.
     pub fn failed(name: &str, error: Error) -> Self {
         Self { state: ServerState::Failed(error.with_server(name)), ..Self::unknown(name) }
     }
 
-    /// The status of a server of which nothing but its name is known.
+    /// The status of a server of which only the name is known.
     pub fn unknown(name: &str) -> Self {
         Self {
             name: name.to_owned(),

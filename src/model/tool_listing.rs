@@ -6,15 +6,15 @@ use super::definition::ToolDefinition;
 use super::diagnostic::Diagnostic;
 use super::permissions::WithheldItem;
 
-/// Tools with what was wrong about the others.
+/// Tools, with the problems of those that were left out.
 #[derive(Debug, Clone, Default)]
 pub struct ToolListing {
     /// The tools, in their owner's order.
     pub tools: Vec<Arc<ToolDefinition>>,
-    /// Items that had to be left out, and doubts; one bad item costs only itself.
+    /// Skipped items, and warnings. One bad item does not affect the others.
     pub diagnostics: Vec<Diagnostic>,
     /// Whether something is missing from `tools` (a page, an item, a limit reached).
     pub is_partial: bool,
-    /// Tools that are there and that the entry keeps back.
+    /// Tools that the server offers and the entry withholds.
     pub withheld: Vec<WithheldItem>,
 }

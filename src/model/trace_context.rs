@@ -4,14 +4,15 @@ use serde::{Deserialize, Serialize};
 
 use super::Error;
 
-/// The most bytes of a `traceparent` that are passed on, room for later versions included.
+/// Maximum length in bytes of a `traceparent` that is passed on, with room for later versions.
 const MAX_TRACEPARENT: usize = 256;
 
-/// The most bytes of a `tracestate` that are passed on, as the standard demands at least.
+/// Maximum length in bytes of a `tracestate` that is passed on: the minimum that the standard
+/// requires.
 const MAX_TRACESTATE: usize = 512;
 
-/// Where a call stands in a trace, as W3C Trace Context writes it. Passed on as it came: the trace is
-/// the caller's.
+/// The position of a call in a trace, in W3C Trace Context format. Passed on unchanged, because the
+/// trace belongs to the caller.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TraceContext {
     traceparent: String,
@@ -19,10 +20,10 @@ pub struct TraceContext {
 }
 
 impl TraceContext {
-    /// Reads a `traceparent` (`00-<32 hex>-<16 hex>-<2 hex>`) and what stands beside it.
+    /// Reads a `traceparent` (`00-<32 hex>-<16 hex>-<2 hex>`) and its `tracestate`.
     ///
     /// # Errors
-    /// A usage error when one of them is not what the standard allows.
+    /// A usage error when one of them does not follow the standard.
     pub fn parse(traceparent: &str, tracestate: Option<&str>) -> Result<Self, Error> {
         if !is_traceparent(traceparent) {
             return Err(Error::usage("'traceparent' is not a W3C trace parent").with_hint(
@@ -35,7 +36,7 @@ impl TraceContext {
         };
         if !tracestate.is_none_or(is_state) {
             return Err(Error::usage(format!(
-                "'tracestate' has to be printable ASCII of at most {MAX_TRACESTATE} bytes"
+                "'tracestate' must be printable ASCII of at most {MAX_TRACESTATE} bytes"
             )));
         }
         let tracestate = tracestate.filter(|state| !state.is_empty()).map(str::to_owned);
@@ -47,7 +48,7 @@ impl TraceContext {
         &self.traceparent
     }
 
-    /// What the tracing systems on the way add; `None` when there is nothing.
+    /// What the tracing systems along the way add; `None` if nothing.
     pub fn tracestate(&self) -> Option<&str> {
         self.tracestate.as_deref()
     }

@@ -10,16 +10,16 @@ use serde_json::Value;
 use super::call_id::CallId;
 use crate::util::pattern;
 
-/// One thing that crossed a wire, or happened to it, in the order in which it did.
+/// One thing that crossed a wire or happened to it, in order.
 #[derive(Debug, Clone)]
 pub struct Traffic {
-    /// The server's name in the files.
+    /// The server's name in the config files.
     pub server: String,
     /// Counts up from 1 for each server in one run, so that a gap can be seen.
     pub sequence: u64,
-    /// When, since the Unix epoch.
+    /// When it happened, since the Unix epoch.
     pub at: Duration,
-    /// The tool call it belongs to, when it belongs to one.
+    /// The tool call it belongs to, if any.
     pub call: Option<CallId>,
     /// The message, the head or the event on the wire.
     pub kind: TrafficKind,
@@ -43,12 +43,12 @@ pub enum TrafficKind {
         direction: Direction,
         /// Its bytes exactly as they crossed, the line end removed.
         bytes: Bytes,
-        /// What it is, as far as a info tells.
+        /// What it is, as far as known.
         info: MessageInfo,
-        /// For an answer: how long it took since its request was sent.
+        /// For a response: the time since its request was sent.
         latency: Option<Duration>,
     },
-    /// The head of an HTTP request or response. Credentials are replaced before it comes here.
+    /// The head of an HTTP request or response. Credentials have already been replaced.
     HttpHead {
         /// Whether toolhost sent or received it.
         direction: Direction,
@@ -56,23 +56,23 @@ pub enum TrafficKind {
         line: String,
         /// Name and value, in order.
         headers: Vec<(String, String)>,
-        /// For a response: how long it took since the request was sent.
+        /// For a response: the time since the request was sent.
         latency: Option<Duration>,
     },
     /// A line on the standard error of a child process.
     Stderr(String),
-    /// Something that is no message: a banner on stdout, a comment of an event stream.
+    /// Something that is not a message: a banner on stdout, a comment in an event stream.
     NonJsonLine(String),
     /// The wire was opened: the command line or address, without secrets.
     Opened(String),
-    /// The wire is gone, and why.
+    /// The wire was closed, with the reason.
     Closed(String),
 }
 
-/// What a message is, without looking deep into it.
+/// The kind of a message, determined without parsing it deeply.
 #[derive(Debug, Clone, PartialEq)]
 pub enum MessageInfo {
-    /// A request, which the other side has to answer.
+    /// A request, which the other side must respond to.
     Request {
         /// The JSON-RPC id that joins request and response.
         id: Value,
@@ -83,23 +83,23 @@ pub enum MessageInfo {
     Response {
         /// The JSON-RPC id that joins request and response.
         id: Value,
-        /// The method of the request it answers, when that is known.
+        /// The method of the request it responds to, if known.
         method: Option<String>,
         /// Whether it is an error.
         is_error: bool,
     },
-    /// A notification, which has no answer.
+    /// A notification, which has no response.
     Notification {
         /// The JSON-RPC method, such as `tools/call`.
         method: String,
     },
-    /// Nothing that can be told apart.
+    /// Not recognisable as a JSON-RPC message.
     Unknown,
 }
 
 impl TrafficKind {
-    /// Which way it went; what a server said beside messages came from it. `None` for what
-    /// happened to the wire itself.
+    /// Its direction; output of a server other than messages counts as received. `None` for events
+    /// of the wire itself.
     pub fn direction(&self) -> Option<Direction> {
         match self {
             Self::Message { direction, .. } | Self::HttpHead { direction, .. } => Some(*direction),
@@ -108,7 +108,7 @@ impl TrafficKind {
         }
     }
 
-    /// The method of a message; of an answer that of its request.
+    /// The method of a message; for a response, that of its request.
     pub fn method(&self) -> Option<&str> {
         match self {
             Self::Message { info, .. } => info.method(),
@@ -116,7 +116,7 @@ impl TrafficKind {
         }
     }
 
-    /// How long it took since what it answers was sent.
+    /// The time since the request it responds to was sent.
     pub fn latency(&self) -> Option<Duration> {
         match self {
             Self::Message { latency, .. } | Self::HttpHead { latency, .. } => *latency,
@@ -126,7 +126,7 @@ impl TrafficKind {
 }
 
 impl MessageInfo {
-    /// Its method; of an answer that of its request.
+    /// Its method; for a response, that of its request.
     pub fn method(&self) -> Option<&str> {
         match self {
             Self::Request { method, .. } | Self::Notification { method } => Some(method),
@@ -135,7 +135,7 @@ impl MessageInfo {
         }
     }
 
-    /// Its id, as people write it.
+    /// Its JSON-RPC id, as text.
     pub fn id_text(&self) -> Option<String> {
         match self {
             Self::Request { id, .. } | Self::Response { id, .. } => {
@@ -145,7 +145,7 @@ impl MessageInfo {
         }
     }
 
-    /// What it is, in a word: its method, `result` or `error`.
+    /// What it is, in one word: its method, `result` or `error`.
     pub fn label(&self) -> &str {
         match self {
             Self::Request { method, .. } | Self::Notification { method } => method,
@@ -159,14 +159,14 @@ impl MessageInfo {
 /// Which items a viewer wants; the default shows all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TrafficFilter {
-    /// Patterns of methods: only such messages are shown. Everything when empty.
+    /// Method patterns: only matching messages are shown. Empty means all.
     pub methods: Vec<String>,
-    /// Only what goes this way.
+    /// Only items in this direction.
     pub direction: Option<Direction>,
 }
 
 impl TrafficFilter {
-    /// Whether an item is shown. That a wire was opened or closed always is.
+    /// Whether an item is shown. The opening and closing of a wire always are.
     pub fn matches(&self, what: &TrafficKind) -> bool {
         let Some(direction) = what.direction() else { return true };
         let matches = |method: &str| self.methods.iter().any(|p| pattern::matches(p, method));
@@ -175,8 +175,8 @@ impl TrafficFilter {
     }
 }
 
-/// Where traffic is shown or saved. Disabled unless a trace was asked for: check
-/// [`TrafficSink::is_enabled`] before anything is prepared for it.
+/// Shows or saves traffic. Disabled unless a trace was requested: check [`TrafficSink::is_enabled`]
+/// before preparing anything for it.
 #[derive(Clone, Default)]
 pub struct TrafficSink {
     deliver: Option<Arc<dyn Fn(Traffic) + Send + Sync>>,
@@ -185,7 +185,7 @@ pub struct TrafficSink {
 
 impl TrafficSink {
     /// A sink that hands each item to `deliver`. It is called in order, on the path of every
-    /// message: it must be quick.
+    /// message, so it must be fast.
     pub fn new(deliver: impl Fn(Traffic) + Send + Sync + 'static) -> Self {
         Self { deliver: Some(Arc::new(deliver)), gate: TraceGate::default() }
     }
@@ -211,7 +211,7 @@ impl TrafficSink {
         self.deliver.is_some()
     }
 
-    /// Whether a viewer is watching now; nothing is copied while none is.
+    /// Whether a viewer is watching now; nothing is copied otherwise.
     pub fn is_enabled(&self) -> bool {
         self.deliver.is_some() && !self.gate.is_closed()
     }
@@ -224,13 +224,13 @@ impl TrafficSink {
     }
 }
 
-/// Keeps what crosses the wires from being looked at for a while, when each look would cost more
-/// than it is worth. Clones are the same one.
+/// Suspends the trace while inspecting every message would cost more than it is worth. Clones share
+/// one gate.
 #[derive(Debug, Clone, Default)]
 pub struct TraceGate(Arc<AtomicUsize>);
 
 impl TraceGate {
-    /// Closes it until what is given back is dropped.
+    /// Closes the gate until the returned guard is dropped.
     pub fn close(&self) -> TraceGateGuard {
         self.0.fetch_add(1, Ordering::Relaxed);
         TraceGateGuard(self.clone())

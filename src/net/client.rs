@@ -1,7 +1,7 @@
 //! The shared HTTP client.
 //!
-//! Owns: how connections are made: name lookup, TLS, the pool, no redirects of its own, no proxy
-//! for this machine, no cookies. Never does: know what is asked, or follow anything.
+//! Owns: how connections are made: name lookup, TLS, the pool, no automatic redirects, no proxy for
+//! this machine, no cookies. Never does: know what is asked, or follow anything.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -52,7 +52,7 @@ pub fn build(
     ready(builder(url, settings, headers))
 }
 
-/// A client that asks for everything over a Unix socket, whatever host a URL names.
+/// A client that sends all requests over a Unix socket, ignoring the host in the URL.
 ///
 /// # Errors
 /// As [`build`].
@@ -171,7 +171,7 @@ mod tests {
         assert_eq!(judged(&[metadata], true, false), Ok(1));
         assert_eq!(
             judged(&["10.0.0.1"], false, true).unwrap_err(),
-            "10.0.0.1 is no public address"
+            "10.0.0.1 is not a public address"
         );
         assert_eq!(judged(&["127.0.0.1", "8.8.8.8", "::1"], false, true), Ok(1));
         assert_eq!(
@@ -195,7 +195,7 @@ mod tests {
         assert!(
             super::super::errors::causes(&refused)
                 .iter()
-                .any(|why| why.contains("no public address")),
+                .any(|why| why.contains("not a public address")),
             "{refused:?}"
         );
         assert!(peer.requests().is_empty());

@@ -60,7 +60,7 @@ impl Dialer {
     /// Makes one.
     ///
     /// # Errors
-    /// Why there is none, in the words of [`errors`].
+    /// Why there is none, as an error of [`errors`].
     pub async fn dial(&self) -> Result<NetStream, Error> {
         let made = timeout(self.connect_timeout, Box::pin(self.connect())).await;
         made.unwrap_or_else(|_| Err(errors::connect_timed_out(&self.url, self.connect_timeout)))
@@ -115,7 +115,7 @@ impl Dialer {
         let host = self.url.host_str().unwrap_or_default();
         let name =
             ServerName::try_from(host.trim_matches(['[', ']']).to_owned()).map_err(|_| {
-                errors::host_not_found("it is no name that a certificate could have", &self.url)
+                errors::host_not_found("it is not a valid name for a certificate", &self.url)
             })?;
         let secret = tls.connect(name, stream).await;
         secret

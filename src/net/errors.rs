@@ -35,7 +35,7 @@ pub struct LinkLocal {
 
 /// A host name leads to addresses that are not public and nowhere else.
 #[derive(Debug, thiserror::Error)]
-#[error("{address} is no public address")]
+#[error("{address} is not a public address")]
 pub struct NotPublic {
     /// The first address that was found.
     pub address: IpAddr,
@@ -94,7 +94,7 @@ pub fn broken_exchange(error: &(dyn std::error::Error + 'static), url: &Url) -> 
     }
 }
 
-/// Why there is no connection for a request to `url`, when it was made without a client.
+/// The error when there is no connection for a request to `url`, when it was made without a client.
 pub fn no_connection(cause: &io::Error, url: &Url) -> Error {
     let error = match find::<rustls::Error>(cause) {
         Some(tls) => tls_error(tls, &host_and_port(url)),
@@ -120,26 +120,29 @@ pub fn host_not_found(reason: &str, url: &Url) -> Error {
     let place = host_and_port(url);
     Error::unreachable(format!("the host of {place} cannot be found: {reason}"))
         .with_phase(ErrorPhase::Start)
-        .with_hint("check the url for typing errors, and the network")
+        .with_hint("check the url for typos, and check the network")
 }
 
 /// The error for a response that is not HTTP.
 pub fn not_http(why: &str, url: &Url) -> Error {
     Error::protocol(format!("{} does not speak HTTP: {why}", host_and_port(url)))
-        .with_hint("check host and port of the url")
+        .with_hint("check the host and port in the url")
 }
 
-/// The head of a response is above the bounds.
+/// The head of a response exceeds the limits.
 pub fn head_too_large(url: &Url) -> Error {
-    Error::protocol(format!("{} sent too many or too long response headers", host_and_port(url)))
-        .with_detail("limit: 64 KiB, 100 lines")
+    Error::protocol(format!(
+        "{} sent too many response headers, or too long ones",
+        host_and_port(url)
+    ))
+    .with_detail("limit: 64 KiB, 100 lines")
 }
 
-/// A connection that ended, or broke, before anything of the answer came.
+/// A connection that closed or broke before any of the response arrived.
 pub fn unanswered(error: Option<&io::Error>, url: &Url) -> Error {
     let place = host_and_port(url);
     match error {
-        None => Error::unreachable(format!("{place} closed the connection without answering")),
+        None => Error::unreachable(format!("{place} closed the connection without a response")),
         Some(io) => Error::unreachable(format!("{} ({place})", io_text(io))),
     }
 }
@@ -172,15 +175,15 @@ fn socket_error(io: &io::Error, socket: &Path) -> Error {
             .with_hint("is the server running, and is this where it listens?"),
         io::ErrorKind::PermissionDenied => {
             Error::unreachable(format!("permission denied for the socket {shown}"))
-                .with_hint("the file and every directory above it have to allow it")
+                .with_hint("the file and every directory above it must allow it")
         }
         // The system refuses for both reasons in the same way.
         io::ErrorKind::ConnectionRefused if !is_socket() => {
             Error::unreachable(format!("{shown} is not a socket"))
         }
         io::ErrorKind::ConnectionRefused => {
-            Error::unreachable(format!("nobody listens on the socket {shown}"))
-                .with_hint("the server that made it has ended: start it again")
+            Error::unreachable(format!("nothing is listening on the socket {shown}"))
+                .with_hint("the server that created it has exited: start it again")
         }
         _ => Error::unreachable(format!("cannot connect to the socket {shown}: {}", io_text(io))),
     }
@@ -215,14 +218,14 @@ pub fn from_body_error(error: &(dyn std::error::Error + 'static)) -> BodyReadErr
 
 /// The refusal of an address that belongs to no host but to the machine's own link.
 pub fn link_local(place: &str, address: IpAddr) -> Error {
-    Error::denied(format!("{place} is the link-local address {address}, which is not asked"))
-        .with_detail("such addresses hand out credentials of cloud machines")
+    Error::denied(format!("{place} is the link-local address {address}, which is not contacted"))
+        .with_detail("such addresses serve the credentials of cloud machines")
 }
 
 /// The refusal of an address inside a network that a server outside of it named.
 pub fn not_public(place: &str, address: IpAddr) -> Error {
-    Error::denied(format!("{place} is the private address {address}, which is not asked"))
-        .with_detail("a server named it; what servers name has to be public")
+    Error::denied(format!("{place} is the private address {address}, which is not contacted"))
+        .with_detail("a server named it; addresses named by servers must be public")
 }
 
 fn connect_error(error: &(dyn std::error::Error + 'static), url: &Url) -> Error {
@@ -285,7 +288,7 @@ fn certificate_reason(error: &CertificateError) -> String {
     }
 }
 
-/// A system error in plain words.
+/// A system error as plain text.
 pub fn io_text(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::ConnectionReset => "connection reset".to_owned(),

@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use crate::util::text;
 
-/// Characters of a peer's own words that are kept.
+/// Maximum number of characters of a peer's own text that are kept.
 const MAX_CHARS: usize = 300;
 
-/// The peer's own words in a body: a JSON error's message, a page's title, or the first line.
+/// The peer's own message in a body: a JSON error's message, a page's title, or the first line.
 pub fn server_message(body: &[u8]) -> Option<String> {
     let text = lossy(body);
     let text = text.trim_start_matches('\u{feff}').trim();
@@ -58,7 +58,7 @@ pub fn lossy(bytes: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(bytes)
 }
 
-/// The first 300 characters of a peer's own words, and `…` when that is not all of them.
+/// The first 300 characters of a peer's own text, with `…` if it is longer.
 pub fn truncate(text: &str) -> String {
     text::truncate(text, MAX_CHARS)
 }

@@ -17,7 +17,7 @@ use super::plain::PlainBody;
 /// The most that is decompressed at once, in bytes.
 const PIECE: usize = 8 << 10;
 
-/// A body that is decompressed as it is read.
+/// A body that is decompressed while it is read.
 pub(super) struct GzipBody(Pin<Box<dyn AsyncRead + Send>>);
 
 impl GzipBody {

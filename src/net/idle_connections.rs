@@ -90,7 +90,7 @@ mod tests {
         tokio::time::sleep(2 * second).await;
         assert_eq!(Arc::strong_count(&late), 1);
         assert!(idle.take().is_none());
-        // Another round begins with the next one.
+        // Another round starts with the next one.
         idle.put(Arc::clone(&first));
         tokio::time::sleep(5 * second).await;
         assert_eq!(Arc::strong_count(&first), 1);

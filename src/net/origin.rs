@@ -37,7 +37,7 @@ pub struct OriginRequest<'a> {
     pub method: Method,
     /// An address of the origin.
     pub url: Url,
-    /// Headers beside those that go with every request; of the same name, these.
+    /// Headers in addition to those of every request; for the same name, these win.
     pub headers: &'a HeaderMap,
     /// The body, of a request that has one.
     pub body: Option<PostedBody>,
@@ -73,7 +73,7 @@ impl OriginClient {
     /// Sends one request and waits for the head of its response.
     ///
     /// # Errors
-    /// Why there is none, in the words of [`errors`].
+    /// Why there is none, as an error of [`errors`].
     pub async fn send(&self, request: OriginRequest<'_>) -> Result<OriginResponse, Error> {
         let OriginRequest { method, url, headers, body } = request;
         match &self.transport {

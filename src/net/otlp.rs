@@ -19,7 +19,7 @@ use super::response::ResponseBody;
 /// The most of a collector's answer that is read, in bytes; it says what was refused.
 const MAX_ANSWER: usize = 64 << 10;
 
-/// Sends the exporter's requests. The exporter waits on a thread of its own, so the work is done by the
+/// Sends the exporter's requests. The exporter waits on its own thread, so the work is done by the
 /// runtime that calls are made on.
 #[derive(Debug)]
 pub struct OtlpHttpClient {

@@ -73,7 +73,7 @@ impl PlainClient {
     /// Sends a request over an idle connection, or a new one.
     ///
     /// # Errors
-    /// Why no response came, in the words of [`errors`].
+    /// Why there is no response, as an error of [`errors`].
     pub(super) async fn send(
         &self,
         method: Method,
@@ -109,7 +109,7 @@ impl PlainClient {
     ) -> Result<Request<PostedBody>, Error> {
         let target = &url[Position::BeforePath..Position::AfterQuery];
         let target = Uri::try_from(target).map_err(|cause| {
-            Error::config(format!("{} cannot be asked: {cause}", host_and_port(url)))
+            Error::config(format!("cannot send requests to {}: {cause}", host_and_port(url)))
         })?;
         let mut headers = HeaderMap::with_capacity(self.headers.len() + given.len());
         let own = self.headers.iter().filter(|(name, _)| !given.contains_key(*name));

@@ -1,4 +1,4 @@
-//! A request body that tells when it leaves, so that a retry is known to be safe.
+//! A request body that reports when it is sent, so that a retry is known to be safe.
 //!
 //! Owns: [`PostedBody`], bytes of known length. Never does: decide what a retry is.
 

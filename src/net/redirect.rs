@@ -40,7 +40,7 @@ pub fn redirect(
     let with_status = |error: Error| error.with_http_status(status.as_u16());
     let place = display_url(url);
     let Some(location) = headers.get(LOCATION) else {
-        let error = Error::protocol(format!("{place} answered {status} without saying where to"));
+        let error = Error::protocol(format!("{place} answered {status} without a Location header"));
         return Err(with_status(error));
     };
     let location = lossy(location.as_bytes());
@@ -53,13 +53,13 @@ pub fn redirect(
                 next.map_or_else(|| truncate(&location), |next| truncate(&display_url(&next)));
             let error =
                 Error::denied(format!("{place} redirects to {target}, which is not followed"))
-                    .with_hint("if that is where the server is, write it into the entry's url");
+                    .with_hint("if that is where the server is, use it as the entry's url");
             Err(with_status(error))
         }
     }
 }
 
-/// Whether a URL is of the same origin and names no user of its own.
+/// Whether a URL has the same origin and contains no user name or password.
 fn is_same_origin(next: &Url, url: &Url) -> bool {
     next.origin() == url.origin() && next.username().is_empty() && next.password().is_none()
 }

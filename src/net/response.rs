@@ -129,7 +129,7 @@ impl ResponseBody {
         }
     }
 
-    /// The first bytes, about `limit` of them; a body that breaks is as long as what came of it.
+    /// The first bytes, about `limit` of them; a broken body is as long as what was received.
     pub async fn beginning(&mut self, limit: usize) -> Bytes {
         let mut bytes = BytesMut::new();
         while bytes.len() < limit {
@@ -150,24 +150,24 @@ pub fn broken(cut: BodyReadError, expected: Option<u64>, came: usize) -> Error {
     let came = show_size(came as u64);
     match (cut, expected) {
         (BodyReadError::Lost(reason), _) => {
-            Error::unreachable(format!("{reason} in the middle of the answer"))
-                .with_detail(format!("{came} had come"))
+            Error::unreachable(format!("{reason} in the middle of the response"))
+                .with_detail(format!("{came} received"))
         }
         (BodyReadError::Truncated, Some(expected)) => Error::protocol(format!(
-            "the answer ended early: {came} of {} came",
+            "the response ended early: {came} of {} received",
             show_size(expected)
         )),
         (BodyReadError::Truncated, None) => {
-            Error::protocol(format!("the answer ended early, after {came}"))
+            Error::protocol(format!("the response ended early, after {came}"))
         }
         (BodyReadError::Broken(reason), _) => {
-            Error::protocol(format!("the answer's HTTP body is broken: {reason}"))
-                .with_detail(format!("{came} had come"))
+            Error::protocol(format!("the response's HTTP body is broken: {reason}"))
+                .with_detail(format!("{came} received"))
         }
     }
 }
 
 /// The error for an answer above the limit.
 pub fn too_large(limit: usize) -> Error {
-    Error::protocol(format!("the answer is larger than the limit of {}", show_size(limit as u64)))
+    Error::protocol(format!("the response is larger than the limit of {}", show_size(limit as u64)))
 }

@@ -28,8 +28,8 @@ impl ComponentConfig {
 
 /// Makes providers of all entries of a text that is written like a file.
 pub trait FileFactory: Send + Sync {
-    /// Makes the providers; `name` stands for the file in messages. Starts and contacts nothing. An
-    /// entry with an error has no provider, and costs no other.
+    /// Makes the providers; `name` is used as the file name in messages. Starts and contacts
+    /// nothing. An entry with an error has no provider, and costs no other.
     fn build(&self, role: FileRole, name: &Path, text: &str) -> FileProviders;
 }
 

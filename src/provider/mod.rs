@@ -51,14 +51,14 @@ pub trait ToolProvider: Send + Sync {
         false
     }
 
-    /// Whether [`ToolProvider::list`] gives the names that [`ToolProvider::declared`] gives, and no
-    /// others. Not asked of servers.
+    /// Whether [`ToolProvider::list`] returns exactly the names that [`ToolProvider::declared`]
+    /// returns. Not used for servers.
     fn declares_all(&self) -> bool {
         true
     }
 
-    /// The tools as they are now; connects when that is needed. What is declared, unless the
-    /// provider has to contact a server or to start a program.
+    /// The current tools; connects if needed. By default the declared ones, unless the provider has
+    /// to contact a server or start a program.
     ///
     /// # Errors
     /// When nothing at all could be listed.
@@ -66,17 +66,18 @@ pub trait ToolProvider: Send + Sync {
         Ok(ToolListing { tools: self.declared(), ..ToolListing::default() })
     }
 
-    /// Which state of the tools [`ToolProvider::list`] would show, as far as known without asking.
-    /// The host keeps a list until the version is another one. Of tools that never change while the
-    /// provider lives there is one version.
+    /// The version of the tools that [`ToolProvider::list`] would return, as far as known without
+    /// contacting anything. The host caches a list until the version changes. Tools that never
+    /// change have a single version.
     fn list_version(&self) -> ToolListVersion {
         ToolListVersion::default()
     }
 
     /// Runs one attempt of a call. `call.name` is one of this provider's names.
     ///
-    /// An answer that says "no" is an `Ok` whose `success` is false; `Err` means that no usable
-    /// answer came. Must stop soon after `context.cancel` fires, telling the tool so.
+    /// A failure reported by the tool is an `Ok` whose `success` is false; `Err` means that there
+    /// was no usable response. Must stop soon after `context.cancel` fires, and tell the tool to
+    /// stop.
     ///
     /// # Errors
     /// When the tool could not be reached, broke its protocol, or ran out of time.
@@ -88,11 +89,11 @@ pub trait ToolProvider: Send + Sync {
     /// When the request cannot be built.
     async fn preview(&self, call: &ToolCall) -> Result<Preview, Error>;
 
-    /// Ends whatever was started. Idempotent; bounded in time by the provider.
+    /// Stops everything that was started. Idempotent; the provider limits its duration.
     async fn close(&self) {}
 
-    /// Gives up what it keeps for one session of a client, because that ended. Returns at once: what
-    /// takes time is done meanwhile, at the latest until [`ToolProvider::close`] returns.
+    /// Releases everything held for one client session that has ended. Returns at once; slow work
+    /// continues in the background and finishes before [`ToolProvider::close`] returns.
     fn end_session(&self, _session: &str) {}
 
     /// The ability to report on a server, for providers that are one.
@@ -101,77 +102,77 @@ pub trait ToolProvider: Send + Sync {
         None
     }
 
-    /// The ability to offer prompts and resources beside tools.
+    /// The ability to offer prompts and resources besides tools.
     #[doc(hidden)] // an ability of the kinds of this program
     fn as_offerings(&self) -> Option<&dyn OfferingSupport> {
         None
     }
 
-    /// The ability to log in, for servers that may want it.
+    /// The ability to log in, for servers that may require it.
     #[doc(hidden)] // an ability of the kinds of this program
     fn as_login(&self) -> Option<&dyn LoginSupport> {
         None
     }
 
-    /// The ability to carry many calls faster than one after the other.
+    /// The ability to make many calls faster than one after the other.
     #[doc(hidden)] // an ability of the kinds of this program
     fn as_load(&self) -> Option<&dyn LoadSupport> {
         None
     }
 }
 
-/// Tells two states of a provider's tools apart. Versions are compared, never ordered.
+/// Distinguishes states of a provider's tools. Versions are compared for equality, never ordered.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ToolListVersion {
-    /// How many connections were lost or closed: what one server process listed says nothing about
+    /// The number of connections lost or closed: what one server process listed says nothing about
     /// the next.
     pub connection: u64,
-    /// How often the tools changed since then.
+    /// The number of changes of the tools since then.
     pub change: u64,
 }
 
-/// An ability of providers whose server may want a person to log in.
+/// An ability of providers whose server may require a login.
 #[async_trait]
 pub trait LoginSupport: Send + Sync {
-    /// Logs in anew. `scopes` is asked for beside what the entry says.
+    /// Logs in again. `scopes` are requested in addition to those of the entry.
     ///
     /// # Errors
-    /// When the server takes no login, cannot be trusted with one, or the login is refused.
+    /// When the server does not support login, cannot be trusted with one, or the login is refused.
     async fn login(&self, browser: &dyn Browser, scopes: &[String]) -> Result<LoginReport, Error>;
 
-    /// Forgets the logins; says how many there were.
+    /// Forgets the logins; returns how many there were.
     ///
     /// # Errors
-    /// When there is nothing to log out of, or what is kept cannot be changed.
+    /// When there is no login, or stored logins cannot be changed.
     async fn logout(&self) -> Result<usize, Error>;
 }
 
 /// The exact request a call would make.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Preview {
-    /// One line: what would happen.
+    /// One line that says what would happen.
     pub summary: String,
     /// The request itself: argv and stdin, a JSON-RPC message, an HTTP request.
     pub request: serde_json::Value,
 }
 
-/// An ability of providers that stand for a server.
+/// An ability of providers that represent a server.
 #[async_trait]
 pub trait ManagedServer: Send + Sync {
-    /// What is known without asking.
+    /// What is known without contacting it.
     fn status(&self) -> ServerStatus;
 
-    /// Connects when needed, asks for a sign of life and returns the fresh status.
+    /// Connects if needed, pings the server and returns the new status.
     async fn check(&self) -> ServerStatus;
 
-    /// The share of calls that it gets of a tool that several servers offer; `None` when its entry
-    /// names none, and then it is called by name only.
+    /// Its share of the calls to a tool that several servers offer; `None` if its entry sets none,
+    /// in which case it is called only by name.
     fn routing_weight(&self) -> Option<f64> {
         None
     }
 
-    /// Ends the connection, forgets what kept a new one from being made, and makes one: a person
-    /// wants it now. That it could not be made is told by the status.
+    /// Closes the connection, clears what prevented a new one, and opens one, because a person
+    /// wants it now. The status reports a failure to connect.
     async fn restart(&self) -> ServerStatus;
 
     /// The part of the status that a listing needs, for servers whose whole status costs more.
@@ -186,21 +187,21 @@ pub trait ManagedServer: Send + Sync {
     }
 }
 
-/// What a server said of itself when it was connected to.
+/// What a server said about itself when the connection was opened.
 #[derive(Debug, Clone, Default)]
 pub struct ConnectionSummary {
     /// Whether a connection is open and works.
     pub is_ready: bool,
     /// How long the newest connection took to open, handshake included.
     pub connect: Option<Duration>,
-    /// The protocol revision that was agreed on.
+    /// The protocol revision that was negotiated.
     pub protocol: Option<String>,
-    /// What it says about its use.
+    /// Its instructions, which are meant for models.
     pub instructions: Option<String>,
 }
 
-/// An ability of providers that offer prompts and resources beside tools. Each method connects
-/// when that is needed, and bounds how long it waits. A list that a server does not have is empty.
+/// An ability of providers that offer prompts and resources besides tools. Each method connects if
+/// needed and limits how long it waits. A list that a server does not have is empty.
 #[async_trait]
 pub trait OfferingSupport: Send + Sync {
     /// The prompts.
@@ -221,7 +222,7 @@ pub trait OfferingSupport: Send + Sync {
     /// When nothing at all could be listed.
     async fn templates(&self) -> Result<OfferingListing<ResourceTemplate>, Error>;
 
-    /// Names of variables that requests of this server may carry, beside `TOOLHOST_*`.
+    /// Names of variables that requests to this server may carry, in addition to `TOOLHOST_*`.
     fn context_env(&self) -> &[String] {
         &[]
     }
@@ -229,13 +230,13 @@ pub trait OfferingSupport: Send + Sync {
     /// Reads a resource, whether it is listed or not. Stops soon after `context.cancel` fires.
     ///
     /// # Errors
-    /// When the entry excludes it, or what reading ran into.
+    /// When the entry excludes it, or reading it fails.
     async fn read(&self, context: &ToolContext, uri: &str) -> Result<ResourceContents, Error>;
 
     /// Fills in a prompt, by the server's own name of it. Stops soon after `context.cancel` fires.
     ///
     /// # Errors
-    /// When the entry excludes it, or what asking ran into.
+    /// When the entry excludes it, or the request fails.
     async fn prompt(
         &self,
         context: &ToolContext,
@@ -243,10 +244,10 @@ pub trait OfferingSupport: Send + Sync {
         arguments: &JsonObject,
     ) -> Result<PromptMessages, Error>;
 
-    /// Asks what an argument may be. Stops soon after `context.cancel` fires.
+    /// Requests possible values of an argument. Stops soon after `context.cancel` fires.
     ///
     /// # Errors
-    /// When the server completes nothing, or what asking ran into.
+    /// When the server does not support completion, or the request fails.
     async fn complete(
         &self,
         context: &ToolContext,
@@ -254,7 +255,7 @@ pub trait OfferingSupport: Send + Sync {
     ) -> Result<Completion, Error>;
 
     /// Forwards the server's notifications of changes, until `cancel` fires or the receiver is
-    /// dropped. An interruption is reported and overcome, within bounds.
+    /// dropped. Interruptions are reported, and the subscription is renewed, within limits.
     ///
     /// # Errors
     /// When the server does not support such notifications, or cannot be reached (again).
@@ -265,23 +266,23 @@ pub trait OfferingSupport: Send + Sync {
         cancel: &CancellationToken,
     ) -> Result<(), Error>;
 
-    /// Chooses the least level of the log lines that are asked for from now on, one of
+    /// Sets the minimum level of log lines requested from now on, one of
     /// [`crate::model::event::LOG_LEVELS`].
     ///
     /// # Errors
-    /// When the server is there and refuses.
+    /// When the server is connected and refuses.
     async fn set_log_level(&self, level: &'static str) -> Result<(), Error>;
 }
 
-/// Lets an entry start something only if that is what was trusted: code and programs are compared
-/// once more, just before.
+/// Allows an entry to start something only if it is what was trusted: code and programs are
+/// compared again just before the start.
 ///
 /// # Errors
-/// An error of kind denied that says what changed and names the command which shows and allows it.
+/// An error of kind denied that says what changed, with the command that shows and allows it.
 pub fn verify_trust(seal: &Seal) -> Result<(), Error> {
     seal.verify().map_err(|changed| {
         let root = seal.root().map(|root| root.to_string_lossy().into_owned()).unwrap_or_default();
-        Error::denied("it is not what was trusted any more")
+        Error::denied("it is no longer what was trusted")
             .with_cause(ErrorCause::TrustOutdated)
             .with_details(changed)
             .with_hint(format!(
@@ -291,12 +292,12 @@ pub fn verify_trust(seal: &Seal) -> Result<(), Error> {
     })
 }
 
-/// What a kind needs from the outside to build its provider.
+/// What a kind needs to build its provider.
 #[derive(Clone)]
 pub struct ProviderDeps {
     /// Variables of the process and well-known directories.
     pub environment: Arc<dyn Environment>,
-    /// Where the values of variables are recorded that an entry names.
+    /// Records the values of variables named by an entry.
     pub expanded: ExpandedValues,
     /// Where toolhost keeps state (`None` when there is no home to keep it in).
     pub state_dir: Option<PathBuf>,
@@ -306,7 +307,7 @@ pub struct ProviderDeps {
     pub events: EventSink,
     /// `--insecure`: certificates are not checked in this run.
     pub insecure: bool,
-    /// What stays when the entries are read again.
+    /// State that is kept when the entries are reloaded.
     #[doc(hidden)] // for the kinds of this program
     pub shared: SharedState,
 }
@@ -326,11 +327,11 @@ impl ProviderDeps {
     }
 }
 
-/// What building a provider gave.
+/// The result of building providers.
 pub struct BuiltProviders {
-    /// The providers of the entries that could be built: mostly one for all of them.
+    /// The providers of the entries that could be built: usually one for all of them.
     pub providers: Vec<Arc<dyn ToolProvider>>,
-    /// What was wrong with the others.
+    /// Problems with the entries that could not be built.
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -358,7 +359,7 @@ impl BuiltProviders {
 
 /// One row of the registry of kinds: how entries of this kind are recognised and built.
 pub struct ProviderKind {
-    /// How a file speaks of it.
+    /// How it is written in a file.
     pub words: KindDescriptor,
     /// Builds the providers for all entries of this kind.
     pub build: fn(&[&ToolSpec], &ProviderDeps) -> BuiltProviders,

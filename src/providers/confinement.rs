@@ -120,7 +120,7 @@ fn requested_sandbox(
                 "'safety: sandboxed' and the sandbox '{}' contradict each other",
                 spec.level.as_str()
             ))
-            .with_hint("leave 'sandbox' out for the default one, or say 'safety: native'")
+            .with_hint("omit 'sandbox' for the default, or set 'safety: native'")
             .with_location(spec.location))
         }
         Some(spec) if spec.level == SandboxLevel::None => Ok(None),

@@ -1,7 +1,8 @@
 //! Starting the console when `toolhost` runs on a terminal without a command.
 //!
-//! Owns: what it takes to open it — the host with the console as its front end, signals — and the
-//! end of what was started. Whether the project is trusted is asked in the console itself.
+//! Owns: everything needed to open it — the host with the console as its front end, signals — and
+//! the shutdown of everything that was started. The console itself asks whether to trust the
+//! project.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -33,11 +34,11 @@ use crate::tui::theme::Appearance;
 use crate::tui::{self, ConsoleLaunch};
 use crate::util::clock::SystemClock;
 
-/// What `config` has to know of the console's own file.
+/// What `config` needs to know about the console's own file.
 pub(super) const FILE: ConsoleFile =
     ConsoleFile { check: check_settings, schema: tui::settings_schema::schema };
 
-/// What is wrong with the user's `console.yaml`.
+/// Problems in the user's `console.yaml`.
 fn check_settings(environment: &dyn Environment) -> Vec<Diagnostic> {
     let path = environment.config_dir().map(|directory| directory.join(tui::settings::FILE));
     let Some(path) = path.filter(|path| path.exists()) else { return Vec::new() };
@@ -47,7 +48,7 @@ fn check_settings(environment: &dyn Environment) -> Vec<Diagnostic> {
     }
 }
 
-/// Whether there is a terminal to open it on, and no option asks for other output.
+/// Whether there is a terminal for it, and no option requests other output.
 pub(super) fn is_possible(context: &CommandContext) -> bool {
     let plain = context.global.rare.plain || context.global.format() != Format::Text;
     let environment = &*context.environment;
@@ -57,7 +58,7 @@ pub(super) fn is_possible(context: &CommandContext) -> bool {
         && !settings::is_dumb(environment)
 }
 
-/// Builds the host, opens the console on the terminal and runs it until a person or a signal ends
+/// Builds the host, opens the console on the terminal and runs it until the user or a signal ends
 /// it.
 pub(super) fn run(context: &CommandContext) -> CommandResult {
     let runtime = runtime()?;
@@ -93,7 +94,7 @@ async fn open(context: &CommandContext) -> CommandResult {
     let trust = TrustStatus::of(&assembly.configuration);
     project.watch_files(&assembly.configuration);
     let deps = dependencies(context, &assembly);
-    // Dropped there: with many tools, what the files said is as large as all that the host needs.
+    // Dropped here: with many tools, the file contents are as large as everything the host needs.
     let begun = Arc::clone(&project);
     tokio::task::spawn_blocking(move || begun.begin(&assembly));
     let (sender, appearance) = (send.clone(), display_settings(context));
@@ -114,7 +115,7 @@ async fn open(context: &CommandContext) -> CommandResult {
         tokio::select! {
             ended = &mut console => break ended,
             signal = signals.next() => {
-                // Not waited for here, where the console would not go on listening meanwhile.
+                // Not awaited here, because the console would stop responding meanwhile.
                 let send = send.clone();
                 tokio::spawn(async move { send.send(AppEvent::Signal(signal)).await });
             }
@@ -143,7 +144,7 @@ impl HostFinder for ConsoleHostFinder {
     }
 
     async fn connect(&self, socket: &Path, masker: &Masker) -> Option<Arc<dyn HostLink>> {
-        // The console observes the host, and so hears of its own calls with those of all others.
+        // The console observes the host, so it sees its own calls along with all others.
         let front_end = FrontEnd { events: EventSink::discard(), ..self.front_end.clone() };
         let front_end = host_sockets::attached_front_end(&front_end, masker);
         Some(Arc::new(HostClient::connect(socket, "toolhost console", front_end).await?))

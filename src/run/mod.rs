@@ -1,7 +1,7 @@
 //! One run of the program: parses, dispatches, and turns a failure into text and an exit code.
 //!
-//! Owns: the order of things, signals, and the bounded end of every run. Never does: know what a
-//! command does.
+//! Owns: the sequence of steps, signals, and the bounded shutdown of every run. Never does: know
+//! what a command does.
 
 mod console;
 
@@ -34,22 +34,22 @@ use crate::model::{Error, ErrorKind, Signal};
 use crate::serve::demo;
 use crate::util::orphans;
 
-/// How long a command may take to stop once it was told to: telling a server, printing what there
+/// How long a command may take to stop once told to: notifying a server, printing what there
 /// is.
 const CANCEL_GRACE_PERIOD: Duration = Duration::from_secs(1);
-/// The most of it that a command may ask for.
+/// The longest stop time that a command may request.
 const MAX_GRACE_PERIOD: Duration = Duration::from_secs(5);
-/// How long a command that asked for time may take to say its last words after a second signal.
+/// How long a command that requested more time may still print after a second signal.
 const ABORT_GRACE_PERIOD: Duration = Duration::from_millis(500);
-/// How long everything that was started may take to end. Providers have shorter limits of their
-/// own; this one holds when one of them is wrong.
+/// How long everything that was started may take to end. Providers have their own shorter limits;
+/// this one applies if one of them fails.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(6);
 
 /// Runs the program with the arguments of the process.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let environment: Arc<dyn Environment> = Arc::new(ProcessEnvironment);
-    // Without it a run works all the same, until it meets the limit.
+    // Without it a run still works, until it reaches the limit.
     let _unguarded = ignore_file_size_signal();
     let plain = OutputOptions { json: args::requests_json(&arguments), ..OutputOptions::default() };
     match complete::complete_if_requested(Cli::command, &arguments, &*environment) {
@@ -126,7 +126,7 @@ fn run_in_context(command: Option<CliCommand>, context: &CommandContext) -> Comm
 fn block_on_command(command: CliCommand, context: &CommandContext) -> CommandResult {
     let runtime = runtime()?;
     let outcome = runtime.block_on(Box::pin(supervise(command, context)));
-    // A thread may still be reading from the terminal: a question that a signal made pointless.
+    // A thread may still be reading from the terminal: a question that a signal cancelled.
     runtime.shutdown_background();
     outcome
 }
@@ -136,7 +136,7 @@ fn runtime() -> Result<tokio::runtime::Runtime, Error> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| Error::internal(format!("cannot wait for anything: {error}")))
+        .map_err(|error| Error::internal(format!("cannot start the async runtime: {error}")))
 }
 
 async fn supervise(command: CliCommand, context: &CommandContext) -> CommandResult {
@@ -152,21 +152,21 @@ async fn supervise(command: CliCommand, context: &CommandContext) -> CommandResu
     }
 }
 
-/// That a signal ended the work, and how.
+/// How a signal ended the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct SignalStop {
     by: Signal,
-    /// A second signal came: nothing is waited for any more.
+    /// A second signal came: the run no longer waits for anything.
     is_immediate: bool,
 }
 
 /// How a command is told to end, and how long it may take.
 trait Cancellable {
-    /// Says that it is to end; how long it may take, if it asked for time.
+    /// Tells it to stop; returns how long it may take, if it requested time.
     fn request_cancel(&self) -> Option<Duration>;
-    /// Says that it is to end at once.
+    /// Tells it to stop immediately.
     fn abort(&self);
-    /// Hands it a SIGHUP that is not to end it; whether it took it.
+    /// Passes it a SIGHUP that should not end it; returns whether it handled it.
     fn hand_on_hangup(&self) -> bool;
 }
 
@@ -185,8 +185,8 @@ impl Cancellable for CommandContext {
     }
 }
 
-/// Waits for `work`. A signal tells it to end and gives it a moment; a second one, or the end of
-/// that moment, drops it where it stands. Work that asked for time has last words before that.
+/// Waits for `work`. A signal tells it to stop and gives it a grace period; a second one, or the
+/// end of that period, drops it. Work that requested time may print its results before that.
 async fn run_until_signal(
     mut work: impl Future<Output = CommandResult> + Unpin,
     signals: &mut impl NextSignal,
@@ -219,8 +219,8 @@ async fn run_until_signal(
     (outcome, Some(SignalStop { by, is_immediate: at_once }))
 }
 
-/// Ends everything that was started; a signal during that ends it at once. Dropping the host
-/// kills whatever is left.
+/// Stops everything that was started; a signal meanwhile stops it immediately. Dropping the host
+/// kills any remaining processes.
 async fn shut_down(
     context: &CommandContext,
     signals: &mut impl NextSignal,
@@ -235,7 +235,7 @@ async fn shut_down(
         }
     }
     drop(host);
-    // Who left its group is not reached by a kill of the group.
+    // Killing the group does not reach processes that left it.
     for pid in orphans::kill_all().await {
         context.output.warn(&format!("the process {pid} was left behind: it cannot be killed"));
     }

@@ -116,7 +116,7 @@ where
     let _held = timeout(DRAIN_TIMEOUT, words).await;
     let how = status.map_or_else(|| "did not end".to_owned(), show_exit);
     tracer.closed(&match ended {
-        RelayEnd::Client => format!("the client left; the process {how}"),
+        RelayEnd::Client => format!("the client disconnected; the process {how}"),
         RelayEnd::Server => format!("the process {how}"),
         RelayEnd::Stopped => format!("ended by toolhost; the process {how}"),
     });

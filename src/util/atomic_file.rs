@@ -1,7 +1,7 @@
 //! Replacing a file atomically.
 //!
-//! Owns: the turn of a writer, and the way new content takes the place of the old. Never does:
-//! know what is in the file.
+//! Owns: the lock between writers, and how new content replaces the old. Never does: know what is
+//! in the file.
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions, Permissions};

@@ -1,4 +1,4 @@
-//! The port to time.
+//! The clock trait.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -31,7 +31,7 @@ impl Clock for SystemClock {
 #[derive(Debug, Default)]
 pub struct SteadyClock<C> {
     clock: C,
-    /// The newest wall time that was told, and when.
+    /// The latest wall time that was returned, and when.
     last: Mutex<Option<(Instant, Duration)>>,
 }
 

@@ -10,7 +10,7 @@ use crate::util::text;
 pub enum Cell {
     /// Text of any origin, which is quoted and kept from being a formula.
     Text(String),
-    /// A number that toolhost formatted, written as it is.
+    /// A number that toolhost formatted, written unchanged.
     Number(String),
     /// A cell without any content.
     Empty,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use similar::{ChangeTag, TextDiff};
 
-/// How long the shortest way from one text to the other is looked for; then any way will do.
+/// Time limit for finding the shortest edit script; after that, any will do.
 const DIFF_DEADLINE: Duration = Duration::from_secs(1);
 
 /// What became of a line.
@@ -18,7 +18,7 @@ pub enum DiffMark {
     Same,
     /// It stood in the old text only.
     Removed,
-    /// It stands in the new text only.
+    /// It is only in the new text.
     Added,
 }
 

@@ -1,12 +1,12 @@
 //! Writing one JSON object on a line, member by member, for records.
 //!
-//! Owns: the punctuation, and writing a text that needs no escape as it is, which nearly all are.
+//! Owns: the punctuation, and writing text that needs no escaping unchanged, as nearly all text is.
 //! Never does: know what a member means, or build a tree.
 
 use serde::Serialize;
 
-/// An object that is being written. Members stand in the order in which they are added; duplicate
-/// names are not detected.
+/// An object being written. Members are in the order in which they are added; duplicate names are
+/// not detected.
 #[derive(Debug)]
 pub struct JsonLineWriter(Vec<u8>);
 

@@ -11,10 +11,10 @@ use super::units::show_duration;
 /// Why the system's keychain gives or takes nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum KeychainError {
-    /// There is no code for keychains in this build.
+    /// This build has no support for keychains.
     #[error("this build was made without the feature 'keyring'")]
     NotBuilt,
-    /// The keychain gave no answer in this time.
+    /// The keychain did not respond within this time.
     #[error("it stayed locked for {}", show_duration(*.0))]
     Locked(Duration),
     /// This system has no keychain that can be used.
@@ -27,7 +27,7 @@ pub enum KeychainError {
     Store(#[from] keyring::Error),
 }
 
-/// As [`read`], for at most `limit`. A keychain that answers later is not heard any more.
+/// As [`read`], for at most `limit`. A later answer of the keychain is ignored.
 ///
 /// # Errors
 /// As [`read`], and [`KeychainError::Locked`].
@@ -63,7 +63,7 @@ pub fn read(service: &str, account: &str) -> Result<Option<Vec<u8>>, KeychainErr
     }
 }
 
-/// Keeps the secret of an account, in place of the one before.
+/// Stores the secret of an account, replacing the previous one.
 ///
 /// # Errors
 /// As [`read`].
@@ -81,7 +81,7 @@ pub fn read(_service: &str, _account: &str) -> Result<Option<Vec<u8>>, KeychainE
     Err(KeychainError::NotBuilt)
 }
 
-/// Keeps the secret of an account, in place of the one before.
+/// Stores the secret of an account, replacing the previous one.
 ///
 /// # Errors
 /// Always [`KeychainError::NotBuilt`]: this build has no code for keychains.

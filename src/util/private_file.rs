@@ -40,7 +40,7 @@ pub fn make_directory(path: &Path) -> io::Result<()> {
     }
 }
 
-/// The same of a directory that is ours alone: one that is there is taken from everybody else.
+/// The same for a private directory: an existing one loses the access of everyone else.
 ///
 /// # Errors
 /// As [`make_directory`]; and when its permissions cannot be changed.
@@ -49,8 +49,8 @@ pub fn make_own_directory(path: &Path) -> io::Result<()> {
     restrict_directory(path)
 }
 
-/// Takes a directory of ours from everybody else, if it is there. A symbolic link, and what belongs
-/// to another user, is left alone.
+/// Removes the access of everyone else to our directory, if it exists. A symbolic link, and what
+/// belongs to another user, is left alone.
 ///
 /// # Errors
 /// When its permissions cannot be read or changed.

@@ -3,7 +3,7 @@
 //! Owns: starting a program without a shell, and ending it together with everything it started.
 //! Never does: interpret what the program writes, or decide what it may see.
 //!
-//! Each child leads a session and process group of its own, so that a signal reaches the wrappers
+//! Each child leads its own session and process group, so that a signal reaches the wrappers
 //! (`npx`, `uvx`, shells) and what they started alike, and so that it has no controlling terminal.
 //! On Linux the child is killed when we die, and grandchildren that left the group re-parent to us
 //! and are ended at last (see [`super::orphans`]).
@@ -411,7 +411,7 @@ pub enum ResolveError {
     /// No such file in any directory of `PATH`.
     #[error("'{program}' was not found in PATH")]
     NotInPath {
-        /// The name or path that was looked for.
+        /// The name or path that was searched for.
         program: String,
         /// The directories searched, in order.
         searched: Vec<PathBuf>,

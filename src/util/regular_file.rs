@@ -1,7 +1,7 @@
 //! Reading files at untrusted paths.
 //!
-//! Owns: opening a path without ever waiting for what stands there, the check that it is a regular
-//! file, made on what was opened, and a bound on its size. Never does: understand a file.
+//! Owns: opening a path without ever blocking on what is there, checking the opened file for being
+//! a regular one, and limiting its size. Never does: interpret a file.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read as _};
@@ -88,7 +88,7 @@ pub fn special(meta: &Metadata) -> Option<&'static str> {
     })
 }
 
-/// The system's own words without Rust's decoration.
+/// The system's own message without Rust's decoration.
 pub fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or(&text).to_lowercase()

@@ -1,6 +1,6 @@
-//! Tests that a machine cannot make: each says so where the test runner does not hide it.
+//! Tests that a machine cannot run: each reports this where the test runner does not hide it.
 //!
-//! A part of all test binaries, so that it knows nothing but the standard library.
+//! Part of all test binaries, so it uses only the standard library.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -26,7 +26,7 @@ pub fn left_out(why: &str) {
 }
 
 /// The file in which all test binaries of one `cargo test` note what they leave out; the process
-/// that runs them tells the runs apart.
+/// that runs them distinguishes the runs.
 pub fn notes() -> Option<PathBuf> {
     let binary = std::env::current_exe().ok()?;
     Some(binary.with_file_name(format!("left-out-{}.txt", std::os::unix::process::parent_id())))
@@ -57,7 +57,7 @@ pub fn summary(notes: &str) -> String {
     text + "TOOLHOST_REQUIRE_ALL=1 cargo test makes each of them a failure\n"
 }
 
-/// Whether one of these programs is not installed; then the test is left out, aloud.
+/// Whether one of these programs is not installed; then the test is skipped, with a message.
 pub fn lacks(programs: &[&str]) -> bool {
     #[expect(clippy::disallowed_methods, reason = "where a test looks for its counterpart")]
     let path = std::env::var_os("PATH").unwrap_or_default();

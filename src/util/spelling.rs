@@ -1,8 +1,8 @@
 //! "Did you mean": suggestions for misspelt words.
 //!
-//! Owns: how alike two words are. Never does: know what the words name.
+//! Owns: how similar two words are. Never does: know what the words name.
 
-/// Longer words are no typing mistakes, and comparing takes quadratic time.
+/// Longer words are not typos, and comparing takes quadratic time.
 const MAX_LENGTH: usize = 256;
 
 /// From how many characters on the beginning of a word counts as the word.

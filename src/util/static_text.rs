@@ -1,7 +1,7 @@
-//! Words of the program itself that come back from another process of it.
+//! Static strings of this program, read back from another process of it.
 //!
-//! Owns: reading a `&'static str` from JSON. Each distinct word is kept once for the rest of the
-//! run, at most [`MAX_WORDS`] of them. Never does: read words that another program chose.
+//! Owns: reading a `&'static str` from JSON. Each distinct string is kept once for the rest of the
+//! run, at most [`MAX_WORDS`] of them. Never does: read strings chosen by another program.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
@@ -34,7 +34,7 @@ fn intern(word: String) -> Option<StaticText> {
 /// Reads one word.
 ///
 /// # Errors
-/// When it is no text, or too many distinct words were read before.
+/// When it is not a string, or too many distinct strings were read before.
 pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<StaticText, D::Error> {
     let word = String::deserialize(deserializer)?;
     intern(word).ok_or_else(|| D::Error::custom("too many distinct words"))

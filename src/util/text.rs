@@ -108,7 +108,7 @@ fn escape(text: &str, keep: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The visible form of a character that must not be shown as it is.
+/// The visible form of a character that must not be shown unchanged.
 fn escaped(c: char) -> Option<String> {
     let mut out = String::new();
     match c {
@@ -122,8 +122,8 @@ fn escaped(c: char) -> Option<String> {
     Some(out)
 }
 
-/// Format characters, fillers, variation selectors, tags, private use and noncharacters:
-/// whatever a reader cannot see or a terminal may obey.
+/// Format characters, fillers, variation selectors, tags, private use and noncharacters: everything
+/// that a reader cannot see or a terminal may act on.
 pub fn is_invisible(c: char) -> bool {
     matches!(c as u32,
         0x00AD // soft hyphen

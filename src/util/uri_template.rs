@@ -9,10 +9,10 @@ use std::fmt::Write as _;
 
 use regex::Regex;
 
-/// The longest template that is looked at, in bytes.
+/// Maximum length of a template, in bytes.
 const LONGEST: usize = 8 * 1024;
 
-/// What an expression may begin with.
+/// The operators an expression may start with.
 const OPERATORS: [char; 7] = ['+', '#', '.', '/', ';', '?', '&'];
 
 /// The names of the variables, in order, each once.
@@ -114,7 +114,7 @@ fn encode(c: char, keeps_reserved: bool, uri: &mut String) {
     }
 }
 
-/// Whether `uri` can have been made of `template`.
+/// Whether `uri` can be an expansion of `template`.
 pub fn matches(template: &str, uri: &str) -> bool {
     if template.len() > LONGEST || uri.len() > LONGEST {
         return false;

@@ -89,7 +89,7 @@ fn answers_and_refusals_are_recorded_with_their_reasons() {
         pty.expect("[y/N] ").type_keys(answer);
         pty.finish();
     }
-    room.toolhost(call).check().exits(6).says(&["nobody can be asked"]);
+    room.toolhost(call).check().exits(6).says(&["no person can be asked"]);
     room.toolhost([&NAMED[..], &["say", "--yes"]].concat()).check().exits(0);
     let audit = room.toolhost(["audit", "--json"]).check();
     let told: Vec<String> = audit
@@ -114,10 +114,10 @@ fn with_ask_all_every_call_is_asked_about_whatever_the_policy_allows() {
     room.toolhost(call.clone()).check().exits(0);
     let asked = [&call[..], &["--ask-all"]].concat();
     let refused = room.toolhost(asked.clone()).check();
-    refused.exits(6).says(&["every call is asked about (--ask-all)", "without --ask-all"]);
+    refused.exits(6).says(&["every call needs approval (--ask-all)", "without --ask-all"]);
     for (answer, code) in [("y\r", 0), ("n\r", 6)] {
         let mut pty = Pty::toolhost(&room, &asked);
-        pty.expect("every call is asked about").expect("[y/N] ").type_keys(answer);
+        pty.expect("every call needs approval").expect("[y/N] ").type_keys(answer);
         let (status, screen) = pty.finish();
         assert_eq!(status, Some(code), "{screen}");
     }
@@ -142,7 +142,7 @@ fn with_ask_all_the_console_asks_before_every_call() {
     let mut pty = Pty::console(&room, &words, 40, 120);
     pty.expect_shown("calculator").type_keys("\r").expect_shown("Arguments  calculator");
     pty.type_keys("6*7").expect_shown(r#""expression":"6*7""#).type_keys("\u{1b}[15~");
-    pty.expect_shown("every call is asked about (--ask-all)");
+    pty.expect_shown("every call needs approval (--ask-all)");
     pty.expect_shown("    y allow once").type_keys("\r").expect_shown("denied");
     pty.type_keys("\u{3}");
     assert_eq!(pty.finish().0, Some(0));
@@ -213,5 +213,5 @@ fn inspect_says_what_a_call_would_meet() {
     );
     let shown = room.toolhost(["inspect", "calculator"]).check();
     let line = shown.out();
-    assert!(line.contains("a person is asked before each call: the rule '*: ask' at"), "{shown}");
+    assert!(line.contains("asks before each call: the rule '*: ask' at"), "{shown}");
 }

@@ -122,7 +122,7 @@ fn servers_of_editors_are_taken_over_without_their_secrets() {
     );
     room.toolhost(["import", "zed.json", "--yes"]).check().exits(0);
     room.file("none.json", "{ \"other\": 1 }");
-    room.toolhost(["import", "none.json"]).check().exits(9).says(&["holds no servers"]);
+    room.toolhost(["import", "none.json"]).check().exits(9).says(&["contains no servers"]);
     room.file("bad.toml", "[mcp_servers.x\n");
     room.toolhost(["import", "bad.toml"]).check().exits(9).says(&["bad.toml:1"]);
     room.toolhost(["import", "nonsense"]).check().exits(2).says(&["the editors are claude, "]);
@@ -157,7 +157,7 @@ fn files_of_editors_are_read_under_the_rules_of_a_project() {
     let call = ["call", "demo-echo", "message=hi"];
     room.toolhost(call).check().exits(6).says(&["toolhost trust"]);
     let shown = room.toolhost(["trust"]).check();
-    shown.exits(6).says(&["gives it the variables of ${workspaceFolder}/.env", "demo-server"]);
+    shown.exits(6).says(&["passes it the variables in ${workspaceFolder}/.env", "demo-server"]);
     room.toolhost(["trust", "--yes"]).check().exits(0);
     assert_eq!(room.toolhost(call).check().exits(0).out(), "hi\n");
     // What it is given is a part of what was trusted, and may not decide what runs.

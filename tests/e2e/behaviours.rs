@@ -175,7 +175,7 @@ fn noise_between_messages_is_a_warning_over_every_transport() {
 #[test]
 fn nul_bytes_that_take_the_place_of_an_answer_end_the_call_with_their_cause() {
     for (fault, cause) in [
-        ("nul-inside", "a raw NUL byte stands inside a message"),
+        ("nul-inside", "a message contains a raw NUL byte"),
         ("nul-flood", "limit: more than 64 KiB of raw NUL bytes came between two messages"),
     ] {
         let house = House::new(fault);

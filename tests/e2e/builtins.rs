@@ -25,7 +25,7 @@ fn fetching_asks_first_and_then_reaches_this_machine() {
     let url = format!("url=http://{}/a?b=1", peer.authority());
     run(&room, ["call", "fetch", &url]).exits(6);
     assert!(peer.requests().is_empty(), "asked before anything is sent");
-    run(&room, ["call", "public", &url]).exits(6).says(&["is no public address"]);
+    run(&room, ["call", "public", &url]).exits(6).says(&["is not a public address"]);
     assert!(peer.requests().is_empty());
     let metadata = "url=http://169.254.169.254/latest";
     run(&room, ["call", "fetch", metadata, "--yes"]).exits(6).says(&["link-local"]);
@@ -60,5 +60,5 @@ fn json_is_compared_and_text_searched() {
     let words = ["call", "find", "pattern=(?<n>[0-9]+)", "text=7 of 12", "--json"];
     let found = run(&room, words).exits(0).json();
     assert_eq!(found["output"]["matches"][1]["named"], json!({ "n": "12" }));
-    run(&room, ["call", "find", "pattern=(", "text=x"]).exits(3).says(&["is no expression"]);
+    run(&room, ["call", "find", "pattern=(", "text=x"]).exits(3).says(&["is not an expression"]);
 }

@@ -200,7 +200,7 @@ fn the_environment_names_the_user_and_the_trace_for_every_kind() {
     assert_eq!(inner["traceparent"], PARENT, "{nested}");
     // What is wrong in the environment is left out, and said.
     let odd = run(&room, &["mirror-meta", "--json"]).env("TRACEPARENT", "00-x").check();
-    odd.exits(0).says(&["TRACEPARENT is left out"]);
+    odd.exits(0).says(&["TRACEPARENT is ignored"]);
     assert!(odd.json()["structured"].get("traceparent").is_none());
 }
 
@@ -217,7 +217,7 @@ fn what_a_call_cannot_carry_is_a_usage_error() {
         (vec!["io.modelcontextprotocol/x:=1"], "is reserved"),
         (vec!["session_id=x"], "--session ID"),
         (vec!["TOOLHOST_USER=x"], "user_id=NAME"),
-        (vec!["user_id:=1"], "has to be a text"),
+        (vec!["user_id:=1"], "must be a text"),
         (vec!["traceparent=00-1"], "not a W3C trace parent"),
         (vec!["k:={"], "invalid JSON"),
     ] {

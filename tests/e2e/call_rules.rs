@@ -121,7 +121,7 @@ fn a_project_gives_no_other_name_to_a_server_of_the_user() {
     assert_ne!(call("warehouse-echo").code, Some(0));
     call("pg-echo").exits(6).says(&["'pg-*: deny'"]);
     let checked = room.toolhost(["--trust", "config", "check"]).check();
-    assert!(checked.exits(9).out().contains("'pg' is not one of this project"), "{checked}");
+    assert!(checked.exits(9).out().contains("'pg' is not part of this project"), "{checked}");
     // The user may, and then it is the new name that rules are about.
     std::fs::remove_file(room.path("work/tools.yaml")).unwrap();
     own(&room, "tools.yaml", stand_in);

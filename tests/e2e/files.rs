@@ -117,7 +117,7 @@ components:
     );
     let call =
         |tool: &str, path: &str| room.toolhost(["call", tool, &format!("path={path}")]).check();
-    call("a-read", "home/secret").exits(6).says(&["leads out of"]);
+    call("a-read", "home/secret").exits(6).says(&["is outside"]);
     for tool in ["b-read", "c-read", "d-read"] {
         call(tool, "secret").exits(6).says(&["not trusted yet", "reads ", "toolhost trust"]);
     }

@@ -173,7 +173,7 @@ fn a_login_by_pasting_lets_calls_in_and_its_tokens_stay_inside() {
     let room = Sandbox::new();
     let server = Guarded::start(&room);
     let refused = room.toolhost(["call", "tasks-headers"]).check();
-    refused.exits(5).says(&["wants credentials", "toolhost auth login tasks"]);
+    refused.exits(5).says(&["requires credentials", "toolhost auth login tasks"]);
     assert_eq!(server.asked("well-known"), 0, "a call looks for no authorization server");
 
     let (code, screen) = log_in(&room, &["--scope", "write"]);

@@ -58,9 +58,9 @@ fn a_toolkit_of_others_is_refused_with_what_to_use_instead() {
     told(
         &checked,
         &[
-            "t.yaml:2:68: error: there is no toolkit 'GmailToolkit'",
+            "t.yaml:2:68: error: unknown toolkit 'GmailToolkit'",
             "MCP server in mcp.yaml",
-            "t.yaml:3:27: error: there is no toolkit 'SQLDatabaseToolkit'",
+            "t.yaml:3:27: error: unknown toolkit 'SQLDatabaseToolkit'",
             "storage_type: postgresql",
         ],
     );

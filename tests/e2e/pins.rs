@@ -53,7 +53,7 @@ fn a_pinned_tool_that_changed_is_shown_and_not_called_until_somebody_accepts_it(
         let house = House::new(place, "rug-pull", "");
         let said = house.exits(0, ["pin"]);
         assert!(said.contains("new        srv-echo") && said.contains("3 new"), "{said}");
-        assert!(house.exits(0, ["verify"]).contains("3 the same"));
+        assert!(house.exits(0, ["verify"]).contains("3 unchanged"));
         house.exits(0, ["call", "srv-echo", "message=hi"]);
 
         house.pull("description order");
@@ -70,7 +70,7 @@ fn a_pinned_tool_that_changed_is_shown_and_not_called_until_somebody_accepts_it(
         let said = house.exits(8, ["verify"]);
         assert!(said.contains("changed    srv-echo"), "{said}");
         assert!(said.contains("-Sends a message back\n"), "{said}");
-        assert!(house.exits(0, ["verify", "srv-add"]).contains("1 the same"));
+        assert!(house.exits(0, ["verify", "srv-add"]).contains("1 unchanged"));
         let listed = house.json(0, ["list"]);
         let status: Vec<&str> = listed["tools"]
             .as_array()
@@ -144,7 +144,7 @@ fn a_server_that_cannot_be_checked_is_not_the_same() {
     let text = std::fs::read_to_string(house.room.path("work/mcp.yaml")).unwrap();
     house.room.file("mcp.yaml", &text.replacen("rug-pull", "exit-at-once", 1));
     let said = house.exits(11, ["verify"]);
-    assert!(said.contains("unchecked  srv-echo") && said.contains("3 the same"), "{said}");
+    assert!(said.contains("unchecked  srv-echo") && said.contains("3 unchanged"), "{said}");
     house.exits(4, ["verify", "srv"]);
     house.exits(0, ["verify", "well"]);
 }
@@ -325,7 +325,7 @@ fn everything_about_a_server_fits_the_page_and_its_json_is_complete() {
         "+Wipe first.",
         "secret_*",
         "file://",
-        "20 s a call",
+        "20 s per call",
         "a stored login, if any",
     ] {
         assert!(shown.contains(word), "{word}: {shown}");

@@ -98,7 +98,7 @@ fn a_step_that_needs_approval_asks_there_and_is_announced() {
     let asking =
         TOOLS.replace("module: builtin.fail,", "module: builtin.fail, requires_approval: true,");
     room.file("tools.yaml", &asking);
-    let warning = "calls 'fail', which asks first: its entry requires approval";
+    let warning = "calls 'fail', which needs approval: its entry requires approval";
     shows(&run(&room, &["inspect", "broken"]).check(), warning);
     run(&room, &["call", "broken", "--dry-run"]).check().exits(0).says(&[warning]);
     let finished = run(&room, &["call", "fail", "message=x", "--dry-run"]).check();

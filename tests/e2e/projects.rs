@@ -137,7 +137,7 @@ fn another_program_under_the_same_name_has_a_line_of_its_own() {
     for shown in [format!("@{now}"), format!("@{before}")] {
         assert!(table.exits(0).out().contains(&shown), "{shown}\n{table}");
     }
-    table.says(&["tells programs of one name apart"]);
+    table.says(&["marks programs with the same name"]);
     let exported = room.toolhost(["stats", "--export", "-"]).check();
     assert_eq!(exported.exits(0).json()["tools"].as_array().unwrap().len(), 2);
 }

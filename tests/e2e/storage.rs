@@ -197,7 +197,7 @@ fn a_postgresql_component_gives_its_name_to_the_tools_of_a_server() {
     let twice = "mcp_server: pg }\n  - { name: other, type: storage, storage_type: postgresql, mcp_server: pg";
     run(twice, &["call", "other-echo", "message=hi"])
         .exits(9)
-        .says(&["the tools of 'pg' stand under 'warehouse'"]);
+        .says(&["the tools of 'pg' are already listed under 'warehouse'"]);
 }
 
 #[test]

@@ -80,7 +80,7 @@ fn the_trace_of_a_server_that_fails_shows_why() {
         (Place::Stdio, "content-length", 10, "Content-Length: ", "LSP"),
         (Place::Stdio, "init-error", 3, "← error #", "no licence"),
         (Place::Stdio, "tools-not-a-list", 10, "\"tools\": \"echo\"", "not a tool list"),
-        (Place::Http, "http-401", 5, "← 401 Unauthorized", "wants credentials"),
+        (Place::Http, "http-401", 5, "← 401 Unauthorized", "requires credentials"),
         (Place::Http, "http-html", 10, ".. <html>Log in", "not an MCP endpoint"),
         (Place::Http, "http-500", 4, "← 500 Internal", "500"),
     ] {

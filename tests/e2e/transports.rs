@@ -164,7 +164,7 @@ fn a_socket_that_nobody_listens_on_is_named() {
     room.with_servers(CALL).check().exits(4).says(&["is not a socket", &path]);
     std::fs::remove_file(&path).unwrap();
     drop(UnixListener::bind(&path).unwrap());
-    room.with_servers(CALL).check().exits(4).says(&["nobody listens on the socket", &path]);
+    room.with_servers(CALL).check().exits(4).says(&["nothing is listening on the socket", &path]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Components and MCP servers that a program registers while its host runs.
 //!
-//! Owns: from the settings of one component to its provider, through the same compiler that reads
-//! files, so that keys, defaults and messages are those of a file. What a program writes is its own
+//! Owns: turning the settings of one component into its provider, with the same compiler that reads
+//! files, so that keys, defaults and messages are the same. What a program registers is its own
 //! code and needs no consent. Never does: read a file of entries, or keep a provider.
 
 use std::path::{Path, PathBuf};
@@ -26,11 +26,11 @@ use crate::provider::{
 use crate::providers::mcp::{self, McpSetup};
 use crate::providers::storage::server_alias;
 
-/// Starts a host for a program that reads no files: every kind of internal tools is registered as a
+/// Builds a host for a program that reads no files: every kind of internal tools is registered as a
 /// type of components, and MCP servers can be registered. Reads, starts and contacts nothing.
 ///
 /// `environment` is where references such as `${TOKEN}` in settings are looked up, and where logins
-/// and state are kept; [`FixedEnvironment`](crate::config::environment::FixedEnvironment) gives a
+/// and state are stored; [`FixedEnvironment`](crate::config::environment::FixedEnvironment) gives a
 /// host nothing of this process.
 pub fn host_builder(environment: &Arc<dyn Environment>, front_end: FrontEnd) -> ToolHostBuilder {
     let masker = Masker::default();
@@ -56,8 +56,8 @@ pub fn host_builder(environment: &Arc<dyn Environment>, front_end: FrontEnd) -> 
     with_factories(builder, &deps, setup, &masker, Vec::new())
 }
 
-/// Lets components of every kind, MCP servers and texts with entries be registered on the host. They
-/// may name the handles of `credentials`.
+/// Allows components of every kind, MCP servers and texts with entries to be registered on the
+/// host. They may name the handles of `credentials`.
 pub(super) fn with_factories(
     builder: ToolHostBuilder,
     deps: &ProviderDeps,
@@ -77,7 +77,7 @@ pub(super) fn with_factories(
     })
 }
 
-/// Makes the provider of a component of one kind.
+/// Creates the provider of a component of one kind.
 struct KindFactory {
     kind: ProviderKind,
     deps: ProviderDeps,
@@ -94,14 +94,11 @@ impl ComponentFactory for KindFactory {
         let events = &self.deps.events;
         let entry = self.compiler.load(component, FileRole::Tools, text, &words, events)?;
         let Some(spec) = entry.tools.first() else {
-            return Err(Error::config(format!(
-                "the component '{}' is switched off",
-                component.name
-            )));
+            return Err(Error::config(format!("the component '{}' is disabled", component.name)));
         };
         if server_alias(spec).is_some() {
             return Err(Error::config(format!(
-                "'{}' stands for the tools of an MCP server",
+                "'{}' takes its tools from an MCP server",
                 component.name
             ))
             .with_hint("register that server under this name: register_client"));
@@ -118,7 +115,7 @@ impl ComponentFactory for KindFactory {
     }
 }
 
-/// Makes the provider of an MCP server.
+/// Creates the provider of an MCP server.
 struct ServerFactory {
     setup: McpSetup,
     compiler: Compiler,
@@ -130,14 +127,14 @@ impl ComponentFactory for ServerFactory {
         let events = &self.setup.events;
         let mut entry = self.compiler.load(server, FileRole::Servers, text, &[], events)?;
         let Some(spec) = entry.servers.pop() else {
-            return Err(Error::config(format!("the MCP server '{}' is switched off", server.name)));
+            return Err(Error::config(format!("the MCP server '{}' is disabled", server.name)));
         };
         let setup = McpSetup { expanded: entry.expanded.clone(), ..self.setup.clone() };
         Ok(mcp::provider(spec, setup))
     }
 }
 
-/// Makes the providers of all entries of a text.
+/// Creates the providers of all entries of a text.
 struct TextFactory {
     setup: McpSetup,
     deps: ProviderDeps,
@@ -155,8 +152,8 @@ impl FileFactory for TextFactory {
         };
         if !(configuration.policy.is_empty() && configuration.profiles.is_empty()) {
             built.diagnostics.push(Diagnostic::warning(
-                "'policy' and 'profiles' of a registered text are not used: a host takes them when \
-                 it is built",
+                "'policy' and 'profiles' of a registered text are ignored: they can only be set when \
+                 the host is built",
             ));
         }
         let expanded = &configuration.expanded;
@@ -166,7 +163,7 @@ impl FileFactory for TextFactory {
             let entry = spec.definition.name.full();
             let location = spec.location.clone();
             if server_alias(spec).is_some() {
-                let message = format!("'{entry}' stands for the tools of an MCP server");
+                let message = format!("'{entry}' takes its tools from an MCP server");
                 let refusal = Diagnostic::error(message)
                     .with_hint("register that server under this name, as a text for mcp.yaml");
                 built.diagnostics.push(refusal.with_location(location).with_entry(entry));
@@ -195,7 +192,7 @@ impl FileFactory for TextFactory {
     }
 }
 
-/// Reads what a program registers as the files of a user are read.
+/// Reads what a program registers in the same way as a user's files.
 #[derive(Clone)]
 struct Compiler {
     environment: Arc<dyn Environment>,
@@ -241,7 +238,7 @@ impl Compiler {
     }
 }
 
-/// Gives what was wrong with the settings as one error. What is only doubtful is told to viewers.
+/// Returns what is wrong with the settings as one error. Warnings are emitted as events.
 fn report(
     component: &ComponentConfig,
     diagnostics: &[Diagnostic],

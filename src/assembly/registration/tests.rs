@@ -96,7 +96,7 @@ async fn wrong_settings_are_refused_with_every_reason_and_change_nothing() {
     let message = refused("storage", json!({ "storage_type": "paper" }));
     assert!(message.starts_with("the settings of 'notes' are invalid: "), "{message}");
     let message = refused("storage", json!({ "storage_type": "postgresql", "mcp_server": "pg" }));
-    assert!(message.contains("stands for the tools of an MCP server"), "{message}");
+    assert!(message.contains("takes its tools from an MCP server"), "{message}");
     let server = |settings: Value| {
         Error::from(host.register_client(&component("s", &settings)).unwrap_err())
     };
@@ -188,7 +188,7 @@ policy: [{ match: sums, action: deny }]
     // What is taken is told at the place of the entry, and nothing replaces it.
     let again = host.register_file(FileRole::Tools, name, text).unwrap();
     assert!(again.sources.is_empty());
-    let taken = |told: &&Diagnostic| told.message.starts_with("the name 'notes' is taken");
+    let taken = |told: &&Diagnostic| told.message.starts_with("the name 'notes' is in use");
     let told = again.diagnostics.iter().find(taken).unwrap();
     assert_eq!((told.location.as_ref().unwrap().line, told.entry.as_deref()), (6, Some("notes")));
     host.unregister_provider("sums").await.unwrap();

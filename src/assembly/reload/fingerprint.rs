@@ -1,7 +1,7 @@
-//! Telling whether an entry says the same as when it was read before.
+//! Determines whether an entry is unchanged since it was last read.
 //!
-//! Owns: a digest of all that decides what an entry does, values of references and secrets included,
-//! but not its position in its file. Never does: keep a value.
+//! Owns: a digest of everything that determines what an entry does, including values of references
+//! and secrets, but not its position in its file. Never does: store a value.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
@@ -22,7 +22,7 @@ use crate::model::{Origin, SourceLocation, ToolDefinition};
 /// Equal for entries that do the same.
 pub(super) type Fingerprint = [u8; 32];
 
-/// A digest of several parts, none of which can be taken for two.
+/// A digest of several parts, each with a clear boundary.
 #[derive(Default)]
 struct Fingerprinter(Sha256);
 
@@ -66,7 +66,7 @@ impl EntryFingerprints {
         all
     }
 
-    /// Whether all entries of an owner are what they were.
+    /// Whether all entries of an owner are unchanged.
     pub(super) fn is_same_for(&self, owner: &ProviderOwner, before: &Self) -> bool {
         match owner {
             ProviderOwner::Kind(kind) => self.tools.get(kind) == before.tools.get(kind),
@@ -74,8 +74,8 @@ impl EntryFingerprints {
         }
     }
 
-    /// Whether an owner of internal tools still has every entry, changed or not. A changed server is
-    /// another one.
+    /// Whether an owner of internal tools still has every entry, changed or not. A changed server
+    /// is a different one.
     pub(super) fn has_all_of(&self, owner: &ProviderOwner, before: &Self) -> bool {
         let ProviderOwner::Kind(kind) = owner else { return false };
         let names = |all: &Self| -> BTreeSet<String> {
@@ -84,7 +84,7 @@ impl EntryFingerprints {
         names(self).is_superset(&names(before))
     }
 
-    /// What is different from `before`.
+    /// The differences from `before`.
     pub(super) fn compare(&self, before: &Self) -> ReloadReport {
         let (now, before) = (self.by_name(), before.by_name());
         let mut report = ReloadReport::default();
@@ -111,7 +111,7 @@ impl EntryFingerprints {
     }
 }
 
-/// Of the rules about what is offered, beside the entries.
+/// The digest of the rules about what is offered, apart from the entries.
 pub(super) fn of_rules(
     configuration: &Configuration,
     environment: &dyn Environment,
@@ -133,7 +133,7 @@ pub(super) fn of_rules(
     all.finish()
 }
 
-/// Of the settings that a host takes when it is built.
+/// The digest of the settings that a host takes when it is built.
 pub(super) fn of_records(configuration: &Configuration) -> Fingerprint {
     let mut all = Fingerprinter::default();
     all.debug(&(&configuration.audit, &configuration.history, &configuration.stats));

@@ -1,7 +1,7 @@
-//! Giving a host that serves what its files say now.
+//! Updates a running host to the current content of its files.
 //!
-//! Owns: which reading of the files may take the place of the one before it, what of it is the same,
-//! and what changed. Never does: look whether the files changed, or print.
+//! Owns: which reading of the files may replace the previous one, what is unchanged in it,
+//! and what changed. Never does: check whether the files changed, or print.
 
 mod fingerprint;
 
@@ -19,7 +19,7 @@ use crate::model::{Diagnostic, Error};
 use crate::provider::ToolProvider;
 use fingerprint::{EntryFingerprints, Fingerprint};
 
-/// Replaces what a host offers by what its files say, as often as they change.
+/// Updates what a host offers whenever its files change.
 pub struct HostReloader {
     host: Arc<ToolHost>,
     environment: Arc<dyn Environment>,
@@ -27,19 +27,19 @@ pub struct HostReloader {
     current: Mutex<CurrentContents>,
 }
 
-/// The reading of the files that the host was made of.
+/// The reading of the files that the host was built from.
 struct CurrentContents {
     sources: ProviderSources,
     entries: EntryFingerprints,
     rules: Fingerprint,
     records: Fingerprint,
-    /// Errors in the files that were there when they were read.
+    /// Errors that the files already had when they were read.
     errors: BTreeSet<String>,
     is_project_trusted: bool,
 }
 
 impl CurrentContents {
-    /// The providers of internal tools whose entries are all still there, some of them changed.
+    /// The providers of internal tools whose entries all still exist, some of them changed.
     fn superseded(&self, now: &EntryFingerprints) -> Vec<Arc<dyn ToolProvider>> {
         let lasts = |group: &&ProviderGroup| now.has_all_of(&group.owner, &self.entries);
         let groups = self.sources.groups.iter().filter(lasts);
@@ -50,18 +50,18 @@ impl CurrentContents {
 /// What a reading of the files changed, by the names of entries.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReloadReport {
-    /// Entries that were not there before.
+    /// Entries that are new in the files.
     pub added: Vec<String>,
-    /// Entries that say something else than before; their servers are started again when needed.
+    /// Entries that changed; their servers are restarted when needed.
     pub changed: Vec<String>,
-    /// Entries that are no longer there.
+    /// Entries that are no longer in the files.
     pub removed: Vec<String>,
     /// Whether rules, profiles, pins or entries out of service changed.
     pub has_new_rules: bool,
-    /// Whether settings of the audit log, history or statistics changed, which hold from the next
+    /// Whether settings of the audit log, history or statistics changed, which apply from the next
     /// start.
     pub needs_restart: bool,
-    /// What is wrong with the files as they are now.
+    /// Diagnostics of the files in their current state.
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -73,22 +73,22 @@ impl ReloadReport {
     }
 }
 
-/// What is done with files that have errors that they did not have before.
+/// What to do with files that have new errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NewErrors {
-    /// They change nothing: no person looks at what comes of them.
+    /// Reject the reload: no user is there to see the errors.
     Refused,
     /// Only the entries with errors are out of service.
     Accepted,
 }
 
-/// Why a reading of the files did not take the place of the one before it, which goes on.
+/// Why a reading of the files did not replace the previous one, which stays in use.
 #[derive(Debug, thiserror::Error)]
 pub enum ReloadError {
-    /// The files have errors that they did not have before.
-    #[error("the configuration has errors that it did not have before")]
+    /// The files have new errors.
+    #[error("the configuration has new errors")]
     Invalid(Vec<Diagnostic>),
-    /// The project's files are no longer what a person trusted.
+    /// The project's files are no longer what the user trusted.
     #[error("the project in {} changed and is not trusted as it is now", .0.display())]
     Untrusted(PathBuf),
     /// Pins that cannot be used, or a host that is closed.
@@ -122,11 +122,11 @@ impl HostReloader {
         current.records != fingerprint::of_records(&loaded.configuration)
     }
 
-    /// Offers what `loaded` says from now on. What is the same as before keeps its connections.
+    /// Offers what `loaded` says from now on. Unchanged entries keep their connections.
     ///
     /// # Errors
-    /// Files with new errors, where they are refused, a project that changed since a person trusted it,
-    /// and pins that cannot be used. The host then offers what it offered before.
+    /// Files with new errors, if these are refused, a project that changed since the user trusted
+    /// it, and pins that cannot be used. The host then offers what it offered before.
     pub fn reload(
         &self,
         loaded: LoadedConfiguration,
@@ -134,7 +134,7 @@ impl HostReloader {
     ) -> Result<ReloadReport, ReloadError> {
         let outcome = self.replace_contents(loaded, new_errors);
         match &outcome {
-            Ok(report) if report.is_empty() => tracing::debug!("configuration read, the same"),
+            Ok(report) if report.is_empty() => tracing::debug!("configuration read, unchanged"),
             Ok(ReloadReport { added, changed, removed, .. }) => {
                 tracing::info!(?added, ?changed, ?removed, "configuration reloaded");
             }
@@ -150,7 +150,7 @@ impl HostReloader {
     ) -> Result<ReloadReport, ReloadError> {
         let LoadedConfiguration { mut configuration, profile, .. } = loaded;
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        // From here on everything that may be shown passes the masker of the first reading.
+        // From here on everything that may be shown goes through the masker of the first reading.
         secrets::teach(&self.masker, &configuration, self.environment.as_ref());
         if current.is_project_trusted
             && let Some(request) = &configuration.trust_request
@@ -210,7 +210,7 @@ fn errors(configuration: &Configuration) -> impl Iterator<Item = &Diagnostic> {
     configuration.diagnostics.iter().filter(|diagnostic| diagnostic.is_error())
 }
 
-/// What makes two errors the same one, wherever their lines are.
+/// What makes two errors equal, regardless of their line numbers.
 fn identity(diagnostic: &Diagnostic) -> String {
     let file = diagnostic.location.as_ref().map(|place| place.file.display().to_string());
     format!("{file:?} {:?} {}", diagnostic.entry, diagnostic.message)

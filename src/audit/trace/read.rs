@@ -44,16 +44,16 @@ pub fn read_file(path: &Path) -> Result<TraceRecording, Error> {
 }
 
 /// Where such files come from.
-const HINT: &str = "recordings are written by record, and by --trace-save on any command";
+const HINT: &str = "recordings are made with 'toolhost record' or --trace-save";
 
 /// Why the content of a file is not read as a trace.
 #[derive(Debug, thiserror::Error)]
 enum TraceFileError {
     #[error(transparent)]
     Io(#[from] io::Error),
-    #[error("its format version is {0}, not {VERSION}")]
+    #[error("it has format version {0}, not {VERSION}")]
     UnknownVersion(u32),
-    #[error("it does not start with a trace header")]
+    #[error("it does not start with the header of a trace")]
     NoHeader,
     #[error("it is empty")]
     Empty,

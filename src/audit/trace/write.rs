@@ -37,7 +37,7 @@ impl TraceFile {
         }
         if !BEGINNING.starts_with(&beginning) || (1..BEGINNING.len()).contains(&beginning.len()) {
             return Err(Error::usage(format!("'{shown}' exists and is not a trace"))
-                .with_hint("name a new file, or a trace to append to"));
+                .with_hint("choose a new file; only traces are appended to"));
         }
         let file = AppendFile::new(location, false);
         let now = SystemClock.unix();
@@ -78,8 +78,8 @@ impl TraceFile {
 
 fn not_written(error: AppendError) -> Error {
     match error {
-        AppendError::Unsafe(why) => Error::denied(format!("the trace was not written: {why}")),
-        AppendError::Failed(why) => Error::internal(format!("the trace was not written: {why}")),
+        AppendError::Unsafe(why) => Error::denied(format!("cannot write the trace: {why}")),
+        AppendError::Failed(why) => Error::internal(format!("cannot write the trace: {why}")),
     }
 }
 

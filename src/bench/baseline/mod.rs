@@ -200,7 +200,7 @@ pub fn parse(text: &str, file: &str) -> Result<SavedRun, Error> {
                 .with_hint("save it again with this version, or compare with the newer one"));
         }
         _ if value.get("results").is_some() => {
-            return Err(wrong("looks like hyperfine's JSON: use toolhost's own JSON"));
+            return Err(wrong("looks like hyperfine's JSON"));
         }
         _ => return Err(wrong("was not written by toolhost bench: it has no format_version")),
     }
@@ -399,7 +399,7 @@ fn environment_warnings(
     if let (Some(was), Some(now)) = (&saved.cpu, &environment.cpu)
         && was != now
     {
-        found.push(format!("the saved run was made on a different processor: {was}, not {now}"));
+        found.push(format!("the saved run used a different processor: {was}, not {now}"));
     }
     if let Some(was) = &saved.toolhost
         && *was != environment.toolhost

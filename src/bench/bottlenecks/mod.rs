@@ -51,11 +51,11 @@ fn of_target(report: &BenchReport, target: &TargetReport) -> Vec<String> {
     if target.requests == 0 {
         return vec![if target.dropped > 0 {
             format!(
-                "No calls were made: all {} came while too many were in flight.",
+                "No call was made: all {} were dropped because too many were in flight.",
                 target.dropped
             )
         } else {
-            "No calls were made, so there is nothing to report.".to_owned()
+            "No call was made.".to_owned()
         }];
     }
     let mut said = Vec::new();
@@ -94,7 +94,7 @@ fn failures(target: &TargetReport) -> Option<String> {
     });
     let unanswered = match target.unanswered {
         0 => String::new(),
-        some => format!("; {} were still unanswered at the end", show_count(some)),
+        some => format!("; {} had no response at the end", show_count(some)),
     };
     let what = format!(
         "{} of {} calls failed{mostly}{unanswered}",
@@ -102,7 +102,7 @@ fn failures(target: &TargetReport) -> Option<String> {
         show_count(target.requests)
     );
     Some(if target.ok == 0 {
-        format!("{what}, so there are no times.")
+        format!("{what}: no latencies.")
     } else {
         format!("Errors first: {what}. Times cover successful calls only.")
     })
@@ -145,7 +145,7 @@ fn closed_load(report: &BenchReport, target: &TargetReport, concurrency: usize) 
         ));
     } else if concurrency == 1 {
         let where_ = if middle < WAKEUP_COST {
-            "so short that scheduling is a good part of it"
+            "so short that scheduling is a large part of it"
         } else {
             "spent in the tool and in transit"
         };

@@ -101,7 +101,7 @@ fn errors_come_first() {
         "{said:?}"
     );
     report.targets[0] = target("a", []);
-    assert_eq!(find(&report), ["No calls were made, so there is nothing to report."]);
+    assert_eq!(find(&report), ["No call was made."]);
     report.targets[0].requests = 10;
     assert_eq!(find(&report).len(), 1);
     says(&report, "there are no times");

@@ -118,7 +118,7 @@ impl TargetComparison {
     pub fn headline_sentence(&self) -> String {
         let (letter, Some(ratio)) = (self.letter, self.headline()) else {
             return format!(
-                "{}: nothing to compare, one of the two answered no calls",
+                "{}: nothing to compare, one of the two had no successful calls",
                 self.letter
             );
         };

@@ -51,7 +51,7 @@ pub fn markdown(report: &BenchReport, comparisons: &[TargetComparison]) -> Strin
         );
     }
     if marked {
-        out.push_str("\n\\* Fewer than ten calls are above it.\n");
+        out.push_str("\n\\* Fewer than ten calls are above this percentile.\n");
     }
     for comparison in comparisons {
         ratios(&mut out, comparison);

@@ -117,7 +117,7 @@ pub struct TargetJson<'a> {
     pub restarts: u64,
     /// What came before the first counted call.
     pub cold_start: ColdStartJson,
-    /// Of answered calls, from the intended moment (open load) or from sending (closed load).
+    /// Of answered calls, from the intended start (open load) or the sending (closed load).
     pub latency_ms: DurationsJson,
     /// Of answered calls, from sending.
     pub service_ms: DurationsJson,
@@ -125,7 +125,7 @@ pub struct TargetJson<'a> {
     pub failed_ms: DurationsJson,
     /// Percentiles of `latency_ms` with fewer than ten calls above them.
     pub unsure: Vec<&'static str>,
-    /// The distribution of the latencies.
+    /// Latency distribution.
     pub histogram: HistogramJson,
     /// Bytes received, where they are counted.
     pub bytes_in: u64,
@@ -175,7 +175,7 @@ pub struct DurationsJson {
     pub max: Option<f64>,
 }
 
-/// The distribution of the latencies.
+/// Latency distribution.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct HistogramJson {
     /// The number of calls in all buckets.

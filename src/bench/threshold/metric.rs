@@ -31,7 +31,7 @@ pub enum Metric {
 /// Whose times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LatencySeries {
-    /// Answered calls, from the intended moment (open loads) or the sending.
+    /// Answered calls, from the intended start (open loads) or the sending.
     Response,
     /// Answered calls, from the sending.
     Service,
@@ -135,7 +135,7 @@ pub(super) enum ParseMetricError {
     #[error("'{0}' is a series of times: write {0}.p99 or {0}.max")]
     Series(String),
     /// A percentile of 100 or more.
-    #[error("'{0}' is beyond every call: write max")]
+    #[error("'{0}' is above 100 %: use max")]
     AboveAll(String),
     /// A percentile that is not a number.
     #[error("'{0}' is not a percentile: write p50, p95, p99 or p99.9")]
@@ -228,10 +228,10 @@ impl Metric {
     pub(super) fn missing_reason(self, of: &TargetReport) -> (String, bool) {
         let words = match self {
             Self::Connect => return ("connecting was not measured separately".to_owned(), false),
-            _ if of.requests == 0 => "no calls were made",
-            Self::Time(LatencySeries::Failed, _) => return ("no calls failed".to_owned(), true),
-            Self::Time(LatencySeries::Lag, _) => "lag is only measured in open loads (--rate)",
-            Self::Time(..) => "no calls were answered",
+            _ if of.requests == 0 => "no call was made",
+            Self::Time(LatencySeries::Failed, _) => return ("no call failed".to_owned(), true),
+            Self::Time(LatencySeries::Lag, _) => "lag is only measured with --rate",
+            Self::Time(..) => "no successful calls",
             _ => "it was not measured",
         };
         (words.to_owned(), false)

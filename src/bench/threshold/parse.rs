@@ -199,7 +199,7 @@ impl ExpressionParser<'_> {
                     side.offset = Some((word.clone(), quantity, sign));
                 }
                 _ if side.offset.is_some() => {
-                    let message = "multiply before you add".to_owned();
+                    let message = "use * and / before + and -".to_owned();
                     self.errors.push(error_at(operator, message));
                 }
                 _ if matches!(quantity.unit, QuantityUnit::Time | QuantityUnit::Rate) => {
@@ -207,7 +207,7 @@ impl ExpressionParser<'_> {
                     self.errors.push(error_at(word, message));
                 }
                 "/" if quantity.value == 0.0 => {
-                    self.errors.push(error_at(word, "cannot divide by 0".to_owned()));
+                    self.errors.push(error_at(word, "division by 0".to_owned()));
                 }
                 "/" => side.factor /= quantity.value,
                 _ => side.factor *= quantity.value,
@@ -236,7 +236,7 @@ impl ExpressionParser<'_> {
                 let at = usize::from(letter.as_bytes()[0] - b'A');
                 if at >= self.targets {
                     let message = if self.targets < 2 {
-                        format!("there is no {letter}: add a second tool with --vs")
+                        format!("there is no {letter}: --vs adds a second tool")
                     } else {
                         format!("there is no {letter}: the run has {} tools", self.targets)
                     };
@@ -274,7 +274,7 @@ impl ExpressionParser<'_> {
             "m" | "min" => (60.0, QuantityUnit::Time),
             "h" => (3_600.0, QuantityUnit::Time),
             _ => {
-                let message = format!("'{unit}' is not a unit: use ns, us, ms, s, m, h, % or /s");
+                let message = format!("'{unit}' is not a unit; use ns, us, ms, s, m, h, % and /s");
                 self.errors.push(error_at(word, message));
                 return None;
             }
@@ -323,7 +323,7 @@ fn common_unit(
             None
         }
         (None, None) if left.operand.is_some() && right.operand.is_some() => {
-            let message = "nothing measured is compared: one side must be a figure";
+            let message = "it compares no measurement: one side must be a figure";
             errors.push(error_at(sign, message.to_owned()));
             None
         }
@@ -380,10 +380,10 @@ fn value_in_unit(
         (MetricUnit::Share, QuantityUnit::None) => {
             format!("write a share as {text}% or 0.01")
         }
-        (MetricUnit::Time, _) => format!("'{text}' is not a time: write it like 50ms"),
-        (MetricUnit::Share, _) => format!("'{text}' is not a share: write it like 1%"),
-        (MetricUnit::Rate, _) => format!("'{text}' is not a rate: write it like 1000 or 1000/s"),
-        (MetricUnit::Count, _) => format!("'{text}' is not a count: write a number without a unit"),
+        (MetricUnit::Time, _) => format!("'{text}' is not a time; write it like 50ms"),
+        (MetricUnit::Share, _) => format!("'{text}' is not a percentage; write it like 1%"),
+        (MetricUnit::Rate, _) => format!("'{text}' is not a rate; write it like 1000 or 1000/s"),
+        (MetricUnit::Count, _) => format!("'{text}' is no count: write a number without a unit"),
     };
     errors.push(error_at(word, message));
     None

@@ -233,7 +233,7 @@ impl Pins {
             DriftPolicy::Block => Err(error.clone()),
             DriftPolicy::Allow => Ok(Vec::new()),
             DriftPolicy::Warn => {
-                let first = format!("{} (`drift: warn` lets it pass)", error.message());
+                let first = format!("{} (`drift: warn` allows it)", error.message());
                 Ok(std::iter::once(first).chain(error.details().iter().cloned()).collect())
             }
         }

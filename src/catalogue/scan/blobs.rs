@@ -60,24 +60,19 @@ fn addresses(text: &str, found: &mut FindingCollector) {
         }
         let quote = around(text, start);
         if authority.contains('@') {
-            let why = "it contains an address that hides its host behind a user name";
+            let why = "a URL in it hides its host behind a user name";
             found.add(FindingSeverity::Medium, "address", &quote, why);
         } else if host.parse::<std::net::Ipv4Addr>().is_ok() {
-            found.add(FindingSeverity::Medium, "address", &quote, "it points to a bare IP address");
+            found.add(FindingSeverity::Medium, "address", &quote, "it contains a bare IP address");
         } else {
-            found.add(FindingSeverity::Low, "address", &quote, "it points to an address");
+            found.add(FindingSeverity::Low, "address", &quote, "it contains a URL");
         }
     }
     for (at, scheme) in text.match_indices("javascript:") {
         let next = text.get(at + scheme.len()..).and_then(|rest| rest.chars().next());
         if next.is_some_and(|c| c.is_ascii_alphabetic()) {
             let quote = around(text, at);
-            found.add(
-                FindingSeverity::Medium,
-                "address",
-                &quote,
-                "it contains an address that is a script",
-            );
+            found.add(FindingSeverity::Medium, "address", &quote, "it contains a script URL");
         }
     }
 }

@@ -42,7 +42,7 @@ fn invisible(text: &str, found: &mut FindingCollector) {
                 (FindingSeverity::High, "it contains tag characters, which only a model reads")
             }
             '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
-                (FindingSeverity::High, "it reverses the text direction")
+                (FindingSeverity::High, "it reverses the direction of text")
             }
             c if c.is_control() => {
                 (FindingSeverity::High, "it contains terminal control characters")
@@ -70,7 +70,7 @@ fn mixed(text: &str, found: &mut FindingCollector) {
         let looks: String = skeleton(word).collect();
         // Accents stay in a skeleton, so that only borrowed letters make it ASCII.
         if latin && looks.is_ascii() && looks != word && !word.chars().any(|c| c == 'ı') {
-            let why = "it uses look-alikes from another script for Latin letters";
+            let why = "letters of another script replace Latin ones in it";
             found.add(FindingSeverity::Medium, "look-alike", word, why);
         }
     }

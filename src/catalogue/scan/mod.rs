@@ -96,7 +96,7 @@ pub fn scan(tool: &ToolDefinition, neighbours: &ToolNameIndex) -> Vec<Finding> {
     });
     if !whole {
         "definition".clone_into(&mut found.field);
-        found.add(FindingSeverity::Low, "length", "", "it is too large to scan in full");
+        found.add(FindingSeverity::Low, "length", "", "it is too large to scan completely");
     }
     found.sorted()
 }

@@ -124,13 +124,13 @@ pub(super) fn check(
     let word = |list: &[&str]| words.iter().find(|word| list.contains(&word.as_str()));
     "annotations".clone_into(&mut found.field);
     if let (Some(true), Some(word), false) = (tool.annotations.read_only, word(&WRITING), reads) {
-        let why = format!("it claims to change nothing, but its name says '{word}'");
+        let why = format!("it claims to be read-only, but its name says '{word}'");
         found.add(FindingSeverity::Medium, "annotations", "readOnlyHint: true", why);
     }
     if let (Some(false), Some(word), false) =
         (tool.annotations.destructive, word(&DESTROYING), reads)
     {
-        let why = format!("it claims to destroy nothing, but its name says '{word}'");
+        let why = format!("it claims not to be destructive, but its name says '{word}'");
         found.add(FindingSeverity::Medium, "annotations", "destructiveHint: false", why);
     }
 }

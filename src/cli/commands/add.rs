@@ -10,10 +10,10 @@ use crate::cli::output::{SpanStyle, StyledLine};
 use crate::config::secrets;
 use crate::model::{Error, check_name};
 
-/// Write a server into mcp.yaml.
+/// Add a server to mcp.yaml.
 ///
-/// The file is that of the project, where it has one, and else your own; comments and layout stay.
-/// A project's file asks once for trust before the server is started.
+/// Writes to the project's file if there is one, otherwise to your own; comments and layout are
+/// kept. For a project's file you are asked once for trust before the server starts.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -22,22 +22,22 @@ Examples:
   toolhost add linear https://mcp.linear.app/mcp
   toolhost add search http://localhost:8001/mcp --bearer-token-env SEARCH_TOKEN")]
 pub struct AddArgs {
-    /// Its name, with which the names of its tools begin
+    /// Name of the server, the prefix of its tools
     pub name: String,
-    /// Its URL
+    /// URL of the server
     #[arg(required_unless_present = "command", conflicts_with = "command",
           value_hint = clap::ValueHint::Url)]
     pub url: Option<String>,
-    /// Its command line, after --
+    /// Command line of the server, after --
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<String>,
-    /// A variable for the program; NAME alone passes on that of each run; repeatable
+    /// Environment variable for the server (repeatable); NAME alone passes your own on
     #[arg(short, long = "env", value_name = "NAME[=VALUE]", requires = "command")]
     pub env: Vec<String>,
-    /// The variable that holds the bearer token of the URL
+    /// Environment variable that holds the bearer token
     #[arg(long, value_name = "NAME", requires = "url")]
     pub bearer_token_env: Option<String>,
-    /// What it is for
+    /// Description of the server
     #[arg(long, value_name = "TEXT")]
     pub description: Option<String>,
     /// Which file is written.

@@ -24,34 +24,34 @@ use crate::util::segments::{LineFollower, ReverseLines};
 /// How often a log that is followed is looked at.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
-/// Show the calls that were made and refused.
+/// Show the audit log: calls made and calls refused.
 ///
-/// The audit log keeps two lines for each call, one before it and one after it. They are shown as
-/// one; a call without the second line crashed, was killed, or is still under way. The newest
-/// stands last.
+/// The audit log has two records for each call, one before it and one after it, shown as one line.
+/// A call without a second record crashed, was killed, or is still running. The newest call is
+/// last.
 #[derive(Debug, Args)]
 #[command(arg = formats::option(formats::ROWS))]
 pub struct AuditArgs {
-    /// Not before: a time ago (30m, 7d) or a date (2026-11-01)
+    /// Only calls since a time ago (30m, 7d) or a date (2026-11-01)
     #[arg(long, value_name = "TIME", value_parser = parse_since)]
     pub since: Option<Since>,
-    /// Only tools whose full name matches this pattern, with * and ?
+    /// Only tools whose full name matches this pattern (* and ?)
     #[arg(long, value_name = "PATTERN", add = ArgValueCompleter::new(complete::tools))]
     pub tool: Option<String>,
-    /// Only calls that did not end well, or not at all
+    /// Only calls that failed or did not end
     #[arg(long)]
     pub failed: bool,
     /// Only calls of this session
     #[arg(long, value_name = "ID")]
     pub session: Option<String>,
-    /// Only decisions with these words, such as refused, --yes or a rule
+    /// Only decisions that contain this text, such as refused, --yes or a rule
     #[arg(long, value_name = "WORDS")]
     pub decision: Option<String>,
-    /// The most calls to show, the newest
+    /// Show at most this many calls, the newest
     #[arg(short = 'n', long, value_name = "N", default_value_t = 50, allow_negative_numbers = true,
           value_parser = clap::value_parser!(u32).range(0..=100_000))]
     pub limit: u32,
-    /// Go on with calls as they end, until interrupted
+    /// Keep printing calls as they end, until interrupted
     #[arg(short, long)]
     pub follow: bool,
 }

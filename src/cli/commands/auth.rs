@@ -20,7 +20,7 @@ use crate::config::spec::{Configuration, Endpoint};
 use crate::model::{Error, LoginReport};
 use crate::util::clock::{Clock as _, SystemClock};
 
-/// Log in to servers, and out again.
+/// Log in to servers and manage logins.
 #[derive(Debug, Args)]
 pub struct AuthArgs {
     /// What to do.
@@ -28,37 +28,36 @@ pub struct AuthArgs {
     pub action: AuthAction,
 }
 
-/// What to do about logins.
+/// What to do with logins.
 #[derive(Debug, Subcommand)]
 pub enum AuthAction {
     /// Log in to a server with OAuth.
     ///
-    /// The address of the login is shown in full and opened in the browser. Without a desktop, and
-    /// with --no-browser, open it wherever you like and paste the address of the page it ends at.
-    /// The token is kept in an encrypted file and renewed by itself as long as the server allows.
-    /// This is the only command that starts a login.
+    /// Prints the login URL and opens it in the browser. Without a desktop, or with --no-browser,
+    /// open it anywhere and paste the URL of the page it ends at. The token is stored in an
+    /// encrypted file and renewed as long as the server allows. No other command starts a login.
     #[command(arg = formats::option(formats::REPORT))]
     Login {
-        /// The server's name
+        /// Name of the server
         #[arg(add = ArgValueCompleter::new(complete::servers))]
         server: String,
-        /// Open no browser: show the address, and take the one the login ended at
+        /// Do not open a browser; paste the URL the login ends at
         #[arg(long)]
         no_browser: bool,
-        /// Ask for this too; may be repeated
+        /// Also request this scope (repeatable)
         #[arg(long, value_name = "SCOPE")]
         scope: Vec<String>,
     },
-    /// Forget logins.
+    /// Delete stored logins.
     Logout {
-        /// The server's name
+        /// Name of the server
         #[arg(add = ArgValueCompleter::new(complete::servers), required_unless_present = "all")]
         server: Option<String>,
-        /// Forget all logins, also those that cannot be read
+        /// Delete all logins, including unreadable ones
         #[arg(long, conflicts_with = "server")]
         all: bool,
     },
-    /// Show the logins that are kept, without their tokens.
+    /// List stored logins, without their tokens.
     #[command(arg = formats::option(formats::LIST))]
     List,
 }

@@ -27,94 +27,94 @@ use crate::util::units;
 
 /// Call a tool.
 ///
-/// The result goes to standard output and nothing else does. A tool that says no ends with exit
-/// code 3; nothing is sent before the arguments fit the tool's schema.
+/// Only the result is written to stdout. Arguments are validated against the tool's schema before
+/// anything is sent. Exits with 3 when the tool reports an error.
 #[derive(Debug, Default, Args)]
 #[command(after_help = ARGUMENTS_HELP)]
 #[command(arg = formats::option(formats::RESULT))]
 pub struct CallArgs {
-    /// The tool: its full name, or its bare name when only one tool has it
+    /// Tool to call: its full name, or its bare name if that is unique
     #[arg(add = ArgValueCompleter::new(complete::tools))]
     pub name: String,
     /// key=value, key:=json, key=@file, or one object: '{"key": 1}'
     #[arg(value_name = "ARGS", add = ArgValueCompleter::new(complete::arguments))]
     pub words: Vec<String>,
-    /// All arguments as one JSON object; @FILE reads a file, - standard input
+    /// All arguments as one JSON object; @FILE reads a file, - reads stdin
     #[arg(long, value_name = "JSON|@FILE|-", allow_hyphen_values = true)]
     pub args: Option<String>,
-    /// Look for the tool at this server only; repeatable
+    /// Only look for the tool on this server (repeatable)
     #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::servers))]
     pub server: Vec<String>,
-    /// Give the whole call up after this time, such as 500ms, 30s or 2m
+    /// Time limit for the whole call, such as 500ms, 30s or 2m
     #[arg(long, value_name = "TIME", value_parser = parse_timeout)]
     pub timeout: Option<Duration>,
-    /// Give up when a server is silent for this time; its progress begins it anew
+    /// Time limit without a sign of progress from the server
     #[arg(long, value_name = "TIME", value_parser = parse_timeout)]
     pub idle_timeout: Option<Duration>,
-    /// Repeat a failed attempt this often, if the tool is marked safe to repeat
+    /// Number of retries, if the tool is marked safe to repeat
     #[arg(long, value_name = "N", allow_negative_numbers = true,
           value_parser = clap::value_parser!(u32).range(0..=100))]
     pub retries: Option<u32>,
-    /// Approve the call without being asked
+    /// Approve the call without asking
     #[arg(short, long, conflicts_with = "ask_all")]
     pub yes: bool,
-    /// Approve the call, and the calls it makes, without being asked
+    /// Approve the call and the calls it makes without asking
     #[arg(long, conflicts_with = "ask_all")]
     pub yes_nested: bool,
-    /// Show what would be sent or started, and do nothing
+    /// Show what would be sent or started, without doing it
     #[arg(long)]
     pub dry_run: bool,
-    /// Print what this jq expression makes of the result
+    /// Apply a jq expression to the result
     #[arg(long, value_name = "EXPR")]
     pub query: Option<String>,
-    /// Write the result to this file; several blocks become FILE-1, FILE-2
+    /// Save the result to this file; multiple blocks go to FILE-1, FILE-2, …
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub save: Option<PathBuf>,
-    /// Answer what the server asks: a file of rules, defaults or decline
+    /// Answer the server's questions from a file of rules, or with 'defaults' or 'decline'
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub answers: Option<PathBuf>,
-    /// Send the arguments as they are, and accept any result
+    /// Skip validation of arguments and result
     #[arg(long)]
     pub no_validate: bool,
-    /// What the call carries beside its arguments, KEY=VALUE or KEY:=JSON (see below); repeatable
+    /// Context of the call, KEY=VALUE or KEY:=JSON (see below; repeatable)
     #[arg(long, value_name = "KEY=VALUE", value_parser = call_context::parse)]
     pub context: Vec<ContextArg>,
-    /// The session the call belongs to
+    /// Session the call belongs to
     #[arg(long, value_name = "ID")]
     pub session: Option<String>,
-    /// Keep the call under this name, for 'toolhost run NAME'
+    /// Save the call under this name, for 'toolhost run NAME'
     #[arg(long, value_name = "NAME")]
     pub save_as: Option<String>,
-    /// Exit with 0 although the tool says no
+    /// Exit with 0 even if the tool reports an error
     #[arg(long)]
     pub ignore_tool_error: bool,
-    /// A server that is in no file.
+    /// An ad-hoc server.
     #[command(flatten)]
     pub target: ServerCommandArgs,
 }
 
 const ARGUMENTS_HELP: &str = "\
 Arguments:
-  key=value     converted only as the tool's schema says: 12 stays text where it wants text
+  key=value     converted only as the tool's schema requires: 12 stays text for a string
   key:=json     raw JSON
-  key=@file     the content of a file (key:=@file for JSON in a file)
+  key=@file     the contents of a file (key:=@file for JSON in a file)
   key=@@text    text that starts with @
   '{\"key\": 1}'  all arguments as one object, as with --args
 
 Context:
-  user_id=NAME    on whose behalf the call is made (TOOLHOST_USER)
-  traceparent=ID  its place in a W3C trace (TRACEPARENT), with tracestate=LIST beside it
-  KEY=VALUE       a variable that the tool's entry declares in context_env
-  KEY:=JSON       metadata, which reaches MCP servers in _meta";
+  user_id=NAME    the user the call is made for (TOOLHOST_USER)
+  traceparent=ID  W3C trace context (TRACEPARENT), optionally with tracestate=LIST
+  KEY=VALUE       a variable listed in context_env of the tool's entry
+  KEY:=JSON       metadata, sent to MCP servers in _meta";
 
 /// Why a value of an option is not understood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ParseOptionError {
     /// A limit of zero.
-    #[error("no call can end in no time")]
+    #[error("the time limit must be greater than zero")]
     NoTime,
     /// A background host that would never be there.
-    #[error("a host needs some time, such as 10m or 2h")]
+    #[error("the idle time must be greater than zero, such as 10m or 2h")]
     NoIdleTime,
     /// Not a duration.
     #[error("expected a time such as 500ms, 30s or 2m")]
@@ -160,8 +160,8 @@ pub async fn run(args: &CallArgs, context: &CommandContext) -> CommandResult {
         let assembly = context.assemble(starts).await?;
         perform(args, context, format, &assembly, request).await
     } else {
-        let outcome =
-            context.call_maker(starts, "toolhost call").await?.call(request, context).await;
+        let maker = context.call_maker(starts, "toolhost call").await?;
+        let outcome = maker.call(request, starts, context).await;
         outcome.map_err(CommandError::from).and_then(|done| finish(args, context, format, &done))
     };
     match (&args.save_as, &outcome) {

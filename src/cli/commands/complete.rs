@@ -17,28 +17,28 @@ use crate::cli::output::{Format, SpanStyle, StyledLine, StyledPage};
 use crate::host::request::ItemRequest;
 use crate::model::{Completion, CompletionQuery, CompletionReference};
 
-/// Show what an argument of a prompt or of a resource template may be.
+/// Show completions for an argument of a prompt or resource template.
 ///
-/// The values are the server's, one a line.
+/// Prints the values suggested by the server, one per line.
 #[derive(Debug, Args)]
 #[command(after_help = "JSON: {\"values\": [...], \"total\", \"has_more\"}")]
 #[command(arg = formats::option(formats::WORDS))]
 pub struct CompleteArgs {
-    /// A prompt, or a template of addresses as `resources list --templates` shows it
+    /// A prompt, or a URI template as shown by `resources list --templates`
     #[arg(value_name = "REF", add = ArgValueCompleter::new(complete::prompts_and_templates))]
     pub reference: String,
-    /// The argument
+    /// Name of the argument
     pub argument: String,
-    /// What is typed of its value so far
+    /// The part of the value typed so far
     #[arg(default_value = "", hide_default_value = true)]
     pub value: String,
-    /// Another argument that is filled in already; repeatable
+    /// Another argument that is already known (repeatable)
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_pair)]
     pub context: Vec<(String, String)>,
-    /// Ask this server only; repeatable
+    /// Only ask this server (repeatable)
     #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::servers))]
     pub server: Vec<String>,
-    /// A server that is in no file.
+    /// An ad-hoc server.
     #[command(flatten)]
     pub target: ServerCommandArgs,
 }

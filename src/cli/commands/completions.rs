@@ -7,12 +7,12 @@ use crate::cli::context::{CommandContext, CommandResult};
 use crate::cli::shell_quoting;
 use crate::model::Error;
 
-/// Print the completion script of a shell.
+/// Print a shell completion script.
 ///
-/// The script asks toolhost itself for candidates, so the names of tools and servers complete too.
+/// The script asks toolhost for candidates, so names of tools and servers complete too.
 #[derive(Debug, Args)]
 pub struct CompletionsArgs {
-    /// The shell
+    /// Shell to complete in
     #[arg(value_enum)]
     pub shell: CompletionShell,
 }

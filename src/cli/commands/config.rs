@@ -24,7 +24,7 @@ use crate::model::{Diagnostic, Error};
 #[derive(Debug, Args)]
 #[command(arg = formats::option(formats::REPORT))]
 pub struct ConfigArgs {
-    /// What to do with it.
+    /// What to do with the configuration.
     #[command(subcommand)]
     pub action: ConfigAction,
 }
@@ -41,11 +41,11 @@ pub struct ConsoleFile {
 /// What to do with the configuration.
 #[derive(Debug, Subcommand)]
 pub enum ConfigAction {
-    /// List every problem with its place; exit with 9 when there is an error.
+    /// List every problem with its location; exit with 9 on errors.
     Check,
-    /// Show every value with its place; secrets are masked.
+    /// Show every value with its location; secrets are masked.
     Show,
-    /// Show where files were looked for and which were read.
+    /// Show where configuration is looked for and which files were read.
     Paths,
     /// Print the JSON Schema of a file, or of what a command prints with --json.
     Schema {

@@ -18,24 +18,24 @@ use crate::model::Error;
 /// The longest response that is read, in bytes.
 const MAX_RESPONSE: u64 = 16 << 20;
 
-/// Run the calls that a model asks for, and print the messages to send back.
+/// Run the tool calls in a model's response and print the messages to send back.
 ///
-/// The response of the model is read from standard input. Its calls run at the same time, under the
-/// same rules as any call, and the answers are printed as a JSON array in the order in which they
-/// were asked for. A call that fails is answered with its error, for the model to read: the exit code
-/// is 0 as long as every call has its answer.
+/// Reads the model's response from stdin. Its calls run concurrently, under the same rules as any
+/// call, and the results are printed as a JSON array in the order of the calls. The result of a
+/// failed call is its error, for the model to read: the exit code is 0 as long as every call has a
+/// result.
 #[derive(Debug, Args)]
 pub struct DispatchArgs {
-    /// The format of the response
+    /// Format of the response
     #[arg(long, value_enum, required_unless_present = "model")]
     pub format: Option<FormatArg>,
-    /// The model that wrote the response, in place of --format
+    /// Model that wrote the response, instead of --format
     #[arg(long, value_name = "NAME", conflicts_with = "format")]
     pub model: Option<String>,
-    /// Approve calls that need approval without asking
+    /// Approve calls without asking
     #[arg(short = 'y', long)]
     pub yes: bool,
-    /// The session that the calls belong to
+    /// Session the calls belong to
     #[arg(long, value_name = "ID")]
     pub session: Option<String>,
 }
@@ -92,7 +92,7 @@ async fn read_response() -> Result<Value, Error> {
     if text.len() as u64 > MAX_RESPONSE {
         return Err(fail(format!("it is longer than {} MiB", MAX_RESPONSE >> 20)));
     }
-    serde_json::from_str(&text).map_err(|error| fail(format!("it is no JSON: {error}")))
+    serde_json::from_str(&text).map_err(|error| fail(format!("it is not JSON: {error}")))
 }
 
 /// The names that the model was given. All servers are asked only when a name may be changed.

@@ -14,11 +14,11 @@ use crate::cli::output::{Format, SpanStyle, StyledLine};
 use crate::model::Error;
 use crate::util::stopped_process;
 
-/// End the background host of this directory, and everything it started.
+/// Stop the background host of this directory and everything it started.
 #[derive(Debug, Args)]
 #[command(arg = formats::option(formats::REPORT))]
 pub struct DownArgs {
-    /// End the hosts of all directories
+    /// Stop the hosts of all directories
     #[arg(long)]
     pub all: bool,
 }

@@ -16,25 +16,25 @@ use crate::host::request::ListScope;
 use crate::model::Error;
 use crate::util::pattern;
 
-/// Print the tools as definitions for a model.
+/// Print tool definitions for a model.
 ///
-/// A JSON array in the format that the provider of the model takes. What the format cannot say of a
-/// tool is told on standard error. Tools that are unavailable, refused by a rule or not what was
-/// pinned are left out.
+/// Prints a JSON array in the format of the model's provider. Whatever the format cannot express is
+/// reported on stderr. Tools that are unavailable, denied by a rule or differ from their pin are
+/// left out.
 #[derive(Debug, Args)]
 pub struct ExportArgs {
-    /// The format
+    /// Format of the definitions
     #[arg(long, value_enum, required_unless_present = "model")]
     pub format: Option<FormatArg>,
-    /// The model that is to call the tools, such as gpt-5, claude-sonnet-4 or gemini-2.5-pro
+    /// Model that will call the tools, such as gpt-5, claude-sonnet-4 or gemini-2.5-pro
     #[arg(long, value_name = "NAME", conflicts_with = "format")]
     pub model: Option<String>,
-    /// Only tools of this server, and ask no other one; repeatable
+    /// Only tools of this server (repeatable); other servers are not contacted
     #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::servers))]
     pub server: Vec<String>,
-    /// Only tools whose full names match one of these patterns, such as 'github-*'
+    /// Only tools whose full names match a pattern, such as 'github-*'
     pub patterns: Vec<String>,
-    /// A server that is in no file.
+    /// An ad-hoc server.
     #[command(flatten)]
     pub target: ServerCommandArgs,
 }

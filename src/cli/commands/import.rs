@@ -17,25 +17,25 @@ use crate::config::editors::{self, EDITORS, Editor, ImportedServer};
 use crate::model::Error;
 use crate::util::diff;
 
-/// Take servers over from the files of editors and agents.
+/// Import servers from the configuration of editors and agents.
 ///
-/// The difference to mcp.yaml is shown and written after a yes. Secrets are not copied: a variable
-/// stands where one stood, and is named. Without a word, what could be taken over is listed.
+/// Shows the changes to mcp.yaml and writes them after confirmation. Secrets are not copied: each
+/// is replaced by a variable, which is named. Without arguments, lists what can be imported.
 #[derive(Debug, Args)]
 pub struct ImportArgs {
-    /// An editor, or a file of one
+    /// Editor, or path of its configuration file
     #[arg(value_name = "EDITOR|FILE", add = ArgValueCompleter::new(complete::editors))]
     pub source: Option<String>,
-    /// Whose file it is, when its shape does not tell
+    /// Format of the file, if it cannot be detected
     #[arg(long, value_name = "EDITOR", value_parser = editor_names())]
     pub from: Option<String>,
-    /// Only servers with this name; repeatable
+    /// Only servers with this name (repeatable)
     #[arg(long, value_name = "NAME")]
     pub only: Vec<String>,
     /// Write without asking
     #[arg(short, long)]
     pub yes: bool,
-    /// Show the difference and write nothing
+    /// Show the changes without writing them
     #[arg(long, conflicts_with = "yes")]
     pub dry_run: bool,
     /// Which file is written.

@@ -13,13 +13,13 @@ const TOOLS: &str = include_str!("init_tools.yaml");
 /// A first file of servers.
 const SERVERS: &str = include_str!("init_mcp.yaml");
 
-/// Write a first pair of files, tools.yaml and mcp.yaml, with comments.
+/// Create tools.yaml and mcp.yaml with commented examples.
 ///
-/// Into the current directory, or with --user into your configuration directory. A file that is
-/// there is never replaced.
+/// Writes to the current directory, or with --user to your configuration directory. Existing files
+/// are never replaced.
 #[derive(Debug, Args)]
 pub struct InitArgs {
-    /// Write them into your configuration directory
+    /// Create them in your configuration directory
     #[arg(long)]
     pub user: bool,
 }

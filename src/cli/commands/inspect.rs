@@ -25,14 +25,14 @@ use crate::stats::declared_speed::ExceededSpeed;
 #[derive(Debug, Args)]
 #[command(arg = formats::option(formats::LIST))]
 pub struct InspectArgs {
-    /// A tool, or a server; a server that is in no file may be given by its URL
+    /// Tool or server; an ad-hoc server is given by its URL
     #[arg(required_unless_present_any = ["server_command", "server_url"],
           add = ArgValueCompleter::new(complete::names))]
     pub name: Option<String>,
-    /// Look for the tool at this server only; repeatable
+    /// Only look for the tool on this server (repeatable)
     #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::servers))]
     pub server: Vec<String>,
-    /// A server that is in no file.
+    /// An ad-hoc server.
     #[command(flatten)]
     pub target: ServerCommandArgs,
 }

@@ -34,40 +34,39 @@ const MCP: &str = "mcp";
 
 /// List the tools of the catalogue.
 ///
-/// A server that cannot be listed costs its own tools only; the exit code is then 11.
+/// If a server fails, the others are still listed and the exit code is 11.
 #[derive(Debug, Clone, Args)]
 #[command(arg = formats::option(formats::LIST))]
 pub struct ListArgs {
-    /// Only tools in whose name, title or description these words occur
+    /// Only tools whose name, title or description contains these words
     pub query: Vec<String>,
-    /// Only internal tools, only tools of MCP servers (mcp), or what the SOURCE column says: a kind
-    /// or a server
+    /// Only tools from this source: internal, mcp, or a kind or server as in the SOURCE column
     #[arg(long, value_name = "internal|mcp|SOURCE", add = ArgValueCompleter::new(complete::servers))]
     pub source: Option<String>,
-    /// Only tools of this server, and ask no other one; repeatable
+    /// Only tools of this server (repeatable); other servers are not contacted
     #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::servers))]
     pub server: Vec<String>,
-    /// Only tools of this kind, such as builtin, command or mcp; repeatable
+    /// Only tools of this kind (repeatable), such as builtin, command or mcp
     #[arg(long)]
     pub kind: Vec<String>,
-    /// Only tools of this category; repeatable
+    /// Only tools of this category (repeatable)
     #[arg(long)]
     pub category: Vec<String>,
-    /// Only tools that run like this; repeatable
+    /// Only tools with this safety level (repeatable)
     #[arg(long, value_enum)]
     pub safety: Vec<SafetyArg>,
-    /// Contact no server: show what the files declare
+    /// Contact no server: show only declared tools
     #[arg(long)]
     pub declared: bool,
-    /// Only tools with something suspicious in their definitions, and what that is
+    /// Only tools with suspicious definitions, with the findings
     #[arg(long)]
     pub flagged: bool,
-    /// Show what the definitions cost a model: bytes, and tokens as an estimate, in each format of
-    /// export; by server and tool in this one
+    /// Show the size of the definitions in bytes and estimated tokens, in each export format; per
+    /// server and tool in this format
     #[arg(long, value_name = "FORMAT", value_enum, num_args = 0..=1, require_equals = true,
           default_missing_value = "openai", conflicts_with = "flagged")]
     pub tokens: Option<FormatArg>,
-    /// A server that is in no file.
+    /// An ad-hoc server.
     #[command(flatten)]
     pub target: ServerCommandArgs,
 }

@@ -8,14 +8,14 @@ use crate::cli::context::{CommandContext, CommandResult};
 use crate::cli::output::{SpanStyle, StyledLine};
 use crate::model::Error;
 
-/// Print a manual page.
+/// Print a man page.
 ///
-/// Such as 'toolhost man call | man -l -'. With --dir every page is written, for an installation.
+/// For example 'toolhost man call | man -l -'. With --dir, all pages are written, for packaging.
 #[derive(Debug, Args)]
 pub struct ManArgs {
-    /// The command; that of toolhost itself when none is given
+    /// Command to document (default: toolhost itself)
     pub command: Vec<String>,
-    /// Write the pages of all commands into this directory
+    /// Write the pages of all commands to this directory
     #[arg(long, value_name = "DIR", conflicts_with = "command",
           value_hint = clap::ValueHint::DirPath)]
     pub dir: Option<PathBuf>,

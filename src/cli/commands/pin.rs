@@ -22,24 +22,24 @@ use crate::cli::views;
 use crate::host::approval::Approval;
 use crate::model::Error;
 
-/// Remember what tools are now, so that a change is seen and stops calls.
+/// Pin tool definitions, so that a changed definition blocks calls.
 ///
-/// New tools are pinned at once. What is not as it was pinned is shown, and accepted only by a
-/// person or with --yes. Pins of all entries are kept in the state directory; --file writes those
-/// of a repository, for 'toolhost verify --file'.
+/// New tools are pinned at once. Differences from existing pins are shown, and accepted only
+/// interactively or with --yes. Pins are stored in the state directory; --file writes a file for a
+/// repository, to be used with 'toolhost verify --file'.
 #[derive(Debug, Args)]
 #[command(arg = formats::option(formats::REPORT))]
 pub struct PinArgs {
     /// Only these tools, and the tools of these servers
     #[arg(add = ArgValueCompleter::new(complete::names))]
     pub names: Vec<String>,
-    /// Only tools of this server; repeatable
+    /// Only tools of this server (repeatable)
     #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::servers))]
     pub server: Vec<String>,
-    /// Write this file of pins and not the one in the state directory
+    /// Write this pin file instead of the one in the state directory
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub file: Option<PathBuf>,
-    /// Accept what changed without being asked
+    /// Accept changes without asking
     #[arg(short, long)]
     pub yes: bool,
 }

@@ -15,23 +15,23 @@ use crate::model::Error;
 use crate::serve::record;
 use crate::util::orphans;
 
-/// Record what another client and a server say to each other.
+/// Record the traffic between another client and a server.
 ///
-/// To be started by that client in place of the server: everything is passed on untouched between
-/// them, and saved. 'toolhost replay FILE' plays the server afterwards.
+/// The client starts this command instead of the server. All traffic is passed through unchanged
+/// and saved. 'toolhost replay FILE' then stands in for the server.
 #[derive(Debug, Args)]
 pub struct RecordArgs {
-    /// The server to stand before, by its name in mcp.yaml
+    /// Server to record, by its name in mcp.yaml
     #[arg(
         required_unless_present = "command",
         conflicts_with = "command",
         add = ArgValueCompleter::new(complete::servers)
     )]
     pub server: Option<String>,
-    /// Save the recording to this file; one that exists is continued
+    /// Save the recording to this file; an existing one is appended to
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub save: PathBuf,
-    /// The command line of the server, after --
+    /// Command line of the server, after --
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<String>,
 }

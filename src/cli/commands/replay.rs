@@ -10,17 +10,17 @@ use crate::cli::output::plural;
 use crate::cli::output::{SpanStyle, StyledLine};
 use crate::serve::replay::{self, ServerRecording};
 
-/// Serve a recording as an MCP server on standard input and output.
+/// Serve a recording as an MCP server over stdio.
 ///
-/// A request is answered as an equal one was in the recording, with the notifications that came
-/// before the answer; asked again, the recorded answers come in turn and the last one stays. With
-/// --strict, requests have to come in the recorded order.
+/// Each request gets the response that an equal request got in the recording, preceded by the same
+/// notifications. Repeated requests get the recorded responses in order; the last one repeats. With
+/// --strict, requests must arrive in the recorded order.
 #[derive(Debug, Args)]
 pub struct ReplayArgs {
-    /// The recording: written by record, or by --trace-save of any command
+    /// Recording made by 'record' or with --trace-save
     #[arg(value_hint = clap::ValueHint::FilePath)]
     pub file: PathBuf,
-    /// The server to play, when several were recorded
+    /// Server to stand in for, if several were recorded
     #[arg(long, value_name = "NAME")]
     pub server: Option<String>,
 }

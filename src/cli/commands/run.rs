@@ -17,35 +17,35 @@ use crate::config::consent::shell_quoted;
 use crate::config::saved_calls::SavedCalls;
 use crate::model::Error;
 
-/// Make a call that was saved with 'call --save-as NAME'.
+/// Run a call saved with 'call --save-as NAME'.
 ///
-/// It goes the way of every call: it is checked, and asked about where that is due. Without a name
-/// the saved calls are listed.
+/// The call is validated and may need approval like any other. Without a name, lists the saved
+/// calls.
 #[derive(Debug, Args)]
 #[command(arg = formats::option(formats::SAVED))]
 pub struct RunArgs {
-    /// The name it was saved under
+    /// Name of the saved call
     #[arg(add = ArgValueCompleter::new(complete::saved_calls))]
     pub name: Option<String>,
-    /// Arguments in the place of saved ones: key=value, key:=json, key=@file
+    /// Arguments that replace saved ones: key=value, key:=json, key=@file
     #[arg(value_name = "ARGS", add = ArgValueCompleter::new(complete::arguments))]
     pub words: Vec<String>,
-    /// Give up after this time, such as 500ms, 30s or 2m
+    /// Time limit, such as 500ms, 30s or 2m
     #[arg(long, value_name = "TIME", value_parser = call::parse_timeout)]
     pub timeout: Option<Duration>,
-    /// Approve the call without being asked
+    /// Approve the call without asking
     #[arg(short, long, conflicts_with = "ask_all")]
     pub yes: bool,
-    /// Show what would be sent or started, and do nothing
+    /// Show what would be sent or started, without doing it
     #[arg(long)]
     pub dry_run: bool,
-    /// Print what this jq expression makes of the result
+    /// Apply a jq expression to the result
     #[arg(long, value_name = "EXPR")]
     pub query: Option<String>,
-    /// Write the result to this file
+    /// Save the result to this file
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub save: Option<PathBuf>,
-    /// Forget the saved call
+    /// Delete the saved call
     #[arg(long, requires = "name", conflicts_with_all = ["words", "dry_run", "save"])]
     pub remove: bool,
 }

@@ -38,65 +38,65 @@ const MAX_TOKEN: u64 = 64 << 10;
 
 /// Serve the catalogue as an MCP server.
 ///
-/// Every tool of tools.yaml and mcp.yaml from one server, with prompts and resources, to any MCP
-/// client of either protocol era. Several transports may be served at once. Clients over HTTP and
-/// WebSocket have to send a token: the one in the environment, or one that is made for this run,
-/// which may use everything, or one that `serve token issue` gave to a client.
+/// Serves all tools of tools.yaml and mcp.yaml, with prompts and resources, to MCP clients of
+/// either protocol era. Several transports can be served at once. HTTP and WebSocket clients must
+/// send a token: TOOLHOST_SERVE_TOKEN or one generated for this run, which give full access, or one
+/// issued to a client with `serve token issue`.
 ///
-/// A change of the files is followed while clients are connected, and SIGHUP has them read at once:
-/// clients are told that the lists changed, entries that are the same keep their connections. Files
-/// with new errors, and a project that is not trusted as it is now, change nothing.
+/// Changed files are reloaded while clients are connected, and at once on SIGHUP: clients are
+/// notified of changed lists, and unchanged entries keep their connections. Files with new errors,
+/// and changes that are not trusted yet, are ignored until fixed or trusted.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct ServeArgs {
-    /// Serve one client on standard input and output (the default)
+    /// Serve one client over stdio (the default)
     #[arg(long)]
     pub stdio: bool,
-    /// Serve Streamable HTTP at this address, such as 127.0.0.1:8080; MCP answers at /mcp
+    /// Serve Streamable HTTP at this address, such as 127.0.0.1:8080; the endpoint is /mcp
     #[arg(long, value_name = "ADDR")]
     pub http: Option<String>,
-    /// Serve WebSocket at this address, one message in each text frame
+    /// Serve WebSocket at this address, one message per text frame
     #[arg(long, value_name = "ADDR")]
     pub ws: Option<String>,
-    /// Serve on a Unix socket that only you can connect to
+    /// Serve on a Unix socket that only your user can connect to
     #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::FilePath)]
     pub unix: Option<PathBuf>,
-    /// Run calls that need approval without asking, because the client asks its person itself
+    /// Run calls that need approval without asking, because the client asks its user itself
     #[arg(short = 'y', long)]
     pub yes: bool,
-    /// Offer tools under their own names where no other tool has the same one
+    /// Offer tools under their bare names where those are unique
     #[arg(long)]
     pub bare_names: bool,
-    /// Let other machines connect: allow an --http or --ws address that is not this machine's own
+    /// Allow an --http or --ws address that other machines can connect to
     #[arg(long)]
     pub dangerously_bind: bool,
-    /// A name beside localhost under which HTTP and WebSocket clients may ask for the server
+    /// Additional host name that HTTP and WebSocket clients may use
     #[arg(long = "allow-host", value_name = "HOST")]
     pub allowed_hosts: Vec<String>,
-    /// The origin of a web page that may use the server: its scheme and host
+    /// Origin of a web page that may use the server: scheme and host
     #[arg(long = "allow-origin", value_name = "ORIGIN")]
     pub allowed_origins: Vec<String>,
-    /// Read the token that may use everything from this file
+    /// Read the full-access token from this file
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub token_file: Option<PathBuf>,
-    /// Take access tokens of this authorization server over HTTP: its issuer URL
+    /// Accept access tokens of this authorization server (issuer URL) over HTTP
     #[arg(long, value_name = "URL", requires = "http")]
     pub oauth_issuer: Option<String>,
-    /// What its tokens have to be for, such as the URL of this server; by default its address
+    /// Required audience of these tokens, such as this server's URL (default: its address)
     #[arg(long, value_name = "AUDIENCE", requires = "oauth_issuer")]
     pub oauth_audience: Vec<String>,
-    /// A scope that lets a client in, and the profile that it sees; by default any token does
+    /// Scope that grants access, optionally limited to a profile (default: any token)
     #[arg(long, value_name = "SCOPE[=PROFILE]", requires = "oauth_issuer")]
     pub oauth_scope: Vec<String>,
-    /// Something else than serving.
+    /// A subcommand.
     #[command(subcommand)]
     pub action: Option<ServeAction>,
-    /// A server that is in no file.
+    /// An ad-hoc server.
     #[command(flatten)]
     pub target: ServerCommandArgs,
 }
 
-/// What belongs to serving beside it.
+/// Subcommands of `serve`.
 #[derive(Debug, Subcommand)]
 pub enum ServeAction {
     /// Issue, list and revoke access tokens for clients over HTTP and WebSocket.

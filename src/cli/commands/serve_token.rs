@@ -15,7 +15,7 @@ use crate::host::unknown_profile;
 use crate::model::Error;
 use crate::serve::listen::token_store::{TokenGrant, TokenStore};
 
-/// Issue, list and revoke access tokens for clients of this server.
+/// Issue, list and revoke access tokens for clients.
 #[derive(Debug, Args)]
 pub struct ServeTokenArgs {
     /// What to do.
@@ -23,32 +23,33 @@ pub struct ServeTokenArgs {
     pub action: ServeTokenAction,
 }
 
-/// What to do about access tokens.
+/// What to do with access tokens.
 #[derive(Debug, Subcommand)]
 pub enum ServeTokenAction {
-    /// Issue a token to a client, and print it once.
+    /// Issue a token to a client and print it once.
     ///
-    /// The client sends it to `serve --http` or `--ws` as its bearer token, and sees what --profile
-    /// and --tool allow, of tools, prompts and resources alike; nothing else exists for it. Its name
-    /// is in the audit log and in the history. Only a hash of the token is kept.
+    /// The client sends it to `serve --http` or `--ws` as its bearer token, and sees only the
+    /// tools, prompts and resources that --profile and --tool allow. Its name appears in the audit
+    /// log and the history. Only a hash of the token is stored.
     #[command(arg = formats::option(formats::REPORT))]
     Issue {
-        /// The client's name in the records of its calls
+        /// Name of the client in the records of its calls
         client: String,
-        /// Only tools, prompts and resources whose full names match, such as 'git-*'; repeatable
+        /// Allow only tools, prompts and resources whose full names match (repeatable), such as
+        /// 'git-*'
         #[arg(long = "tool", value_name = "PATTERN")]
         patterns: Vec<String>,
-        /// How long the token is valid, such as 30m, 24h or 7d
+        /// Lifetime of the token, such as 30m, 24h or 7d
         #[arg(long, value_name = "TIME", default_value = "24h", value_parser = parse_timeout)]
         expires: Duration,
     },
-    /// Show the tokens, without what they are sent as.
+    /// List the tokens, without their secrets.
     #[command(arg = formats::option(formats::LIST))]
     List,
-    /// Revoke a token, or all tokens of a client; servers that run turn it away at once.
+    /// Revoke a token, or all tokens of a client, with immediate effect.
     #[command(arg = formats::option(formats::REPORT))]
     Revoke {
-        /// The id of a token, or the name of a client
+        /// ID of a token, or name of a client
         name: String,
     },
 }

@@ -25,27 +25,27 @@ use crate::util::units::{self, show_duration};
 /// The shortest time between two rounds of `--watch`.
 const MIN_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Show the servers: whether they answer, how fast, and what they offer.
+/// Show the status of MCP servers: connection, latency and what they offer.
 ///
-/// Every server is contacted, all at once. One that does not answer, or whose entry cannot be used,
-/// makes the exit code 11.
+/// Contacts all servers concurrently. Exits with 11 if one does not respond or its entry is
+/// invalid.
 #[derive(Debug, Args)]
 #[command(arg = formats::option(formats::LIST))]
 pub struct ServersArgs {
     /// Only these servers
     #[arg(add = ArgValueCompleter::new(complete::servers))]
     pub names: Vec<String>,
-    /// Contact none: show what is known without asking
+    /// Contact no server: show only what is known
     #[arg(long)]
     pub declared: bool,
-    /// Ask again and again, until interrupted
+    /// Refresh until interrupted
     #[arg(short, long, conflicts_with = "declared")]
     pub watch: bool,
-    /// The time between two rounds of --watch, such as 500ms, 2s or 1m
+    /// Refresh interval of --watch, such as 500ms, 2s or 1m
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = parse_interval,
           requires = "watch")]
     pub interval: Duration,
-    /// A server that is in no file.
+    /// An ad-hoc server.
     #[command(flatten)]
     pub target: ServerCommandArgs,
 }

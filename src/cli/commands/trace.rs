@@ -29,34 +29,34 @@ const PING_INTERVAL: Duration = Duration::from_secs(30);
 /// How often stdout is checked for having been closed.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Connect to a server and show everything that crosses the wire.
+/// Connect to a server and print everything sent and received.
 ///
-/// The handshake, a ping and the listing of its tools are made; messages, the heads of HTTP
-/// requests, standard error and noise are shown while they happen. A server that fails shows the
-/// wire up to the failure, and then the reason. -v shows messages whole and all headers.
+/// Performs the handshake, a ping and the listing of tools, and prints messages, HTTP request
+/// heads, stderr and non-protocol output as they happen. If the server fails, the traffic up to the
+/// failure is followed by the reason. -v prints whole messages and all headers.
 ///
-/// With --follow it is the server of the background host of this configuration, when one runs: what
-/// any terminal, script, editor or agent calls there is shown.
+/// With --follow and a running background host, prints the traffic of that host's server: calls
+/// from any terminal, script, editor or agent.
 #[derive(Debug, Args)]
 #[command(arg = formats::option(formats::STREAM))]
 pub struct TraceArgs {
-    /// The server; one that is in no file may be given by its URL
+    /// Name of the server, or the URL of an ad-hoc server
     #[arg(required_unless_present_any = ["server_command", "server_url"],
           add = ArgValueCompleter::new(complete::servers))]
     pub server: Option<String>,
-    /// Stay and show what the server sends, until Ctrl-C
+    /// Keep printing what the server sends, until Ctrl-C
     #[arg(long)]
     pub follow: bool,
-    /// Save everything to this file too, for replay; filters do not apply to it
+    /// Also save everything, unfiltered, to this file, for 'toolhost replay'
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub save: Option<PathBuf>,
-    /// Show only messages of this method, such as 'tools/*'; repeatable
+    /// Only messages of this method (repeatable), such as 'tools/*'
     #[arg(long, value_name = "METHOD")]
     pub filter: Vec<String>,
-    /// Show only what goes this way
+    /// Only one direction
     #[arg(long, value_name = "WAY", value_enum)]
     pub only: Option<TraceDirection>,
-    /// A server that is in no file.
+    /// An ad-hoc server.
     #[command(flatten)]
     pub target: ServerCommandArgs,
 }

@@ -13,23 +13,23 @@ use crate::config::consent::TrustRequest;
 use crate::config::environment::Environment;
 use crate::model::Error;
 
-/// Show what a project's files would do, and trust them.
+/// Review what a project's files would do, and trust them.
 ///
 /// A project is trusted as a whole and by content: what its entries start, contact, read and write,
-/// and the code they run. A change asks again and shows the difference.
+/// and the code they run. After a change you are asked again and shown the difference.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct TrustArgs {
-    /// The project's directory; the current one when none is given
+    /// Directory of the project (default: the current one)
     #[arg(value_hint = clap::ValueHint::DirPath)]
     pub directory: Option<PathBuf>,
-    /// Trust what is shown without asking
+    /// Trust the project without asking
     #[arg(short, long)]
     pub yes: bool,
-    /// Trust the project as its author: code below it may change without asking again
+    /// Trust the project as its author: its code may change without asking again
     #[arg(long)]
     pub author: bool,
-    /// Something else than asking.
+    /// A subcommand.
     #[command(subcommand)]
     pub action: Option<TrustAction>,
 }
@@ -37,12 +37,12 @@ pub struct TrustArgs {
 /// What to do with what was trusted.
 #[derive(Debug, Subcommand)]
 pub enum TrustAction {
-    /// Show the projects that are trusted.
+    /// List trusted projects.
     #[command(arg = formats::option(formats::WORDS))]
     List,
-    /// Trust a project no longer.
+    /// Revoke the trust in a project.
     Revoke {
-        /// The project's directory, or one above several; the current one when none is given
+        /// Directory of the project, or one above several (default: the current one)
         #[arg(value_hint = clap::ValueHint::DirPath)]
         directory: Option<PathBuf>,
     },

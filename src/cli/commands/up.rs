@@ -13,15 +13,15 @@ use crate::cli::json::background::StartedHostJson;
 use crate::cli::output::{Format, SpanStyle, StyledLine};
 use crate::util::units;
 
-/// Keep the servers of this directory warm: run a host in the background.
+/// Start a background host that keeps this directory's servers connected.
 ///
-/// Commands with the same configuration then use its connections, instead of starting servers of
-/// their own. It starts a server when the first call needs it, and asks no questions: what is
-/// not trusted is not started. It ends when no call came for the time of --idle.
+/// Commands with the same configuration use its connections instead of starting servers themselves.
+/// The host starts a server when the first call needs it. It asks no questions: what is not trusted
+/// is not started. It exits when no call was made for the time of --idle.
 #[derive(Debug, Args)]
 #[command(arg = formats::option(formats::REPORT))]
 pub struct UpArgs {
-    /// End after this time without a call, such as 10m or 2h
+    /// Exit after this time without a call, such as 10m or 2h
     #[arg(long, value_name = "TIME", default_value = "30m", value_parser = parse_idle)]
     pub idle: Duration,
     /// Stay in the foreground, for a service manager

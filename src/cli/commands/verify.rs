@@ -19,26 +19,26 @@ use crate::cli::pin_selection::PinSelection;
 use crate::cli::views;
 use crate::model::{Error, ErrorKind, unreadable_file};
 
-/// Compare what the tools are now with what was pinned, and show the differences.
+/// Compare tool definitions with their pins and show the differences.
 ///
-/// Ends with exit code 8 when a pinned tool changed or is gone, and with 11 when a server with pins
-/// could not be checked. New tools are told.
+/// Exits with 8 if a pinned tool changed or is gone, and with 11 if a server with pins could not be
+/// checked. New tools are reported.
 #[derive(Debug, Args)]
 #[command(arg = formats::option(formats::REPORT))]
 pub struct VerifyArgs {
     /// Only these tools, and the tools of these servers
     #[arg(add = ArgValueCompleter::new(complete::names))]
     pub names: Vec<String>,
-    /// Only tools of this server; repeatable
+    /// Only tools of this server (repeatable)
     #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::servers))]
     pub server: Vec<String>,
-    /// Compare with this file of pins and not with the one in the state directory
+    /// Compare with this pin file instead of the one in the state directory
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub file: Option<PathBuf>,
-    /// Fail for tools without a pin too
+    /// Also fail for tools without a pin
     #[arg(long)]
     pub strict_new: bool,
-    /// Say what is suspicious about every tool, and not only about those that changed or are new
+    /// Report suspicious findings about every tool, not only changed and new ones
     #[arg(long)]
     pub scan: bool,
 }

@@ -4,12 +4,15 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::{CommandContext, StartScope};
+use crate::assembly::host_evidence::HostEvidence;
 use crate::assembly::host_identity::host_identity;
 use crate::assembly::{self, Assembly, FrontEnd, LoadedConfiguration};
-use crate::cli::host_sockets::last_used::LastUsed;
+use crate::audit::Masker;
 use crate::cli::host_sockets::locator::HostLocator;
+use crate::cli::host_sockets::remembered_host::HostMemory;
 use crate::cli::host_sockets::{self, runtime_directory::RuntimeDirectory};
 use crate::cli::output::{StyledLine, plural};
 use crate::cli::views::configuration::out_of_service;
@@ -24,34 +27,39 @@ use crate::serve::background::client::{AttachedFrontEnd, HostClient};
 pub enum CallMaker {
     /// The host of this process.
     Own(Assembly),
-    /// A background host; this process builds one of its own if that takes no more calls.
-    Elsewhere {
+    /// A background host. If it takes no more calls, this process builds a host of its own.
+    Background {
         /// Knows who calls.
         caller: Arc<ToolHost>,
-        /// What was read.
-        loaded: LoadedConfiguration,
-        /// Who answers.
+        /// What was read; `None` when the host was remembered and nothing had to be read.
+        loaded: Option<LoadedConfiguration>,
+        /// Answers the questions of the host.
         front_end: FrontEnd,
     },
 }
 
 impl CallMaker {
-    /// Makes the call.
+    /// Makes the call. `starts` is what it needs.
     ///
     /// # Errors
-    /// As [`ToolHost::call`].
+    /// As [`ToolHost::call`] and [`CommandContext::assemble`].
     pub async fn call(
         self,
         request: CallRequest,
+        starts: StartScope<'_>,
         context: &CommandContext,
     ) -> Result<CallOutcome, Error> {
         match self {
             Self::Own(assembly) => assembly.host.call(request).await,
-            Self::Elsewhere { caller, loaded, front_end } => {
-                match caller.call_over_link(&request).await {
-                    Some(ended) => ended,
-                    None => context.build_from(loaded, front_end)?.host.call(request).await,
+            Self::Background { caller, loaded, front_end } => {
+                if let Some(ended) = caller.call_over_link(&request).await {
+                    return ended;
                 }
+                let assembly = match loaded {
+                    Some(loaded) => context.build_from(loaded, front_end)?,
+                    None => context.assemble(starts).await?,
+                };
+                assembly.host.call(request).await
             }
         }
     }
@@ -72,7 +80,7 @@ impl CommandContext {
         // The host answers the beginning of the connection while this process builds its own.
         let assembly = self.build_from(loaded, front_end)?;
         self.report_diagnostics(&assembly.configuration)?;
-        if let Some(client) = client {
+        if let Some((client, _)) = client {
             self.note_host(&client);
             assembly.host.attach(Arc::new(client));
         }
@@ -89,25 +97,75 @@ impl CommandContext {
         starts: StartScope<'_>,
         command: &str,
     ) -> Result<CallMaker, Error> {
+        if let Some(maker) = self.remembered_host(command).await? {
+            return Ok(maker);
+        }
+        let read_at = self.now();
         let (loaded, front_end, client) = self.connect_to_host(starts, command).await?;
-        let Some(client) = client else {
+        let Some((client, identity)) = client else {
             let assembly = self.build_from(loaded, front_end)?;
             self.report_diagnostics(&assembly.configuration)?;
             return Ok(CallMaker::Own(assembly));
         };
         self.report_diagnostics(&loaded.configuration)?;
-        self.note_host(&client);
-        let caller = assembly::caller_only(&loaded, self.environment.as_ref(), &front_end);
-        caller.attach(Arc::new(client));
-        Ok(CallMaker::Elsewhere { caller, loaded, front_end })
+        self.remember_host(&identity, &loaded, read_at);
+        Ok(self.background_maker(client, Some(loaded), front_end))
     }
 
-    /// Reads the configuration and connects to its background host, if one runs.
+    fn background_maker(
+        &self,
+        client: HostClient,
+        loaded: Option<LoadedConfiguration>,
+        front_end: FrontEnd,
+    ) -> CallMaker {
+        self.note_host(&client);
+        // What comes from the host was masked there, with the same secrets.
+        let masker = loaded.as_ref().map(|loaded| loaded.masker.clone()).unwrap_or_default();
+        let caller = assembly::caller_only(&masker, self.environment.as_ref(), &front_end);
+        caller.attach(Arc::new(client));
+        CallMaker::Background { caller, loaded, front_end }
+    }
+
+    /// The background host that the last run like this one used, if it is certain to be the right one
+    /// without reading the configuration.
+    async fn remembered_host(&self, command: &str) -> Result<Option<CallMaker>, Error> {
+        // With --insecure there is something to warn about in each run.
+        if self.needs_own_servers() || self.global.rare.insecure {
+            return Ok(None);
+        }
+        let environment = self.environment.as_ref();
+        let socket = RuntimeDirectory::of(environment).and_then(|directory| {
+            let key = directory.key()?;
+            let arguments = self.global.host_arguments();
+            HostMemory::of(&directory, &arguments, environment).socket(environment, &key)
+        });
+        let Some(socket) = socket else { return Ok(None) };
+        let front_end = self.front_end()?;
+        let attached = host_sockets::attached_front_end(&front_end, &Masker::default());
+        let client = HostClient::connect(&socket, command, attached).await;
+        Ok(client.map(|client| self.background_maker(client, None, front_end)))
+    }
+
+    /// Spares the next run like this one reading the configuration, which was read after `read_at`.
+    fn remember_host(&self, identity: &str, loaded: &LoadedConfiguration, read_at: Duration) {
+        let environment = self.environment.as_ref();
+        let Some(directory) = RuntimeDirectory::of(environment) else { return };
+        let Some(key) = directory.key() else { return };
+        let options = self.options();
+        let evidence = HostEvidence::collect(loaded, &options, environment, &key, read_at);
+        if let Some(evidence) = evidence {
+            let arguments = self.global.host_arguments();
+            HostMemory::of(&directory, &arguments, environment).remember(identity, evidence);
+        }
+    }
+
+    /// Reads the configuration and connects to its background host, if one runs. With the connection
+    /// comes the identity of the host.
     async fn connect_to_host(
         &self,
         starts: StartScope<'_>,
         command: &str,
-    ) -> Result<(LoadedConfiguration, FrontEnd, Option<HostClient>), Error> {
+    ) -> Result<(LoadedConfiguration, FrontEnd, Option<(HostClient, String)>), Error> {
         let loaded = self.read_for(starts).await?;
         let front_end = self.front_end()?;
         let attached = host_sockets::attached_front_end(&front_end, &loaded.masker);
@@ -187,15 +245,15 @@ impl CommandContext {
         global.fresh || looks || global.rare.log_level.is_some() || global.ad_hoc.is_some()
     }
 
-    /// The background host of a configuration. One is started when an entry that is needed asks for
-    /// it.
+    /// The background host of a configuration, with its identity. If an entry that is needed asks for
+    /// a host and none runs, one is started.
     async fn host_client(
         &self,
         loaded: &LoadedConfiguration,
         starts: StartScope<'_>,
         command: &str,
         front_end: AttachedFrontEnd,
-    ) -> Option<HostClient> {
+    ) -> Option<(HostClient, String)> {
         if self.needs_own_servers() {
             return None;
         }
@@ -206,22 +264,9 @@ impl CommandContext {
             Some(_) => directory.make_key().ok()?,
             None => directory.key()?,
         };
-        let arguments = self.global.host_arguments();
-        let last_used = LastUsed::of(&directory, &arguments, environment);
-        // It answers while this process finds out whether it is the right one.
-        let likely = last_used.identity();
-        let begun = match &likely {
-            Some(likely) => {
-                let socket = directory.socket(likely);
-                HostClient::connect(&socket, command, front_end.clone()).await
-            }
-            None => None,
-        };
         let identity = self.identity(loaded, &key);
-        if begun.is_some() && likely.as_ref() == Some(&identity) {
-            return begun;
-        }
         let socket = directory.socket(&identity);
+        let arguments = self.global.host_arguments();
         if let Some(keep) = keep
             && !host_sockets::is_listening(&socket).await
             && let Err(error) =
@@ -231,8 +276,7 @@ impl CommandContext {
             self.output.warn(&format!("{error}; the call starts its server itself"));
         }
         let client = HostClient::connect(&socket, command, front_end).await?;
-        last_used.note(&identity);
-        Some(client)
+        Some((client, identity))
     }
 
     fn identity(&self, loaded: &LoadedConfiguration, key: &[u8]) -> String {

@@ -2,8 +2,8 @@
 //! what comes from one.
 
 pub mod connected_tools;
-pub mod last_used;
 pub mod locator;
+pub mod remembered_host;
 pub mod runtime_directory;
 pub mod start;
 

@@ -10,14 +10,14 @@ use crate::model::{CallerRecord, JsonObject};
 use crate::util::number::millis;
 use crate::util::timestamp::rfc3339;
 
-/// A call of the audit log.
+/// A call from the audit log.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct AuditedCallJson<'a> {
-    /// The call's identity.
+    /// The ID of the call.
     call: &'a str,
-    /// When it began, or was refused (RFC 3339).
+    /// When it started or was refused (RFC 3339).
     time: String,
-    /// The same in seconds since the Unix epoch.
+    /// The same time in seconds since the Unix epoch.
     unix: f64,
     /// The full name of the tool.
     tool: &'a str,
@@ -27,31 +27,31 @@ pub struct AuditedCallJson<'a> {
     source: Option<&'a str>,
     /// The session it belongs to.
     session: Option<&'a str>,
-    /// Whose call it was; null in lines of earlier versions.
+    /// Who made the call; null in lines from earlier versions.
     caller: Option<&'a CallerRecord>,
     /// The call it was part of.
     parent: Option<&'a str>,
     /// The user it ran as.
     user: Option<&'a str>,
-    /// The process that made it.
+    /// The process that made the call.
     pid: Option<u32>,
-    /// What was decided about it and why.
+    /// The decision about the call, and why.
     decision: Option<&'a str>,
-    /// Whether it was refused and nothing was sent.
+    /// Whether it was refused, so that nothing was sent.
     refused: bool,
     /// Its arguments; secrets are masked and long values are cut.
     arguments: Option<&'a JsonObject>,
-    /// `ok` or the kind of the error; null when nothing was written about its end.
+    /// `ok` or the kind of error; null when no outcome was recorded.
     result: Option<&'a str>,
-    /// The error in words.
+    /// The error message of the call.
     message: Option<&'a str>,
-    /// From the first attempt to the answer.
+    /// Time from the first attempt to the response.
     duration_ms: Option<f64>,
     /// Attempts made; 0 when nothing was sent.
     attempts: Option<u32>,
     /// Bytes of the result as JSON.
     bytes: Option<u64>,
-    /// How far the clock was set back just before, in seconds.
+    /// By how many seconds the clock was set back just before.
     clock_back_s: Option<f64>,
 }
 

@@ -20,20 +20,20 @@ pub struct LoginJson<'a> {
     servers: &'a [String],
     /// The address, without its query.
     url: &'a str,
-    /// Who issued the token.
+    /// The issuer of the token.
     issuer: &'a str,
-    /// The client's identity there.
+    /// The client ID at the issuer.
     client_id: &'a str,
-    /// What was granted.
+    /// The scopes that were granted.
     scopes: &'a [String],
     /// When the token expires (RFC 3339); null when that is unknown.
     expires_at: Option<String>,
-    /// Whether it is renewed without a person.
+    /// Whether it is renewed without user interaction.
     renewable: bool,
 }
 
 impl<'a> LoginJson<'a> {
-    /// The JSON of a login that these servers use.
+    /// The JSON of a login used by these servers.
     pub fn new(servers: &'a [String], login: &'a LoginReport) -> Self {
         let time = |at: u64| Timestamp::from_second(i64::try_from(at).ok()?).ok();
         Self {

@@ -24,15 +24,15 @@ pub struct HostJson<'a> {
     pub uptime_s: f64,
     /// The servers of its configuration.
     pub servers: Vec<HostServerJson<'a>>,
-    /// How many calls and lists it was asked for.
+    /// How many calls and lists it received.
     pub calls: u64,
-    /// How many of them run now.
+    /// How many of them are running now.
     pub running: usize,
-    /// Its own resident memory, without its servers.
+    /// Its resident memory, excluding its servers.
     pub memory_bytes: Option<u64>,
-    /// How long it stays without a call.
+    /// How long it stays up without a call.
     pub idle_limit_s: f64,
-    /// What is left of that; null while a call runs.
+    /// Time left before it exits; null while a call runs.
     pub idle_left_s: Option<f64>,
 }
 
@@ -43,7 +43,7 @@ pub struct HostServerJson<'a> {
     pub name: &'a str,
     /// As in `servers --json`: `idle`, `ready`, `failed`, …
     pub status: &'a str,
-    /// How many client sessions have a connection of their own; null when they share one.
+    /// How many client sessions have their own connection; null when they share one.
     pub connections: Option<usize>,
 }
 
@@ -56,7 +56,7 @@ pub struct StartedHostJson<'a> {
     pub host: HostJson<'a>,
 }
 
-/// The hosts that `down` ended.
+/// The hosts that `down` stopped.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct EndedHostsJson {
     /// In the order of their directories.
@@ -66,9 +66,9 @@ pub struct EndedHostsJson {
 /// A host that has ended.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct EndedHostJson {
-    /// The process that it was.
+    /// The process it ran as.
     pub pid: u32,
-    /// The directory it was started for; null when it did not say.
+    /// The directory it was started for; null when unknown.
     pub directory: Option<String>,
 }
 
@@ -103,7 +103,7 @@ impl<'a> From<&'a HostStatus> for HostJson<'a> {
 }
 
 impl<'a> StartedHostJson<'a> {
-    /// The JSON of a host that was started just now, or that ran already.
+    /// The JSON of a host that was just started or was already running.
     pub fn new(is_new: bool, host: &'a HostStatus) -> Self {
         Self { started: is_new, host: host.into() }
     }

@@ -15,9 +15,9 @@ use crate::util::number::millis;
 pub struct CallJson<'a> {
     /// The full name of the tool.
     pub tool: String,
-    /// Whether the tool did what it was asked for.
+    /// Whether the call succeeded.
     pub success: bool,
-    /// The structured result, else the text; null when nothing came.
+    /// The structured result, otherwise the text; null without a result.
     pub output: &'a Value,
     /// Why it failed.
     pub error: Option<ErrorJson<'a>>,
@@ -25,20 +25,20 @@ pub struct CallJson<'a> {
     pub content: &'a [Value],
     /// The structured result.
     pub structured: Option<&'a Value>,
-    /// How the call went.
+    /// Details about how the call ran.
     pub metadata: CallMetadataJson<'a>,
-    /// What the tool itself added to its result, when it added something.
+    /// Metadata that the tool added to its result, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<ResultJson<'a>>,
-    /// What is odd about the answer.
+    /// Warnings about the response.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     pub warnings: &'a [String],
-    /// The same as `result.metadata`, under the name that MCP has for it.
+    /// The same as `result.metadata`, under its MCP name.
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<&'a Value>,
 }
 
-/// What a tool added to its result, apart from what toolhost knows about the call.
+/// Metadata from the tool itself, as opposed to what toolhost knows about the call.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ResultJson<'a> {
     /// The `metadata` of a tool's own result, or the `_meta` of a server's.
@@ -48,28 +48,28 @@ pub struct ResultJson<'a> {
 /// How a call went.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct CallMetadataJson<'a> {
-    /// The call's identity in the audit log and the history.
+    /// The ID of the call in the audit log and the history.
     pub call_id: &'a str,
     /// `internal` or `mcp`.
     pub source: &'static str,
     /// The server, for MCP tools.
     pub server: Option<&'a str>,
-    /// From the first attempt to the answer, without connecting and without waiting for a person.
+    /// From the first attempt to the response, excluding connecting and waiting for user input.
     pub duration_ms: f64,
-    /// Connecting, when that was needed.
+    /// Time spent connecting, if needed.
     pub connect_ms: Option<f64>,
     /// Attempts made.
     pub attempts: u32,
-    /// The protocol version spoken, for MCP tools.
+    /// The protocol version used, for MCP tools.
     pub protocol: Option<&'a str>,
-    /// How the server was chosen; only when several could have been called.
+    /// How the server was chosen; only when there were several candidates.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub routing: Option<RoutingJson<'a>>,
-    /// How long a person was waited for, to approve the call or to answer its server; not part of the
-    /// duration.
+    /// Time spent waiting for the user to approve the call or answer its server; not part of
+    /// the duration.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waited_ms: Option<f64>,
-    /// The background host that made the call, when one did.
+    /// The background host that made the call, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<CallHostJson>,
 }
@@ -81,23 +81,23 @@ pub struct CallHostJson {
     pub pid: u32,
 }
 
-/// The choice between servers that offer one tool.
+/// The choice among servers that offer the same tool.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct RoutingJson<'a> {
     /// The chosen one.
     pub server: &'a str,
-    /// Others that could have been chosen.
+    /// Other servers that could have been chosen.
     pub others: &'a [String],
-    /// Servers that were passed over.
+    /// Servers that were skipped.
     pub skipped: Vec<SkippedServerJson<'a>>,
 }
 
-/// A server that was passed over.
+/// A server that was skipped.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct SkippedServerJson<'a> {
     /// Its name.
     pub server: &'a str,
-    /// Why it was passed over.
+    /// Why the server was skipped.
     pub reason: &'a str,
 }
 
@@ -243,7 +243,7 @@ mod tests {
     #[test]
     fn a_call_without_an_answer_has_the_same_fields() {
         let error =
-            Error::timeout("no answer within 5 s").with_server("s").with_hint("--timeout 30s");
+            Error::timeout("no response within 5 s").with_server("s").with_hint("--timeout 30s");
         let failed = value(&outcome(remote("s", "slow", ""), Err(error)));
         let worked = value(&outcome(remote("s", "echo", ""), Ok(ToolResult::text("hi"))));
         let keys = |v: &Value| v.as_object().unwrap().keys().cloned().collect::<Vec<_>>();

@@ -10,14 +10,14 @@ use crate::config::show::ConfigValue;
 use crate::config::spec::{Configuration, FileRole, Layer};
 use crate::model::Diagnostic;
 
-/// What is wrong with the configuration: `config check`.
+/// Problems in the configuration: `config check`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ConfigCheckJson<'a> {
     /// Every diagnostic, in the order of the files.
     problems: Vec<DiagnosticJson<'a>>,
-    /// How many are errors.
+    /// The number of errors.
     errors: usize,
-    /// How many are warnings.
+    /// The number of warnings.
     warnings: usize,
 }
 
@@ -39,12 +39,12 @@ pub struct ConfigValuesJson<'a> {
     values: Vec<ConfigValueJson<'a>>,
 }
 
-/// A value and its place.
+/// A value and its location.
 #[derive(Debug, Serialize, JsonSchema)]
 struct ConfigValueJson<'a> {
     /// Its path, such as `tools.calculator.timeout`.
     path: &'a str,
-    /// The value; written-out secrets are `***`.
+    /// The value; literal secrets are shown as `***`.
     value: Value,
     /// The file it is in.
     file: String,
@@ -54,7 +54,7 @@ struct ConfigValueJson<'a> {
     column: u32,
     /// How the file was found, such as `project` or `user`.
     layer: &'static str,
-    /// Whether it counts: false when a file with precedence has an entry of the same name.
+    /// Whether it is used: false when a file with higher precedence has an entry of the same name.
     used: bool,
 }
 
@@ -73,10 +73,10 @@ impl<'a> From<&'a [ConfigValue]> for ConfigValuesJson<'a> {
     }
 }
 
-/// Where files were looked for, and which were read: `config paths`.
+/// Where toolhost looked for files, and which it read: `config paths`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ConfigPathsJson {
-    /// The files that were read; the first has precedence.
+    /// The files that were read, highest precedence first.
     files: Vec<ConfigFileJson>,
     /// The places that were searched.
     searched: Vec<String>,
@@ -125,7 +125,7 @@ struct ConfigFileJson {
 /// The directories of this user; null where there is no home directory.
 #[derive(Debug, Serialize, JsonSchema)]
 struct ConfigDirectoriesJson {
-    /// Names for completion and protocol eras.
+    /// Cached names for completion and protocol eras.
     cache: Option<String>,
     /// The user's own files.
     configuration: Option<String>,

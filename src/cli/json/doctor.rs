@@ -3,24 +3,24 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What was looked at, and what was found.
+/// The checks that were made, and their results.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct DoctorJson<'a> {
     /// The version of toolhost.
     pub version: &'a str,
-    /// The checks, in the order in which they were made.
+    /// The checks, in the order they were made.
     pub checks: Vec<DoctorCheckJson<'a>>,
 }
 
-/// One thing that was looked at.
+/// A check and its result.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct DoctorCheckJson<'a> {
-    /// What was looked at, such as `terminal` or `server github`.
+    /// What was checked, such as `terminal` or `server github`.
     pub name: &'a str,
     /// `ok`, `warning` or `error`.
     pub status: &'static str,
     /// What was found.
     pub message: &'a str,
-    /// What to do about it.
+    /// How to fix the problem, if any.
     pub hint: Option<&'a str>,
 }

@@ -6,25 +6,25 @@ use serde_json::Value;
 
 use crate::model::{Diagnostic, Error};
 
-/// An error, as the `error` of every answer that has one.
+/// An error, as in the `error` of every output that has one.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ErrorJson<'a> {
-    /// What kind of error it is, such as `tool`, `timeout` or `unreachable`: the word behind the
+    /// The kind of error, such as `tool`, `timeout` or `unreachable`: the name that goes with the
     /// exit code.
     pub kind: &'static str,
     /// The cause in one line.
     pub message: &'a str,
-    /// The server it came from.
+    /// The server that caused it.
     pub server: Option<&'a str>,
-    /// What may help.
+    /// A hint on how to fix it.
     pub hint: Option<&'a str>,
-    /// The step in which it happened, such as `connect`, `handshake` or `call`.
+    /// The step in which it occurred, such as `connect`, `handshake` or `call`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phase: Option<&'static str>,
-    /// Evidence, a line each: output of the server, what would start, the single failures.
+    /// Details, one per line: server output, what would be started, or individual failures.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     pub details: &'a [String],
-    /// The configuration file it is about.
+    /// The configuration file that caused it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// The line in that file, from 1.
@@ -65,7 +65,7 @@ pub struct ErrorLineJson<'a> {
     pub error: FinalErrorJson<'a>,
 }
 
-/// The error that ended a command.
+/// The error that made a command fail.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct FinalErrorJson<'a> {
     #[serde(flatten)]
@@ -80,7 +80,7 @@ impl<'a> From<&'a Error> for ErrorLineJson<'a> {
     }
 }
 
-/// Something wrong or doubtful in a configuration file or a server's list.
+/// An error or warning about a configuration file or a server's list.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct DiagnosticJson<'a> {
     /// `error`: the entry cannot be used; or `warning`.
@@ -93,9 +93,9 @@ pub struct DiagnosticJson<'a> {
     pub column: Option<u32>,
     /// What is wrong.
     pub message: &'a str,
-    /// What may help.
+    /// A hint on how to fix it.
     pub hint: Option<&'a str>,
-    /// The entry it concerns.
+    /// The entry it is about.
     pub entry: Option<&'a str>,
 }
 

@@ -27,16 +27,16 @@ impl<'a> HistoryDiffJson<'a> {
     }
 }
 
-/// A line that only one of two texts has.
+/// A line that is in only one of the two texts.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct DifferenceJson<'a> {
     /// `-`: only the first has it; `+`: only the second.
     pub op: String,
     /// The line.
     pub line: &'a str,
-    /// Its number in the first text, from 1.
+    /// Its line number in the first text, from 1.
     pub old_line: Option<usize>,
-    /// Its number in the second text, from 1.
+    /// Its line number in the second text, from 1.
     pub new_line: Option<usize>,
 }
 

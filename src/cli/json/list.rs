@@ -21,14 +21,14 @@ pub struct ListJson<'a> {
     /// The tools that match.
     #[schemars(with = "Vec<ListedToolJson<'a>>")]
     tools: ListedTools<'a>,
-    /// The servers that were asked, and those whose entries are out of service.
+    /// The servers that were queried, and those whose entries are out of service.
     servers: Vec<ListedServerJson<'a>>,
-    /// What is wrong with entries and definitions.
+    /// Problems with entries and definitions.
     problems: Vec<DiagnosticJson<'a>>,
 }
 
 impl<'a> ListJson<'a> {
-    /// The JSON of what was listed; with `flagged` each tool has its findings.
+    /// The JSON of a listing; with `flagged` each tool has its findings.
     pub fn new(
         tools: &'a [&'a ToolDefinition],
         flagged: Option<&'a FindingsByTool>,
@@ -66,7 +66,7 @@ impl<'a> ListJson<'a> {
     }
 }
 
-/// What is known of the servers of a list.
+/// What is known about the servers in a list.
 pub struct ListedServers<'a> {
     /// The list, with the servers that were asked for it.
     pub catalogue: &'a Catalogue,
@@ -76,7 +76,7 @@ pub struct ListedServers<'a> {
     pub broken: &'a [ServerStatus],
 }
 
-/// What became of listing a server: `ok`, `partial` or `failed`.
+/// The result of listing a server: `ok`, `partial` or `failed`.
 pub(super) fn listing_status(server: &ServerListing) -> &'static str {
     match (&server.error, server.is_partial) {
         (Some(_), _) => "failed",
@@ -90,7 +90,7 @@ pub(super) fn listing_status(server: &ServerListing) -> &'static str {
 struct ListedToolJson<'a> {
     #[serde(flatten)]
     tool: ToolJson<'a>,
-    /// That it is slower than it declares to be; null when it is not, or that is not known.
+    /// How much slower it is than declared; null when it is not, or when unknown.
     slower_than_declared: Option<ExceededSpeedJson>,
     /// What is suspicious about it; only with `--scan` or `--flagged`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -100,8 +100,8 @@ struct ListedToolJson<'a> {
     unavailable: Option<ErrorJson<'a>>,
 }
 
-/// Tools that become JSON one at a time: a tree of twenty thousand of them takes more memory than
-/// everything else.
+/// Tools that are serialised one at a time: a tree of twenty thousand of them takes more memory
+/// than everything else.
 struct ListedTools<'a> {
     tools: &'a [&'a ToolDefinition],
     flagged: Option<&'a FindingsByTool>,
@@ -128,7 +128,7 @@ impl Serialize for ListedTools<'_> {
     }
 }
 
-/// A server that was asked for its tools.
+/// A server that was queried for its tools.
 #[derive(Serialize, JsonSchema)]
 struct ListedServerJson<'a> {
     /// Its name.

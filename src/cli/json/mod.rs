@@ -2,7 +2,7 @@
 //!
 //! Owns: the keys, their order and their meaning. [`schema`] derives the JSON Schemas from the same
 //! types, so the two cannot differ. Fields may be added and never removed. Pure: no input, no
-//! output, no clock, no words for people.
+//! output, no clock, no human-readable text.
 
 pub mod audit;
 pub mod auth;

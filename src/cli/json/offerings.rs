@@ -19,7 +19,7 @@ use crate::model::{
 pub struct ResourcesJson<'a> {
     /// The resources that match.
     pub resources: Vec<ResourceJson<'a>>,
-    /// How the servers answered.
+    /// How each server responded.
     #[serde(flatten)]
     pub sources: OfferingSourcesJson<'a>,
 }
@@ -29,7 +29,7 @@ pub struct ResourcesJson<'a> {
 pub struct TemplatesJson<'a> {
     /// The templates that match.
     pub templates: Vec<TemplateJson<'a>>,
-    /// How the servers answered.
+    /// How each server responded.
     #[serde(flatten)]
     pub sources: OfferingSourcesJson<'a>,
 }
@@ -39,21 +39,21 @@ pub struct TemplatesJson<'a> {
 pub struct PromptsJson<'a> {
     /// The prompts that match.
     pub prompts: Vec<PromptJson<'a>>,
-    /// How the servers answered.
+    /// How each server responded.
     #[serde(flatten)]
     pub sources: OfferingSourcesJson<'a>,
 }
 
-/// Who was asked for a list.
+/// The servers that were queried for a list.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct OfferingSourcesJson<'a> {
-    /// The servers that were asked.
+    /// The servers that were queried.
     servers: Vec<OfferingSourceJson<'a>>,
-    /// What is wrong with single items.
+    /// Problems with individual items.
     problems: Vec<DiagnosticJson<'a>>,
 }
 
-/// A server that was asked for a list.
+/// A server that was queried for a list.
 #[derive(Debug, Serialize, JsonSchema)]
 struct OfferingSourceJson<'a> {
     /// Its name.
@@ -62,9 +62,9 @@ struct OfferingSourceJson<'a> {
     status: &'static str,
     /// Why it could not be listed.
     error: Option<ErrorJson<'a>>,
-    /// How long it says its list holds, in milliseconds.
+    /// How long its list may be cached according to the server, in milliseconds.
     ttl_ms: Option<u64>,
-    /// Who may share its list.
+    /// Who may share the cached list.
     cache_scope: Option<&'a str>,
 }
 
@@ -100,7 +100,7 @@ pub struct ResourceJson<'a> {
     mime_type: Option<&'a str>,
     /// Its size in bytes.
     size: Option<u64>,
-    /// What is odd about it.
+    /// Warnings about this item.
     warnings: &'a [String],
     /// The resource as the server sent it.
     raw: Value,
@@ -122,7 +122,7 @@ impl<'a> From<&'a Resource> for ResourceJson<'a> {
     }
 }
 
-/// A template of resources.
+/// A resource template of a server.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct TemplateJson<'a> {
     /// The URI template (RFC 6570).
@@ -133,7 +133,7 @@ pub struct TemplateJson<'a> {
     title: Option<&'a str>,
     description: Option<&'a str>,
     mime_type: Option<&'a str>,
-    /// What is odd about it.
+    /// Warnings about this item.
     warnings: &'a [String],
     /// The template as the server sent it.
     raw: Value,
@@ -166,7 +166,7 @@ pub struct PromptJson<'a> {
     title: Option<&'a str>,
     description: Option<&'a str>,
     arguments: Vec<PromptArgumentJson<'a>>,
-    /// What is odd about it.
+    /// Warnings about this item.
     warnings: &'a [String],
     /// The prompt as the server sent it.
     raw: Value,
@@ -211,15 +211,15 @@ fn parse(text: &RawValue) -> Value {
 pub struct ResourceContentsJson<'a> {
     server: &'a str,
     uri: &'a str,
-    /// The parts, as MCP has them.
+    /// The content parts, as in MCP.
     contents: &'a [Value],
-    /// How long the server says they hold, in milliseconds.
+    /// How long they may be cached according to the server, in milliseconds.
     ttl_ms: Option<u64>,
-    /// Who may share them.
+    /// Who may share the cached contents.
     cache_scope: Option<&'a str>,
-    /// The `_meta` of the answer.
+    /// The `_meta` of the response.
     meta: Option<&'a Value>,
-    /// The router's choice; only when several servers could have been asked.
+    /// The router's choice; only when there were several candidate servers.
     #[serde(skip_serializing_if = "Option::is_none")]
     routing: Option<RoutingJson<'a>>,
 }
@@ -241,7 +241,7 @@ impl<'a> From<&'a ResourceContents> for ResourceContentsJson<'a> {
 /// A line of `resources watch`: a resource changed.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ResourceUpdateJson<'a> {
-    /// When that was heard (RFC 3339).
+    /// When the notification arrived (RFC 3339).
     pub at: String,
     /// The server that offers it.
     pub server: &'a str,
@@ -251,7 +251,7 @@ pub struct ResourceUpdateJson<'a> {
     pub uri: &'a str,
     /// How often it changed since the last line.
     pub times: u64,
-    /// What it says now; only with `--read`.
+    /// Its current contents; only with `--read`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub contents: Option<&'a [Value]>,
     /// Why it could not be read.
@@ -266,11 +266,11 @@ pub struct PromptMessagesJson<'a> {
     name: String,
     server: Option<&'a str>,
     description: Option<&'a str>,
-    /// The messages, as MCP has them.
+    /// The messages, as in MCP.
     messages: &'a [Value],
-    /// The `_meta` of the answer.
+    /// The `_meta` of the response.
     meta: Option<&'a Value>,
-    /// The router's choice; only when several servers could have been asked.
+    /// The router's choice; only when there were several candidate servers.
     #[serde(skip_serializing_if = "Option::is_none")]
     routing: Option<RoutingJson<'a>>,
 }
@@ -288,13 +288,13 @@ impl<'a> From<&'a PromptMessages> for PromptMessagesJson<'a> {
     }
 }
 
-/// What an argument could be: `complete`.
+/// Possible values of an argument: `complete`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct CompletionJson<'a> {
     values: &'a [String],
-    /// How many there are in all, when the server says so.
+    /// The total number, if the server reports it.
     total: Option<u64>,
-    /// Whether there are more than are listed.
+    /// Whether there are more values than listed.
     has_more: Option<bool>,
 }
 

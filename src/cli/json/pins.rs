@@ -10,13 +10,13 @@ use crate::catalogue::pins::report::ServerReport;
 use crate::catalogue::pins::{PinReport, PinReportState, ToolReport};
 use crate::catalogue::scan::Finding;
 
-/// What is suspicious, by the full names of tools.
+/// Suspicious findings, by the full names of tools.
 pub type FindingsByTool = HashMap<String, Vec<Finding>>;
 
 /// Definitions compared with their pins.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct PinReportJson<'a> {
-    /// The tools: those of the catalogue, then those that are gone.
+    /// The tools: those in the catalogue, then those that are gone.
     tools: Vec<ToolReportJson<'a>>,
     /// Servers whose instructions or entry changed.
     servers: Vec<ServerReportJson<'a>>,
@@ -27,7 +27,7 @@ pub struct PinReportJson<'a> {
     /// Whether the file was written; `pin` only.
     #[serde(skip_serializing_if = "Option::is_none")]
     written: Option<bool>,
-    /// Whether what changed was accepted; `pin` only.
+    /// Whether changes were accepted; `pin` only.
     #[serde(skip_serializing_if = "Option::is_none")]
     accepted: Option<bool>,
 }
@@ -64,7 +64,7 @@ impl<'a> PinReportJson<'a> {
         }
     }
 
-    /// Adds what `pin` did: whether it wrote the file, and whether changes were accepted.
+    /// Adds the result of `pin`: whether it wrote the file, and whether changes were accepted.
     #[must_use]
     pub fn with_result(self, written: bool, accepted: bool) -> Self {
         Self { written: Some(written), accepted: Some(accepted), ..self }
@@ -86,11 +86,11 @@ struct ToolReportJson<'a> {
     fingerprint: Option<&'a str>,
     /// The parts of the definition that changed.
     changes: Vec<ChangeJson<'a>>,
-    /// What is suspicious about it.
+    /// Suspicious findings about the tool.
     findings: &'a [Finding],
 }
 
-/// A server that is not what was pinned.
+/// A server that differs from its pin.
 #[derive(Debug, Serialize, JsonSchema)]
 struct ServerReportJson<'a> {
     /// Its name.
@@ -114,9 +114,9 @@ struct PinCountsJson {
 struct ChangeJson<'a> {
     /// Its name, such as `description`, `inputSchema` or `instructions`.
     part: &'static str,
-    /// What it was; null when it was not there.
+    /// The old value; null when it is new.
     before: Option<&'a str>,
-    /// What it is; null when it is gone.
+    /// The new value; null when it is gone.
     after: Option<&'a str>,
     /// The lines around the difference, each with `-`, `+` or a space in front.
     diff: Vec<String>,

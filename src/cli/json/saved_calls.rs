@@ -21,7 +21,7 @@ struct SavedCallJson<'a> {
     name: &'a str,
     /// The tool, as it was typed.
     tool: &'a str,
-    /// The words of the command line that makes the call, from `call` on.
+    /// The arguments of the command line that makes the call, starting with `call`.
     command: Vec<String>,
 }
 

@@ -83,7 +83,7 @@ pub enum OutputSchema {
 }
 
 impl OutputSchema {
-    /// The schema (draft 2020-12). Fields may be added to what it describes.
+    /// The schema (draft 2020-12). Future versions may add fields to the output.
     pub fn schema(self) -> Value {
         match self {
             Self::List => of::<ListOrCostsJson<'_>>("list"),
@@ -143,14 +143,14 @@ macro_rules! either {
 }
 
 either! {
-    /// The catalogue, or with --tokens what it costs a model.
+    /// The catalogue, or with --tokens its cost in tokens.
     ListOrCostsJson: List(ListJson<'a>), Costs(TokenCostsJson<'a>);
     /// A tool or a server.
     InspectJson: Tool(ToolDetailJson<'a>), Server(ServerDetailJson<'a>);
     /// A call, or with --dry-run what it would send. With --query the output is whatever the
     /// expression gives.
     CallOrDryRunJson: Call(CallJson<'a>), DryRun(DryRunJson<'a>);
-    /// Calls, newest first; or of `show` one call; or of `diff` a comparison.
+    /// Calls, newest first; for `show` one call; for `diff` a comparison.
     HistoryJson: List(Vec<HistoryCallJson<'a>>), Show(HistoryDetailJson<'a>),
         Diff(HistoryDiffJson<'a>);
     /// Calls, newest first; with --follow one on each line.
@@ -160,11 +160,11 @@ either! {
         Read(ResourceContentsJson<'a>), Update(ResourceUpdateJson<'a>);
     /// Prompts, or the messages of one.
     PromptsOutputJson: List(PromptsJson<'a>), Get(PromptMessagesJson<'a>);
-    /// The background hosts; or of `up` the one that runs; or of `down` those that ended.
+    /// The background hosts; for `up` the running one; for `down` those that were stopped.
     BackgroundJson: List(HostsJson<'a>), Up(StartedHostJson<'a>), Down(EndedHostsJson);
-    /// All logins, or the one that was made.
+    /// All logins, or the new one.
     AuthJson: List(LoginsJson<'a>), Login(LoginJson<'a>);
-    /// The tokens, or the one that was issued.
+    /// All tokens, or the new one.
     ServeTokenJson: List(TokenListJson<'a>), Issued(NewTokenJson<'a>);
     /// What `check`, `show` and `paths` print.
     ConfigJson: Check(ConfigCheckJson<'a>), Show(ConfigValuesJson<'a>), Paths(ConfigPathsJson);

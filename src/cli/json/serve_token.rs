@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::serve::listen::token_store::IssuedToken;
 
-/// The tokens that were issued; of `revoke` those that were revoked.
+/// The issued tokens; for `revoke` those that were revoked.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct TokenListJson<'a> {
     tokens: Vec<IssuedTokenJson<'a>>,
@@ -17,22 +17,22 @@ pub struct TokenListJson<'a> {
 /// A token that was just issued.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct NewTokenJson<'a> {
-    /// What the client sends. It is shown this once.
+    /// The secret that the client sends. It is shown only once.
     token: &'a str,
     #[serde(flatten)]
     issued: IssuedTokenJson<'a>,
 }
 
-/// A token, without what is sent as it.
+/// A token, without its secret.
 #[derive(Debug, Serialize, JsonSchema)]
 struct IssuedTokenJson<'a> {
-    /// The name to revoke it by.
+    /// The name used to revoke it.
     id: &'a str,
-    /// The client that it was issued to.
+    /// The client it was issued to.
     client: &'a str,
-    /// The profile that the client is bound to; null when it is bound to none.
+    /// The profile the client is bound to; null when there is none.
     profile: Option<&'a str>,
-    /// Patterns of what the client may use; empty allows all.
+    /// Patterns of the tools the client may use; empty allows all.
     tools: &'a [String],
     /// When it was issued (RFC 3339).
     issued_at: String,

@@ -24,7 +24,7 @@ impl<'a> From<&'a [ServerStatus]> for ServersJson<'a> {
     }
 }
 
-/// A server, as far as it is known.
+/// A server, with everything known about it.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ServerJson<'a> {
     /// Its name in the configuration.
@@ -35,17 +35,17 @@ pub struct ServerJson<'a> {
     pub status: &'static str,
     /// `legacy` or `modern`.
     pub era: Option<&'static str>,
-    /// The protocol version spoken.
+    /// The protocol version in use.
     pub protocol: Option<&'a str>,
-    /// The versions it says it speaks.
+    /// The versions that the server claims to support.
     pub supported_versions: &'a [String],
-    /// How it is reached, such as `stdio` or `http`.
+    /// The transport, such as `stdio` or `http`.
     pub transport: &'static str,
     /// Its command line or address.
     pub endpoint: &'a str,
-    /// What confines its process, a line each.
+    /// The confinement of its process, one item per line.
     pub confinement: &'a [String],
-    /// What its sandbox keeps and leaves open.
+    /// What its sandbox restricts and leaves open.
     pub sandbox: Option<&'a Coverage>,
     /// Its process.
     pub pid: Option<u32>,
@@ -57,17 +57,17 @@ pub struct ServerJson<'a> {
     pub ping_ms: Option<f64>,
     /// How many tools it offers.
     pub tools: Option<usize>,
-    /// What its entry lets it offer and use; null is no restriction.
+    /// What its entry permits it to offer and use; null means no restriction.
     pub permissions: &'a ServerPermissions,
-    /// The credentials it is given, by their handles.
+    /// The handles of the credentials it receives.
     pub credential_handles: &'a [CredentialUse],
     /// How many resources it offers.
     pub resources: Option<usize>,
     /// How many prompts it offers.
     pub prompts: Option<usize>,
-    /// What it identifies as.
+    /// The name and version it reports.
     pub server_info: Option<&'a Value>,
-    /// What it says it can do.
+    /// The capabilities that it reports.
     pub capabilities: Option<&'a Value>,
     /// Its instructions for models.
     pub instructions: Option<&'a str>,
@@ -75,7 +75,7 @@ pub struct ServerJson<'a> {
     pub starts: u32,
     /// How long it has been running.
     pub uptime_ms: Option<f64>,
-    /// The last failure, over or not.
+    /// The last failure, even if resolved.
     pub last_error: Option<PastErrorJson<'a>>,
     /// Its `routing_weight`.
     pub weight: Option<f64>,
@@ -83,22 +83,22 @@ pub struct ServerJson<'a> {
     pub circuit: &'static str,
     /// How long the circuit stays open.
     pub circuit_open_ms: Option<f64>,
-    /// How many client sessions have a connection of their own; null when they share one.
+    /// How many client sessions have their own connection; null when they share one.
     pub connections: Option<usize>,
-    /// What is odd about it.
+    /// Warnings about the server.
     pub warnings: &'a [String],
     /// The last lines of its standard error.
     pub stderr: &'a [String],
-    /// Why it does not work now.
+    /// Why it is not working now.
     pub error: Option<ErrorJson<'a>>,
 }
 
-/// A failure of the past.
+/// A failure that occurred earlier.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct PastErrorJson<'a> {
     /// When it happened (RFC 3339).
     pub time: String,
-    /// What it was.
+    /// The error that occurred.
     pub error: ErrorJson<'a>,
 }
 
@@ -147,13 +147,13 @@ impl<'a> From<&'a ServerStatus> for ServerJson<'a> {
     }
 }
 
-/// A server with its entry: what the file says about it and what became of its pins.
+/// A server with its entry: what the file says about it and the state of its pins.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ServerDetailJson<'a> {
     /// What is known about the server.
     #[serde(flatten)]
     pub server: ServerJson<'a>,
-    /// What its entry says; left out for servers without an entry of their own.
+    /// Its entry; omitted for servers without their own entry.
     #[serde(flatten)]
     pub entry: Option<ServerEntryJson<'a>>,
 }
@@ -163,45 +163,45 @@ pub struct ServerDetailJson<'a> {
 pub struct ServerEntryJson<'a> {
     /// Where it is defined.
     pub origin: LocationJson,
-    /// Whether its project is trusted: always true, entries of others are not resolved.
+    /// Whether its project is trusted: always true, since untrusted entries are not resolved.
     pub trusted: bool,
     /// `auto`, `legacy` or `2026-07-28`.
     pub protocol_choice: &'static str,
-    /// What it identifies itself with, in words; never a value.
+    /// A description of its authentication; never a secret.
     pub credentials: Option<String>,
-    /// The silence a call may have, when the entry sets it.
+    /// Time limit between messages from the server, if set in the entry.
     pub timeout_ms: Option<f64>,
-    /// The time a call may take, when the entry sets it.
+    /// Time limit for a whole call, if set in the entry.
     pub max_total_ms: Option<f64>,
-    /// The time it may take to start, when the entry sets it.
+    /// Time limit for starting, if set in the entry.
     pub start_timeout_ms: Option<f64>,
-    /// How long a background host keeps it without a call, when the entry says so.
+    /// How long a background host keeps it idle, if set in the entry.
     pub keep_ms: Option<f64>,
     /// Whether all clients of a host use one connection.
     pub shared: bool,
-    /// How often a failed call of a repeatable tool is tried again.
+    /// How often a failed call is retried, for tools marked safe to repeat.
     pub retries: u32,
-    /// Whether a person approves each call.
+    /// Whether each call requires approval.
     pub requires_approval: bool,
-    /// Its share of calls that several servers could take; below 1 is a backup.
+    /// Its share of calls when several servers offer a tool; below 1 it is a backup.
     pub routing_weight: Option<f64>,
     /// The only tools that are listed.
     pub include: Option<&'a [String]>,
     /// The tools, prompts and resources that are not listed.
     pub exclude: &'a [String],
-    /// The directories it is told of.
+    /// The roots that are sent to it.
     pub roots: &'a [String],
     /// How many tools the entry declares.
     pub declares: usize,
     /// Whether it is under development.
     pub dev: bool,
-    /// What happens to a call of a tool that changed: `block`, `warn` or `allow`.
+    /// What happens when a changed tool is called: `block`, `warn` or `allow`.
     pub drift: &'static str,
-    /// How its tools compare with their pins; null without pins.
+    /// Comparison of its tools with their pins; null without pins.
     pub pins: Option<ServerPinsJson>,
-    /// How many of its tools have findings that matter.
+    /// How many of its tools have findings above the level of a note.
     pub flagged_tools: usize,
-    /// What is suspicious about its instructions.
+    /// Suspicious findings about its instructions.
     pub findings: &'a [Finding],
 }
 
@@ -212,9 +212,9 @@ pub struct ServerPinsJson {
     pub state: &'static str,
     /// Tools with a pin.
     pub pinned: usize,
-    /// Tools that are not what was pinned.
+    /// Tools that differ from their pins.
     pub changed: usize,
-    /// Pinned tools that are not listed any more.
+    /// Pinned tools that are no longer listed.
     pub gone: usize,
     /// Tools without a pin.
     pub new: usize,

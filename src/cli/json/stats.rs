@@ -13,11 +13,11 @@ use crate::stats::{Summary, Usage};
 use crate::util::number::{float, millis};
 use crate::util::timestamp::rfc3339;
 
-/// The percentiles that are given, with their names.
+/// The reported percentiles, with their names.
 pub(in crate::cli) const QUANTILES: [(&str, f64); 4] =
     [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99)];
 
-/// The most buckets of a tool's histogram.
+/// Maximum number of buckets in a tool's histogram.
 const MAX_BUCKETS: usize = 24;
 
 /// Milliseconds as seconds.
@@ -25,24 +25,24 @@ pub(in crate::cli) fn seconds(millis: u64) -> f64 {
     float(millis) / 1e3
 }
 
-/// What was counted in a window.
+/// The statistics of a time window.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct StatsJson<'a> {
     /// The tools that were called.
     pub tools: Vec<ToolStatsJson<'a>>,
-    /// The same by server; internal tools are one server without a name.
+    /// The same by server; internal tools are grouped under a null server.
     pub servers: Vec<ServerStatsJson>,
-    /// Everything together; null when nothing was called.
+    /// The totals; null when nothing was called.
     pub total: Option<CountsJson>,
-    /// Where the window begins (RFC 3339); null for everything.
+    /// Start of the window (RFC 3339); null for all time.
     pub from: Option<String>,
     /// When the statistics were read (RFC 3339).
     pub until: String,
-    /// Calls that were read from the spool because they are in no store yet.
+    /// Calls read from the spool because they are not in the store yet.
     pub not_folded: u64,
     /// Whether the whole spool was read.
     pub complete: bool,
-    /// Lines of the spool that could not be read, ever.
+    /// Total number of spool lines that could not be read.
     pub damaged_lines: u64,
     /// What changed since the period before; only with `--compare`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -51,7 +51,7 @@ pub struct StatsJson<'a> {
 
 impl<'a> StatsJson<'a> {
     /// The JSON of a summary. With `slices` it is about one tool, which gets its histogram and
-    /// these slices of time too.
+    /// these time slices too.
     pub fn new(summary: &'a Summary, slices: Option<&[TimeSlice]>) -> Self {
         let server = |usage: &Usage| ServerStatsJson {
             server: usage.tool.server.clone(),
@@ -95,17 +95,17 @@ pub struct ToolStatsJson<'a> {
     detail: Option<UsageDetailJson>,
 }
 
-/// What was counted of a tool.
+/// The statistics of a tool.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct UsageJson<'a> {
     /// The full name of the tool.
     name: &'a str,
     /// The server, for MCP tools.
     server: Option<&'a str>,
-    /// The root directory of the project the calls were made for; null outside of every project.
+    /// The root directory of the project the calls were made for; null outside any project.
     project: Option<&'a str>,
-    /// Which program was behind the name, as 12 hexadecimal digits; null for tools without an
-    /// entry of a file.
+    /// The program behind the name, as 12 hexadecimal digits; null for tools without an
+    /// entry in a file.
     program: Option<&'a str>,
     #[serde(flatten)]
     counts: CountsJson,
@@ -137,7 +137,7 @@ pub struct ServerStatsJson {
     period: PeriodJson,
 }
 
-/// When something was used, in the window or not.
+/// When something was used, inside or outside the window.
 #[derive(Debug, Serialize, JsonSchema)]
 struct PeriodJson {
     /// The first call ever (RFC 3339).
@@ -160,30 +160,30 @@ pub struct CountsJson {
     calls: u64,
     /// Successful calls.
     ok: u64,
-    /// Calls the tool itself refused or failed.
+    /// Calls that the tool itself rejected or failed.
     tool_errors: u64,
-    /// Failures that are neither the tool's own nor a limit of time.
+    /// Failures that are neither tool errors nor timeouts.
     errors: u64,
-    /// Calls that a limit of time ended.
+    /// Calls that timed out.
     timeouts: u64,
-    /// Calls that were cancelled while they ran; they are no failures.
+    /// Calls cancelled while running; these are not failures.
     cancelled: u64,
-    /// All failures by their kind.
+    /// All failures by kind of error.
     errors_by_kind: BTreeMap<String, u64>,
     mean_ms: Option<f64>,
     /// The standard deviation.
     stddev_ms: Option<f64>,
     min_ms: Option<f64>,
     max_ms: Option<f64>,
-    /// Exact to a hundredth, as all percentiles.
+    /// Accurate to 1 %, like all percentiles.
     p50_ms: Option<f64>,
     p90_ms: Option<f64>,
     p95_ms: Option<f64>,
     p99_ms: Option<f64>,
-    /// The percentiles that fewer than ten calls lie beyond: each is one of the slowest calls, and
-    /// little more.
+    /// Percentiles with fewer than ten calls beyond them: each is merely one of the
+    /// slowest calls.
     too_few_for: Vec<&'static str>,
-    /// Attempts after the first one of each call.
+    /// Attempts after the first of each call.
     retries: u64,
     /// Calls that succeeded after a retry.
     recovered: u64,
@@ -221,12 +221,12 @@ impl From<&CallCounts> for CountsJson {
     }
 }
 
-/// What is added when one tool is asked for.
+/// Additional data when a single tool is selected.
 #[derive(Debug, Serialize, JsonSchema)]
 struct UsageDetailJson {
     /// The durations of successful calls in buckets.
     histogram: Vec<DurationBucketJson>,
-    /// The window in slices of time, the earliest first.
+    /// The window in time slices, earliest first.
     #[serde(rename = "course")]
     slices: Vec<TimeSliceJson>,
 }
@@ -253,7 +253,7 @@ impl UsageDetailJson {
     }
 }
 
-/// Calls of about the same duration.
+/// Calls of similar duration, as a bucket.
 #[derive(Debug, Serialize, JsonSchema)]
 struct DurationBucketJson {
     /// The longest duration in the bucket.
@@ -261,10 +261,10 @@ struct DurationBucketJson {
     calls: u64,
 }
 
-/// A slice of time.
+/// A time slice of the window.
 #[derive(Debug, Serialize, JsonSchema)]
 struct TimeSliceJson {
-    /// When it begins (RFC 3339).
+    /// Start of the slice (RFC 3339).
     from: String,
     /// How long it is.
     seconds: u64,

@@ -9,15 +9,15 @@ use crate::util::timestamp::rfc3339;
 /// The period of equal length before the window, and what changed since.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct PeriodComparisonJson<'a> {
-    /// Where the earlier period begins (RFC 3339).
+    /// Start of the earlier period (RFC 3339).
     from: String,
-    /// Where it ends and the window begins (RFC 3339).
+    /// End of the earlier period and start of the window (RFC 3339).
     until: String,
     /// Whether all of the earlier period is still kept.
     complete: bool,
     /// The tools, or with `--by server` the servers, that were called in either period.
     changes: Vec<UsageChangeJson<'a>>,
-    /// Everything together.
+    /// The totals of all tools.
     total: UsageChangeJson<'a>,
 }
 
@@ -40,7 +40,7 @@ struct UsageChangeJson<'a> {
     name: &'a str,
     /// The server; null for internal tools and for the total.
     server: Option<&'a str>,
-    /// All calls; the change is relative (0.2 is a fifth more).
+    /// All calls; the change is relative (0.2 means 20 % more).
     calls: FigureChangeJson,
     /// The share of calls that failed, from 0 to 1; the change is the difference.
     error_share: FigureChangeJson,
@@ -76,10 +76,10 @@ impl<'a> From<&'a UsageChange> for UsageChangeJson<'a> {
 /// A figure in two periods.
 #[derive(Debug, Serialize, JsonSchema)]
 struct FigureChangeJson {
-    /// In the window; null when there was nothing to take it from.
+    /// In the window; null without data.
     now: Option<f64>,
     /// In the earlier period.
     before: Option<f64>,
-    /// Null when one of them is missing, or the earlier one was nothing.
+    /// The change; null when one of them is missing or the earlier one is zero.
     change: Option<f64>,
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::formats::{DefinitionCost, ModelFormat, ToolCost};
 
-/// What the definitions of tools cost a model.
+/// The cost of tool definitions in tokens.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct TokenCostsJson<'a> {
     /// All tools together, by format of `export`.
@@ -26,22 +26,22 @@ type CostsJson = BTreeMap<&'static str, CostJson>;
 struct CostJson {
     /// The bytes of compact JSON, exactly.
     bytes: u64,
-    /// About how many tokens that is; an estimate, which differs from model to model.
+    /// The approximate number of tokens; an estimate, since models differ.
     tokens_estimate: u64,
 }
 
-/// What the tools of a component or server cost together.
+/// The total cost of the tools of a component or server.
 #[derive(Debug, Serialize, JsonSchema)]
 struct ServerCostJson<'a> {
-    /// The component or server; null for tools that belong to none.
+    /// The component or server; null for tools that belong to neither.
     name: Option<&'a str>,
-    /// How many tools it has.
+    /// The number of its tools.
     tools: usize,
     /// By format.
     costs: CostsJson,
 }
 
-/// What a tool costs.
+/// The cost of one tool.
 #[derive(Debug, Serialize, JsonSchema)]
 struct ToolCostJson<'a> {
     /// The tool's full name.

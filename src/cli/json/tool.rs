@@ -33,17 +33,17 @@ pub struct ToolJson<'a> {
     pub source: &'static str,
     /// The kind of provider, such as `builtin`, `command` or `storage`.
     pub kind: &'a str,
-    /// The title for people.
+    /// The human-readable title of the tool.
     pub title: Option<&'a str>,
-    /// What it does.
+    /// The description of the tool.
     pub description: Option<&'a str>,
-    /// The category its entry names.
+    /// The category named in its entry.
     pub category: Option<&'a str>,
     /// `instant`, `fast`, `medium` or `slow`.
     pub speed: &'static str,
     /// `native`, `sandboxed` or `external`.
     pub safety: &'static str,
-    /// Whether its entry wants a person to approve each call.
+    /// Whether its entry requires approval for each call.
     pub requires_approval: bool,
     /// `live`, `untrusted`, `declared`, `drifted` (differs from `provides_tools`), `changed`
     /// (differs from its pin), `unavailable` or `unchecked`.
@@ -52,20 +52,20 @@ pub struct ToolJson<'a> {
     pub input_schema: &'a Value,
     /// The JSON Schema of its result.
     pub output_schema: Option<&'a Value>,
-    /// The hints its server gives.
+    /// The hints given by its server.
     pub annotations: AnnotationsJson<'a>,
-    /// The time one attempt may take, in milliseconds; silence for MCP tools.
+    /// Time limit for one attempt in milliseconds; for MCP tools, between messages.
     pub timeout_ms: f64,
-    /// How often a failed call is tried again.
+    /// How often a failed call is retried.
     pub retries: u32,
     /// `global` or `session`.
     pub scope: &'static str,
-    /// The version its entry names.
+    /// The version named in its entry.
     pub version: Option<&'a str>,
-    /// The hash of its definition, as pins hold it.
+    /// The hash of its definition, as stored in pins.
     pub fingerprint: String,
-    /// Which program it is, as statistics and history tell programs of one name apart; null for
-    /// tools without an entry of a file.
+    /// Identifies the program, as statistics and history distinguish programs with the same name;
+    /// null for tools without an entry in a file.
     pub program: Option<String>,
 }
 
@@ -105,7 +105,7 @@ pub struct ExceededSpeedJson {
     pub speed: &'static str,
     /// How long calls of such a tool may take, in milliseconds.
     pub limit_ms: f64,
-    /// The time within which 95 of 100 successful calls end, in milliseconds.
+    /// The 95th percentile of successful calls, in milliseconds.
     pub p95_ms: f64,
 }
 
@@ -132,7 +132,7 @@ pub(super) fn server(tool: &ToolDefinition) -> Option<&str> {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AnnotationsJson<'a> {
-    /// The title for people.
+    /// The human-readable title of the tool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<&'a str>,
     /// It changes nothing.
@@ -168,14 +168,14 @@ pub struct ToolDetailJson<'a> {
     tool: ToolJson<'a>,
     /// Where it is defined.
     pub origin: OriginJson<'a>,
-    /// What is odd about its definition.
+    /// Warnings about its definition.
     pub warnings: &'a [String],
-    /// What it may reach: files, hosts, programs.
+    /// What it may access: files, hosts, programs.
     pub touches: &'a [String],
-    /// The credentials that its calls are given, by their handles; only for tools that have some.
+    /// The handles of the credentials that its calls receive; only for tools that have some.
     #[serde(skip_serializing_if = "<[CredentialUse]>::is_empty")]
     pub credentials: &'a [CredentialUse],
-    /// What its sandbox keeps and leaves open; only for tools that have one.
+    /// What its sandbox restricts and leaves open; only for tools that have one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<&'a Coverage>,
     /// The tools it calls; only for tools that call others.
@@ -192,16 +192,16 @@ pub struct ToolDetailJson<'a> {
     /// The definition as the server sent it; only for tools of servers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub raw: Option<Value>,
-    /// What was counted of its calls; null before the first.
+    /// The statistics of its calls; null before the first call.
     pub stats: Option<UsageJson<'a>>,
-    /// That it is slower than it declares to be; null when it is not, or that is not known.
+    /// How much slower it is than declared; null when it is not, or when unknown.
     pub slower_than_declared: Option<ExceededSpeedJson>,
-    /// What is suspicious about it.
+    /// Suspicious findings about the tool.
     pub findings: &'a [Finding],
 }
 
 impl<'a> ToolDetailJson<'a> {
-    /// The JSON of a definition, with what was decided, counted and found about it.
+    /// The JSON of a definition, with its approval decision, statistics and findings.
     pub fn new(
         tool: &'a ToolDefinition,
         decision: &'a Decision,
@@ -256,7 +256,7 @@ impl<'a> From<&'a Origin> for OriginJson<'a> {
     }
 }
 
-/// A spot in a configuration file.
+/// A position in a configuration file.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct LocationJson {
     /// The path.

@@ -25,7 +25,7 @@ struct TrustedProjectJson<'a> {
     root: String,
     /// When it was trusted (RFC 3339).
     when: &'a str,
-    /// Whether it is trusted as the user's own: its code may change without asking again.
+    /// Whether it is trusted as the user's own project: its code may change without asking again.
     author: bool,
     /// Its configuration files, relative to the directory.
     files: Vec<&'a str>,
@@ -44,7 +44,7 @@ struct TrustedEntryJson<'a> {
     name: &'a str,
     /// The file that defines it.
     file: &'a str,
-    /// What it would do: one line, then what belongs under it.
+    /// What it would do: one line, then details.
     lines: &'a [String],
 }
 

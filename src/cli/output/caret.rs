@@ -6,12 +6,12 @@ use super::page::{SpanStyle, StyledLine};
 use crate::model::SourceLocation;
 use crate::util::text;
 
-/// How far a tab reaches when a line is shown.
+/// Width of a tab when a line is shown.
 const TAB: usize = 4;
-/// The most cells of a source line that are shown.
+/// Maximum number of cells of a source line to show.
 const MAX_CELLS: usize = 100;
 
-/// `file:line:column`, or as much of it as is known.
+/// `file:line:column`, without the parts that are unknown.
 pub fn location(place: &SourceLocation) -> String {
     let file = place.file.display();
     match (place.line, place.column) {
@@ -21,7 +21,7 @@ pub fn location(place: &SourceLocation) -> String {
     }
 }
 
-/// The line and the caret below it; nothing when the text is not known.
+/// The line and the caret below it; empty if the text is unknown.
 pub fn excerpt(place: &SourceLocation) -> Vec<StyledLine> {
     if place.line == 0 || place.text.trim().is_empty() {
         return Vec::new();
@@ -29,7 +29,7 @@ pub fn excerpt(place: &SourceLocation) -> Vec<StyledLine> {
     let before = place.column.saturating_sub(1) as usize;
     let (head, tail) = split_at_char(&place.text, before);
     let (mut head, tail) = (show(head), show(tail));
-    // A spot far to the right: leave out the start of the line rather than the spot.
+    // Far to the right: omit the start of the line rather than the position.
     let excess = (text::width(&head) + 20).saturating_sub(MAX_CELLS);
     if excess > 0 {
         head = format!("…{}", drop_cells(&head, excess + 1));
@@ -57,7 +57,7 @@ fn split_at_char(text: &str, chars: usize) -> (&str, &str) {
     text.split_at(at)
 }
 
-/// The text as it will stand on the screen: tabs as blanks, everything else made safe.
+/// The text as it will appear on the screen: tabs become blanks, everything else is sanitised.
 fn show(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {

@@ -1,6 +1,6 @@
 //! The content blocks of a result, as text for people.
 //!
-//! Owns: the words for each kind of block. What a block is and which bytes it has says
+//! Owns: the text for each kind of block. The kind and bytes of a block come from
 //! `host::content`. Never does: open a link, or take a file name from a server.
 
 use serde_json::Value;
@@ -12,7 +12,7 @@ use crate::model::{Error, ErrorKind, ToolResult};
 use crate::util::json;
 use crate::util::{base64, units};
 
-/// The result for people; with `verbose` also what each block says about itself.
+/// The result for people; with `verbose` also the annotations of each block.
 pub fn page(result: &ToolResult, verbose: bool) -> StyledPage {
     let mut page = StyledPage::default();
     let structured = result.structured.as_ref().or_else(|| json_output(&result.output));
@@ -26,7 +26,7 @@ pub fn page(result: &ToolResult, verbose: bool) -> StyledPage {
             page.push(line);
         }
     }
-    // What is wrong with a result is often in the half that is not shown otherwise.
+    // The cause of a problem is often in the half that is not shown otherwise.
     if let (Some(ErrorKind::Protocol), Some(value)) =
         (result.error.as_ref().map(Error::kind), structured)
         && !page.is_empty()
@@ -101,7 +101,7 @@ fn show(page: &mut StyledPage, block: &Value) {
     }
 }
 
-/// For whom a block is and how important, as its server says.
+/// The audience and priority of a block, according to its server.
 fn annotations(block: &Value) -> Option<StyledLine> {
     let said = block.get("annotations")?;
     let mut words = Vec::new();
@@ -119,7 +119,7 @@ fn annotations(block: &Value) -> Option<StyledLine> {
         .then(|| StyledLine::styled(SpanStyle::Dim, format!("  ({})", words.join(", "))))
 }
 
-/// Text as it is; one line break at its end is the page's own.
+/// Text unchanged, except for one trailing line break, which the page adds itself.
 fn show_text(page: &mut StyledPage, text: &str) {
     page.text(SpanStyle::Plain, 0, text.strip_suffix('\n').unwrap_or(text));
 }

@@ -1,7 +1,7 @@
 //! Errors, warnings and diagnostics as text.
 //!
-//! Owns: the shape of every message on stderr. One `error:` line; everything that belongs to it
-//! stands indented below it.
+//! Owns: the format of every message on stderr. One `error:` line; everything that belongs to it
+//! is indented below it.
 
 use super::caret;
 pub use super::caret::location;
@@ -9,11 +9,11 @@ use super::page::{SpanStyle, StyledLine, StyledPage};
 use crate::model::{Diagnostic, Error, ErrorKind, ErrorPhase};
 use crate::util::text;
 
-/// The most lines of evidence that are shown: the last of what a server or a program wrote.
+/// Maximum number of detail lines to show: the last lines that a server or program wrote.
 const MAX_DETAILS: usize = 40;
-/// The same for what is told from the top, such as what would start if it were allowed.
+/// The same for details shown from the top, such as what would start if it were allowed.
 const MAX_LEADING_DETAILS: usize = 400;
-/// The most characters of a message, a line of evidence or a hint that people are shown; JSON has
+/// Maximum number of characters of a message, a detail line or a hint in text output; JSON has
 /// all of them.
 const MAX_TEXT: usize = 4_000;
 
@@ -44,7 +44,7 @@ pub fn page(error: &Error) -> StyledPage {
         page.push(left_out("earlier"));
     }
     for detail in shown {
-        // A command that is asked about has to be seen whole.
+        // A command that needs approval must be shown in full.
         let line = if from_the_top { detail.into() } else { text::shorten(detail, MAX_TEXT) };
         page.push(StyledLine::plain(line).indented(2));
     }
@@ -57,13 +57,13 @@ pub fn page(error: &Error) -> StyledPage {
     page
 }
 
-/// Whether the first lines of an error's evidence tell most, not the last: a refusal says what would
-/// start, a list of several failures begins with the first of them.
+/// Whether the first detail lines of an error matter most, not the last: a refusal says what would
+/// start, a list of several failures starts with the first of them.
 pub fn has_leading_details(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Denied | ErrorKind::Partial)
 }
 
-/// The lines of evidence that tell most, at most so many.
+/// The most informative detail lines, at most `most` of them.
 pub fn details(error: &Error, most: usize) -> &[String] {
     let lines = error.details();
     let shown = if has_leading_details(error) {
@@ -74,7 +74,7 @@ pub fn details(error: &Error, most: usize) -> &[String] {
     shown.unwrap_or(lines)
 }
 
-/// Server, message, and the step in which a server was lost, which messages do not name.
+/// Server, message, and the step in which the connection was lost, which messages do not name.
 pub fn headline(error: &Error) -> String {
     let step = match (error.kind(), error.phase()) {
         (ErrorKind::Unreachable, Some(ErrorPhase::Handshake)) => "during the handshake",
@@ -90,7 +90,7 @@ pub fn warning(text: &str) -> StyledLine {
     StyledLine::styled(SpanStyle::Warning, "warning:").then(SpanStyle::Plain, format!(" {text}"))
 }
 
-/// A finding as compilers write theirs: place, severity, message, the line, the caret, the hint.
+/// A diagnostic in compiler style: location, severity, message, the line, the caret, the hint.
 pub fn diagnostic(problem: &Diagnostic) -> StyledPage {
     let mut line = StyledLine::default();
     if let Some(place) = &problem.location {
@@ -116,7 +116,7 @@ pub fn diagnostic(problem: &Diagnostic) -> StyledPage {
     page
 }
 
-/// Of several failures of what was asked for, the one that decides the exit code; the first of
+/// Of several failures, the one that decides the exit code; the first of
 /// equals.
 pub fn decisive<'f>(errors: impl IntoIterator<Item = &'f Error>) -> Option<&'f Error> {
     errors.into_iter().min_by_key(|error| error.kind().precedence())

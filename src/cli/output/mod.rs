@@ -1,7 +1,7 @@
 //! Output: pages for people, JSON and YAML for programs, and the one writer for all.
 //!
 //! Owns: layout, escaping, colour, and the only handles on stdout and stderr. Never does: know a
-//! command, or decide what is worth saying.
+//! command, or decide what to print.
 
 pub mod caret;
 pub mod content;

@@ -1,14 +1,14 @@
 //! Styled text for people: lines of labelled, sanitised spans.
 //!
-//! Owns: the only way to build something the output prints. Every piece of text is made safe when it
-//! enters a [`StyledLine`], so nothing untrusted can reach a terminal by accident. A label says what a
-//! span means; which colour that is (or that there is none) is decided when it is rendered.
+//! Owns: the only way to build something the output prints. Every piece of text is made safe when
+//! it enters a [`StyledLine`], so untrusted text cannot reach a terminal by accident. A label says
+//! what a span means; which colour that is (or that there is none) is decided when it is rendered.
 
 use std::borrow::Cow;
 
 use crate::util::text;
 
-/// The most characters of one piece of prose.
+/// Maximum number of characters in one piece of prose.
 const PROSE: usize = 20_000;
 
 /// What a span means.
@@ -21,7 +21,7 @@ pub enum SpanStyle {
     Heading,
     /// The name of a tool, server, parameter or file.
     Name,
-    /// Of lesser interest.
+    /// Of lesser importance.
     Dim,
     /// All is well.
     Success,
@@ -49,7 +49,7 @@ impl SpanStyle {
     }
 }
 
-/// One line. What is pushed into it is made safe on the way in.
+/// One line. Everything pushed into it is sanitised first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StyledLine {
     spans: Vec<(SpanStyle, String)>,
@@ -66,7 +66,7 @@ impl StyledLine {
         Self::styled(SpanStyle::Plain, text)
     }
 
-    /// The line with one more span.
+    /// Returns the line with another span.
     #[must_use]
     pub fn then(mut self, label: SpanStyle, text: impl AsRef<str>) -> Self {
         self.push(label, text);
@@ -113,7 +113,7 @@ impl StyledLine {
         let mut spans = Vec::new();
         for (label, text) in self.spans {
             let cells = text::width(&text);
-            // One cell is kept for the mark of the cut, because something follows for certain.
+            // One cell is reserved for the truncation mark, because more text certainly follows.
             if cells < left {
                 left -= cells;
                 spans.push((label, text));
@@ -126,9 +126,9 @@ impl StyledLine {
         Self { spans }
     }
 
-    /// The line broken into lines of at most `width` cells, between words where that costs little.
-    /// Nothing is lost, and a line that fits stays whole. What follows the first is indented, so
-    /// that no text can pretend to begin a line of its own.
+    /// The line wrapped to lines of at most `width` cells, between words where that wastes little
+    /// space. Nothing is lost, and a line that fits stays whole. Continuation lines are indented,
+    /// so that no text can pose as a new line.
     #[must_use]
     pub fn wrap(self, width: usize) -> Vec<Self> {
         const INDENT: usize = 4;
@@ -161,12 +161,12 @@ impl StyledLine {
         lines
     }
 
-    /// The number of cells it takes.
+    /// The width of the line in cells.
     pub fn width(&self) -> usize {
         self.spans.iter().map(|(_, text)| text::width(text)).sum()
     }
 
-    /// Whether there is nothing in it.
+    /// Whether the line is empty.
     pub fn is_empty(&self) -> bool {
         self.spans.is_empty()
     }
@@ -197,7 +197,7 @@ impl StyledPage {
         self.push(StyledLine::styled(SpanStyle::Heading, text));
     }
 
-    /// Appends text of several lines as it is, each line moved right by `indent`.
+    /// Appends text of several lines unchanged, each line moved right by `indent`.
     pub fn text(&mut self, label: SpanStyle, indent: usize, text: &str) {
         // Tabs stay tabs here: this is content, not a table.
         for line in text::safe(text).split('\n') {
@@ -219,8 +219,8 @@ impl StyledPage {
         );
     }
 
-    /// Appends prose: words are filled into lines of at most `width` cells (unlimited for `None`),
-    /// each moved right by `indent`. Line breaks of the text stay; a text too long to be read is
+    /// Appends prose, wrapped to lines of at most `width` cells (unlimited for `None`),
+    /// each moved right by `indent`. Line breaks of the text stay; an overlong text is
     /// shortened.
     pub fn paragraph(&mut self, label: SpanStyle, indent: usize, text: &str, width: Option<usize>) {
         let room = width.map_or(usize::MAX, |w| w.saturating_sub(indent).max(20));
@@ -232,11 +232,11 @@ impl StyledPage {
         }
     }
 
-    /// Appends a named value: the name in a column of its own, the value filled beside it. Without
-    /// a name it continues the one before.
+    /// Appends a named value: the name in its own column, the value wrapped beside it. Without
+    /// a name it continues the previous value.
     pub fn field(&mut self, key: &str, label: SpanStyle, value: &str, width: Option<usize>) {
         const COLUMN: usize = 15;
-        // A key that does not fit before the column pushes its own value to the right.
+        // A key that is wider than the column pushes its own value to the right.
         let end = StyledLine::styled(SpanStyle::Dim, key).width() + 2;
         let column = if end < COLUMN { COLUMN } else { end + 2 };
         let mut rows = Self::default();
@@ -255,12 +255,12 @@ impl StyledPage {
         self.lines.extend(other.lines);
     }
 
-    /// Whether it has no line.
+    /// Whether the page has no lines.
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }
 
-    /// The page with every line broken at `width` cells, so that each is one row of a screen.
+    /// The page with every line wrapped at `width` cells, so that each is one row of a screen.
     #[must_use]
     pub fn wrap(self, width: usize) -> Self {
         Self { lines: self.lines.into_iter().flat_map(|line| line.wrap(width)).collect() }
@@ -278,7 +278,7 @@ impl From<StyledLine> for StyledPage {
     }
 }
 
-/// Fills words into lines of at most `room` cells; a longer word is broken.
+/// Wraps words to lines of at most `room` cells; a longer word is broken.
 fn fill(text: &str, room: usize) -> Vec<String> {
     if text::width(text) <= room {
         return vec![text.to_owned()];
@@ -327,7 +327,7 @@ pub struct LineRenderer {
 }
 
 impl LineRenderer {
-    /// The line as text, without a line break and without blanks at its end.
+    /// The line as text, without a line break and without trailing blanks.
     pub fn line(self, line: &StyledLine) -> String {
         let mut out = String::new();
         let ink = line.spans.iter().rposition(|(_, text)| text.contains(|c| c != ' '));
@@ -359,7 +359,8 @@ impl LineRenderer {
         out
     }
 
-    /// Our own marks in the alphabet of this palette; every replacement is as wide as the mark.
+    /// Our own marks in the character set of this palette; every replacement is as wide as the
+    /// mark.
     fn marks(self, text: &str) -> Cow<'_, str> {
         if !self.ascii || text.is_ascii() {
             return Cow::Borrowed(text);

@@ -18,7 +18,7 @@ pub enum Format {
     Yaml,
     /// Rows and columns.
     Table,
-    /// The bytes of the result; exact when stdout is not a terminal.
+    /// The bytes of the result; unchanged when stdout is not a terminal.
     Raw,
     /// One name on each line.
     Names,
@@ -48,7 +48,7 @@ impl Format {
 /// When to use colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum ColourChoice {
-    /// On a terminal that can show it.
+    /// On a terminal that supports it.
     #[default]
     Auto,
     /// Always.
@@ -57,8 +57,8 @@ pub enum ColourChoice {
     Never,
 }
 
-/// Whether a stream gets colour. A flag beats `NO_COLOR`, which beats `CLICOLOR_FORCE`, which beats
-/// what the terminal is.
+/// Whether a stream gets colour. A flag takes precedence over `NO_COLOR`, that over
+/// `CLICOLOR_FORCE`, and that over the kind of terminal.
 pub fn wants_colour(choice: ColourChoice, terminal: bool, environment: &dyn Environment) -> bool {
     let set = |name: &'static str| environment.var(name).filter(|value| !value.is_empty());
     match choice {
@@ -72,7 +72,7 @@ pub fn wants_colour(choice: ColourChoice, terminal: bool, environment: &dyn Envi
     }
 }
 
-/// Whether the terminal can do nothing but print (`TERM=dumb`, or no `TERM` at all).
+/// Whether the terminal can only print (`TERM=dumb`, or no `TERM` at all).
 pub fn is_dumb(environment: &dyn Environment) -> bool {
     environment.var("TERM").is_none_or(|term| term.is_empty() || term == "dumb")
 }
@@ -88,7 +88,7 @@ pub fn is_ascii_locale(environment: &dyn Environment) -> bool {
     })
 }
 
-/// The width to lay out for: that of the terminal, 80 for one that does not tell, none for pipes
+/// The layout width: that of the terminal, 80 if it is unknown, none for pipes
 /// and files.
 pub fn width(terminal: bool, columns: Option<u16>) -> Option<usize> {
     terminal.then(|| columns.filter(|c| *c > 0).map_or(80, |c| usize::from(c).max(20)))

@@ -5,9 +5,9 @@
 //! text through that did not pass a [`StyledPage`], the JSON or YAML writer, or the sanitiser.
 //!
 //! A stdout that was closed before the start (`>&-`) cannot be told from `/dev/null`: Rust's
-//! runtime opens `/dev/null` in its place before `main`, exactly as a parent does that wants no
-//! output. To look earlier takes a constructor, which is unsafe code; so such a run ends as one
-//! whose output is not read. A stdout that is full is noticed.
+//! runtime opens `/dev/null` in its place before `main`, exactly like a parent that wants no
+//! output. Looking earlier takes a constructor, which is unsafe code; so such a run ends like one
+//! whose output is not read. A full disk behind stdout is noticed.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write};
@@ -30,7 +30,7 @@ use crate::util::text;
 pub enum CommandError {
     /// It failed.
     Failed(Error),
-    /// The reader of stdout closed it; this is no failure.
+    /// The reader of stdout closed it; this is not a failure.
     OutputClosed,
 }
 
@@ -40,7 +40,7 @@ impl From<Error> for CommandError {
     }
 }
 
-/// What was said on the command line about output.
+/// The output options of the command line.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct OutputOptions {
     /// `--color`.
@@ -66,7 +66,7 @@ pub struct Output {
     stderr_repaints: bool,
     /// Whether stdout can repaint a page.
     stdout_repaints: bool,
-    /// Takes values that must not be shown out of whatever is written, as soon as they are known.
+    /// Masks secret values in everything that is written, as soon as they are known.
     masker: RwLock<Masker>,
 }
 
@@ -79,19 +79,19 @@ struct OutputStream {
 
 struct StreamState {
     sink: Box<dyn Write + Send>,
-    /// What stands on the line of the cursor.
+    /// What is on the line of the cursor.
     line: OpenLine,
 }
 
-/// What has to be done before something else is written.
+/// What must be done before anything else is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum OpenLine {
-    /// Nothing stands there.
+    /// The line is empty.
     #[default]
     Empty,
-    /// Lines that will be repainted, so many above the one of the cursor: they are removed.
+    /// Lines that will be repainted, this many above the cursor line: they are removed.
     Transient { above: usize },
-    /// A question whose answer did not come: it is left.
+    /// A question that was not answered: it stays on the screen.
     Question,
 }
 
@@ -126,12 +126,12 @@ impl Output {
         }
     }
 
-    /// Takes what `masker` knows out of everything that is written from now on.
+    /// Masks what `masker` knows in everything that is written from now on.
     pub fn set_masker(&self, masker: Masker) {
         *self.masker.write().unwrap_or_else(PoisonError::into_inner) = masker;
     }
 
-    /// What may be written of `bytes`. What is cut or wrapped was masked before; this catches the
+    /// `bytes` without secrets. What is truncated or wrapped was masked before; this catches the
     /// rest: a path in a library's message, a file named by a variable.
     fn masked<'b>(&self, bytes: &'b [u8]) -> Cow<'b, [u8]> {
         let masker = self.masker.read().unwrap_or_else(PoisonError::into_inner);
@@ -150,17 +150,17 @@ impl Output {
         }
     }
 
-    /// Writes a line of the log to stderr, whatever `-q` says; it was made safe before.
+    /// Writes a log line to stderr regardless of `-q`; it was sanitised before.
     pub fn log_line(&self, line: &str) {
         self.write_message(format!("{line}\n").as_bytes());
     }
 
-    /// Whether stderr is a terminal, whatever `-q` says.
+    /// Whether stderr is a terminal, regardless of `-q`.
     pub fn has_stderr_terminal(&self) -> bool {
         self.err.terminal
     }
 
-    /// The width to lay a page for stdout out for; `None` means no limit.
+    /// The layout width of a page for stdout; `None` means no limit.
     pub fn width(&self) -> Option<usize> {
         self.out.width
     }
@@ -180,7 +180,7 @@ impl Output {
         self.options.verbose
     }
 
-    /// Whether failures are written as JSON, so that nothing else should be said about them.
+    /// Whether failures are written as JSON, so that nothing else should be printed about them.
     pub fn has_json_errors(&self) -> bool {
         self.options.json
     }
@@ -193,9 +193,9 @@ impl Output {
         self.write(self.out.palette.page(page).as_bytes())
     }
 
-    /// Writes a page to stdout over the one before, of which `above` lines stand on the screen;
-    /// returns how many stand there now. What does not fit on the screen is left out. A stdout that
-    /// cannot repaint gets the pages one below the other.
+    /// Writes a page to stdout over the previous one, of which `above` lines are on the screen;
+    /// returns how many are there now. What does not fit on the screen is omitted. A stdout that
+    /// cannot repaint gets the pages one after another.
     ///
     /// # Errors
     /// When stdout cannot be written.
@@ -212,7 +212,7 @@ impl Output {
             above => format!("\x1b[{above}A\r"),
         };
         for line in &lines {
-            // Each line is overwritten and only its rest removed: nothing flickers.
+            // Each line is overwritten and only the remainder is cleared, to avoid flicker.
             painted.push_str(line);
             painted.push_str("\x1b[K\n");
         }
@@ -248,14 +248,14 @@ impl Output {
             return false;
         }
         let out = io::stdout();
-        // Nothing is asked for: errors are always told.
+        // No events are requested: errors are always reported.
         let mut watched = [PollFd::new(&out, PollFlags::empty())];
         let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
         let seen = poll(&mut watched, Some(&at_once));
         seen.is_ok() && watched.iter().any(|fd| fd.revents().contains(PollFlags::ERR))
     }
 
-    /// Writes a result's own bytes to stdout: exactly, unless a terminal would see them.
+    /// Writes the raw bytes of a result to stdout: unchanged, unless stdout is a terminal.
     ///
     /// # Errors
     /// When stdout cannot be written.
@@ -292,30 +292,30 @@ impl Output {
         }
     }
 
-    /// Writes a page to stderr, whatever `-q` says.
+    /// Writes a page to stderr, regardless of `-q`.
     pub fn stderr_page(&self, page: &StyledPage) {
         self.write_message(self.err.palette.page(page).as_bytes());
     }
 
-    /// The width to lay a page for stderr out for; `None` means no limit.
+    /// The layout width of a page for stderr; `None` means no limit.
     pub fn stderr_width(&self) -> Option<usize> {
         self.err.width
     }
 
-    /// Writes a value to stderr as one line of JSON, whatever `-q` says.
+    /// Writes a value to stderr as one line of JSON, regardless of `-q`.
     pub fn stderr_value(&self, value: &impl Serialize) {
         self.write_message((json::compact(value) + "\n").as_bytes());
     }
 
-    /// Shows a line on stderr that the next one replaces; nothing when stderr cannot repaint.
+    /// Shows a line on stderr that the next one replaces; does nothing if stderr cannot repaint.
     pub fn status_line(&self, line: &StyledLine) {
         self.status_page(&StyledPage::from(line.clone()));
     }
 
     /// Shows a page on stderr that the next one replaces, and that is gone before anything else is
-    /// written; nothing when stderr cannot repaint. No line is longer than the screen is wide, and
-    /// there are fewer than it is high. The terminal is left as it was found: no mode is changed
-    /// that would have to be restored.
+    /// written; does nothing if stderr cannot repaint. Lines are cut to the width of the screen,
+    /// and there are fewer than its height. The terminal state is unchanged: no mode is set that
+    /// would need to be restored.
     pub fn status_page(&self, page: &StyledPage) {
         if !self.can_repaint() {
             return;
@@ -336,7 +336,7 @@ impl Output {
             OpenLine::Transient { above: 0 } | OpenLine::Empty => String::new(),
         };
         for (index, line) in lines.iter().enumerate() {
-            // Each line is overwritten and only its rest removed: nothing flickers.
+            // Each line is overwritten and only the remainder is cleared, to avoid flicker.
             painted.push_str(if index == 0 { "\r\x1b[K" } else { "\n\x1b[K" });
             painted.push_str(line);
         }
@@ -347,18 +347,18 @@ impl Output {
         let _unheard = state.sink.write_all(&painted).and_then(|()| state.sink.flush());
     }
 
-    /// Whether lines on stderr can be shown that others replace.
+    /// Whether lines on stderr can be replaced by later ones.
     pub fn can_repaint(&self) -> bool {
         self.stderr_repaints && !self.options.quiet
     }
 
-    /// Puts a question to `terminal`, which may be another one than stderr.
+    /// Shows a question on `terminal`, which may be a different one from stderr.
     ///
     /// # Errors
-    /// When the terminal cannot be written; then the question was not seen.
+    /// When the terminal cannot be written to; then the user has not seen the question.
     pub fn ask(&self, question: &StyledPage, terminal: &mut dyn Write) -> io::Result<()> {
         self.clear_status();
-        // The answer is typed behind it.
+        // The user types the answer after it.
         let text = self.err.palette.page(question);
         let text = format!("{} ", text.trim_end_matches('\n'));
         terminal.write_all(&self.masked(text.as_bytes()))?;
@@ -367,7 +367,7 @@ impl Output {
         Ok(())
     }
 
-    /// Shows a page on `terminal`, which may be another one than stderr.
+    /// Shows a page on `terminal`, which may be a different one from stderr.
     ///
     /// # Errors
     /// When the terminal cannot be written.
@@ -377,7 +377,7 @@ impl Output {
         terminal.flush()
     }
 
-    /// Says that the question was answered with a whole line.
+    /// Notes that the question was answered with a complete line.
     pub fn question_answered(&self) {
         self.err.open(OpenLine::Empty);
     }

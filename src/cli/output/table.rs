@@ -7,8 +7,8 @@ use crate::util::text;
 
 /// Blanks between columns.
 const GAP: usize = 2;
-/// The widest a cell gets where nothing else limits it: every row is filled up to the widest one,
-/// so that one text of a megabyte in a table of a thousand rows would be a gigabyte of blanks.
+/// Maximum cell width if nothing else limits it: every row is padded to the widest one,
+/// so a text of one megabyte in a table of a thousand rows would add a gigabyte of blanks.
 const MAX_CELL_WIDTH: usize = 1_000;
 
 /// One column.
@@ -16,11 +16,11 @@ const MAX_CELL_WIDTH: usize = 1_000;
 pub struct TableColumn {
     title: String,
     right: bool,
-    /// The width it may be cut to; `None` keeps it whole as long as possible.
+    /// The minimum width when truncated; `None` keeps it whole as long as possible.
     min: Option<usize>,
-    /// It is cut only when nothing is left to be dropped.
+    /// It is truncated only after all droppable columns were dropped.
     shrinks_last: bool,
-    /// Dropped when the room is short, the highest number first; 0 is never dropped.
+    /// Dropped when space is short, highest number first; 0 is never dropped.
     drop_rank: u8,
 }
 
@@ -38,21 +38,21 @@ impl TableColumn {
         self
     }
 
-    /// May be cut to `min` cells before other columns are dropped.
+    /// May be truncated to `min` cells before other columns are dropped.
     #[must_use]
     pub fn shrinks_to(mut self, min: usize) -> Self {
         self.min = Some(min);
         self
     }
 
-    /// May be cut to `min` cells after everything that can be dropped was dropped.
+    /// May be truncated to `min` cells after all droppable columns were dropped.
     #[must_use]
     pub fn shrinks_last_to(mut self, min: usize) -> Self {
         self.shrinks_last = true;
         self.shrinks_to(min)
     }
 
-    /// May be left out, before all columns with a lower `rank`.
+    /// May be dropped, before all columns with a lower `rank`.
     #[must_use]
     pub fn droppable(mut self, rank: u8) -> Self {
         self.drop_rank = rank;
@@ -84,15 +84,15 @@ impl Table {
         self.rows.push(TableRow { cells: cells.into_iter().collect(), details: Vec::new() });
     }
 
-    /// Puts a line of its own below the newest row.
+    /// Adds a separate line below the last row.
     pub fn detail_line(&mut self, line: StyledLine) {
         if let Some(row) = self.rows.last_mut() {
             row.details.push(line);
         }
     }
 
-    /// Lays the table out in at most `width` cells (`None`: as wide as it wants). Columns without
-    /// any text are left out.
+    /// Lays the table out in at most `width` cells (`None`: unlimited). Columns without
+    /// any text are omitted.
     pub fn layout(self, width: Option<usize>) -> StyledPage {
         let mut page = StyledPage::default();
         if self.rows.is_empty() {
@@ -130,7 +130,7 @@ impl Table {
         page
     }
 
-    /// The width of each column; `None` leaves it out.
+    /// The width of each column; `None` omits it.
     fn widths(&self, width: Option<usize>) -> Vec<Option<usize>> {
         let mut widths: Vec<Option<usize>> = (0..self.columns.len())
             .map(|index| {
@@ -159,7 +159,7 @@ impl Table {
                 .max_by_key(|(_, column)| column.drop_rank)
                 .map(|(index, _)| index);
             if let Some(slot) = next.and_then(|index| widths.get_mut(index)) {
-                // The room this frees goes back to the columns that were cut.
+                // The space this frees goes back to the truncated columns.
                 *slot = None;
                 self.restore(&mut widths);
             } else {
@@ -170,7 +170,7 @@ impl Table {
         }
     }
 
-    /// Gives the columns that are left their natural width again.
+    /// Restores the natural width of the remaining columns.
     fn restore(&self, widths: &mut [Option<usize>]) {
         for (index, slot) in widths.iter_mut().enumerate() {
             if slot.is_some() {
@@ -184,7 +184,7 @@ impl Table {
     }
 }
 
-/// Takes cells from the widest column that has a smaller minimum until all fit or none is left.
+/// Shrinks the widest column that is above its minimum until all fit or none can shrink.
 fn shrink(widths: &mut [Option<usize>], room: usize, minimum: impl Fn(usize) -> Option<usize>) {
     loop {
         let over = total(widths).saturating_sub(room);

@@ -1,4 +1,4 @@
-//! YAML output: block style, sanitised, with everything quoted that could be read as something
+//! YAML output: block style, sanitised, quoting everything that could be read as something
 //! else.
 
 use std::fmt::Write as _;
@@ -90,7 +90,7 @@ fn child(out: &mut String, value: &Value, depth: usize) {
     }
 }
 
-/// Whether the cursor stands right after `- `, where the first entry needs no indentation.
+/// Whether the cursor is right after `- `, where the first entry needs no indentation.
 fn at_item_start(out: &str) -> bool {
     out.ends_with("- ")
 }
@@ -112,7 +112,7 @@ fn leaf_text(value: &Value) -> String {
     }
 }
 
-/// Text of several lines as a literal block, when it is one that can be written so.
+/// Multi-line text as a literal block, if it can be written that way.
 fn literal(value: &str) -> Option<(&'static str, Vec<String>)> {
     let body = value.strip_suffix('\n');
     let head = if body.is_some() { "|" } else { "|-" };
@@ -125,7 +125,7 @@ fn literal(value: &str) -> Option<(&'static str, Vec<String>)> {
     plain.then(|| (head, text::safe(body).split('\n').map(str::to_owned).collect()))
 }
 
-/// One line of text: bare when it can only be read as that text, otherwise in double quotes.
+/// One line of text: plain if it can only be read as that text, otherwise in double quotes.
 fn one_line(value: &str) -> String {
     let safe = text::safe(value);
     if is_bare(&safe) {

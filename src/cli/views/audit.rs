@@ -8,8 +8,8 @@ use crate::cli::output::{SpanStyle, StyledLine, StyledPage};
 use crate::cli::records::{local_time, short_arguments};
 use crate::util::units::{show_duration, show_span};
 
-/// What is shown of a call that nothing was written about after it began.
-const NO_OUTCOME: &str = "no outcome (crashed, killed or under way)";
+/// Shown for a call whose outcome was never recorded.
+const NO_OUTCOME: &str = "no outcome (crashed, killed or running)";
 
 /// A table of calls.
 pub fn page(calls: &[AuditedCall], width: Option<usize>) -> StyledPage {
@@ -40,7 +40,7 @@ pub fn page(calls: &[AuditedCall], width: Option<usize>) -> StyledPage {
     table.layout(width)
 }
 
-/// One call on one line, for calls that come one by one.
+/// One call on one line, for output that follows calls as they happen.
 pub fn line(call: &AuditedCall, width: Option<usize>) -> StyledPage {
     let mut page = StyledPage::default();
     for note in notes(call).into_iter().filter(|_| call.clock_set_back_by.is_some()) {
@@ -73,7 +73,7 @@ fn result(call: &AuditedCall) -> StyledLine {
     }
 }
 
-/// Why it failed, that nothing is known of its end, that the clock was put back.
+/// Notes: why it failed, that its outcome is unknown, that the clock was set back.
 fn notes(call: &AuditedCall) -> Vec<StyledLine> {
     let mut lines = Vec::new();
     if let Some(client) = call.caller.as_ref().and_then(|caller| caller.client.as_ref()) {
@@ -81,7 +81,7 @@ fn notes(call: &AuditedCall) -> Vec<StyledLine> {
     }
     if let Some(seconds) = call.clock_set_back_by {
         let back = Duration::try_from_secs_f64(seconds).unwrap_or_default();
-        let words = format!("the clock was put back by {}", show_span(back));
+        let words = format!("the clock was set back by {}", show_span(back));
         lines.push(StyledLine::styled(SpanStyle::Warning, words));
     }
     match &call.outcome {
@@ -148,9 +148,9 @@ mod tests {
             2026-11-21 23:46:16  bad    tool      1.50 ms  allowed   text="a b" n=1
               no␛[31m way
             2026-11-21 23:46:16  gone   none               allowed   text="a b" n=1
-              no outcome (crashed, killed or under way)
+              no outcome (crashed, killed or running)
             2026-11-21 23:46:16  later  ok        1.50 ms  allowed   text="a b" n=1
-              the clock was put back by 25 h
+              the clock was set back by 25 h
             2026-11-21 23:46:16  never  denied             refused   text="a b" n=1
               no␛[31m way
             "#);

@@ -14,12 +14,12 @@ use crate::model::{Diagnostic, Error, ErrorKind, Speed, ToolDefinition, ToolSour
 use crate::stats::Usage;
 use crate::stats::declared_speed::ExceededSpeed;
 
-/// The most characters of a description that are shown in a list.
+/// Maximum number of characters of a description in a list.
 const MAX_DESCRIPTION: usize = 160;
 
-/// The tools as a table, with a legend of the marks that occur in it. What is in `flagged` and is
-/// more than a note is marked, and told below its tool. So is what `usages` shows to be slower than
-/// declared.
+/// The tools as a table, with a legend for the marks that occur in it. Findings in `flagged` that
+/// are more than a note are marked, and shown below their tool. So are tools that `usages` shows to
+/// be slower than declared.
 pub fn page(
     tools: &[&ToolDefinition],
     flagged: &FindingsByTool,
@@ -103,8 +103,8 @@ pub fn summary(tools: &[&ToolDefinition]) -> String {
     text
 }
 
-/// What a listing failed with, when it did: 11 as long as something of what was asked for
-/// answered, otherwise the decisive failure itself.
+/// The error of a failed listing, if any: exit code 11 if at least one server or kind
+/// responded, otherwise the decisive failure itself.
 pub fn verdict(catalogue: &Catalogue, answered: bool) -> Option<Error> {
     let incomplete: Vec<&ServerListing> =
         catalogue.servers.iter().filter(|s| s.error.is_some() || s.is_partial).collect();
@@ -129,7 +129,7 @@ pub fn verdict(catalogue: &Catalogue, answered: bool) -> Option<Error> {
     }
     let total = plural(catalogue.servers.len(), "server", "servers");
     let message = if errors.is_empty() {
-        format!("the list is incomplete: {} of {total} left something out", incomplete.len())
+        format!("the list is incomplete: {} of {total} returned a partial list", incomplete.len())
     } else {
         format!("the list is incomplete: {} of {total} could not be listed", errors.len())
     };
@@ -138,7 +138,7 @@ pub fn verdict(catalogue: &Catalogue, answered: bool) -> Option<Error> {
         Error::partial(message).with_details(incomplete.iter().flat_map(
             |server| match &server.error {
                 Some(error) => evidence(error, shared.is_none()),
-                None => vec![format!("server '{}': some of what it lists is missing", server.name)],
+                None => vec![format!("server '{}': part of its list is missing", server.name)],
             },
         ));
     Some(match shared {
@@ -147,14 +147,14 @@ pub fn verdict(catalogue: &Catalogue, answered: bool) -> Option<Error> {
     })
 }
 
-/// The hint that helps against all of these.
+/// The hint that all of these errors share.
 fn shared_hint<'f>(errors: &[&'f Error]) -> Option<&'f str> {
     let first = errors.first()?.hint()?;
     errors.iter().all(|error| error.hint() == Some(first)).then_some(first)
 }
 
-/// What a listing failed with, internal tools that could not be listed included. When nothing
-/// of what was asked for answered, that is the failure itself.
+/// The error of a failed listing, including internal tools that could not be listed. If nothing
+/// responded, that is the failure itself.
 pub fn with_failures(servers: Option<Error>, failures: &[&Error], answered: bool) -> Option<Error> {
     let Some(first) = messages::decisive(failures.iter().copied()) else { return servers };
     let lines = failures.iter().flat_map(|error| evidence(error, true));
@@ -171,7 +171,7 @@ pub fn with_failures(servers: Option<Error>, failures: &[&Error], answered: bool
     })
 }
 
-/// What a listing failed with, entries out of service included: with those it is usable and
+/// The error of a listing, including entries that are out of service: these make it usable but
 /// incomplete.
 pub fn with_disabled_entries(servers: Option<Error>, problems: &[Diagnostic]) -> Option<Error> {
     const SHOWN: usize = 5;
@@ -194,13 +194,13 @@ pub fn with_disabled_entries(servers: Option<Error>, problems: &[Diagnostic]) ->
     })
 }
 
-/// A failed server in a few lines: the failure, the server's last words, and its own hint. Of a
-/// refusal the first lines are shown instead: they say what would start.
+/// A failed server in a few lines: the failure, the last lines of its output, and its hint. For a
+/// refusal, the first lines are shown instead: they say what would be started.
 fn evidence(error: &Error, hinted: bool) -> Vec<String> {
     const LAST_WORDS: usize = 3;
     const FIRST_LINES: usize = 12;
     let most = if messages::has_leading_details(error) { FIRST_LINES } else { LAST_WORDS };
-    // A refusal has a place too, but is no mistake in it.
+    // A refusal has a location too, but there is no mistake at it.
     let place = error.location().filter(|_| error.kind() == ErrorKind::Config);
     std::iter::once(messages::headline(error))
         .chain(place.map(|place| format!("  at {}", caret::location(place))))
@@ -209,7 +209,7 @@ fn evidence(error: &Error, hinted: bool) -> Vec<String> {
         .collect()
 }
 
-/// What is listed under SOURCE: the server, or the kind of an internal tool.
+/// The SOURCE column: the server, or the kind of an internal tool.
 fn source(tool: &ToolDefinition) -> &str {
     match tool.source {
         ToolSource::Mcp => tool.name.component().unwrap_or("mcp"),
@@ -217,7 +217,7 @@ fn source(tool: &ToolDefinition) -> &str {
     }
 }
 
-/// What a tool does; of one that cannot be called, why not.
+/// What a tool does or, if it cannot be called, why not.
 fn description(tool: &ToolDefinition) -> String {
     if let (ToolStatus::Unavailable, Some(reason)) = (tool.status, &tool.unavailable_reason) {
         return reason.message().to_owned();

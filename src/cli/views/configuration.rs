@@ -33,8 +33,8 @@ pub fn out_of_service(problems: &[Diagnostic]) -> usize {
     entries.len() + errors().filter(|problem| problem.entry.is_none()).count()
 }
 
-/// Every value with its place. One that is not used, because a file that wins has an entry of the
-/// same name, says so.
+/// Every value with its location. A value that is not used, because a file with higher precedence
+/// has an entry of the same name, is marked.
 pub fn values(values: &[ConfigValue]) -> StyledPage {
     let mut page = StyledPage::default();
     let mut file: Option<&Path> = None;
@@ -61,10 +61,10 @@ pub fn values(values: &[ConfigValue]) -> StyledPage {
     page
 }
 
-/// Where files were looked for, which were read, and the directories of this user.
+/// Where toolhost looked for files, which it read, and the directories of this user.
 pub fn paths(configuration: &Configuration, environment: &dyn Environment) -> StyledPage {
     let mut page = StyledPage::default();
-    page.heading("Files read, the first has precedence");
+    page.heading("Files read, highest precedence first");
     if configuration.files.is_empty() {
         page.push(StyledLine::styled(SpanStyle::Dim, "none").indented(2));
     }
@@ -113,7 +113,7 @@ pub fn diagnostic_counts(errors: usize, warnings: usize) -> String {
     .into_iter()
     .flatten()
     .collect();
-    if parts.is_empty() { "no problem".to_owned() } else { parts.join(" and ") }
+    if parts.is_empty() { "no problems".to_owned() } else { parts.join(" and ") }
 }
 
 #[cfg(test)]
@@ -216,7 +216,7 @@ mod tests {
             FixedEnvironment { root: Some(PathBuf::from("/r")), ..FixedEnvironment::default() };
         let page = paths(&configuration(), &environment);
         assert_snapshot!(LineRenderer::default().page(&page), @r"
-        Files read, the first has precedence
+        Files read, highest precedence first
           /p/mcp.yaml  servers, project
 
         Places searched

@@ -3,7 +3,7 @@
 use crate::catalogue::scan::{Finding, FindingSeverity};
 use crate::cli::output::{SpanStyle, StyledLine, StyledPage};
 
-/// A section about a tool or a server; nothing when nothing was found.
+/// A section about a tool or a server; empty without findings.
 pub fn page(found: &[Finding], width: Option<usize>) -> StyledPage {
     let mut page = StyledPage::default();
     if !found.is_empty() {
@@ -13,7 +13,7 @@ pub fn page(found: &[Finding], width: Option<usize>) -> StyledPage {
     page
 }
 
-/// Two lines for each finding: how much it matters and where, then what and why.
+/// Two lines for each finding: severity and location, then what was found and why it matters.
 pub fn lines(page: &mut StyledPage, found: &[Finding], indent: usize, width: Option<usize>) {
     for finding in found {
         let label = match finding.severity {

@@ -9,7 +9,7 @@ use crate::history::HistoryEntry;
 use crate::util::json;
 use crate::util::units::{show_duration, show_size};
 
-/// The least characters of an identity that are shown: they tell the millisecond.
+/// Minimum number of characters of an ID to show: they encode the millisecond.
 const SHORT_ID: usize = 13;
 
 /// A table of calls.
@@ -39,7 +39,7 @@ pub fn page(entries: &[HistoryEntry], width: Option<usize>) -> StyledPage {
     table.layout(width)
 }
 
-/// How much of the identities is needed to tell these calls apart.
+/// How many characters of the IDs are needed to distinguish these calls.
 fn short_id(entries: &[HistoryEntry]) -> usize {
     let longest = entries.iter().map(|entry| entry.id.len()).max().unwrap_or(0);
     let all: BTreeSet<&str> = entries.iter().map(|entry| entry.id.as_str()).collect();
@@ -91,7 +91,7 @@ pub fn whole(entry: &HistoryEntry, width: Option<usize>) -> StyledPage {
     );
     page.heading("Arguments");
     match &entry.arguments {
-        None => page.push(StyledLine::styled(SpanStyle::Dim, "too large to be kept").indented(2)),
+        None => page.push(StyledLine::styled(SpanStyle::Dim, "too large to store").indented(2)),
         Some(arguments) if arguments.is_empty() => {
             page.push(StyledLine::styled(SpanStyle::Dim, "none").indented(2));
         }
@@ -114,7 +114,7 @@ pub fn whole(entry: &HistoryEntry, width: Option<usize>) -> StyledPage {
             note = format!("{note}, {}", kinds.join(", "));
         }
         if result.cut {
-            note.push_str(", only the beginning was kept");
+            note.push_str(", truncated");
         }
         page.push(StyledLine::styled(SpanStyle::Dim, format!("({note})")).indented(2));
     }
@@ -205,7 +205,7 @@ pub(super) mod tests {
               1
             ]
           }
-          (2.0 KiB, text, only the beginning was kept)
+          (2.0 KiB, text, truncated)
         "#);
     }
 }

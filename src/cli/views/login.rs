@@ -39,7 +39,7 @@ pub fn table(rows: &[LoginRow], now: Duration, width: Option<usize>) -> StyledPa
     table.layout(width)
 }
 
-/// What a login gave, in one line.
+/// The result of a login, in one line.
 pub fn line(server: &str, login: &LoginReport, now: Duration) -> StyledLine {
     let mut line = StyledLine::styled(SpanStyle::Success, "logged in to ")
         .then(SpanStyle::Name, server)
@@ -48,13 +48,13 @@ pub fn line(server: &str, login: &LoginReport, now: Duration) -> StyledLine {
         line.push(SpanStyle::Plain, format!(" for {}", login.scopes.join(" ")));
     }
     let (_, expires) = expiry(login, now);
-    let renewed = if login.renewable { ", renewed by itself" } else { "" };
+    let renewed = if login.renewable { ", renewed automatically" } else { "" };
     line.then(SpanStyle::Dim, format!(" (expires: {expires}{renewed})"))
 }
 
 fn expiry(login: &LoginReport, now: Duration) -> (SpanStyle, String) {
     match login.expires_at.map(Duration::from_secs) {
-        None => (SpanStyle::Plain, "not said".to_owned()),
+        None => (SpanStyle::Plain, "unknown".to_owned()),
         Some(at) => match at.checked_sub(now) {
             Some(left) if !left.is_zero() => {
                 let left = Duration::from_secs(left.as_secs());
@@ -94,7 +94,7 @@ mod tests {
             (lasts.as_str(), "yes"),
             ("when used", "yes"),
             ("expired", "no"),
-            ("not said", "no"),
+            ("unknown", "no"),
         ]) {
             assert!(line.contains(expires) && line.trim_end().ends_with(renewed), "{page}");
         }

@@ -1,7 +1,7 @@
 //! Views: model values as pages for people.
 //!
-//! Owns: what is shown of a thing; its JSON is in [`super::json`]. Pure: no input, no output, no
-//! clock.
+//! Owns: what is shown for each value; its JSON is in [`super::json`]. Pure: no input, no output,
+//! no clock.
 
 pub mod audit;
 pub mod background;
@@ -29,7 +29,7 @@ pub mod trust;
 pub(in crate::cli) fn first_sentence(text: &str) -> String {
     let paragraph = text.trim_start().split("\n\n").next().unwrap_or_default();
     let line = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
-    // A dot within a word (`e.g.`, `file.txt`, `1.5`) ends nothing.
+    // A dot within a word (`e.g.`, `file.txt`, `1.5`) does not end a sentence.
     let end = line.match_indices(". ").map(|(at, _)| at).find(|at| {
         let head = line.split_at(*at).0;
         let word = head.rsplit(' ').next().unwrap_or_default();

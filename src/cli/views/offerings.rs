@@ -13,7 +13,7 @@ use crate::model::{
 use crate::util::text;
 use crate::util::units::show_size;
 
-/// The most characters of a description that are shown in a list.
+/// Maximum number of characters of a description in a list.
 const MAX_DESCRIPTION: usize = 160;
 
 /// Resources as a table.
@@ -64,7 +64,7 @@ pub fn templates(items: &[&ResourceTemplate], width: Option<usize>) -> StyledPag
     table.layout(width)
 }
 
-/// Prompts as a table; arguments that may be left out stand in brackets.
+/// Prompts as a table; optional arguments are in brackets.
 pub fn prompts(items: &[&Prompt], width: Option<usize>) -> StyledPage {
     let mut table = Table::new([
         TableColumn::new("NAME").shrinks_to(20),
@@ -91,13 +91,13 @@ fn about(first: Option<&str>, second: Option<&str>, name: &str) -> String {
     text::shorten(&first_sentence(said), MAX_DESCRIPTION).into_owned()
 }
 
-/// What a listing failed with, when it did: 11 as long as one server answered.
+/// The error of a failed listing, if any: exit code 11 if at least one server responded.
 pub fn verdict<T>(asked: &Offerings<T>) -> Option<Error> {
     let servers = Catalogue { servers: asked.servers.clone(), ..Catalogue::default() };
     super::catalogue::verdict(&servers, asked.servers.iter().any(|s| s.error.is_none()))
 }
 
-/// What reading gave, as the result of a call would be shown.
+/// The contents that were read, shown like the result of a call.
 pub fn as_result(read: &ResourceContents) -> ToolResult {
     let mut result = ToolResult { success: true, ..ToolResult::default() };
     if let [part] = &read.contents[..]

@@ -6,7 +6,7 @@ use crate::host::request::DryRun;
 use crate::model::Routing;
 use crate::util::json;
 
-/// Says how the router chose a server, to those who want to know more.
+/// Explains how the router chose a server, for verbose output.
 pub fn note_routing(output: &Output, routing: Option<&Routing>) {
     if output.verbosity() > 0 {
         for line in routing.into_iter().flat_map(lines) {
@@ -23,13 +23,13 @@ fn lines(routing: &Routing) -> Vec<String> {
     lines.push(match routing.others.as_slice() {
         [] => format!("the server '{}' was chosen", routing.server),
         others => {
-            format!("the server '{}' was chosen, before {}", routing.server, others.join(", "))
+            format!("the server '{}' was chosen over {}", routing.server, others.join(", "))
         }
     });
     lines
 }
 
-/// What a call would send or start, and whether it would be asked about or refused.
+/// What a call would send or start, and whether it would need approval or be refused.
 pub fn preview(rehearsal: &DryRun) -> StyledPage {
     let preview = &rehearsal.preview;
     let mut page = StyledPage::from(StyledLine::styled(SpanStyle::Heading, &preview.summary));

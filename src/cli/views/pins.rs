@@ -6,12 +6,12 @@ use crate::catalogue::pins::{PinReport, PinReportState, ToolReport};
 use crate::cli::json::pins::FindingsByTool;
 use crate::cli::output::{SpanStyle, StyledLine, StyledPage};
 
-/// The most lines of one part of a definition; JSON has all of them.
+/// Maximum number of lines for one part of a definition; JSON has all of them.
 const MAX_LINES: usize = 200;
-/// The most new tools that are named one by one.
+/// Maximum number of new tools that are listed by name.
 const MAX_NEW: usize = 30;
 
-/// What is not as it was pinned, with the differences. What is the same is only counted.
+/// The tools that differ from their pins, with the differences. Unchanged tools are only counted.
 pub fn page(report: &PinReport, flagged: &FindingsByTool, width: Option<usize>) -> StyledPage {
     let mut page = StyledPage::default();
     for server in &report.servers {
@@ -39,10 +39,7 @@ pub fn page(report: &PinReport, flagged: &FindingsByTool, width: Option<usize>) 
             notes(&mut page, tool, flagged, width);
         }
         if let Some(hidden @ 1..) = all.len().checked_sub(most) {
-            page.push(StyledLine::styled(
-                SpanStyle::Dim,
-                format!("and {hidden} more that are new"),
-            ));
+            page.push(StyledLine::styled(SpanStyle::Dim, format!("and {hidden} more new")));
         }
     }
     for tool in report.tools.iter().filter(|tool| tool.state == PinReportState::Same) {
@@ -69,7 +66,7 @@ pub fn parts(page: &mut StyledPage, all: &[DefinitionChange]) {
         page.push(StyledLine::styled(SpanStyle::Heading, change.part).indented(2));
         let hunks = change.hunks();
         if hunks.is_empty() {
-            let text = "differs beyond what is compared line by line";
+            let text = "differs past the part that is compared";
             page.push(StyledLine::styled(SpanStyle::Dim, text).indented(4));
         }
         let mut body = StyledPage::default();
@@ -90,14 +87,14 @@ pub fn parts(page: &mut StyledPage, all: &[DefinitionChange]) {
     }
 }
 
-/// `2 changed, 1 gone, 3 new, 20 the same`.
+/// `2 changed, 1 gone, 3 new, 20 unchanged`.
 pub fn summary(report: &PinReport) -> String {
     let words = [
         (PinReportState::Changed, "changed"),
         (PinReportState::Missing, "gone"),
         (PinReportState::Unchecked, "not checked"),
         (PinReportState::New, "new"),
-        (PinReportState::Same, "the same"),
+        (PinReportState::Same, "unchanged"),
     ];
     let counts: Vec<String> = words
         .into_iter()
@@ -106,7 +103,7 @@ pub fn summary(report: &PinReport) -> String {
             (count > 0).then(|| format!("{count} {word}"))
         })
         .collect();
-    if counts.is_empty() { "no tool".to_owned() } else { counts.join(", ") }
+    if counts.is_empty() { "no tools".to_owned() } else { counts.join(", ") }
 }
 
 fn label(state: PinReportState) -> SpanStyle {

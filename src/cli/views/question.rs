@@ -1,7 +1,7 @@
 //! A server's question, as shown to a person.
 //!
-//! Owns: how much of a server's words is shown and what is said beside them: who asks, what is odd
-//! about an address, and that a form should not ask for secrets.
+//! Owns: how much of a server's text is shown, and what toolhost adds to it: who asks, what is
+//! suspicious about an address, and that a form should not ask for secrets.
 
 use serde_json::Value;
 
@@ -20,7 +20,7 @@ const TITLE: usize = 200;
 /// How many lines of one text are shown.
 const LINES: usize = 30;
 
-/// Who asks, and what it says.
+/// The header: which server asks, and its message.
 pub fn heading(question: &Question, message: &str) -> StyledPage {
     let mut page = StyledPage::default();
     page.blank_line();
@@ -34,7 +34,7 @@ pub fn heading(question: &Question, message: &str) -> StyledPage {
     page
 }
 
-/// Words of a server, bounded in length and height.
+/// Text from a server, limited in length and number of lines.
 fn server_text(page: &mut StyledPage, label: SpanStyle, text: &str) {
     let short = shorten(text.trim(), MESSAGE);
     let total = short.lines().count();
@@ -49,7 +49,7 @@ fn server_text(page: &mut StyledPage, label: SpanStyle, text: &str) {
     }
 }
 
-/// That an answer would leave this machine.
+/// The warning that an answer would leave this machine.
 pub fn secret_warning(who: &str) -> StyledPage {
     let words = format!(
         "It seems to ask for a secret. What you type is sent to '{who}', and forms are not meant for \
@@ -58,7 +58,7 @@ pub fn secret_warning(who: &str) -> StyledPage {
     StyledPage::from(StyledLine::styled(SpanStyle::Warning, words))
 }
 
-/// A field, with what may be typed.
+/// A field, with the input that it accepts.
 pub fn field(field: &FormField) -> StyledPage {
     let title = shorten(&field.title, TITLE);
     let mut line = StyledLine::styled(SpanStyle::Name, title);
@@ -67,7 +67,7 @@ pub fn field(field: &FormField) -> StyledPage {
     }
     line.push(SpanStyle::Dim, format!(": {}", expectation(field)));
     if !field.required {
-        line.push(SpanStyle::Dim, ", may be left out");
+        line.push(SpanStyle::Dim, ", optional");
     }
     let mut page = StyledPage::from(line);
     if let Some(description) = &field.description {
@@ -91,10 +91,10 @@ pub fn field(field: &FormField) -> StyledPage {
     page
 }
 
-/// Where a field is typed, with what Enter takes.
+/// The prompt of a field, with the default that Enter accepts.
 pub fn entry(field: &FormField) -> StyledLine {
     match &field.default {
-        Some(_) if field.secret => StyledLine::plain("  [what was typed before]:"),
+        Some(_) if field.secret => StyledLine::plain("  [previous input]:"),
         Some(Value::String(default)) => {
             StyledLine::plain(format!("  [{}]:", shorten(default, TITLE)))
         }
@@ -105,11 +105,11 @@ pub fn entry(field: &FormField) -> StyledLine {
     }
 }
 
-/// The whole answer, and what does not fit.
+/// The complete answer, and the values that are invalid.
 pub fn review(form: &Questionnaire, answer: &JsonObject, errors: &[String]) -> StyledPage {
     let mut page = StyledPage::from(StyledLine::styled(SpanStyle::Dim, "The answer:"));
     if answer.is_empty() {
-        page.push(StyledLine::styled(SpanStyle::Dim, "nothing is filled in").indented(2));
+        page.push(StyledLine::styled(SpanStyle::Dim, "nothing filled in").indented(2));
     }
     for (key, value) in answer {
         let secret = form.fields.iter().any(|field| field.secret && field.key == *key);
@@ -126,14 +126,12 @@ pub fn review(form: &Questionnaire, answer: &JsonObject, errors: &[String]) -> S
         }
     }
     for error in errors {
-        page.push(
-            StyledLine::styled(SpanStyle::Warning, format!("does not fit: {error}")).indented(2),
-        );
+        page.push(StyledLine::styled(SpanStyle::Warning, format!("invalid: {error}")).indented(2));
     }
     page
 }
 
-/// An address in full, and what is odd about it.
+/// A URL in full, and what is suspicious about it.
 pub fn address(url: &str) -> StyledPage {
     let mut page = StyledPage::from(StyledLine::plain(url).indented(2));
     let visit = UrlReview::of(url);
@@ -214,7 +212,7 @@ mod tests {
           1 Red (r)
           2 g
           [r]:
-        size: a whole number, at least 1, at most 9, may be left out
+        size: a whole number, at least 1, at most 9, optional
           :
         ");
     }
@@ -230,7 +228,7 @@ mod tests {
         The answer:
           name = "Ada"
           password = ‹secret›
-          does not fit: name: is odd
+          invalid: name: is odd
         "#);
     }
 

@@ -1,4 +1,4 @@
-//! `serve token`: issued tokens as a table, and one in a line.
+//! `serve token`: issued tokens as a table, and a new token as a line.
 
 use std::time::Duration;
 

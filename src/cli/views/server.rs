@@ -14,12 +14,12 @@ use crate::util::json;
 use crate::util::text::shorten;
 use crate::util::units::{show_duration, show_size};
 
-/// The most characters of instructions that people are shown; JSON has all of them.
+/// Maximum number of characters of instructions to show; JSON has all of them.
 const MAX_INSTRUCTIONS: usize = 2_000;
-/// The same for capabilities.
+/// The same limit for capabilities.
 const MAX_CAPABILITIES: usize = 4_000;
 
-/// The line of a failure that tells most: what a refusal kept from starting, what the server wrote
+/// The most informative line of a failure: what a refusal kept from starting, what the server wrote
 /// last, else what was found last.
 fn key_line(error: &Error) -> Option<&str> {
     let lines = error.details();
@@ -30,7 +30,7 @@ fn key_line(error: &Error) -> Option<&str> {
     written.or(lines.last()).map(String::as_str)
 }
 
-/// The servers as a table; the last failure of each stands below its row, and with `verbose` the end
+/// The servers as a table, with the last failure of each below its row, and with `verbose` the end
 /// of its stderr.
 pub fn table(servers: &[ServerStatus], verbose: bool, width: Option<usize>) -> StyledPage {
     let mut table = Table::new([
@@ -109,7 +109,7 @@ pub fn table(servers: &[ServerStatus], verbose: bool, width: Option<usize>) -> S
     table.layout(width)
 }
 
-/// What is not worth a column: every server of a run that ends at once is this young.
+/// Minimum uptime worth a column: in a short run every server is younger than this.
 const WORTH_TELLING: Duration = Duration::from_secs(5);
 /// Lines of stderr in a table.
 const TAIL: usize = 5;
@@ -122,7 +122,7 @@ fn restarts(server: &ServerStatus) -> Option<u32> {
     Some(server.starts.saturating_sub(1)).filter(|count| *count > 0)
 }
 
-/// A closed circuit is how it should be, and so nothing to look at.
+/// A closed circuit is the normal state, so its cell is empty.
 fn circuit_cell(circuit: CircuitState) -> StyledLine {
     match circuit {
         CircuitState::Closed => StyledLine::default(),
@@ -212,7 +212,7 @@ fn facts(page: &mut StyledPage, server: &ServerStatus, width: Option<usize>) {
     let mut fact = |key: &str, value: Option<String>| {
         page.field(key, SpanStyle::Plain, &value.unwrap_or_default(), width);
     };
-    // Of a server that is not trusted nothing is known but what its entry says.
+    // For a server that is not trusted, only what its entry says is known.
     let is_known = !server.transport.is_empty();
     fact("transport", is_known.then(|| format!("{}, {}", server.transport, server.endpoint)));
     for (index, line) in server.confinement.iter().enumerate() {
@@ -258,10 +258,7 @@ fn facts(page: &mut StyledPage, server: &ServerStatus, width: Option<usize>) {
         }
         other => format!("circuit {}", other.as_str()),
     };
-    fact(
-        "connections",
-        server.connections.map(|open| format!("{open}, one for each client session")),
-    );
+    fact("connections", server.connections.map(|open| format!("{open}, one per client session")));
     fact("routing", server.weight.map(|weight| format!("weight {weight}, {circuit}")));
     fact(
         "last error",
@@ -272,7 +269,7 @@ fn facts(page: &mut StyledPage, server: &ServerStatus, width: Option<usize>) {
     );
 }
 
-/// The decisive error of checking servers, if any failed.
+/// The decisive error of a server check, if any server failed.
 pub fn verdict(servers: &[ServerStatus]) -> Option<Error> {
     let errors: Vec<&Error> = servers.iter().filter_map(|s| s.state.error()).collect();
     if errors.is_empty() {
@@ -289,7 +286,7 @@ pub fn verdict(servers: &[ServerStatus]) -> Option<Error> {
     Some(Error::partial(format!("{} of {total} did not answer", errors.len())))
 }
 
-/// The verdict without the details that are shown on the same screen.
+/// The verdict without the details that the same screen already shows.
 pub fn without_details(verdict: &Error) -> Error {
     let error = Error::new(verdict.kind(), verdict.message());
     match verdict.server() {

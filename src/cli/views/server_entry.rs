@@ -9,10 +9,10 @@ use crate::config::spec::{AuthSpec, Endpoint, ProtocolChoice, ServerSpec};
 use crate::util::number::millis;
 use crate::util::units::{show_duration, show_span};
 
-/// The most of one kind of thing that is listed for people.
+/// Maximum number of items in a list.
 const MOST: usize = 20;
 
-/// An entry and what was found out about its tools.
+/// An entry, and the results of checking its tools.
 pub struct ServerEntryView<'a> {
     /// The entry.
     pub spec: &'a ServerSpec,
@@ -20,12 +20,12 @@ pub struct ServerEntryView<'a> {
     pub pins: Option<&'a PinReport>,
     /// How many of its tools have findings that are more than notes.
     pub flagged: usize,
-    /// What is suspicious about its instructions.
+    /// Suspicious findings about its instructions.
     pub instructions: &'a [Finding],
 }
 
 impl ServerEntryView<'_> {
-    /// Appends what a person wants to know.
+    /// Appends the facts for a human reader.
     pub fn facts(&self, page: &mut StyledPage, width: Option<usize>) {
         let spec = self.spec;
         page.heading("Entry");
@@ -45,7 +45,7 @@ impl ServerEntryView<'_> {
         }
         fact("limits", &limits(spec).join(", "));
         if spec.retries > 0 {
-            fact("retries", &format!("{}, of tools marked safe to repeat", spec.retries));
+            fact("retries", &format!("{}, for tools marked safe to repeat", spec.retries));
         }
         if spec.requires_approval {
             fact("approval", "required before each call");
@@ -65,7 +65,7 @@ impl ServerEntryView<'_> {
             fact("keep", &format!("warm for {} after a call", show_span(keep)));
         }
         if !spec.is_shared {
-            fact("shared", "no, each client session has a connection of its own");
+            fact("shared", "no, each client session has its own connection");
         }
         fact("drift", drift(spec));
         fact("pins", &self.pins.map_or_else(|| "none".to_owned(), pinned));
@@ -114,7 +114,7 @@ impl ServerEntryView<'_> {
     }
 }
 
-/// A list under one name, cut to the items worth reading.
+/// A list under one name, truncated to a readable number of items.
 fn list_facts(fact: &mut impl FnMut(&str, &str), key: &str, values: &[String]) {
     for (at, value) in values.iter().take(MOST).enumerate() {
         fact(if at == 0 { key } else { "" }, value);
@@ -124,7 +124,7 @@ fn list_facts(fact: &mut impl FnMut(&str, &str), key: &str, values: &[String]) {
     }
 }
 
-/// What it is given to identify itself with; never a value.
+/// How it authenticates; never a secret value.
 fn credentials(spec: &ServerSpec) -> Option<String> {
     let handles: Vec<String> =
         spec.credentials.iter().map(|used| format!("the credential {used}")).collect();
@@ -162,9 +162,11 @@ fn credentials(spec: &ServerSpec) -> Option<String> {
 
 fn limits(spec: &ServerSpec) -> Vec<String> {
     let mut words = Vec::new();
-    for (value, what) in
-        [(spec.timeout, "of silence"), (spec.max_total, "a call"), (spec.start_timeout, "to start")]
-    {
+    for (value, what) in [
+        (spec.timeout, "of silence"),
+        (spec.max_total, "per call"),
+        (spec.start_timeout, "to start"),
+    ] {
         words.extend(value.map(|value| format!("{} {what}", show_duration(value))));
     }
     if words.is_empty() {
@@ -180,7 +182,7 @@ fn drift(spec: &ServerSpec) -> &'static str {
             "warn: call a tool that changed, with a warning"
         }
         (crate::config::spec::DriftPolicy::Allow, true) => {
-            "allow, since it is under development (dev)"
+            "allow: the server is under development (dev)"
         }
         (crate::config::spec::DriftPolicy::Allow, false) => "allow: call a tool that changed",
     }

@@ -1,11 +1,11 @@
-//! `list --tokens`: what definitions of tools cost a model, as tables.
+//! `list --tokens`: the cost of tool definitions in tokens, as tables.
 
 use crate::cli::output::table::{Table, TableColumn};
 use crate::cli::output::{SpanStyle, StyledLine, StyledPage};
 use crate::formats::{DefinitionCost, ModelFormat, ToolCost};
 use crate::util::units::show_count;
 
-/// The costs in each format; then in `format` by component, and by tool, the dearest first.
+/// The costs in each format; then in `format` by component and by tool, most expensive first.
 pub fn page(
     tools: &[ToolCost],
     servers: &[(Option<&str>, Vec<&ToolCost>)],
@@ -65,7 +65,7 @@ fn sum(tools: &[&ToolCost], format: ModelFormat) -> DefinitionCost {
     tools.iter().filter_map(|tool| tool.costs.get(place).copied()).sum()
 }
 
-/// The dearest first.
+/// Sorts by cost, most expensive first.
 fn sorted<T>(all: &[T], cost: impl Fn(&T) -> DefinitionCost) -> Vec<&T> {
     let mut sorted: Vec<&T> = all.iter().collect();
     sorted.sort_by_key(|item| std::cmp::Reverse(cost(item).tokens));

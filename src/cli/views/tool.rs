@@ -15,14 +15,14 @@ use crate::model::{Origin, PinState, ToolDefinition, ToolStatus};
 use crate::util::units::show_duration;
 use crate::util::{json, text};
 
-/// The most parameters that are shown; `-o json` shows all.
+/// Maximum number of parameters to show; `-o json` shows all.
 const MAX_PARAMETERS: usize = 200;
-/// The widest type that stands in the table itself.
+/// The widest type that fits in the table itself.
 const TYPE_CELLS: usize = 20;
-/// The most characters of an example.
+/// Maximum number of characters of an example.
 const MAX_EXAMPLE: usize = 4_000;
 
-/// Everything about a tool and what a call of it would meet, for people.
+/// Everything about a tool and the rules for calling it, for people.
 pub fn page(
     tool: &ToolDefinition,
     fingerprint: &str,
@@ -81,17 +81,17 @@ fn facts(
     fact("claims", &claims(&tool.annotations).join(", "));
     match decision {
         Decision::Allow(why) => {
-            // Where no rule speaks there is nothing to say.
+            // Without a matching rule there is nothing to show.
             if let Some(rule) = why.strip_prefix("allowed: ") {
                 page.field("approval", SpanStyle::Plain, &format!("allowed by {rule}"), width);
             }
         }
         Decision::Ask(why) => {
-            let words = format!("a person is asked before each call: {why}");
+            let words = format!("asks before each call: {why}");
             page.field("approval", SpanStyle::Warning, &words, width);
         }
         Decision::Deny(why) => {
-            page.field("approval", SpanStyle::Error, &format!("a call is refused by {why}"), width);
+            page.field("approval", SpanStyle::Error, &format!("calls are refused by {why}"), width);
         }
     }
     if !matches!(tool.pin_state, PinState::NotPinned) {
@@ -102,7 +102,7 @@ fn facts(
         };
         page.field("pin", label, tool.pin_state.as_str(), width);
     }
-    // Never broken into lines, so that it can be copied.
+    // Never wrapped, so that it can be copied.
     page.field("fingerprint", SpanStyle::Dim, fingerprint, None);
     if let Some(program) = tool.program() {
         page.field("program", SpanStyle::Dim, &format!("@{program}"), None);
@@ -113,7 +113,7 @@ fn status(page: &mut StyledPage, tool: &ToolDefinition, width: Option<usize>) {
     let text = match tool.status {
         ToolStatus::Live => None,
         ToolStatus::Declared => {
-            Some((SpanStyle::Dim, "declared in the file; its server was not asked"))
+            Some((SpanStyle::Dim, "declared in the file; its server was not contacted"))
         }
         ToolStatus::Drifted => {
             Some((SpanStyle::Warning, "what the server offers differs from the declaration"))
@@ -121,7 +121,7 @@ fn status(page: &mut StyledPage, tool: &ToolDefinition, width: Option<usize>) {
         ToolStatus::Changed => Some((SpanStyle::Warning, "differs from its pin")),
         ToolStatus::Unavailable => Some((SpanStyle::Error, "cannot be called")),
         ToolStatus::Untrusted => {
-            Some((SpanStyle::Warning, "part of a project that is not trusted yet; nothing acts"))
+            Some((SpanStyle::Warning, "part of a project that is not trusted yet; it cannot run"))
         }
         ToolStatus::Unchecked => {
             Some((SpanStyle::Warning, "its schema cannot be used, so arguments are not checked"))
@@ -165,7 +165,9 @@ fn parameters(page: &mut StyledPage, schema: &Value, width: Option<usize>) {
     page.heading("Parameters");
     properties(page, schema, width);
     if resolve(schema, schema, 0).get("additionalProperties") == Some(&Value::Bool(false)) {
-        page.push(StyledLine::styled(SpanStyle::Dim, "nothing else is accepted").indented(2));
+        page.push(
+            StyledLine::styled(SpanStyle::Dim, "no other arguments are accepted").indented(2),
+        );
     }
 }
 
@@ -216,7 +218,7 @@ fn properties(page: &mut StyledPage, root: &Value, width: Option<usize>) {
         if short != full {
             words.paragraph(SpanStyle::Dim, 0, &full, room);
         }
-        // Beside a `$ref` the property may have words of its own, which are nearer to the point.
+        // A property with a `$ref` may have its own description, which is more specific.
         let description = property.get("description").or_else(|| resolved.get("description"));
         if let Some(text) = description.and_then(Value::as_str) {
             words.paragraph(SpanStyle::Plain, 0, text, room);
@@ -237,7 +239,7 @@ fn properties(page: &mut StyledPage, root: &Value, width: Option<usize>) {
     }
 }
 
-/// The limit a call of the tool has when its caller names none.
+/// The time limit of a call when the caller does not set one.
 fn timeout(tool: &ToolDefinition) -> Duration {
     CallLimits::of(tool, None, None).attempt
 }
@@ -356,7 +358,7 @@ pub(in crate::cli) mod tests {
           limit   integer                            1..100
           labels  list of string                     at most 5 items
           since   string | null                      format date-time
-          nothing else is accepted
+          no other arguments are accepted
 
         Result
           NAME   TYPE
@@ -403,7 +405,7 @@ pub(in crate::cli) mod tests {
           limit   integer                            1..100
           labels  list of string                     at most 5 items
           since   string | null                      format date-ti…
-          nothing else is accepted
+          no other arguments are accepted
 
         Result
           NAME   TYPE

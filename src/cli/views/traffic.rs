@@ -1,8 +1,8 @@
 //! Traffic of a server as text: one block for each item.
 //!
-//! A block begins with when, which way and what, and shows a message's JSON below, cut to what a
-//! person looks over and without the parts that every message repeats; the whole of it when more
-//! was asked for.
+//! A block starts with time, direction and label, and shows a message's JSON below, truncated to
+//! what a person can scan and without the parts that every message repeats; in full when more was
+//! requested.
 
 use std::time::Duration;
 
@@ -14,11 +14,11 @@ use crate::util::json;
 use crate::util::text;
 use crate::util::units::{show_duration, show_size};
 
-/// How many lines of one item are shown.
+/// Maximum number of lines shown for one item.
 const LINES: usize = 16;
-/// How many characters of one line are shown where no terminal has a width.
+/// Maximum number of characters per line when there is no terminal width.
 const LONG: usize = 300;
-/// JSON above this is not laid out: that would take many times its size.
+/// JSON larger than this is not pretty-printed: that would take many times its size.
 const LAID_OUT: usize = 1 << 20;
 
 /// How much is shown, and where.
@@ -57,12 +57,12 @@ pub fn page(traffic: &Traffic, since: Duration, look: TrafficLayout) -> StyledPa
             StyledLine::styled(SpanStyle::Dim, format!("… {more}, -v shows all")).indented(4),
         );
     }
-    // What is said in words is evidence, and its end as good as its beginning.
+    // Plain text is evidence, and its end may matter as much as its start.
     let words = !matches!(traffic.kind, TrafficKind::Message { .. } | TrafficKind::HttpHead { .. });
     fitted(page, look.verbose || words, look.width)
 }
 
-/// Every line as wide as the terminal at most; `whole` keeps all of it.
+/// Truncates every line to the width of the terminal; `whole` keeps all of it.
 fn fitted(page: StyledPage, whole: bool, width: Option<usize>) -> StyledPage {
     let Some(width) = width else { return page };
     if whole {
@@ -157,7 +157,7 @@ fn named(glance: &MessageInfo) -> (SpanStyle, String) {
     (label, what)
 }
 
-/// The lines of a message: laid out when it is JSON of sensible size, as it is otherwise.
+/// The lines of a message: pretty-printed if it is JSON of reasonable size, otherwise unchanged.
 fn body(bytes: &[u8], verbose: bool) -> Vec<String> {
     let parsed = (bytes.len() <= LAID_OUT)
         .then(|| serde_json::from_slice::<serde_json::Value>(bytes).ok())
@@ -169,8 +169,8 @@ fn body(bytes: &[u8], verbose: bool) -> Vec<String> {
     }
 }
 
-/// A message without the parts that every one repeats: `jsonrpc` is left out, and `_meta`, where the
-/// modern era has the client introduce itself in each request, becomes `…`.
+/// A message without the parts that every message repeats: `jsonrpc` is omitted, and `_meta`, where
+/// the modern era has the client introduce itself in each request, becomes `…`.
 fn abridged(mut message: serde_json::Value) -> serde_json::Value {
     if let Some(members) = message.as_object_mut() {
         members.shift_remove("jsonrpc");

@@ -4,7 +4,7 @@ use crate::cli::output::{SpanStyle, StyledLine, StyledPage};
 use crate::config::consent::ProjectRecord;
 use crate::config::consent::{TrustRequest, TrustRequestLine};
 
-/// The question: the difference where the project was trusted before, else the whole.
+/// The question: the difference if the project was trusted before, otherwise everything.
 pub fn question(request: &TrustRequest) -> StyledPage {
     let words = match request.previous {
         Some(_) => " changed since it was trusted:",

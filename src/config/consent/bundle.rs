@@ -9,59 +9,59 @@ use sha2::{Digest as _, Sha256};
 use super::seal::{BoundFile, hex};
 use crate::config::node::{ConfigNode, NodeValue};
 
-/// What one entry would do, in the words a person was shown.
+/// What one entry would do, in the text that was shown to the user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EntryRecord {
     /// The entry's name as the file writes it.
     pub name: String,
-    /// The file it stands in, relative to the root.
+    /// The file that contains it, relative to the root.
     pub file: String,
     /// A hash of the entry as it is written.
     pub digest: String,
-    /// What it would do: one line, then what belongs under it.
+    /// What it would do: one line, then details.
     pub lines: Vec<String>,
 }
 
 /// Everything consent is bound to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bundle {
-    /// The configuration files by their paths relative to the root, with a hash of what they say.
+    /// The configuration files by their paths relative to the root, with a hash of their values.
     /// Comments and layout are not part of it.
     pub files: BTreeMap<String, BoundFile>,
     /// What each entry would do.
     pub entries: Vec<EntryRecord>,
     /// Code and documents by the path that names them.
     pub code: BTreeMap<PathBuf, BoundFile>,
-    /// Where the programs of entries were found and which directories they use, links resolved, by
-    /// `entry: program` and `entry: reads`.
+    /// Where the programs of entries were found and which directories they use, with links
+    /// resolved, by `entry: program` and `entry: reads`.
     #[serde(rename = "resolved")]
     pub resolved_paths: BTreeMap<String, PathBuf>,
-    /// The names of the user's own that the project's entries take.
+    /// The names of the user's own entries that the project's entries replace.
     #[serde(rename = "replaces")]
     pub replaced_names: Vec<String>,
     /// The user's own credentials that the project's entries name, with a hash of what the user
-    /// defines them as; empty for one that is not defined.
+    /// defines them as; empty if not defined.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub credentials: BTreeMap<String, String>,
 }
 
-/// One way in which a project is not what was trusted.
+/// One way in which a project differs from what was trusted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Difference {
-    /// A file of configuration is new or says something else.
+    /// A configuration file is new or its values changed.
     File(String),
     /// Code or a document is new or has changed.
     Code(PathBuf),
-    /// A program is found elsewhere than before, or a directory leads elsewhere.
+    /// A program was found at another path, or a directory resolves to another path.
     Resolved(String, PathBuf),
-    /// The user has an entry of this name since, or the project has.
+    /// The user or the project has added an entry with this name.
     Replaces(String),
-    /// A credential of the user's that the project names is another one now.
+    /// The user's definition of a credential that the project names has changed.
     Credential(String),
 }
 
 impl Bundle {
-    /// In what way this is not covered by `trusted`. `root` is the root of both; with
+    /// The ways in which this is not covered by `trusted`. `root` is the root of both; with
     /// `allows_code_changes` the code below it may change.
     pub fn differences(
         &self,
@@ -70,8 +70,8 @@ impl Bundle {
         allows_code_changes: bool,
     ) -> Vec<Difference> {
         let mut found = Vec::new();
-        // A file that is gone takes its entries away, which is no reason to ask; but what it said
-        // may have been why another entry was harmless, so it is one.
+        // A missing file removes its entries, which is no reason to ask; but its content
+        // may have been why another entry was harmless, so it counts.
         for name in self.files.keys().chain(trusted.files.keys()) {
             let difference = Difference::File(name.clone());
             if self.files.get(name) != trusted.files.get(name) && !found.contains(&difference) {
@@ -104,7 +104,7 @@ impl Bundle {
         found
     }
 
-    /// One hash over all of it, by which a refusal is remembered.
+    /// One hash over the whole bundle, used to remember a refusal.
     pub fn digest(&self) -> String {
         let text = serde_json::to_vec(self).unwrap_or_default();
         hex(&Sha256::digest(text))
@@ -117,14 +117,14 @@ impl Bundle {
     }
 }
 
-/// A hash of what a file or entry says: its values and keys in their order, without positions.
+/// A hash of the content of a file or entry: its values and keys in order, without positions.
 pub(super) fn digest_of(node: &ConfigNode) -> String {
     let mut hash = Sha256::new();
     hash_node(node, &mut hash);
     hex(&hash.finalize())
 }
 
-/// Every part is measured, so that no text can move from one part to the next.
+/// Every part is prefixed with its length, so that no text can move from one part to the next.
 fn hash_node(node: &ConfigNode, hash: &mut Sha256) {
     let mut text = |tag: u8, text: &str| {
         hash.update([tag]);

@@ -1,8 +1,8 @@
 //! Which files a command line would execute.
 //!
-//! Owns: telling code from data among the words of a command. A program that is named by a path, the
-//! script an interpreter is given, and every argument that is executable, starts with `#!` or is
-//! named like code. What a program loads beyond that is its own affair.
+//! Owns: telling code from data among the arguments of a command. A program named by a path, the
+//! script passed to an interpreter, and every argument that is executable, starts with `#!` or is
+//! named like code. What a program loads beyond that is not covered.
 
 use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt as _;
@@ -42,7 +42,7 @@ const INTERPRETERS: [&str; 28] = [
     "guile",
 ];
 
-/// Endings of files that hold code.
+/// Extensions of files that contain code.
 const EXTENSIONS: [&str; 45] = [
     "py", "pyw", "pyz", "pyc", "js", "mjs", "cjs", "ts", "mts", "cts", "tsx", "jsx", "rb", "pl",
     "pm", "php", "phar", "lua", "sh", "bash", "zsh", "fish", "ksh", "ps1", "r", "jl", "jar",
@@ -50,20 +50,20 @@ const EXTENSIONS: [&str; 45] = [
     "ex", "exs", "go", "rs", "swift", "dart",
 ];
 
-/// Files that an interpreter runs when it is given a directory.
+/// Files that an interpreter runs when its argument is a directory.
 const ENTRY_POINTS: [&str; 5] =
     ["__main__.py", "__init__.py", "package.json", "index.js", "index.ts"];
 
 /// The files among the arguments of a command.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct CommandFiles {
-    /// Files that would be run, as they are named.
+    /// Files that would be run, as named.
     pub code: Vec<PathBuf>,
-    /// Other files, which are named to a person and not bound.
+    /// Other files, which are shown to the user but not bound.
     pub data: Vec<PathBuf>,
 }
 
-/// Sorts the files that the arguments of a command name; relative ones begin at `cwd`.
+/// Classifies the files named in the arguments of a command; relative ones are relative to `cwd`.
 pub(super) fn command_files(argv: &[Option<String>], cwd: &Path) -> CommandFiles {
     let mut given = CommandFiles::default();
     let word = |index: usize| argv.get(index).and_then(Option::as_deref);
@@ -73,7 +73,7 @@ pub(super) fn command_files(argv: &[Option<String>], cwd: &Path) -> CommandFiles
     let mut index = 1;
     while index < argv.len() {
         let Some(text) = word(index) else {
-            // Decided by a variable: whatever stands there may be the script.
+            // Determined by a variable: its value may be the script.
             takes_script = false;
             index += 1;
             continue;
@@ -112,7 +112,7 @@ pub(super) fn is_interpreter(name: &str) -> bool {
     INTERPRETERS.contains(&name)
 }
 
-/// Sorts one word; whether it names something that is there.
+/// Classifies one argument; returns whether it names an existing file.
 fn classify_argument(word: &str, cwd: &Path, is_script: bool, given: &mut CommandFiles) -> bool {
     if word.is_empty() || word.len() > 4096 || word.contains('\0') {
         return false;
@@ -146,7 +146,7 @@ fn starts_like_a_script(path: &Path) -> bool {
     file.read_exact(&mut start).is_ok() && start == *b"#!"
 }
 
-/// What an interpreter would run of a directory.
+/// What an interpreter would run from a directory.
 fn entry_points(directory: &Path) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = ENTRY_POINTS
         .iter()

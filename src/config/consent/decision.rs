@@ -17,20 +17,20 @@ use crate::config::environment::Environment;
 use crate::config::source_file::SourceFile;
 use crate::model::{Diagnostic, Layer};
 
-/// What may act, and what a person would have to be asked.
+/// What may act, and what the user would have to be asked.
 #[derive(Debug, Default)]
 pub struct Consent {
-    /// For the files of the project; `None` until a person agreed.
+    /// For the files of the project; `None` until the user has agreed.
     project: Option<Grant>,
     root: PathBuf,
     harmless: BTreeSet<EntryKey>,
     seals: BTreeMap<EntryKey, Seal>,
     user_names: UserEntryNames,
-    /// Where each entry stands in the open question.
+    /// The position of each entry in the open question.
     request_index: HashMap<String, usize>,
     /// The open question; `None` when no consent is needed.
     pub request: Option<TrustRequest>,
-    /// What is wrong with the trust store.
+    /// Problems with the trust store.
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -40,12 +40,12 @@ impl Consent {
         if file.is_project() { self.project.clone() } else { Some(Grant::own()) }
     }
 
-    /// Whether an entry of a project reaches nothing, so that it acts without consent.
+    /// Whether an entry of a project has no effects, so that it acts without consent.
     pub(in crate::config) fn is_harmless(&self, role: FileRole, name: &str) -> bool {
         self.harmless.contains(&(role, name.to_owned()))
     }
 
-    /// What has to be unchanged when an entry of a project starts something.
+    /// What must be unchanged when an entry of a project starts something.
     pub(in crate::config) fn seal(&self, role: FileRole, name: &str) -> Seal {
         self.seals.get(&(role, name.to_owned())).cloned().unwrap_or_default()
     }
@@ -58,7 +58,8 @@ impl Consent {
         record.map(|record| record.lines.clone()).unwrap_or_default()
     }
 
-    /// Where the user has an entry whose name `name` would take, unless a stored answer showed that.
+    /// The location of the user's entry that `name` would replace, unless a stored answer covered
+    /// that.
     pub(in crate::config) fn user_entry_location(
         &self,
         name: &str,
@@ -76,7 +77,7 @@ impl Consent {
         Some(self.record()?.root.clone())
     }
 
-    /// The stored answer under which the project acts.
+    /// The stored answer that allows the project to act.
     pub(in crate::config) fn record(&self) -> Option<&Arc<ProjectRecord>> {
         self.project.as_ref()?.record()
     }
@@ -87,8 +88,8 @@ impl Consent {
     }
 }
 
-/// Decides about the files of a load. With `trust_all`, a project acts in this run without being
-/// asked about, and replaces nothing of the user's.
+/// Decides about the files of a load. With `trust_all`, a project acts in this run without
+/// asking, but does not replace any entry of the user.
 pub(in crate::config) fn decide(
     files: &[SourceFile],
     kinds: &[KindDescriptor],
@@ -141,7 +142,7 @@ pub(in crate::config) fn decide(
     consent
 }
 
-/// What each entry that may act is held to when it starts.
+/// What is verified for each entry that may act when it starts.
 fn seals(survey: &EntrySurvey, record: &Arc<ProjectRecord>) -> BTreeMap<EntryKey, Seal> {
     let manifest = Arc::new(record.bundle.manifest());
     let seal = |(code, program): &(Vec<PathBuf>, Option<BoundProgram>)| {

@@ -7,13 +7,13 @@ use super::local_value;
 use crate::config::environment::Environment;
 use crate::config::node::ConfigNode;
 
-/// One thing an entry would do once it acts. An entry without effects reaches nothing.
+/// One thing an entry would do once it acts. An entry without effects is harmless.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EntryEffect {
     /// Starts a program on this machine.
     Runs(ProgramEffect),
-    /// Runs code that a program finds by itself: what to call it, and the files that would be run,
-    /// listed by the entry's kind when a person is asked.
+    /// Runs code that a program finds by itself: a label for it, and the files that would be run,
+    /// listed by the entry's kind when the user is asked.
     Loads(String),
     /// Contacts an address, as written.
     Contacts(String),
@@ -23,38 +23,38 @@ pub enum EntryEffect {
     Writes(String),
     /// Takes its definition from a document, as written; relative to the entry's file.
     Document(String),
-    /// Gives a program the variables of this file, as written; it is bound by its content.
+    /// Passes the variables in this file to a program, as written; it is bound by its content.
     EnvFile(String),
     /// Calls another tool of the catalogue.
     Calls {
         /// The tool's name as the entry writes it.
         tool: String,
-        /// What it is given, as the entry writes it.
+        /// Its arguments, as the entry writes them.
         arguments: Option<String>,
     },
-    /// Takes the tools of this server under its own name.
+    /// Lists the tools of this server under its own name.
     Renames(String),
-    /// Anything else, in words that go on after "it".
+    /// Anything else, as text that continues after "it".
     Other(String),
 }
 
-/// A program that would be started, as the entry says it.
+/// A program that would be started, as the entry specifies it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ProgramEffect {
     /// The program and its arguments, as written.
     pub argv: Vec<String>,
-    /// The directory it is started in, as written; `None` is the kind's usual one.
+    /// Its working directory, as written; `None` means the default of the kind.
     pub cwd: Option<String>,
     /// Variables the entry sets, as written.
     pub env: Vec<(String, String)>,
-    /// What a program that is named by a path is relative to, when that is not the directory it is
+    /// What a program named by a path is relative to, if that is not the directory it is
     /// started in.
     pub found_from: Option<PathBuf>,
-    /// Where it is started when the entry does not say.
+    /// Its working directory if the entry does not set one.
     pub usual_cwd: PathBuf,
 }
 
-/// Where an entry stands, for telling what it would do. It gives no way to the environment.
+/// The context of an entry, for describing what it would do. It gives no access to the environment.
 #[derive(Clone, Copy)]
 pub struct EntrySite<'a> {
     /// The directory of its file; relative paths are relative to it.
@@ -63,13 +63,13 @@ pub struct EntrySite<'a> {
     pub root: &'a Path,
     /// Named directories, as the files of the project write them.
     pub scopes: &'a BTreeMap<String, String>,
-    /// The defaults of its file, as they are written.
+    /// The defaults of its file, as written.
     pub defaults: Option<&'a ConfigNode>,
     environment: &'a dyn Environment,
 }
 
 impl<'a> EntrySite<'a> {
-    /// A place in the project that is rooted in `root`.
+    /// A context in the project rooted at `root`.
     pub fn new(
         base_dir: &'a Path,
         root: &'a Path,
@@ -80,12 +80,12 @@ impl<'a> EntrySite<'a> {
         Self { base_dir, root, scopes, defaults, environment }
     }
 
-    /// A path as the entry means it, when nothing but places decides it.
+    /// A path as the entry means it, if it depends only on known directories.
     pub fn path(&self, text: &str) -> Option<PathBuf> {
         local_value::path(text, self.base_dir, self.environment)
     }
 
-    /// A path with links resolved, as far as it is there.
+    /// A path with links resolved, as far as it exists.
     pub fn real(&self, text: &str) -> Option<PathBuf> {
         let path = self.path(text)?;
         Some(path.canonicalize().unwrap_or(path))
@@ -101,8 +101,8 @@ impl<'a> EntrySite<'a> {
         self.environment.cwd()
     }
 
-    /// The directories that programs are looked for in: those of the `PATH` that an entry sets, as
-    /// it writes them, or the user's own. `None` when another variable decides them.
+    /// The directories searched for programs: those of the `PATH` that an entry sets, as
+    /// written, or the user's own. `None` if they depend on another variable.
     pub fn search_path(&self, written: Option<&str>) -> Option<String> {
         match written {
             Some(written) => {

@@ -7,7 +7,7 @@ use super::grant::Grant;
 use crate::config::environment::Environment;
 use crate::config::expanded::ExpandedValues;
 
-/// The environment as the entries of one file may use it: not at all without a grant.
+/// Access to the environment for the entries of one file: none without a grant.
 #[derive(Clone)]
 pub struct EnvironmentAccess<'a> {
     environment: &'a dyn Environment,
@@ -30,7 +30,7 @@ impl<'a> EnvironmentAccess<'a> {
         self.grant.as_ref()
     }
 
-    /// Has the value of a credential hidden wherever something is shown.
+    /// Registers the value of a credential to be masked in all output.
     pub(in crate::config) fn record_credential(&self, handle: &str, value: &str) {
         self.expanded.credential(handle, value);
     }

@@ -1,6 +1,6 @@
 //! Why a reference has no value.
 
-/// Why a text could not be expanded. Never holds a value.
+/// Why a text could not be expanded. Never contains a value.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ExpandError {
     /// The message: names the variable or file, never a value.

@@ -1,9 +1,9 @@
 //! Expanding `${VAR}` and `~` where the syntax allows them.
 //!
-//! Owns: replacing references by their values. A value is expanded once and never
-//! again: what a variable holds is never looked at. Every value that is put in is recorded in the
-//! [`ExpandedValues`] that an expander cannot be made without. Never does: write an expanded value
-//! into a message.
+//! Owns: replacing references by their values. A value is expanded once and never again: references
+//! in a variable's value are never expanded. Every inserted value is recorded in the
+//! [`ExpandedValues`], which every expander requires. Never does: write an expanded value into a
+//! message.
 //!
 //! | form | means |
 //! |---|---|
@@ -33,10 +33,10 @@ use crate::config::variables;
 use crate::model::Diagnostic;
 use crate::util::regular_file;
 
-/// The most bytes a `${file:…}` may hold.
+/// Maximum size of a `${file:…}` in bytes.
 const MAX_SECRET_BYTES: u64 = 64 << 10;
 
-/// The only way from a reference to its value. A [`Grant`] makes it, so there is none for an
+/// The only way from a reference to its value. Only a [`Grant`] creates it, so there is none for an
 /// untrusted file.
 #[derive(Clone, Copy)]
 pub struct Expander<'a> {
@@ -46,8 +46,8 @@ pub struct Expander<'a> {
 }
 
 impl<'a> Expander<'a> {
-    /// An expander for a file in `base_dir`, which `${file:…}` is relative to. Whatever it puts in
-    /// is recorded in `expanded`.
+    /// An expander for a file in `base_dir`, which `${file:…}` is relative to. Every value it
+    /// inserts is recorded in `expanded`.
     pub fn new(
         _proof: &Grant,
         environment: &'a dyn Environment,
@@ -62,12 +62,13 @@ impl<'a> Expander<'a> {
         self.environment.expand(name, self.expanded)
     }
 
-    /// The variables of a file of `NAME=value` lines, whose path is expanded already.
+    /// The variables in a file of `NAME=value` lines, whose path is already expanded.
     ///
     /// # Errors
-    /// When it cannot be read or understood, or sets a variable that decides which code runs: those
-    /// stand in the entry itself, where a person is shown them.
+    /// When it cannot be read or parsed, or sets a variable that decides which code runs: those
+    /// belong in the entry itself, where they are shown to the user.
     pub fn env_file(&self, written: &str) -> Result<Vec<(String, String)>, ExpandError> {
+        self.expanded.note_other_source();
         let path = self.base_dir.join(written);
         let shown = path.display();
         let content = regular_file::text(&path, MAX_SECRET_BYTES)
@@ -85,7 +86,8 @@ impl<'a> Expander<'a> {
     }
 
     /// Expands the values of a mapping in place, under the keys of the common list and those in
-    /// `more`. All diagnostics are appended, so that an entry names all its missing variables at once.
+    /// `more`. All diagnostics are appended, so that an entry reports all missing variables at
+    /// once.
     pub fn entry(&self, entry: &mut ConfigNode, more: &[&str], diagnostics: &mut Vec<Diagnostic>) {
         let NodeValue::Map(pairs) = &mut entry.value else { return };
         for (key, value) in pairs {
@@ -98,7 +100,7 @@ impl<'a> Expander<'a> {
         }
     }
 
-    /// Whether [`Expander::entry`] would change anything, or have something to say.
+    /// Whether [`Expander::entry`] would change or report anything.
     pub fn has_references_in(entry: &ConfigNode, more: &[&str]) -> bool {
         let NodeValue::Map(pairs) = &entry.value else { return false };
         let concerned = |key: &str| allowed_in(key).is_some() || more.contains(&key);
@@ -140,7 +142,7 @@ impl<'a> Expander<'a> {
     /// Expands one text.
     ///
     /// # Errors
-    /// A missing variable, a reference that is not allowed here, a form that does not exist.
+    /// A missing variable, a reference that is not allowed here, or an unknown form.
     pub fn text(&self, text: &str, allowed: AllowedReferences) -> Result<String, ExpandError> {
         let mut out = String::with_capacity(text.len());
         let rest = self.tilde(text, &mut out)?;
@@ -161,7 +163,7 @@ impl<'a> Expander<'a> {
         Ok(out)
     }
 
-    /// Writes the home directory for a leading `~`, and gives the rest of the text.
+    /// Writes the home directory for a leading `~`, and returns the rest of the text.
     fn tilde<'t>(&self, text: &'t str, out: &mut String) -> Result<&'t str, ExpandError> {
         match text.strip_prefix('~') {
             Some(rest) if rest.is_empty() || rest.starts_with('/') => {

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use super::project_record::ProjectRecord;
 
-/// Proof that a person agreed to a file. Only this module's parent makes one, and it is the only
-/// way to an `Expander`: without it no code can turn a reference into its value.
+/// Proof that the user agreed to a file. Only this module's parent creates one, and it is the only
+/// way to get an `Expander`: without it no code can replace a reference by its value.
 #[derive(Debug, Clone)]
 pub struct Grant(GrantBasis);
 
-/// What the agreement rests on.
+/// The basis of the agreement.
 #[derive(Debug, Clone)]
 enum GrantBasis {
     /// The user wrote or named the file, or it is the embedded default.
@@ -26,7 +26,7 @@ impl Grant {
         Self(GrantBasis::UserOwned)
     }
 
-    /// For tests of other rooms, whose entries need no consent.
+    /// For tests of other modules, whose entries need no consent.
     #[cfg(test)]
     pub(crate) fn for_tests() -> Self {
         Self::own()
@@ -42,7 +42,7 @@ impl Grant {
         Self(GrantBasis::Stored(record))
     }
 
-    /// Whether an entry of a project may take the place of the user's own entry `name`.
+    /// Whether an entry of a project may replace the user's own entry `name`.
     pub fn may_replace(&self, name: &str) -> bool {
         match &self.0 {
             GrantBasis::UserOwned => true,
@@ -53,7 +53,7 @@ impl Grant {
         }
     }
 
-    /// The stored answer this rests on, if it rests on one.
+    /// The stored answer this is based on, if any.
     pub(super) fn record(&self) -> Option<&Arc<ProjectRecord>> {
         match &self.0 {
             GrantBasis::Stored(record) => Some(record),

@@ -1,21 +1,21 @@
-//! `${keyring:NAME}`: a secret out of the system's keychain.
+//! `${keyring:NAME}`: a secret from the system's keychain.
 //!
-//! `NAME` is an account of the service `toolhost`; `SERVICE/ACCOUNT` names another one's.
+//! `NAME` is an account of the service `toolhost`; `SERVICE/ACCOUNT` names another service.
 
 use super::expand_error::ExpandError;
 use crate::config::expanded::ExpandedValues;
 use crate::util::keychain::KeychainError;
 
-/// The service of a name that has none.
+/// The service for a name without one.
 const SERVICE: &str = "toolhost";
-/// The longest secret, in bytes.
+/// Maximum size of a secret in bytes.
 const MAX_SECRET_BYTES: usize = 64 << 10;
 
-/// The secret of a name, out of the keychain that `read` asks. It is recorded in `expanded`, so that
-/// it is hidden wherever something is shown or kept.
+/// The secret for a name, from the keychain that `read` queries. It is recorded in `expanded`, so
+/// that it is masked in all output and records.
 ///
 /// # Errors
-/// When there is no keychain or no such secret, with what to do about it.
+/// When there is no keychain or no such secret, with a hint on how to fix it.
 pub(super) fn secret(
     name: &str,
     read: impl FnOnce(&str, &str) -> Result<Option<Vec<u8>>, KeychainError>,
@@ -29,14 +29,14 @@ pub(super) fn secret(
     let found = read(service, account).map_err(|why| {
         let is_built = !matches!(why, KeychainError::NotBuilt);
         ExpandError::new(format!("${{keyring:{name}}}: {why}")).hint(if is_built {
-            "unlock the keychain, or use ${VAR} or ${file:PATH} in its place"
+            "unlock the keychain, or use ${VAR} or ${file:PATH} instead"
         } else {
-            "build toolhost with '--features keyring', or use ${VAR} or ${file:PATH} in its place"
+            "build toolhost with '--features keyring', or use ${VAR} or ${file:PATH} instead"
         })
     })?;
     let Some(bytes) = found else {
         let message =
-            format!("the keychain keeps nothing for the account '{account}' of '{service}'");
+            format!("the keychain has no secret for the account '{account}' of '{service}'");
         return Err(ExpandError::new(message).hint(how_to_keep(service, account)));
     };
     if bytes.len() > MAX_SECRET_BYTES {
@@ -48,7 +48,7 @@ pub(super) fn secret(
     Ok(secret)
 }
 
-/// The command of this system that keeps a secret.
+/// The command that stores a secret on this system.
 fn how_to_keep(service: &str, account: &str) -> String {
     if cfg!(target_os = "macos") {
         format!("security add-generic-password -s '{service}' -a '{account}' -w")
@@ -93,7 +93,7 @@ mod tests {
         let none = why("OTHER");
         assert_eq!(
             none.message,
-            "the keychain keeps nothing for the account 'OTHER' of 'toolhost'"
+            "the keychain has no secret for the account 'OTHER' of 'toolhost'"
         );
         let hint = none.hint.unwrap();
         assert!(hint.contains("'toolhost'") && hint.contains("'OTHER'"), "{hint}");

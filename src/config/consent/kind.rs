@@ -7,10 +7,10 @@ use crate::config::keys;
 use crate::config::node::ConfigNode;
 use crate::model::{Diagnostic, SourceLocation};
 
-/// Kinds that other builds have, to tell a typing error from a missing ability.
+/// Kinds that other builds have, to distinguish a typo from a missing feature.
 const UNAVAILABLE_KINDS: [&str; 1] = ["openapi"];
 
-/// Keys by which an entry is of a kind, for what a misspelled one was meant to be.
+/// Keys that determine the kind of an entry, for suggestions when one is misspelled.
 const DECIDING_KEYS: [&str; 10] = [
     "kind",
     "command",
@@ -24,42 +24,42 @@ const DECIDING_KEYS: [&str; 10] = [
     "steps",
 ];
 
-/// How files speak of one kind of internal tool. The registry of kinds hands these to the config
-/// compiler, which so never has to know a kind.
+/// The vocabulary of one kind of internal tool. The registry of kinds passes these to the config
+/// compiler, so that it does not need to know any kind.
 #[derive(Debug, Clone, Copy)]
 pub struct KindDescriptor {
     /// The type key, as in `kind: command`.
     pub key: &'static str,
-    /// Other words for it in `kind`, `provider_type` and `type`.
+    /// Other names for it in `kind`, `provider_type` and `type`.
     pub aliases: &'static [&'static str],
-    /// Keys of an entry that this kind understands, beside the common ones.
+    /// Keys of an entry that this kind understands, in addition to the common ones.
     pub keys: &'static [&'static str],
-    /// Those of `keys` (and of their children) in which `${VAR}` and `~` are expanded, beside the
-    /// list that holds for every entry.
+    /// Those of `keys` (and of their children) in which `${VAR}` and `~` are expanded, in addition
+    /// to the list that applies to every entry.
     pub expand: &'static [&'static str],
     /// Whether an entry that names no kind is one of these; the path is the directory of its file.
     pub claims: fn(&ConfigNode, &Path) -> KindClaim,
-    /// What an entry would do, told from the entry as it is written. A person reads it before the
-    /// entry acts; an entry without effects reaches nothing and acts at once.
+    /// What an entry would do, derived from the entry as written. The user reads it before the
+    /// entry acts; an entry without effects is harmless and acts at once.
     pub effects: fn(&ConfigNode, &EntrySite<'_>) -> Vec<EntryEffect>,
     /// For kinds that load code by themselves: the files they would load, to be bound by content.
-    /// Called only when a person is asked.
+    /// Called only when the user is asked.
     pub code: Option<CodeFilesFn>,
 }
 
-/// How sure a kind is that an entry which names no kind is its own.
+/// How certain a kind is that an entry without a kind belongs to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KindClaim {
     /// The entry is not of this kind.
     No,
-    /// It is, unless some kind is certain.
+    /// It is, unless another kind is certain.
     Fallback,
-    /// It is. Of several such kinds the first registered has the entry.
+    /// It is. Of several such kinds the first registered one gets the entry.
     Certain,
 }
 
 impl KindClaim {
-    /// `Certain` when `holds` is true, otherwise `No`.
+    /// `Certain` if `holds` is true, otherwise `No`.
     pub fn certain_if(holds: bool) -> Self {
         if holds { Self::Certain } else { Self::No }
     }
@@ -68,7 +68,7 @@ impl KindClaim {
 /// Lists the code that an entry would load.
 pub type CodeFilesFn = fn(&ConfigNode, &EntrySite<'_>) -> Result<Vec<PathBuf>, Diagnostic>;
 
-/// The kind of an entry: the one it names, else the kind that claims it most surely.
+/// The kind of an entry: the one it names, otherwise the one with the most certain claim.
 pub fn kind_of<'k>(
     entry: &ConfigNode,
     base_dir: &Path,

@@ -8,17 +8,17 @@ use crate::config::editor_references;
 use crate::config::environment::Environment;
 use crate::config::references::{ReferencePiece, pieces, variable};
 
-/// A text without references, or the references that decide it.
+/// A text without references, or the references that it depends on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum LocalValue {
-    /// The text as it will be.
+    /// The text after its references were resolved.
     Resolved(String),
     /// The references in it that are not resolved before consent, as written.
     Unresolved(Vec<String>),
 }
 
 impl LocalValue {
-    /// The text, when it is known.
+    /// The text, if it is known.
     pub(super) fn resolved(self) -> Option<String> {
         match self {
             Self::Resolved(text) => Some(text),
@@ -27,7 +27,7 @@ impl LocalValue {
     }
 }
 
-/// Resolves what may be resolved before consent. `base` is the directory of the file that says it.
+/// Resolves what may be resolved before consent. `base` is the directory of the file with the text.
 pub(super) fn resolve(text: &str, base: &Path, environment: &dyn Environment) -> LocalValue {
     let mut out = String::with_capacity(text.len());
     let mut undecided = Vec::new();
@@ -68,7 +68,7 @@ pub(super) fn resolve(text: &str, base: &Path, environment: &dyn Environment) ->
     if undecided.is_empty() { LocalValue::Resolved(out) } else { LocalValue::Unresolved(undecided) }
 }
 
-/// A path as [`resolve`] gives it, below `base` when it is relative.
+/// A path as returned by [`resolve`], below `base` if it is relative.
 pub(super) fn path(text: &str, base: &Path, environment: &dyn Environment) -> Option<PathBuf> {
     let known = resolve(text, base, environment).resolved()?;
     Some(base.join(known).components().collect())

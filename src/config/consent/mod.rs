@@ -1,12 +1,12 @@
-//! Consent: what a project's files would do, whether a person agreed, and the proof of it.
+//! Consent: what a project's files would do, whether the user agreed, and the proof of it.
 //!
 //! Owns: the survey of a project's bundle, its comparison with what was trusted, the [`Grant`]
-//! without which nothing of a file is expanded, and the [`Seal`] that is checked again just before
+//! without which no file is expanded, and the [`Seal`] that is checked again just before
 //! something starts. Never does: ask (front ends do), or start anything.
 //!
 //! A bundle is every configuration file that was read for a project, the code its entries would
-//! run and the documents they name. It is trusted as a whole, by content. There is no list of keys
-//! here that has to keep step with the expander: a file without a grant has no expander at all.
+//! run and the documents they name. It is trusted as a whole, by content. No list of keys here
+//! needs to be kept in sync with the expander: a file without a grant has no expander at all.
 
 mod bundle;
 mod command_files;

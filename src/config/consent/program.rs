@@ -10,18 +10,18 @@ use super::seal::BoundProgram;
 use crate::config::environment::Environment;
 use crate::util::process::resolve;
 
-/// What is known of a program before it may be started.
+/// What is known about a program before it may be started.
 #[derive(Debug)]
 pub(super) struct ProgramInfo {
-    /// Where it was found; `None` when it is nowhere or decided by a variable.
+    /// Where it was found; `None` if it was not found or depends on a variable.
     pub program: Option<BoundProgram>,
-    /// The references that decide which program it is.
+    /// The references that determine which program it is.
     pub decided_by: Vec<String>,
-    /// The files that it would run, the program itself among them when a path names it.
+    /// The files that it would run, including the program itself if a path names it.
     pub files: CommandFiles,
 }
 
-/// Looks at what a program effect would start, as far as that is decided without the user's
+/// Inspects what a program effect would start, as far as that is known without the user's
 /// variables.
 pub(super) fn inspect(
     effect: &ProgramEffect,
@@ -47,7 +47,7 @@ pub(super) fn inspect(
         None => environment.var("PATH"),
     };
     let is_path = word.as_ref().is_some_and(|word| word.contains('/'));
-    // A name is not looked for when a variable decides where.
+    // A name is not looked up if a variable determines the directories.
     let searchable = is_path || own_path.is_none() || path.is_some();
     let from = effect.found_from.clone().or_else(|| cwd.clone());
     let program = match (word, from) {
@@ -74,7 +74,7 @@ pub(super) fn inspect(
         if program.program.contains('/') {
             files.code.insert(0, program.base_dir.join(&program.program).components().collect());
         } else if program.resolved.starts_with(root) {
-            // Found by its name, and code of the project all the same.
+            // Found by its name, but still code of the project.
             files.code.insert(0, program.resolved.clone());
         }
     }
@@ -83,7 +83,7 @@ pub(super) fn inspect(
     ProgramInfo { program, decided_by, files }
 }
 
-/// An argv as a shell would need it, for reading and copying.
+/// An argv quoted for a shell, for reading and copying.
 pub fn shell_quoted(argv: &[String]) -> String {
     let quote = |word: &String| {
         let plain = |c: char| c.is_ascii_alphanumeric() || "_./:=@%+,-".contains(c);
@@ -96,12 +96,12 @@ pub fn shell_quoted(argv: &[String]) -> String {
     argv.iter().map(quote).collect::<Vec<_>>().join(" ")
 }
 
-/// What a reader should notice about a program and its command line.
+/// Warnings about a program and its command line.
 pub(super) fn warnings(argv: &[String], program: Option<&Path>) -> Vec<String> {
     let mut warnings: Vec<String> =
         argument_warnings(argv).into_iter().map(str::to_owned).collect();
     if let Some(directory) = program.and_then(writable_by_all) {
-        warnings.push(format!("everybody may write to {}", directory.display()));
+        warnings.push(format!("anyone can write to {}", directory.display()));
     }
     warnings
 }
@@ -121,13 +121,13 @@ fn argument_warnings(argv: &[String]) -> Vec<&'static str> {
     let program = argv.first().map(name).unwrap_or_default();
     let mut warnings = Vec::new();
     if ["sudo", "doas", "su", "pkexec"].contains(&program.as_str()) {
-        warnings.push("asks for the rights of another user");
+        warnings.push("asks for another user's privileges");
     }
     let is_shell = ["sh", "bash", "zsh", "dash", "ksh", "fish"].contains(&program.as_str());
     let runs_text =
         |word: &&str| word.starts_with('-') && !word.starts_with("--") && word.contains('c');
     if is_shell && words.iter().skip(1).any(runs_text) {
-        warnings.push("a shell runs its text");
+        warnings.push("runs shell code");
     }
     let fetches = |text: &&str| {
         (text.contains("curl") || text.contains("wget"))
@@ -135,15 +135,15 @@ fn argument_warnings(argv: &[String]) -> Vec<&'static str> {
             && text.contains("sh")
     };
     if words.iter().any(fetches) {
-        warnings.push("runs what it downloads");
+        warnings.push("runs code that it downloads");
     }
     if is_unpinned(&program, &words) {
-        warnings.push("no fixed version: the package can change from day to day");
+        warnings.push("no fixed version: the package can change at any time");
     }
     warnings
 }
 
-/// Whether a package runner is told a package without its version.
+/// Whether a package runner gets a package without a version.
 fn is_unpinned(program: &str, words: &[&str]) -> bool {
     let rest = match (program, words.get(1).copied()) {
         ("npx" | "uvx" | "bunx" | "pnpx", _) => words.get(1..),
@@ -156,13 +156,13 @@ fn is_unpinned(program: &str, words: &[&str]) -> bool {
     else {
         return false;
     };
-    // A scope begins with the same character as a version.
+    // A scope starts with the same character as a version.
     let version = package.trim_start_matches('@').split_once('@').map(|(_, version)| version);
     let pinned = |v: &str| v.starts_with(|c: char| c.is_ascii_digit());
     !(version.is_some_and(pinned) || package.contains("=="))
 }
 
-/// The directory a program is started in, when it is not the usual one and worth telling.
+/// The working directory of a program, if it is not the default and worth showing.
 pub(super) fn unusual_cwd(effect: &ProgramEffect, site: &EntrySite<'_>) -> Option<String> {
     let written = effect.cwd.as_ref()?;
     let is_root = site.path(written).is_some_and(|path| path == site.base_dir);
@@ -181,7 +181,7 @@ mod tests {
     fn dangerous_commands_are_pointed_out() {
         for (command, expected) in [
             ("sudo x", "another user"),
-            ("/bin/bash -lc x", "a shell runs"),
+            ("/bin/bash -lc x", "shell code"),
             ("sh -c curl|sh", "downloads"),
             ("npx -y server", "no fixed version"),
             ("npx @scope/server", "no fixed version"),

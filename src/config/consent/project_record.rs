@@ -1,4 +1,4 @@
-//! What is kept of a project that was trusted.
+//! The stored record of a trusted project.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use super::bundle::Bundle;
 pub struct ProjectRecord {
     /// The root, with links resolved.
     pub root: PathBuf,
-    /// When the person agreed, as RFC 3339 in UTC.
+    /// When the user agreed, as RFC 3339 in UTC.
     #[serde(rename = "when")]
     pub trusted_at: String,
     /// Whether code below the root may change without asking: its author said so.

@@ -12,22 +12,22 @@ use sha2::{Digest as _, Sha256};
 use crate::util::process::resolve;
 use crate::util::regular_file;
 
-/// The largest file that is hashed: larger ones are bound by their size and time of change.
+/// The largest file that is hashed: larger ones are bound by size and change time (ctime).
 const MAX_HASHED: u64 = 1 << 30;
 
-/// What a path led to, and what was there.
+/// What a path resolved to, and the content there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BoundFile {
     /// The path with links resolved.
     pub resolved: PathBuf,
-    /// SHA-256 of the content as lower-case hexadecimal digits; `None` where only the system's
+    /// SHA-256 of the content as lower-case hexadecimal digits; `None` if only the system's
     /// administrator can write, so that the path is enough.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
 }
 
 impl BoundFile {
-    /// What stands at `path` now; `None` when there is no regular file.
+    /// What is at `path` now; `None` if there is no regular file.
     pub fn at(path: &Path, root: &Path) -> Option<Self> {
         let resolved = path.canonicalize().ok()?;
         if is_system(&resolved, root) {
@@ -36,7 +36,7 @@ impl BoundFile {
         Self::by_content(path)
     }
 
-    /// What stands at `path` now, by its content wherever it lies; `None` when there is no regular
+    /// What is at `path` now, by content regardless of its location; `None` if there is no regular
     /// file.
     pub(super) fn by_content(path: &Path) -> Option<Self> {
         let resolved = path.canonicalize().ok()?;
@@ -45,7 +45,7 @@ impl BoundFile {
     }
 }
 
-/// SHA-256 of a regular file's content; `None` when it is none or cannot be read.
+/// SHA-256 of a regular file's content; `None` if it is not regular or cannot be read.
 pub(super) fn hash_file(path: &Path) -> Option<String> {
     let (mut file, meta) = regular_file::open(path).ok()?;
     let mut hash = Sha256::new();
@@ -55,7 +55,7 @@ pub(super) fn hash_file(path: &Path) -> Option<String> {
         }
         return Some(hex(&hash.finalize()));
     }
-    // A file of the kernel has no size and may have no end.
+    // A kernel file, such as in /proc, reports no size and may be endless.
     let mut rest = MAX_HASHED;
     let mut buffer = vec![0; 1 << 16];
     loop {
@@ -79,9 +79,9 @@ pub(super) fn hex(bytes: &[u8]) -> String {
     hex
 }
 
-/// Whether only the system's administrator can change what stands at a path: it and every directory
-/// above it belong to root and are writable by root only. For root itself, to whom everything
-/// belongs, the directories of the system's packages count.
+/// Whether only the system's administrator can change what is at a path: it and every directory
+/// above it are owned by root and writable by root only. For root itself, who owns everything,
+/// the directories of the system's packages count.
 pub(super) fn is_system(resolved: &Path, root: &Path) -> bool {
     const OF_PACKAGES: [&str; 8] =
         ["/usr", "/bin", "/sbin", "/lib", "/lib64", "/opt", "/nix/store", "/snap"];
@@ -101,20 +101,20 @@ pub(super) fn is_system(resolved: &Path, root: &Path) -> bool {
     resolved.ancestors().all(guarded)
 }
 
-/// A program that is looked for by name when it starts, and where it was found.
+/// A program that is looked up by name when it starts, and where it was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct BoundProgram {
-    /// The program, as it will be looked for.
+    /// The program name to look up.
     pub program: String,
-    /// The `PATH` it is looked for in.
+    /// The `PATH` to search for it.
     pub path: Option<String>,
-    /// What relative paths begin at.
+    /// The directory that relative paths are relative to.
     pub base_dir: PathBuf,
     /// Where it was found, links resolved.
     pub resolved: PathBuf,
 }
 
-/// What has to be unchanged when an entry starts something. An empty seal asks nothing: the entry
+/// What must be unchanged when an entry starts something. An empty seal checks nothing: the entry
 /// is the user's own, or was allowed for this run.
 #[derive(Debug, Clone, Default)]
 pub struct Seal(Option<Arc<SealedState>>);
@@ -125,7 +125,7 @@ struct SealedState {
     allows_code_changes: bool,
     files: Vec<(PathBuf, BoundFile)>,
     program: Option<BoundProgram>,
-    /// Everything of the bundle that is bound by hash, for programs that load code by themselves.
+    /// Everything in the bundle that is bound by hash, for programs that load code by themselves.
     manifest: Arc<BTreeMap<PathBuf, String>>,
 }
 
@@ -170,7 +170,7 @@ impl Seal {
             if now.as_ref() != Some(&program.resolved) {
                 changed.push(match now {
                     Some(now) => format!(
-                        "'{}' is {} now, {} was trusted",
+                        "'{}' is now {}, but {} was trusted",
                         program.program,
                         now.display(),
                         program.resolved.display()
@@ -183,14 +183,14 @@ impl Seal {
     }
 
     /// The hashes of everything that was trusted, for interpreters that load code by themselves;
-    /// `None` when code is not bound: the entry is the user's own, was allowed for this run, or its
-    /// author trusts the code below the root as it changes.
+    /// `None` if code is not bound: the entry is the user's own, was allowed for this run, or its
+    /// author trusts all changes to the code below the root.
     pub fn manifest(&self) -> Option<Arc<BTreeMap<PathBuf, String>>> {
         let bound = self.0.as_ref().filter(|bound| !bound.allows_code_changes)?;
         Some(Arc::clone(&bound.manifest))
     }
 
-    /// The root of the project whose consent this rests on.
+    /// The root of the project whose consent this is based on.
     pub fn root(&self) -> Option<&Path> {
         self.0.as_ref().map(|bound| bound.root.as_path())
     }

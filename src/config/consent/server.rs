@@ -50,11 +50,12 @@ pub(super) fn effects(entry: &ConfigNode, site: &EntrySite<'_>) -> Vec<EntryEffe
         }
     }
     if let Some(node) = entry.get("roots").filter(|node| !node.is_null()) {
-        effects.push(EntryEffect::Other(format!("tells it the roots {}", node.to_json())));
+        effects.push(EntryEffect::Other(format!("sends it the roots {}", node.to_json())));
     }
     if entry.get("routing_weight").is_some() {
-        effects
-            .push(EntryEffect::Other("may answer bare tool names beside other servers".to_owned()));
+        effects.push(EntryEffect::Other(
+            "may answer bare tool names alongside other servers".to_owned(),
+        ));
     }
     let loosens = entry.get("dev").is_some_and(|node| matches!(node.value, NodeValue::Bool(true)))
         || entry.get("drift").is_some_and(|node| node.as_text().is_ok_and(|word| word != "block"));
@@ -68,13 +69,13 @@ pub(super) fn effects(entry: &ConfigNode, site: &EntrySite<'_>) -> Vec<EntryEffe
         effects.push(EntryEffect::Other(format!("may use only {}", said.join("; "))));
     }
     if effects.is_empty() {
-        // Nothing says how to reach it: whatever is wrong is told when the entry is resolved.
-        effects.push(EntryEffect::Other("says nothing of how it is reached".to_owned()));
+        // It does not say how to reach it: the error is reported when the entry is resolved.
+        effects.push(EntryEffect::Other("does not say how to reach it".to_owned()));
     }
     effects
 }
 
-/// What runs a file of this kind when the entry names nothing but the file.
+/// The interpreter for a file of this type if the entry names only the file.
 pub(in crate::config) fn interpreter_of(path: &Path) -> Option<&'static str> {
     match path.extension().and_then(|e| e.to_str()) {
         Some("py") => Some("python3"),
@@ -83,8 +84,8 @@ pub(in crate::config) fn interpreter_of(path: &Path) -> Option<&'static str> {
     }
 }
 
-/// The part of an address that says who is contacted: scheme, host and port, or whatever is written
-/// when a reference decides it.
+/// The part of an address that says who is contacted: scheme, host and port, or the text as written
+/// if it depends on a reference.
 pub(super) fn origin(written: &str) -> String {
     match url::Url::parse(written) {
         Ok(url) if url.has_host() && !written.contains("${") => url.origin().ascii_serialization(),

@@ -13,11 +13,11 @@ use crate::config::read::reason;
 use crate::model::{Diagnostic, Error};
 use crate::util::atomic_file::{self, FileMode};
 
-/// The most a record may hold before it is refused.
+/// Maximum size of a record; a larger one is refused.
 const MAX_BYTES: u64 = 64 << 20;
-/// The version this build writes.
+/// The format version that this build writes.
 const VERSION: u32 = 2;
-/// How many refusals are remembered.
+/// Maximum number of remembered refusals.
 const MAX_REFUSALS: usize = 1_000;
 
 /// Why the record cannot be read or written.
@@ -27,7 +27,7 @@ enum TrustFileError {
     Io(#[from] io::Error),
     #[error("it is not a regular file")]
     NotAFile,
-    #[error("others may write to it")]
+    #[error("other users can write to it")]
     WritableByOthers,
     #[error("it is too large")]
     TooLarge,
@@ -35,11 +35,11 @@ enum TrustFileError {
     WouldBeTooLarge,
     #[error(transparent)]
     Json(#[from] serde_json::Error),
-    #[error("its version {0} is not known to this build")]
+    #[error("this build does not support version {0}")]
     UnknownVersion(u32),
 }
 
-/// A project that was refused with one content.
+/// A project that was refused with a given content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct StoredRefusal {
     root: PathBuf,
@@ -63,28 +63,28 @@ struct TrustFileContent {
 }
 
 impl TrustStore {
-    /// The file of the record in a state directory.
+    /// The path of the record in a state directory.
     pub fn file(state_dir: &Path) -> PathBuf {
         state_dir.join("trust.json")
     }
 
-    /// Opens the record; one that does not exist is empty. What the first version kept, by entry,
-    /// is not carried over: projects are asked about once more, as a whole.
+    /// Opens the record; one that does not exist is empty. The per-entry data of version 1
+    /// is not carried over: the user is asked about each project again, as a whole.
     ///
     /// # Errors
-    /// When it cannot be read or understood, or others may write to it. Then nothing is trusted.
+    /// When it cannot be read or parsed, or other users can write to it. Then nothing is trusted.
     pub fn open(state_dir: Option<&Path>) -> Result<Self, Diagnostic> {
         let Some(dir) = state_dir else { return Ok(Self::default()) };
         let path = Self::file(dir);
         let content = read(&path).map_err(|why| {
             let shown = path.display();
-            Diagnostic::error(format!("the trust store {shown} is not used: {why}"))
+            Diagnostic::error(format!("the trust store {shown} is ignored: {why}"))
                 .with_hint("remove it to be asked again")
         })?;
         Ok(Self { path: Some(path), content })
     }
 
-    /// What was trusted of the project that is rooted in `root`.
+    /// What was trusted in the project rooted at `root`.
     pub fn project(&self, root: &Path) -> Option<&Arc<ProjectRecord>> {
         self.content.projects.iter().find(|project| project.root == root)
     }
@@ -99,7 +99,7 @@ impl TrustStore {
         &self.content.projects
     }
 
-    /// Remembers that a person trusts what `request` shows, `now` being the time since the Unix
+    /// Records that the user trusts what `request` shows, `now` being the time since the Unix
     /// epoch. With `allows_code_changes`, code below the root may change from now on.
     ///
     /// # Errors
@@ -128,8 +128,8 @@ impl TrustStore {
         })
     }
 
-    /// Remembers that a person does not trust what `request` shows. What was trusted before stays
-    /// for that content.
+    /// Records that the user does not trust what `request` shows. What was trusted before stays
+    /// trusted for its own content.
     ///
     /// # Errors
     /// When the record cannot be written.
@@ -144,7 +144,7 @@ impl TrustStore {
         })
     }
 
-    /// Forgets what was trusted in and below `directory`, refusals too. Gives what was forgotten.
+    /// Forgets what was trusted in and below `directory`, refusals too. Returns what was forgotten.
     ///
     /// # Errors
     /// When the record cannot be written.
@@ -163,10 +163,11 @@ impl TrustStore {
         Ok(forgotten)
     }
 
-    /// Changes the newest state of the file, so that processes do not lose each other's answers.
+    /// Updates the latest state of the file, so that processes do not overwrite each other's
+    /// answers.
     fn update(&mut self, change: impl FnOnce(&mut TrustFileContent)) -> Result<(), Error> {
         let Some(path) = self.path.clone() else {
-            return Err(Error::config("there is no state directory to remember this in")
+            return Err(Error::config("there is no state directory to store this in")
                 .with_hint("set HOME, or use --trust for one run"));
         };
         self.content = rewrite(&path, change)
@@ -175,7 +176,7 @@ impl TrustStore {
     }
 }
 
-/// Reads the record, changes it and writes it, while other processes wait. Gives what was written.
+/// Reads, changes and writes the record, while other processes wait. Returns what was written.
 fn rewrite(
     path: &Path,
     change: impl FnOnce(&mut TrustFileContent),
@@ -294,7 +295,7 @@ mod tests {
             mode(bits);
             let diagnostic = TrustStore::open(Some(dir.path())).unwrap_err();
             assert!(
-                diagnostic.message.contains("others may write"),
+                diagnostic.message.contains("other users can write"),
                 "{bits:o}: {}",
                 diagnostic.message
             );

@@ -1,6 +1,6 @@
 //! Surveying a project's files for what would be trusted, without resolving the user's values.
 //!
-//! Owns: going through the entries as they are written. What it misses would not be shown, but it
+//! Owns: examining the entries as written. What it misses would not be shown, but it
 //! could not act either: consent is bound to the whole files, and without it there is no expander.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,10 +21,10 @@ use crate::config::references::{self, is_literal};
 use crate::config::source_file::SourceFile;
 use crate::model::{Diagnostic, SourceLocation};
 
-/// An entry by what it is and its name.
+/// An entry, by its type and name.
 pub(super) type EntryKey = (FileRole, String);
 
-/// One entry of a file, as it is written.
+/// One entry of a file, as written.
 #[derive(Debug, Clone)]
 pub(super) struct WrittenEntry<'n> {
     pub role: FileRole,
@@ -69,17 +69,17 @@ pub(super) fn entries<'n>(root: &'n ConfigNode, role: FileRole) -> Vec<WrittenEn
     }
 }
 
-/// What was found of one entry.
+/// The findings for one entry.
 #[derive(Debug)]
 struct DescribedEntry {
     key: EntryKey,
     record: EntryRecord,
-    /// Calls of other tools; an entry with no other effects may be harmless by them.
+    /// Calls of other tools; an entry without other effects is harmless if these are.
     calls: Vec<String>,
     has_effects: bool,
     code: Vec<PathBuf>,
     program: Option<BoundProgram>,
-    /// Files and directories it would use, and for what.
+    /// Files and directories it would use, and their purpose.
     used_paths: Vec<(&'static str, PathBuf)>,
 }
 
@@ -88,9 +88,9 @@ struct DescribedEntry {
 pub(super) struct EntrySurvey {
     /// The root of the project, symbolic links resolved.
     pub root: PathBuf,
-    /// What consent would be bound to, without what kinds list only when they are asked.
+    /// What consent would be bound to, without what kinds list only on request.
     pub bundle: Bundle,
-    /// Entries that reach nothing and act without consent.
+    /// Entries that are harmless and act without consent.
     pub harmless: BTreeSet<EntryKey>,
     /// The files each entry would start, which are checked again just before.
     pub starts: BTreeMap<EntryKey, (Vec<PathBuf>, Option<BoundProgram>)>,
@@ -98,7 +98,7 @@ pub(super) struct EntrySurvey {
     pub needs_consent: bool,
 }
 
-/// Looks at the files of a project. `own` are the names of the user's own entries.
+/// Examines the files of a project. `own` are the names of the user's own entries.
 pub(super) fn survey(
     files: &[&SourceFile],
     kinds: &[KindDescriptor],
@@ -176,8 +176,8 @@ pub(super) fn survey(
     EntrySurvey { root, bundle, harmless, starts, needs_consent }
 }
 
-/// The code that entries of a kind load by themselves, which is listed only when a person is asked:
-/// there may be thousands of files. Gives what could not be listed as lines to show.
+/// The code that entries of a kind load by themselves, which is listed only when the user is asked:
+/// there may be thousands of files. Returns what could not be listed as lines to show.
 pub(super) fn list_loaded_code(
     survey: &mut EntrySurvey,
     files: &[&SourceFile],
@@ -201,7 +201,7 @@ pub(super) fn list_loaded_code(
             match list(entry.node, &site) {
                 Ok(paths) => {
                     for path in paths {
-                        // What is listed is compared when it is loaded, so all of it has a hash.
+                        // Listed files are verified when loaded, so each has a hash.
                         if let Some(bound) = BoundFile::by_content(&path) {
                             survey.bundle.code.insert(path, bound);
                         }
@@ -288,10 +288,10 @@ fn describe(
     }
 }
 
-/// Entries that reach nothing, and those that call nothing but such. What would lead to a tool of
-/// the user is not among them.
+/// Entries without effects, and those that only call such entries. Entries that would reach a tool
+/// of the user are not included.
 fn harmless(described: &[DescribedEntry], own: &UserEntryNames) -> BTreeSet<EntryKey> {
-    // Harmlessness is known by name, and so only where one entry has it.
+    // Harmlessness is determined by name, so it requires that the name is unique.
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for one in described {
         *counts.entry(one.key.1.as_str()).or_default() += 1;
@@ -330,7 +330,7 @@ fn is_tool_part(rest: &str) -> bool {
     rest.len() > 1 && rest.starts_with('-')
 }
 
-/// The references of a file outside of its entries, as an entry of the question.
+/// The references in a file outside its entries, as an entry of the question.
 fn settings(tree: &ConfigNode, role: FileRole, file: &str) -> Option<EntryRecord> {
     let table = if role == FileRole::Tools { TOOLS_FILE } else { SERVERS_FILE };
     let is_entry_list = |word| {
@@ -410,7 +410,7 @@ fn is_off(entry: &ConfigNode) -> bool {
 }
 
 fn relative(path: &Path, root: &Path) -> String {
-    // The directory is resolved and the file is not: a link is bound by where it leads.
+    // The directory is resolved but the file is not: a link is bound by its target.
     let directory = path.parent().and_then(|parent| parent.canonicalize().ok());
     let whole = match (directory, path.file_name()) {
         (Some(directory), Some(name)) => directory.join(name),
@@ -419,7 +419,7 @@ fn relative(path: &Path, root: &Path) -> String {
     whole.strip_prefix(root).unwrap_or(&whole).display().to_string()
 }
 
-/// The names of the user's own entries, which stay theirs.
+/// The names of the user's own entries, which projects cannot take over.
 #[derive(Debug, Default)]
 pub(super) struct UserEntryNames(Vec<UserEntryName>);
 
@@ -438,7 +438,7 @@ impl UserEntryName {
         format!("{}:{}", self.location.file.display(), self.location.line)
     }
 
-    /// Whether an entry called `name` would get calls that are meant for this one: it has the name,
+    /// Whether an entry called `name` would receive calls meant for this one: it has the same name,
     /// or either is a component and the other has the name of one of its tools.
     fn is_taken_by(&self, name: &str, is_component: bool) -> bool {
         let is_tool_of =
@@ -462,7 +462,7 @@ impl UserEntryNames {
         Self(names)
     }
 
-    /// Which of them an entry of a project would take: its name, the name of one of the tools of
+    /// Which of them an entry of a project would replace: its name, the name of one of the tools of
     /// the user's component, or a server whose tools it lists as its own.
     pub fn taken_by(
         &self,

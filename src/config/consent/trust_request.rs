@@ -1,7 +1,7 @@
 //! The trust question about a project, as lines of text.
 //!
-//! Owns: the words. References stand as they are written, and everything that came from a file is
-//! made safe here, before it is kept or shown. Never does: show or ask.
+//! Owns: the text. References are shown as written, and everything that came from a file is
+//! sanitised here, before it is stored or shown. Never does: show or ask.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use super::project_record::ProjectRecord;
 use crate::config::variables::decides_code;
 use crate::util::text::safe_line;
 
-/// What a person is asked to trust.
+/// What the user is asked to trust.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TrustRequest {
     /// The root of the project, links resolved.
@@ -23,7 +23,7 @@ pub struct TrustRequest {
     pub bundle: Bundle,
     /// The stored answer that no longer matches the content, to show what changed.
     pub previous: Option<Arc<ProjectRecord>>,
-    /// Whether this content was refused before; it is not asked about again by itself.
+    /// Whether this content was refused before; toolhost then does not ask again by itself.
     pub was_refused: bool,
 }
 
@@ -36,19 +36,19 @@ pub enum TrustRequestLine {
     Entry {
         /// The name of the entry in its file.
         name: String,
-        /// What the entry would do, in words that follow the name.
+        /// What the entry would do, as text that follows the name.
         text: String,
     },
     /// More about the entry above.
     Detail(String),
-    /// What speaks against the entry above.
+    /// A warning about the entry above.
     Warning(String),
-    /// What was trusted before and is not so any more.
+    /// What was trusted before but is no longer the case.
     Previous(String),
 }
 
 impl TrustRequestLine {
-    /// The line as plain text, indented by what it is.
+    /// The line as plain text, indented by its type.
     pub fn text(&self) -> String {
         match self {
             Self::Heading(text) => text.clone(),
@@ -60,7 +60,7 @@ impl TrustRequestLine {
     }
 }
 
-/// The beginning of a kept line that is a warning.
+/// The prefix of a stored line that is a warning.
 const WARNING: &str = "warning: ";
 
 impl TrustRequest {
@@ -83,7 +83,7 @@ impl TrustRequest {
         lines
     }
 
-    /// What is not as it was when the project was trusted; the whole when it never was.
+    /// What changed since the project was trusted; everything if it never was.
     pub fn difference_lines(&self) -> Vec<TrustRequestLine> {
         let Some(previous) = &self.previous else { return self.full_lines() };
         let before = &previous.bundle;
@@ -124,20 +124,20 @@ impl TrustRequest {
                 }
                 Difference::Resolved(use_of, now) => match before.resolved_paths.get(&use_of) {
                     Some(old) => {
-                        format!("{use_of} is {} now, it was {}", now.display(), old.display())
+                        format!("{use_of} is now {}, it was {}", now.display(), old.display())
                     }
                     None => format!("{use_of} is {}", now.display()),
                 },
                 Difference::Credential(handle) => {
-                    format!("your credential '{handle}' is not what it was")
+                    format!("your credential '{handle}' has changed")
                 }
-                // Both are told with the entries above.
+                // Both are shown with the entries above.
                 Difference::Replaces(_) | Difference::File(_) => continue,
             };
             lines.push(TrustRequestLine::Heading(safe_line(&text).into_owned()));
         }
         if lines.is_empty() {
-            let text = "what changed is not what an entry runs, contacts, reads or replaces";
+            let text = "nothing that an entry runs, contacts, reads or replaces has changed";
             lines.push(TrustRequestLine::Heading(text.to_owned()));
         }
         lines
@@ -166,7 +166,7 @@ fn push_entry(entry: &EntryRecord, lines: &mut Vec<TrustRequestLine>) {
     }
 }
 
-/// Lines without anything that steers a terminal or hides.
+/// Lines without terminal control sequences or invisible characters.
 pub(super) fn safe(lines: &[String]) -> Vec<String> {
     lines.iter().map(|line| safe_line(line).into_owned()).collect()
 }
@@ -201,7 +201,7 @@ pub(super) fn entry_lines(
             EntryEffect::Reads(what) => format!("reads {what}"),
             EntryEffect::Writes(what) => format!("reads and writes {what}"),
             EntryEffect::Document(path) => format!("is described by {path}"),
-            EntryEffect::EnvFile(path) => format!("gives it the variables of {path}"),
+            EntryEffect::EnvFile(path) => format!("passes it the variables in {path}"),
             EntryEffect::Calls { tool, arguments: None } => format!("calls {tool}"),
             EntryEffect::Calls { tool, arguments: Some(with) } => {
                 format!("calls {tool} with {with}")
@@ -211,7 +211,7 @@ pub(super) fn entry_lines(
         });
     }
     for (reference, places) in references {
-        // Where programs and the home are is nothing that is given away.
+        // The locations of programs and of the home directory are not secret.
         let is_place = matches!(reference.as_str(), "${PATH}" | "${HOME}" | "${TOOLHOST}");
         if is_place || reference.starts_with("${workspace") || reference == "${userHome}" {
             continue;
@@ -224,7 +224,7 @@ pub(super) fn entry_lines(
     safe(&lines)
 }
 
-/// Says which program starts, such as `starts npx server (/usr/bin/npx)`.
+/// Describes the program that starts, such as `starts npx server (/usr/bin/npx)`.
 fn starts(effect: &ProgramEffect, known: &ProgramInfo, site: &EntrySite<'_>) -> String {
     let mut about: Vec<String> = Vec::new();
     match &known.program {

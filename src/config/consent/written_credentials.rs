@@ -1,7 +1,7 @@
-//! Credentials as they are written, for the question about a project that names some.
+//! Credentials as written, for the trust question about a project that names some.
 //!
-//! Owns: what a person is shown of a handle, and the digest by which a change of the user's own
-//! definition shows. Never does: expand anything.
+//! Owns: what the user is shown about a handle, and the digest that reveals a change of the user's
+//! own definition. Never does: expand anything.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +33,7 @@ struct WrittenCredential {
 }
 
 impl WrittenCredentials {
-    /// The handles of all files, of several with one name the first.
+    /// The handles of all files; of several with the same name, the first.
     pub fn of(files: &[SourceFile]) -> Self {
         let mut found = Self::default();
         for file in files {
@@ -50,8 +50,8 @@ impl WrittenCredentials {
         found
     }
 
-    /// What an entry of the project that names these handles would use, in lines for people; and
-    /// those that are the user's own, with a digest of their definition.
+    /// What an entry of the project that names these handles would use, as human-readable lines;
+    /// and the user's own among them, with a digest of their definition.
     pub fn used_by(&self, entry: &ConfigNode) -> (Vec<String>, BTreeMap<String, String>) {
         let handles = entry.get("credentials").filter(|node| !node.is_null());
         let handles = handles.map(|node| node.as_texts().unwrap_or_default()).unwrap_or_default();

@@ -1,7 +1,7 @@
-//! From the handles that an entry names to the places where its wire takes their values.
+//! Puts the values of the handles that an entry names where its transport needs them.
 //!
-//! Owns: which kind of credential fits which entry, and that no two of them say the same thing. The
-//! values go into the expanded entry, where nothing expands them again.
+//! Owns: which kind of credential fits which entry, and that no two of them set the same thing. The
+//! values go into the expanded entry, where they are not expanded again.
 
 use super::{CredentialEntry, CredentialTable, ok_or_report};
 use crate::config::keys::{CREDENTIAL, canonical};
@@ -9,19 +9,19 @@ use crate::config::node::{ConfigKey, ConfigNode, NodeValue};
 use crate::config::references::AllowedReferences;
 use crate::model::{CredentialKind, CredentialUse, Diagnostic, Layer};
 
-/// The header of an API key whose credential names none.
+/// The default header for an API key.
 const API_KEY_HEADER: &str = "X-API-Key";
 
-/// What an entry speaks through, and so which credentials it can be given.
+/// How an entry communicates, which determines the credentials that it can take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::config) enum CredentialTarget {
     /// A program: variables.
     Program,
-    /// An MCP server that is reached by requests: headers and logins.
+    /// An MCP server reached over HTTP: headers and logins.
     Server,
     /// A tool that sends requests: one header.
     Requests,
-    /// Nothing that takes a credential.
+    /// Something that takes no credentials.
     Nothing,
 }
 
@@ -29,16 +29,16 @@ pub(in crate::config) enum CredentialTarget {
 pub(in crate::config) struct EntryCredentials<'e> {
     /// The entry, expanded; values are put into it.
     pub entry: &'e mut ConfigNode,
-    /// The entry as it is written, in which the handle stands for its value.
+    /// The entry as written, in which the handle stands for its value.
     pub written: Option<&'e mut ConfigNode>,
-    /// What it speaks through.
+    /// How the entry communicates.
     pub target: CredentialTarget,
     /// The layer of its file.
     pub layer: Layer,
 }
 
 impl EntryCredentials<'_> {
-    /// Puts the value of each handle that the entry names where it belongs.
+    /// Inserts the value of each handle that the entry names.
     pub fn apply(
         mut self,
         table: &CredentialTable<'_>,
@@ -56,7 +56,7 @@ impl EntryCredentials<'_> {
         let mut uses: Vec<CredentialUse> = Vec::new();
         for (handle, at) in handles.into_iter().zip(&items) {
             if uses.iter().any(|used| used.handle == handle) {
-                let diagnostic = Diagnostic::warning(format!("'{handle}' is named twice"));
+                let diagnostic = Diagnostic::warning(format!("'{handle}' is listed twice"));
                 diagnostics.push(diagnostic.with_location(at.location()));
                 continue;
             }
@@ -83,7 +83,7 @@ impl EntryCredentials<'_> {
             (CredentialTarget::Program, Bearer | Header | ApiKey | Env) => {
                 let Some(variable) = text("variable") else {
                     return Err(unsuitable(credential, "a program gets variables", at)
-                        .with_hint("give the credential the name of one: 'variable'"));
+                        .with_hint("set 'variable' of the credential to a variable's name"));
                 };
                 let value = credential.value(at)?;
                 self.insert("env", &variable, value, at)
@@ -119,7 +119,7 @@ impl EntryCredentials<'_> {
         }
     }
 
-    /// Sets `auth`, unless the entry or another credential says how to authenticate.
+    /// Sets `auth`, unless the entry or another credential already does.
     fn login(
         &mut self,
         parts: &[(&'static str, String)],
@@ -151,9 +151,9 @@ impl EntryCredentials<'_> {
             self.entry.get_any(&["auth", "oauth"]).filter(|(_, node)| !node.is_null())
         {
             return Err(Diagnostic::error(format!(
-                "'{key}' and the credentials say twice how to authenticate"
+                "'{key}' and 'credentials' set the authentication twice"
             ))
-            .with_hint(format!("take '{key}' out, or name one credential"))
+            .with_hint(format!("remove '{key}', or name only one credential"))
             .with_location(at.location()));
         }
         let NodeValue::Map(pairs) = &mut self.entry.value else { return Ok(()) };
@@ -161,7 +161,7 @@ impl EntryCredentials<'_> {
         Ok(())
     }
 
-    /// Adds a pair to a mapping of the entry, which must not have it.
+    /// Adds a key to a mapping of the entry, which must not have it yet.
     fn insert(
         &mut self,
         mapping: &str,
@@ -175,13 +175,13 @@ impl EntryCredentials<'_> {
             pairs.push((key_at(mapping, at), node_at(NodeValue::Map(Vec::new()), at)));
         }
         let found = pairs.iter_mut().find(|(key, _)| key.text == mapping);
-        // What is no mapping is told where the key is read.
+        // If it is not a mapping, the code that reads the key reports it.
         let Some((_, ConfigNode { value: NodeValue::Map(own), .. })) = found else { return Ok(()) };
         let is_header = mapping == "headers";
         let same = |key: &str| if is_header { key.eq_ignore_ascii_case(name) } else { key == name };
         if own.iter().any(|(key, _)| same(&key.text)) {
-            return Err(Diagnostic::error(format!("'{mapping}.{name}' is given twice"))
-                .with_hint("take it out of the entry, or do not name the credential")
+            return Err(Diagnostic::error(format!("'{mapping}.{name}' is set twice"))
+                .with_hint("remove it from the entry, or do not name the credential")
                 .with_location(at.location()));
         }
         own.push((key_at(name, at), node_at(NodeValue::Text(value), at)));
@@ -190,7 +190,7 @@ impl EntryCredentials<'_> {
 }
 
 impl CredentialEntry<'_> {
-    /// The value, which is hidden from now on wherever something is shown.
+    /// The value, which is masked in all output from now on.
     fn value(&self, at: &ConfigNode) -> Result<String, Diagnostic> {
         let Self { handle, .. } = self;
         let failed = |message: String| {
@@ -220,7 +220,7 @@ impl CredentialEntry<'_> {
         Ok(value.to_owned())
     }
 
-    /// The settings of a login, as an entry's `auth` has them.
+    /// The settings of a login, in the form of an entry's `auth`.
     fn settings(&self, diagnostics: &mut Vec<Diagnostic>) -> ConfigNode {
         let mut settings = self.node.clone();
         if let NodeValue::Map(pairs) = &mut settings.value {

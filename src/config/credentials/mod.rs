@@ -1,8 +1,8 @@
-//! `credentials` of the files: handles for secrets, which entries name and never hold.
+//! `credentials` of the files: handles for secrets, which entries name but never contain.
 //!
-//! Owns: reading the handles, which of them an entry may name, and putting the value of one where the
-//! wire of its entry takes it. A value is read only for an entry that names its handle, with the grant
-//! of the file that defines it. Never does: show a value.
+//! Owns: reading the handles, which of them an entry may name, and inserting a value where the
+//! entry's transport needs it. A value is read only for an entry that names its handle, with the
+//! grant of the file that defines it. Never does: show a value.
 
 mod apply;
 
@@ -36,7 +36,7 @@ struct CredentialEntry<'a> {
     base_dir: PathBuf,
 }
 
-/// The handles of all files, those of files that win first.
+/// The handles of all files, highest precedence first.
 #[derive(Default)]
 pub(super) struct CredentialTable<'a> {
     entries: Vec<CredentialEntry<'a>>,
@@ -45,8 +45,8 @@ pub(super) struct CredentialTable<'a> {
 }
 
 impl<'a> CredentialTable<'a> {
-    /// Reads the value of `credentials` of one file. What is wrong is returned; a handle with an error
-    /// cannot be used.
+    /// Reads the value of `credentials` of one file. Diagnostics are returned; a handle with an
+    /// error cannot be used.
     pub fn read(
         &mut self,
         node: &ConfigNode,
@@ -96,8 +96,8 @@ impl<'a> CredentialTable<'a> {
         diagnostics
     }
 
-    /// The handle that an entry of this layer means: an entry of a project sees those of its project
-    /// before those of the user, and every other entry none of a project's.
+    /// The handle that an entry of this layer refers to: an entry of a project sees those of its
+    /// project before those of the user; any other entry sees none of a project's.
     fn find(&self, handle: &str, layer: Layer) -> Option<&CredentialEntry<'a>> {
         let named = || self.entries.iter().filter(|entry| entry.handle == handle);
         let own = named().find(|entry| entry.layer == layer);
@@ -128,7 +128,7 @@ impl<'a> CredentialTable<'a> {
         let diagnostic = match did_you_mean(handle, known.iter().copied()) {
             Some(hint) => diagnostic.with_hint(hint),
             None if known.is_empty() => diagnostic.with_hint(
-                "no file defines one; they stand under 'credentials' at the top of a file",
+                "no file defines one; define them under 'credentials' at the top of a file",
             ),
             None => diagnostic.with_hint(format!("known credentials: {}", known.join(", "))),
         };
@@ -136,7 +136,7 @@ impl<'a> CredentialTable<'a> {
     }
 }
 
-/// Checks what one handle says, and gives its kind.
+/// Checks the definition of one handle, and returns its kind.
 fn check(
     handle: &str,
     node: &ConfigNode,
@@ -197,9 +197,9 @@ fn check(
     let name = |key: &str| node.get(key).and_then(|n| Some((n, n.as_scalar_text().ok()?)));
     if let Some((at, name)) = name("variable") {
         let wrong = if !variables::is_name(&name) {
-            Some(Diagnostic::error(format!("'{name}' is no name of a variable")))
+            Some(Diagnostic::error(format!("'{name}' is not a valid variable name")))
         } else if variables::decides_code(&name) {
-            // A question about a project shows such variables in full, and a credential never.
+            // The trust question shows such variables in full, but never a credential.
             let refused = Diagnostic::error(format!("'{name}' cannot be set by a credential"));
             Some(refused.with_hint("it decides which code runs: set it under 'env' of the entry"))
         } else {

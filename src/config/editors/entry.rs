@@ -1,4 +1,4 @@
-//! One entry of an editor, as an entry of a file of servers.
+//! Converts one entry of an editor to an entry of a file of servers.
 
 use serde_json::{Map, Value, json};
 
@@ -8,17 +8,18 @@ use crate::model::check_name;
 /// A server of an editor's file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ImportedServer {
-    /// Its name here: that of the editor, with other characters where a name may not have them.
+    /// Its name here: that in the editor's file, with characters replaced that are not allowed in
+    /// names.
     pub name: String,
-    /// Its entry, or why it cannot be taken over.
+    /// Its entry, or why it cannot be imported.
     pub entry: Result<Value, &'static str>,
-    /// Variables that have to be set, because the file held a secret, or the editor asks for it.
+    /// Variables that must be set, because the file contained a secret or the editor asks for it.
     pub variables: Vec<String>,
-    /// What the editor's entry says beside that and is not taken over.
+    /// Other keys of the editor's entry, which are not imported.
     pub dropped: Vec<String>,
 }
 
-/// Keys that say nothing about the server itself.
+/// Keys that do not describe the server itself.
 const OF_THE_EDITOR: &[&str] = &[
     "alwaysAllow",
     "autoApprove",
@@ -66,7 +67,7 @@ struct EntryReader<'a> {
 
 impl EntryReader<'_> {
     fn read(&mut self, entry: &Map<String, Value>) -> Result<(), &'static str> {
-        // The oldest shape of Zed puts the program into a mapping.
+        // Zed's oldest format puts the program into a mapping.
         if let Some(Value::Object(program)) = entry.get("command") {
             let mut flat = entry.clone();
             flat.remove("command");
@@ -162,7 +163,7 @@ impl EntryReader<'_> {
         }
     }
 
-    /// Most editors count in milliseconds.
+    /// Most editors use milliseconds.
     fn time(&mut self, name: &str, key: &str, value: &Value) {
         let Some(number) = value.as_f64().filter(|number| *number > 0.0) else { return };
         let in_seconds = key.ends_with("_sec") || (key == "timeout" && self.editor == "goose");
@@ -170,7 +171,7 @@ impl EntryReader<'_> {
         self.out.insert(name.to_owned(), format!("{number}{unit}").into());
     }
 
-    /// References to variables in the form that is read here.
+    /// Converts references to variables to the syntax used here.
     fn references(&self, value: &Value) -> Value {
         match value {
             Value::Object(pairs) => {

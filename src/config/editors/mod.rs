@@ -1,7 +1,7 @@
-//! Servers as editors and agents keep them, to be taken over into a file of servers.
+//! Imports servers from the files of editors and agents into a file of servers.
 //!
-//! Owns: where each editor keeps them, and what its entries mean here. Never does: start or contact
-//! a server, or write a file.
+//! Owns: where each editor stores them, and how its entries are converted. Never does: start or
+//! contact a server, or write a file.
 
 mod entry;
 mod secret_values;
@@ -18,23 +18,23 @@ use crate::model::Diagnostic;
 
 pub use entry::ImportedServer;
 
-/// What an editor's path begins at.
+/// The base of an editor's path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum EditorBase {
-    /// The directory of the project, which is the current one.
+    /// The project directory, which is the current directory.
     Project,
     /// The home directory.
     Home,
-    /// The directory that holds the configuration of programs: `~/.config`, or what macOS has.
+    /// The directory for program configuration: `~/.config`, or its macOS counterpart.
     Configuration,
 }
 
-/// An editor or agent that keeps servers in a file.
+/// An editor or agent that stores servers in a file.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Editor {
-    /// The word for it on the command line.
+    /// Its name on the command line.
     pub name: &'static str,
-    /// What it is called.
+    /// Its display name.
     pub title: &'static str,
     files: &'static [(EditorBase, &'static str)],
     /// The keys that lead to the servers.
@@ -43,7 +43,7 @@ pub struct Editor {
 
 use EditorBase::{Configuration, Home, Project};
 
-/// Every editor whose servers can be taken over.
+/// Every editor whose servers can be imported.
 pub const EDITORS: &[Editor] = &[
     Editor {
         name: "claude",
@@ -118,12 +118,12 @@ pub const EDITORS: &[Editor] = &[
 ];
 
 impl Editor {
-    /// The editor of a name.
+    /// The editor with this name.
     pub fn named(name: &str) -> Option<&'static Self> {
         EDITORS.iter().find(|editor| editor.name == name)
     }
 
-    /// Its files that are there: those of the project in `cwd` first.
+    /// Its existing files: those of the project in `cwd` first.
     pub fn files(&self, environment: &dyn Environment) -> Vec<PathBuf> {
         let (home, config) = (environment.home(), environment.config_dir());
         let mut found: Vec<PathBuf> = Vec::new();
@@ -140,12 +140,12 @@ impl Editor {
     }
 }
 
-/// The servers of an editor's file, as entries of a file of servers. Without an `editor` the shape
-/// of the file tells whose it is. Of Claude Code the servers that it keeps for the directory `cwd`
-/// come too.
+/// The servers of an editor's file, as entries of a file of servers. Without an `editor` the
+/// structure of the file determines it. For Claude Code, the servers that it stores for the
+/// directory `cwd` are included.
 ///
 /// # Errors
-/// When the file cannot be read or understood, or holds no servers.
+/// When the file cannot be read or parsed, or contains no servers.
 pub fn read_file(
     path: &Path,
     editor: Option<&Editor>,
@@ -164,8 +164,8 @@ pub fn read_file(
     });
     let Some((editor, servers)) = found else {
         let keys: Vec<&str> = editors.iter().flat_map(|editor| editor.servers).copied().collect();
-        return Err(Diagnostic::error(format!("{} holds no servers", path.display()))
-            .with_hint(format!("they are looked for under {}", unique(keys).join(", ")))
+        return Err(Diagnostic::error(format!("{} contains no servers", path.display()))
+            .with_hint(format!("servers are expected under {}", unique(keys).join(", ")))
             .with_location(read::file_location(path)));
     };
     let own = root.get("projects").and_then(|all| all.get(&*cwd.to_string_lossy()));
@@ -188,10 +188,10 @@ fn unique(mut words: Vec<&str>) -> Vec<&str> {
     words
 }
 
-/// Whether a file of servers holds an entry of this name.
+/// Whether a file of servers contains an entry with this name.
 ///
 /// # Errors
-/// When the file cannot be understood.
+/// When the file cannot be parsed.
 pub fn has_server(path: &Path, text: &str, name: &str) -> Result<bool, Diagnostic> {
     let root = parse::parse(&SourceText::new(path, text), text)?.root;
     Ok(super::entries::servers_as_written(&root).iter().any(|(known, _, _)| known == name))

@@ -1,13 +1,13 @@
-//! Taking secrets out of an entry: a variable stands where the value stood.
+//! Removes secrets from an entry: each value is replaced by a variable.
 
 use serde_json::{Map, Value};
 
 use crate::config::secrets::{looks_secret, names_secret};
 
-/// Replaces the secrets of one entry, and remembers the variables that have to hold them.
+/// Replaces the secrets of one entry, and records the variables that must hold them.
 #[derive(Debug)]
 pub(super) struct SecretValues {
-    /// What the variables of arguments, headers and addresses begin with.
+    /// The prefix of variables for arguments, headers and addresses.
     prefix: String,
     /// The variables, each once.
     pub variables: Vec<String>,
@@ -43,7 +43,7 @@ impl SecretValues {
     fn variable(&mut self, name: &str, value: &mut Value) {
         let Value::String(text) = value else { return };
         if is_secret(name, text) {
-            // The program knows the variable by this name, and so does the person who sets it.
+            // Both the program and the user who sets it know the variable by this name.
             *text = self.reference(name.to_owned());
         } else {
             self.input(text);
@@ -90,7 +90,7 @@ impl SecretValues {
     fn url(&mut self, text: &mut String) {
         let Ok(mut parsed) = url::Url::parse(text) else { return };
         if parsed.password().is_some() {
-            // It could not be used there anyway: addresses are shown and logged.
+            // A secret could not be used there anyway: addresses are shown and logged.
             let reference = format!("{}_PASSWORD", self.prefix);
             if parsed.set_password(None).is_ok() && parsed.set_username("").is_ok() {
                 self.variables.push(reference);
@@ -111,7 +111,7 @@ impl SecretValues {
         *text = format!("{address}?{}", pairs.join("&"));
     }
 
-    /// What an editor would ask a person for.
+    /// What an editor would ask the user for.
     fn input(&mut self, text: &mut String) {
         while let Some((before, rest)) = text.split_once("${input:") {
             let Some((name, after)) = rest.split_once('}') else { return };
@@ -138,7 +138,7 @@ impl SecretValues {
     }
 }
 
-/// Whether a literal value is a secret, by its name or by itself.
+/// Whether a literal value is a secret, judging by its name or its content.
 fn is_secret(name: &str, value: &str) -> bool {
     if value.is_empty() || value.contains("${") {
         return false;
@@ -147,7 +147,7 @@ fn is_secret(name: &str, value: &str) -> bool {
     names_secret(name) || looks_secret(value) || holds_password()
 }
 
-/// A name of a variable, from any text.
+/// A valid variable name, derived from any text.
 fn shouted(text: &str) -> String {
     let fits = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
     let name: String = text.chars().map(fits).collect();

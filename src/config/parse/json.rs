@@ -1,6 +1,6 @@
 //! Parsing JSON with comments and trailing commas.
 //!
-//! Strings and numbers are handed to `serde_json` piece by piece; this file only knows the
+//! Strings and numbers are passed to `serde_json` piece by piece; this file only handles the
 //! structure, so that every key and value keeps its position.
 
 use std::sync::Arc;
@@ -47,7 +47,7 @@ impl<'a> JsonParser<'a> {
         self.builder.diagnostic(self.position, message)
     }
 
-    /// Moves on by `bytes`, counting lines and columns.
+    /// Advances by `bytes`, counting lines and columns.
     fn advance(&mut self, bytes: usize) {
         let end = (self.offset + bytes).min(self.text.len());
         for c in self.text.get(self.offset..end).unwrap_or_default().chars() {
@@ -72,7 +72,7 @@ impl<'a> JsonParser<'a> {
                 self.advance(rest.find('\n').unwrap_or(rest.len()));
             } else if rest.starts_with("/*") {
                 let Some(end) = rest.find("*/") else {
-                    return Err(self.diagnostic("this comment is never closed"));
+                    return Err(self.diagnostic("unterminated comment"));
                 };
                 self.advance(end + 2);
             } else {
@@ -90,7 +90,7 @@ impl<'a> JsonParser<'a> {
             Some(b'"') => NodeValue::Text(self.string()?),
             Some(b'-' | b'0'..=b'9') => self.number()?,
             Some(_) => self.word()?,
-            None => return Err(self.diagnostic("the file ends where a value is expected")),
+            None => return Err(self.diagnostic("unexpected end of file: expected a value")),
         };
         Ok(self.builder.node(value, at))
     }
@@ -141,7 +141,7 @@ impl<'a> JsonParser<'a> {
         Ok(NodeValue::List(items))
     }
 
-    /// Takes a comma (true), or stays before the closing bracket (false).
+    /// Consumes a comma (true), or stops before the closing bracket (false).
     fn comma(&mut self, close: u8) -> Result<bool, Diagnostic> {
         self.skip_blank()?;
         match self.peek() {
@@ -162,7 +162,7 @@ impl<'a> JsonParser<'a> {
             ends
         });
         let Some(length) = length else {
-            return Err(self.diagnostic("this text is never closed"));
+            return Err(self.diagnostic("unterminated string"));
         };
         let piece = self.rest().get(..length + 2).unwrap_or_default();
         let Ok(text) = serde_json::from_str(piece) else {

@@ -1,12 +1,12 @@
 //! Parsing YAML and JSON with comments into [`ConfigNode`] trees.
 //!
-//! Owns: choosing the notation, the limits of a file's shape, and duplicate keys. Never does:
+//! Owns: choosing the notation, limits on a file's structure, and duplicate keys. Never does:
 //! open files (see `read`), expand variables, or know what a key means.
 //!
 //! The YAML side composes the tree from the event parser under `serde_yaml` instead of going
-//! through `serde`: only events carry the position of every key and value, a duplicate key can be
-//! blamed on its entry instead of the whole file, and ten thousand tools load in a fraction of the
-//! time.
+//! through `serde`: only events have the position of every key and value, a duplicate key can be
+//! attributed to its entry instead of the whole file, and ten thousand tools load in a fraction of
+//! the time.
 
 mod json;
 mod scalar;
@@ -19,36 +19,36 @@ use std::sync::Arc;
 use super::node::{ConfigKey, ConfigNode, NodeValue, SourceText, TextPosition};
 use crate::model::{Diagnostic, SourceLocation};
 
-/// How deep mappings and lists may nest.
+/// Maximum nesting depth of mappings and lists.
 pub const MAX_DEPTH: usize = 64;
 
-/// How many values one file may hold, aliases counted as often as they are used.
+/// Maximum number of values in one file, with aliases counted once per use.
 pub const MAX_NODES: usize = 400_000;
 
 /// A file as a tree.
 #[derive(Debug)]
 pub struct ParsedFile {
-    /// The outermost value, in a usable file a mapping.
+    /// The outermost value; in a valid file, a mapping.
     pub root: ConfigNode,
-    /// Keys that stand twice in one mapping. Both pairs are in the tree, the first one is found by
-    /// look-ups; the pass that resolves the mapping takes it out of service.
+    /// Duplicate keys of mappings. Both pairs are in the tree, and look-ups find the first one;
+    /// the pass that resolves the mapping takes it out of service.
     pub duplicates: Vec<DuplicateKey>,
 }
 
-/// A key that stands twice in one mapping.
+/// A key that occurs twice in one mapping.
 #[derive(Debug, Clone)]
 pub struct DuplicateKey {
-    /// Where the second one stands.
+    /// The position of the second one.
     pub position: TextPosition,
-    /// The finding, with both places.
+    /// The diagnostic, with both locations.
     pub diagnostic: Diagnostic,
 }
 
-/// Parses a file's text. A `.json` or `.jsonc` name or a leading `{` makes it JSON (with comments
+/// Parses a file's text. With a `.json` or `.jsonc` name or a leading `{` it is JSON (with comments
 /// and trailing commas), anything else is YAML.
 ///
 /// # Errors
-/// One diagnostic with its place when the text cannot be understood or passes a limit.
+/// One diagnostic with its location if the text cannot be parsed or exceeds a limit.
 pub fn parse(source: &Arc<SourceText>, text: &str) -> Result<ParsedFile, Diagnostic> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if is_json(&source.path, text) { json::parse(source, text) } else { yaml::parse(source, text) }
@@ -60,7 +60,7 @@ fn is_json(path: &Path, text: &str) -> bool {
         || (!matches!(extension, Some("yaml" | "yml")) && text.trim_start().starts_with('{'))
 }
 
-/// What both notations share while they build a tree.
+/// The state that both notations share while building a tree.
 struct TreeBuilder {
     source: Arc<SourceText>,
     nodes: usize,
@@ -103,7 +103,7 @@ impl TreeBuilder {
         Diagnostic::error(message).with_location(self.location(position))
     }
 
-    /// Remembers every key of `entries` that stands there a second time.
+    /// Records every duplicate key of `entries`.
     fn find_duplicates(&mut self, entries: &[(ConfigKey, ConfigNode)]) {
         /// Below this size comparing all pairs is cheaper than hashing.
         const SMALL: usize = 12;
@@ -220,14 +220,14 @@ mod tests {
         insta::assert_snapshot!(message("t.yaml", "a: *nowhere\n"), @"1:4: while parsing node, found unknown anchor");
         insta::assert_snapshot!(message("t.yaml", "a: &x [*x]\n"), @"1:8: the alias refers to a value that contains it");
         insta::assert_snapshot!(message("t.yaml", "a: [1, 2\nb: 3\n"), @"2:2: illegal placement of ':' indicator");
-        insta::assert_snapshot!(message("t.yaml", "a: .inf\n"), @"1:4: .inf: infinities and NaN have no meaning here");
+        insta::assert_snapshot!(message("t.yaml", "a: .inf\n"), @"1:4: .inf: infinities and NaN are not allowed here");
         insta::assert_snapshot!(message("t.yaml", "a:\n\t- b\n"), @"2:2: tabs disallowed within this context (block indentation)");
         insta::assert_snapshot!(message("t.yaml", "? [a, b]\n: c\n"), @"1:3: a key must be a string");
         insta::assert_snapshot!(message("t.json", "{\"a\": 01}"), @"1:7: '01' is not a number");
         insta::assert_snapshot!(message("t.json", "{\"a\": 1 \"b\": 2}"), @"1:9: expected ',' or '}'");
-        insta::assert_snapshot!(message("t.json", "{\"a\": \"x"), @"1:7: this text is never closed");
+        insta::assert_snapshot!(message("t.json", "{\"a\": \"x"), @"1:7: unterminated string");
         insta::assert_snapshot!(message("t.json", "{} {}"), @"1:4: text after the end of the JSON value");
-        insta::assert_snapshot!(message("t.json", "{/* open"), @"1:2: this comment is never closed");
+        insta::assert_snapshot!(message("t.json", "{/* open"), @"1:2: unterminated comment");
     }
 
     #[test]

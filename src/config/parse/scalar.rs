@@ -1,12 +1,12 @@
-//! Typing of plain YAML scalars: the core schema of YAML 1.2, with stricter rules for ambiguous
+//! Types of plain YAML scalars: the core schema of YAML 1.2, with stricter rules for ambiguous
 //! words.
 
 use serde_json::Number;
 
 use crate::config::node::NodeValue;
 
-/// Resolves a plain word. Booleans are `true` and `false` only; a leading zero, an underscore or a
-/// colon keeps a word text. `Err` for infinities and NaN, which JSON cannot carry.
+/// Resolves a plain scalar. Booleans are `true` and `false` only; a leading zero, an underscore or
+/// a colon makes it text. `Err` for infinities and NaN, which JSON cannot represent.
 pub(super) fn resolve(word: &str) -> Result<NodeValue, &'static str> {
     Ok(match word {
         "" | "~" | "null" | "Null" | "NULL" => NodeValue::Null,
@@ -19,7 +19,7 @@ pub(super) fn resolve(word: &str) -> Result<NodeValue, &'static str> {
     })
 }
 
-/// Reads a number; `None` when the word is no number.
+/// Parses a number; `None` if the scalar is not a number.
 pub(super) fn number(word: &str) -> Result<Option<Number>, &'static str> {
     let starts_like_one = word.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c));
     if !starts_like_one {
@@ -27,7 +27,7 @@ pub(super) fn number(word: &str) -> Result<Option<Number>, &'static str> {
     }
     let unsigned = word.strip_prefix(['+', '-']).unwrap_or(word);
     if matches!(unsigned, ".inf" | ".Inf" | ".INF") || matches!(word, ".nan" | ".NaN" | ".NAN") {
-        return Err("infinities and NaN have no meaning here");
+        return Err("infinities and NaN are not allowed here");
     }
     for (prefix, radix) in [("0x", 16), ("0o", 8)] {
         if let Some(digits) = word.strip_prefix(prefix) {
@@ -41,7 +41,7 @@ pub(super) fn number(word: &str) -> Result<Option<Number>, &'static str> {
     if !unsigned.bytes().all(|b| b.is_ascii_digit() || b".eE+-".contains(&b)) {
         return Ok(None);
     }
-    // JSON wants digits on both sides of the point and no plus in front.
+    // JSON requires digits on both sides of the point and no leading plus.
     let word = word.strip_prefix('+').unwrap_or(word);
     let padded = match word.strip_prefix("-.").or_else(|| word.strip_prefix('.')) {
         Some(rest) if word.starts_with('-') => format!("-0.{rest}"),

@@ -12,18 +12,18 @@ use super::{MAX_DEPTH, ParsedFile, TreeBuilder, scalar};
 use crate::config::node::{ConfigKey, ConfigNode, NodeValue, SourceText, TextPosition};
 use crate::model::Diagnostic;
 
-/// How many anchors one file may set.
+/// Maximum number of anchors in one file.
 const MAX_ANCHORS: usize = 200;
-/// How many aliases one file may use.
+/// Maximum number of aliases in one file.
 const MAX_ALIASES: usize = 1_000;
-/// How many values aliases may add to one file.
+/// Maximum number of values that aliases may add to one file.
 const MAX_COPIED: usize = 20_000;
 
 /// Parses one YAML document; a second one in the file is an error.
 pub(super) fn parse(source: &Arc<SourceText>, text: &str) -> Result<ParsedFile, Diagnostic> {
     let mut options = events::Options::default();
     options.set_emit_comments(false);
-    // The composer's own limit speaks first; these only bound what the scanner keeps.
+    // The composer's own limit applies first; these only bound what the scanner stores.
     options.flow_nesting_limit = MAX_DEPTH * 2;
     options.block_nesting_limit = MAX_DEPTH * 2;
     let mut composer = Composer {
@@ -48,9 +48,9 @@ struct Composer<'a> {
 /// A value that aliases may repeat.
 struct AnchorValue {
     node: ConfigNode,
-    /// How many values it holds, itself included.
+    /// How many values it contains, including itself.
     size: usize,
-    /// How many levels it nests.
+    /// How many levels of nesting it has.
     height: usize,
 }
 
@@ -67,7 +67,7 @@ impl<'a> Composer<'a> {
                         .builder
                         .diagnostic(position(&span.start), "a second document starts here")
                         .with_hint(
-                            "keep one document in a file; `discover:` reads a whole directory",
+                            "keep one document per file; `discover:` reads a whole directory",
                         ));
                 }
                 event => root = Some(self.value(event, &span, 0)?),
@@ -90,7 +90,7 @@ impl<'a> Composer<'a> {
 
     /// The next event inside a collection, where the stream cannot end.
     fn expect(&mut self, at: TextPosition) -> Result<(Event<'a>, Span), Diagnostic> {
-        self.next()?.ok_or_else(|| self.builder.diagnostic(at, "the file ends in the middle"))
+        self.next()?.ok_or_else(|| self.builder.diagnostic(at, "unexpected end of file"))
     }
 
     fn value(
@@ -149,7 +149,7 @@ impl<'a> Composer<'a> {
                 .builder
                 .diagnostic(at, "the alias refers to a value that contains it"));
         };
-        // Counted before it is copied, so that a bomb costs nothing.
+        // Counted before it is copied, so that an alias bomb costs nothing.
         self.copied += anchored.size;
         if self.copied > MAX_COPIED {
             let message = format!("aliases repeat more than {MAX_COPIED} values");
@@ -167,7 +167,7 @@ impl<'a> Composer<'a> {
                 (event, span) => items.push(self.value(event, &span, depth + 1)?),
             }
         }
-        // Most are small, and there are many of them.
+        // Most scalars are small, and there are many of them.
         items.shrink_to_fit();
         Ok(self.builder.node(NodeValue::List(items), at))
     }
@@ -282,7 +282,7 @@ impl<'a> Composer<'a> {
     }
 }
 
-/// How many levels of collections stand below `node`.
+/// How many levels of collections are below `node`.
 fn height(node: &ConfigNode) -> usize {
     let children: &mut dyn Iterator<Item = &ConfigNode> = match &node.value {
         NodeValue::List(items) => &mut items.iter(),

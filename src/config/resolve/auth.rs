@@ -37,7 +37,7 @@ pub fn headers(
     headers
 }
 
-/// Reads `auth` of a server's entry; a finding that leaves nothing usable makes the entry fail.
+/// Reads `auth` of a server's entry; an error that leaves nothing usable makes the entry fail.
 pub fn resolve(
     entry: &ConfigNode,
     expander: &Expander<'_>,
@@ -71,7 +71,7 @@ pub fn resolve(
             Some(word) => word,
             None => return AuthSpec::None,
         },
-        // A token makes a bearer, and whatever else is written has to do with a login.
+        // A token means bearer; any other key belongs to a login.
         None if spelling == "auth" && entries.is_empty() => "bearer",
         None if node.get_any(&["token", "token_env_var"]).is_some() => "bearer",
         None => "oauth",
@@ -167,7 +167,7 @@ fn oauth_request(node: &ConfigNode) -> Result<OAuthRequestSpec, Diagnostic> {
     Ok(OAuthRequestSpec { scopes, issuer: address(node, "issuer")?, dpop })
 }
 
-/// The value of a key, in any of its spellings.
+/// The value of a key, under any of its spellings.
 fn find<'n>(node: &'n ConfigNode, name: &str) -> Option<&'n ConfigNode> {
     let spelled = |text: &str| crate::config::keys::canonical(AUTH, text) == Some(name);
     let found = node.entries().iter().find(|(key, _)| spelled(&key.text));
@@ -183,7 +183,7 @@ fn text(node: &ConfigNode, name: &str) -> Result<Option<String>, Diagnostic> {
     Ok(Some(text))
 }
 
-/// An address that the user chose; it is asked wherever it leads.
+/// A URL that the user chose; it may lead anywhere.
 fn address(node: &ConfigNode, name: &str) -> Result<Option<Url>, Diagnostic> {
     let Some(found) = find(node, name) else { return Ok(None) };
     match Url::parse(found.as_text()?) {

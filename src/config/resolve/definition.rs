@@ -9,7 +9,7 @@ use crate::model::{
     Annotations, Diagnostic, Origin, Safety, Speed, ToolDefinition, ToolName, ToolScope, ToolSource,
 };
 
-/// The kind of the tools a server declares.
+/// The kind of tools that a server declares.
 pub const SERVER_KIND: &str = "mcp";
 
 /// Reads the common keys of an entry. `kind_keys` are the keys its kind understands.
@@ -111,8 +111,8 @@ pub fn resolve(
     tool
 }
 
-/// Fills what the entry leaves out from the file's `defaults`: they come before the declared speed.
-/// What is wrong with the defaults was said once, for the file.
+/// Fills in missing keys from the file's `defaults`, which take precedence over the declared speed.
+/// Errors in the defaults were already reported for the file.
 fn defaults(tool: &mut ToolDefinition, entry: &ConfigNode, file: &FileContext<'_>) {
     let Some(defaults) = &file.defaults else { return };
     if let (None, Some(node)) = (tool.timeout, defaults.get("timeout")) {
@@ -131,7 +131,7 @@ fn report_named(name: &ConfigNode, file: &FileContext<'_>, diagnostics: &mut Ent
     }
 }
 
-/// A word out of a closed list.
+/// A word from a closed list.
 pub fn one_of<T>(
     node: &ConfigNode,
     what: &str,
@@ -168,8 +168,8 @@ fn check_source(value: &ConfigNode, source: ToolSource, entry_diagnostics: &mut 
 
 fn approval(value: &ConfigNode, kind_keys: &[&str]) -> Result<bool, Diagnostic> {
     match &value.value {
-        // The names in the list are tools of a toolkit, and only its kind knows them. A kind that
-        // does not would ask too rarely, so there the list stands for all.
+        // The list names tools of a toolkit, which only its kind knows. A kind that
+        // does not would ask too rarely, so there the list means all tools.
         NodeValue::List(names) => {
             Ok(!names.is_empty() && !kind_keys.contains(&"requires_approval"))
         }

@@ -16,19 +16,19 @@ use crate::config::spec::{AuthSpec, Endpoint, HttpTransport};
 use crate::config::{plain_http, unix_socket};
 use crate::model::{CredentialUse, Diagnostic, EntryOrigin};
 
-/// What resolving one server's entry needs beside the entry.
+/// What resolving one server's entry needs in addition to the entry.
 pub struct EntryContext<'a> {
-    /// The file it stands in.
+    /// The file that contains it.
     pub file: &'a FileContext<'a>,
-    /// Replaces references by their values; it exists only for files that a person agreed to.
+    /// Replaces references by their values; it exists only for files that the user agreed to.
     pub expander: &'a Expander<'a>,
-    /// The layer and declaration by which the entry is recognised.
+    /// The layer and declaration that identify the entry.
     pub origin: &'a Arc<EntryOrigin>,
     /// The credentials that were put into it.
     pub credentials: &'a [CredentialUse],
 }
 
-/// The endpoint of an expanded entry; nothing after a finding that leaves none.
+/// The endpoint of an expanded entry; `None` if an error leaves none.
 pub fn resolve(
     entry: &ConfigNode,
     context: &EntryContext<'_>,
@@ -152,7 +152,7 @@ fn http(
     Some(Endpoint::Http { url, socket, transport, headers, auth: Box::new(auth), insecure })
 }
 
-/// Where the server is: the address to ask for, and the socket to ask over.
+/// Where the server is: the URL to request, and the socket to connect to.
 fn address(
     text: &str,
     node: &ConfigNode,

@@ -1,8 +1,8 @@
 //! Resolving expanded trees to specs.
 //!
-//! Owns: what each key means, defaults, and what configuration alone can check. One bad entry goes
-//! out of service with its reason; the rest is not touched. Never does: start, open or contact
-//! anything an entry names (files that a schema refers to are read).
+//! Owns: the meaning of each key, defaults, and the checks that configuration alone allows. A bad
+//! entry goes out of service with its reason; the rest is unaffected. Never does: start, open or
+//! contact anything an entry names (files that a schema refers to are read).
 
 pub mod auth;
 pub mod definition;
@@ -27,9 +27,9 @@ use super::secrets::LiteralSecrets;
 use super::spec::{Configuration, DisabledEntry, FileRole, KindDescriptor, Layer, UntrustedEntry};
 use crate::model::{Diagnostic, SourceLocation, ToolDefinition};
 
-/// What is known about the file an entry stands in.
+/// What is known about the file that contains an entry.
 pub(super) struct FileContext<'a> {
-    /// The environment, for files that may use it.
+    /// Access to the environment, for files that may use it.
     pub access: EnvironmentAccess<'a>,
     pub kinds: &'a [KindDescriptor],
     pub layer: Layer,
@@ -37,13 +37,13 @@ pub(super) struct FileContext<'a> {
     pub base_dir: PathBuf,
     /// The directory of the project's configuration, when there is one.
     pub project_root: Option<PathBuf>,
-    /// Where a server without `cwd` works.
+    /// The working directory for a server without `cwd`.
     pub default_cwd: PathBuf,
-    /// Whether it belongs to a project, whose entries take no name of the user's unasked.
+    /// Whether it belongs to a project, whose entries cannot replace the user's without consent.
     pub is_project: bool,
     /// The root of the project, links resolved.
     pub root: &'a Path,
-    /// Of a server of the command line: the words that name it again.
+    /// For an ad-hoc server: the command-line arguments that name it again.
     pub command_end: Option<String>,
     pub duplicates: Vec<DuplicateKey>,
     /// The file's `schemas`, which its entries refer to by name.
@@ -54,13 +54,13 @@ pub(super) struct FileContext<'a> {
 }
 
 impl FileContext<'_> {
-    /// The way from references to values; `None` while the file is untrusted.
+    /// Replaces references by values; `None` while the file is untrusted.
     pub fn expander(&self) -> Option<Expander<'_>> {
         self.access.expander(&self.base_dir)
     }
 }
 
-/// Everything builder over all files.
+/// Everything collected from all files.
 pub(super) struct ConfigurationBuilder<'a> {
     pub configuration: Configuration,
     pub consent: &'a Consent,
@@ -82,8 +82,8 @@ impl<'a> ConfigurationBuilder<'a> {
         }
     }
 
-    /// Reports what was found about an entry; puts it out of service when there is an error.
-    /// Whether it stays in service.
+    /// Reports the diagnostics of an entry, and puts it out of service if there is an error.
+    /// Returns whether it stays in service.
     fn report_entry(
         &mut self,
         name: &str,
@@ -111,14 +111,14 @@ impl<'a> ConfigurationBuilder<'a> {
         in_service
     }
 
-    /// Remembers which tools the entry that went out of service last says it has.
+    /// Records the tools declared by the entry that last went out of service.
     fn record_definitions(&mut self, definitions: Vec<ToolDefinition>) {
         if let Some(entry) = self.configuration.disabled.last_mut() {
             entry.definitions = definitions;
         }
     }
 
-    /// Whether the user's own files keep a name from an entry of a project; that is said.
+    /// Whether the user's own files reserve a name that an entry of a project has; if so, warns.
     fn is_users_name(
         &mut self,
         (name, is_component): (&str, bool),
@@ -144,7 +144,7 @@ impl<'a> ConfigurationBuilder<'a> {
         self.configuration.untrusted.push(entry);
     }
 
-    /// What an entry that may not act yet would do, the command that allows it, and whether its
+    /// What an entry that may not act yet would do, the command that allows it, and whether the
     /// project was trusted before.
     fn refusal_details(&self, name: &str) -> (Vec<String>, String, bool) {
         match &self.consent.request {
@@ -155,7 +155,7 @@ impl<'a> ConfigurationBuilder<'a> {
         }
     }
 
-    /// Puts an entry out of service without calling that a diagnostic.
+    /// Puts an entry out of service without reporting a diagnostic.
     fn add_switched_off(&mut self, name: &str, role: FileRole, location: SourceLocation) {
         let diagnostic =
             Diagnostic::warning("disabled in the file").with_location(location).with_entry(name);
@@ -169,17 +169,17 @@ impl<'a> ConfigurationBuilder<'a> {
     }
 }
 
-/// Names in use, with the place and layer of their owner.
+/// Names in use, with the location and layer of their owner.
 #[derive(Default)]
 struct NameTable(HashMap<String, (SourceLocation, Layer)>);
 
-/// What claiming a name gave.
+/// The result of claiming a name.
 enum NameClaim {
-    /// It is the entry's now.
+    /// The entry now owns the name.
     Claimed,
-    /// A file that wins has an entry of this name; this one only fills gaps and is left out.
+    /// A file with higher precedence has an entry with this name, so this one is ignored.
     Shadowed,
-    /// An entry before it in the same layer has the name.
+    /// An earlier entry in the same layer has the name.
     Taken(Diagnostic),
 }
 
@@ -209,14 +209,14 @@ impl NameTable {
     }
 }
 
-/// What was found about one entry; all of it is reported at once.
+/// The diagnostics of one entry; all are reported at once.
 #[derive(Default)]
 pub(super) struct EntryDiagnostics {
     pub diagnostics: Vec<Diagnostic>,
 }
 
 impl EntryDiagnostics {
-    /// The value, or nothing and a finding.
+    /// The value, or `None` and a diagnostic.
     pub fn ok_or_report<T>(&mut self, result: Result<T, Diagnostic>) -> Option<T> {
         result.map_err(|diagnostic| self.diagnostics.push(diagnostic)).ok()
     }
@@ -229,7 +229,7 @@ impl EntryDiagnostics {
         self.diagnostics.push(Diagnostic::warning(message).with_location(location));
     }
 
-    /// Warns about an unknown key. Keys that begin with `x-` are for other programs.
+    /// Warns about an unknown key. Keys that start with `x-` are for other programs.
     pub fn unknown_key(
         &mut self,
         owner: &ConfigNode,
@@ -247,7 +247,7 @@ impl EntryDiagnostics {
         self.diagnostics.push(diagnostic);
     }
 
-    /// Takes the duplicate keys of `with_entry` out of the file's list.
+    /// Removes the duplicate keys of `with_entry` from the file's list.
     pub fn duplicates(&mut self, entry: &ConfigNode, found: &mut Vec<DuplicateKey>) {
         if found.is_empty() {
             return;
@@ -262,7 +262,7 @@ impl EntryDiagnostics {
     }
 }
 
-/// Whether the repeated key stands in `node`.
+/// Whether the duplicate key is in `node`.
 fn contains_duplicate(node: &ConfigNode, duplicate: &DuplicateKey) -> bool {
     use super::node::NodeValue;
     match &node.value {
@@ -279,12 +279,12 @@ fn retries(node: &ConfigNode) -> Result<u32, Diagnostic> {
     const MOST: u64 = 100;
     let count = node.as_count()?;
     u32::try_from(count).ok().filter(|_| count <= MOST).ok_or_else(|| {
-        Diagnostic::error(format!("at most {MOST} retries are allowed are allowed"))
+        Diagnostic::error(format!("at most {MOST} retries are allowed"))
             .with_location(node.location())
     })
 }
 
-/// A duration that is not zero: a limit of nothing would refuse everything.
+/// A duration greater than zero: a limit of zero would refuse everything.
 fn limit(node: &ConfigNode) -> Result<std::time::Duration, Diagnostic> {
     let value = node.as_duration()?;
     if value.is_zero() {
@@ -295,7 +295,7 @@ fn limit(node: &ConfigNode) -> Result<std::time::Duration, Diagnostic> {
     Ok(value)
 }
 
-/// Whether the entry is switched off with `disabled` or `enabled`.
+/// Whether the entry is disabled with `disabled` or `enabled`.
 fn is_off(entry: &ConfigNode, entry_diagnostics: &mut EntryDiagnostics) -> bool {
     let flag = |entry_diagnostics: &mut EntryDiagnostics, key: &str| {
         entry.get(key).and_then(|node| entry_diagnostics.ok_or_report(node.as_bool()))

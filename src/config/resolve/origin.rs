@@ -9,7 +9,7 @@ use crate::config::node::{ConfigNode, NodeValue};
 use crate::config::variables::{decides_code, is_name};
 use crate::model::{Diagnostic, EntryOrigin, Layer};
 
-/// Keys of a tool's entry that say what acts, in the order they are written down.
+/// Keys of a tool's entry that say what acts, in the order in which they are recorded.
 const ACTION_KEYS: [&str; 10] = [
     "command",
     "args",
@@ -42,7 +42,7 @@ fn origin(
     let mut words = Vec::new();
     keys.filter_map(|key| entry.get(key)).for_each(|node| texts(node, &mut words));
     let project = file.project_root.as_ref().filter(|_| file.layer == Layer::Project);
-    // The user's own entries are known by what they say, wherever their file lies.
+    // The user's own entries are identified by content, regardless of the location of their file.
     let directory = project.map(|root| root.canonicalize().unwrap_or_else(|_| root.clone()));
     let directory: PathBuf = directory.unwrap_or_default();
     Arc::new(EntryOrigin {

@@ -1,16 +1,16 @@
-//! Types that JSON Schema does not know, in the schemas of entries.
+//! Detects types that JSON Schema does not know in the schemas of entries.
 //!
-//! Owns: where in a schema types stand, and what is probably meant. A schema with such a type checks
-//! nothing: validators do not accept it.
+//! Owns: where a schema contains types, and what was probably meant. A schema with such a type
+//! checks nothing: validators do not accept it.
 
 use super::EntryDiagnostics;
 use crate::config::node::{ConfigNode, NodeValue};
 use crate::model::Diagnostic;
 
-/// All that JSON Schema knows.
+/// All types that JSON Schema knows.
 const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "object", "array", "null"];
 
-/// What other languages call them.
+/// Names from other languages, and the types they mean.
 const FOREIGN: [(&str, &str); 13] = [
     ("str", "string"),
     ("text", "string"),
@@ -48,11 +48,11 @@ const SCHEMAS: [&str; 17] = [
     "extends",
 ];
 
-/// Keys whose value holds schemas by name.
+/// Keys whose value maps names to schemas.
 const NAMED: [&str; 5] =
     ["properties", "patternProperties", "dependentSchemas", "$defs", "definitions"];
 
-/// Reports each unknown type in a schema, where it stands.
+/// Reports each unknown type in a schema, at its location.
 pub(super) fn report(schema: &ConfigNode, diagnostics: &mut EntryDiagnostics) {
     if let NodeValue::List(all) = &schema.value {
         return all.iter().for_each(|one| report(one, diagnostics));
@@ -74,7 +74,7 @@ fn check(value: &ConfigNode, diagnostics: &mut EntryDiagnostics) {
         return all.iter().for_each(|one| check(one, diagnostics));
     }
     if value.is_null() {
-        let said = "this is no type: the type \"null\" has to be quoted, so nothing is checked";
+        let said = "null is not a type (the type \"null\" must be quoted), so nothing is checked";
         return diagnostics.warn(value.location(), said);
     }
     let word = value.as_scalar_text().unwrap_or_else(|_| value.kind().to_owned());
@@ -116,7 +116,7 @@ mod tests {
         insta::assert_snapshot!(reported(schema).join("\n"), @r#"
         3:17 JSON Schema has no type 'str', so nothing is checked did you mean 'string'?
         4:34 JSON Schema has no type 'nul', so nothing is checked did you mean 'null'?
-        5:23 this is no type: the type "null" has to be quoted, so nothing is checked 
+        5:23 null is not a type (the type "null" must be quoted), so nothing is checked 
         "#);
     }
 

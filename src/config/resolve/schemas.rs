@@ -1,7 +1,7 @@
 //! Schemas of entries: inline, named under `schemas:`, or in files beside the configuration.
 //!
-//! A `$ref` to a file is replaced by what the file holds, so that a schema is complete by itself:
-//! at the root it takes the root's place, elsewhere the file moves into `$defs`.
+//! A `$ref` to a file is replaced by the content of the file, so that a schema is self-contained:
+//! at the root it replaces the root, elsewhere the file moves into `$defs`.
 
 use std::path::{Component, Path};
 
@@ -13,7 +13,7 @@ use crate::config::node::{ConfigNode, NodeValue};
 use crate::config::{parse, read};
 use crate::model::Diagnostic;
 
-/// How many files one schema may pull in.
+/// Maximum number of files that one schema may include.
 const MAX_FILES: usize = 32;
 
 /// Why a reference to a schema file cannot be followed.
@@ -23,7 +23,7 @@ enum SchemaReferenceError {
     NoFragment { path: String, fragment: String },
     #[error("'$ref' to {0}: only files in or below the directory of this file can be used")]
     OutsideDirectory(String),
-    #[error("'$ref' to {0}: a symbolic link leads out of the project")]
+    #[error("'$ref' to {0}: a symbolic link is outside the project")]
     OutsideProject(String),
     #[error("more than {MAX_FILES} schema files")]
     TooManyFiles,
@@ -31,7 +31,7 @@ enum SchemaReferenceError {
     Unreadable { path: String, diagnostic: Box<Diagnostic> },
 }
 
-/// The schema at `node`, complete.
+/// The complete schema at `node`, with files included.
 pub fn inline(node: &ConfigNode, file: &FileContext<'_>) -> Result<Value, Diagnostic> {
     let schema = match &node.value {
         NodeValue::Map(_) | NodeValue::Bool(_) => node.to_json(),
@@ -56,7 +56,7 @@ pub fn named(node: &ConfigNode, file: &FileContext<'_>) -> Result<Value, Diagnos
         .with_location(node.location()))
 }
 
-/// Whether a schema can accept an object at all, as far as its `type` says.
+/// Whether a schema can accept an object at all, judging by its `type`.
 pub fn accepts_object(schema: &Value) -> bool {
     match schema.get("type") {
         Some(Value::String(word)) => word == "object",
@@ -65,7 +65,7 @@ pub fn accepts_object(schema: &Value) -> bool {
     }
 }
 
-/// The file part of a `$ref`; nothing for references inside the schema and for URLs, which are
+/// The file part of a `$ref`; `None` for references within the schema and for URLs, which are
 /// never fetched.
 fn file_part(reference: &str) -> Option<(&str, &str)> {
     let (path, fragment) = reference.split_once('#').unwrap_or((reference, ""));
@@ -83,7 +83,7 @@ fn refers_to_files(schema: &Value) -> bool {
     }
 }
 
-/// `within` is the directory that a project's files stay in, links resolved.
+/// `within` is the directory that a project's files must stay in, links resolved.
 fn complete(
     schema: Value,
     base: &Path,
@@ -95,14 +95,14 @@ fn complete(
             let index = files.load(path)?;
             let document = files.loaded[index].document.clone();
             let part = document.pointer(fragment).ok_or_else(|| nothing_at(path, fragment))?;
-            // A whole file keeps its references: it becomes the root they count from.
+            // A whole file keeps its references: it becomes the root they are relative to.
             let owner = (!fragment.is_empty()).then_some(index);
             files.rewrite(part.clone(), owner)?
         }
         None => files.rewrite(schema, None)?,
     };
     let mut defs = Map::new();
-    // Rewriting one file may put the next one into use.
+    // Rewriting one file may bring in another one.
     while let Some(index) = files.loaded.iter().position(|f| f.is_used && !f.is_embedded) {
         files.loaded[index].is_embedded = true;
         let document = files.loaded[index].document.clone();

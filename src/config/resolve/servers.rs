@@ -52,7 +52,7 @@ pub fn file(root: ConfigNode, file: &mut FileContext<'_>, builder: &mut Configur
 fn entries(node: ConfigNode, file: &mut FileContext<'_>, builder: &mut ConfigurationBuilder<'_>) {
     if let NodeValue::Map(pairs) = node.value {
         for (key, value) in pairs {
-            // A repeated name is told as such, not as a repeated key.
+            // A duplicate name is reported as such, not as a duplicate key.
             file.duplicates.retain(|duplicate| duplicate.position != key.position);
             let at = value.location_of(&key);
             server(&key.text, at, value, file, builder);
@@ -182,7 +182,7 @@ fn untrusted(
     }
 }
 
-/// The tools that an entry declares, by what it says of them alone.
+/// The tools that an entry declares, based on the entry alone.
 fn declared_tools(
     name: &str,
     entry: &ConfigNode,
@@ -204,7 +204,7 @@ fn declared_tools(
     provides_tools(node, name, &shared, file, builder, entry_diagnostics)
 }
 
-/// What a server's entry says for all tools that it declares.
+/// The settings of a server's entry that apply to all tools it declares.
 struct DeclaredToolDefaults {
     timeout: Option<std::time::Duration>,
     retries: u32,
@@ -213,7 +213,7 @@ struct DeclaredToolDefaults {
     origin: Arc<EntryOrigin>,
 }
 
-/// The tools under `provides_tools` by their names alone, which stay free for other entries.
+/// The tools under `provides_tools` by name only; other entries may still use these names.
 fn named_tools(server: &str, entry: &ConfigNode) -> Vec<ToolDefinition> {
     let items = entry.get("provides_tools").and_then(|node| node.as_list().ok());
     let named = items.into_iter().flatten().filter_map(|item| item.get_any(&["name", "tool_name"]));
@@ -284,7 +284,8 @@ fn resolve(
                 if spec.protocol == ProtocolChoice::Modern
                     && matches!(&spec.endpoint, Endpoint::Http { transport, .. } if *transport == sse)
                 {
-                    let message = "the transport sse ended before this protocol; it is legacy";
+                    let message =
+                        "the sse transport is legacy only; this protocol does not have it";
                     entry_diagnostics.error(value.location(), message);
                 }
             }
@@ -307,7 +308,7 @@ fn resolve(
             }
             "roots" => spec.roots = roots(value, file, entry_diagnostics),
             "routing_weight" => spec.routing_weight = entry_diagnostics.ok_or_report(weight(value)),
-            // What an editor does while the server is worked on.
+            // An editor's setting for developing the server.
             "dev" if value.as_map().is_ok() => {}
             "dev" => {
                 spec.is_dev = entry_diagnostics.ok_or_report(value.as_bool()).unwrap_or_default();
@@ -373,8 +374,8 @@ fn resolve(
     Some(spec)
 }
 
-/// What the program is confined to. A remote server cannot be confined: asking for it is refused,
-/// so that it is not relied on.
+/// The sandbox of the program. A remote server cannot be confined: requesting it is an error,
+/// so that nothing relies on it.
 fn sandbox(
     node: &ConfigNode,
     endpoint: &Endpoint,
@@ -436,7 +437,7 @@ fn roots(
     roots
 }
 
-/// The tools a server is expected to offer. A bad one costs itself, not its server.
+/// The tools a server is expected to offer. A bad one is dropped without affecting its server.
 fn provides_tools(
     node: &ConfigNode,
     server: &str,
@@ -471,7 +472,7 @@ fn declared_tool(
         entry_diagnostics.error(item.location(), "this declared tool has no name");
         return None;
     };
-    // A server may use names that a file may not: MCP allows '/' too.
+    // A server may use names that a file may not: MCP also allows '/'.
     let tool = entry_diagnostics.ok_or_report(name.as_scalar_text())?;
     if tool.is_empty() || tool.len() > 128 {
         entry_diagnostics.error(name.location(), "a tool name must have 1 to 128 characters");
@@ -483,7 +484,7 @@ fn declared_tool(
     }
     match builder.tools.claim(&full.to_string(), name.location(), file.layer) {
         NameClaim::Claimed => {}
-        // A plain tool of a file that wins has this very name.
+        // A plain tool in a file with higher precedence has the same name.
         NameClaim::Shadowed => {
             let owner =
                 builder.tools.owner(&full.to_string()).map(|p| p.file.display().to_string());

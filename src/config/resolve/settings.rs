@@ -1,7 +1,7 @@
 //! Resolving everything in a tools file that is not an entry: profiles, policy, records, scopes,
 //! defaults.
 //!
-//! A project's file may only tighten policy, statistics and audit; what it may not say is a
+//! A project's file may only tighten policy, statistics and audit; anything else there is a
 //! warning, and what would change trust, limits or directories is an error that names the key.
 
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use crate::config::spec::{Layer, PolicyAction, PolicyRule, ProfileSpec, RecordSp
 use crate::model::{Diagnostic, Safety};
 use crate::util::units;
 
-/// Keys with which a file would decide about its own trust or about the user's limits.
+/// Keys with which a file would set its own trust or the user's limits.
 const USER_ONLY_KEYS: [&str; 11] = [
     "trust",
     "trusted",
@@ -32,26 +32,26 @@ const USER_ONLY_KEYS: [&str; 11] = [
     "env_file",
 ];
 
-/// The finding about a key that only the user may set, if `key` in this layer is one.
+/// The diagnostic for a key that only the user may set, if `key` in this layer is one.
 pub fn reserved(key: &str, layer: Layer) -> Option<String> {
     (layer == Layer::Project && USER_ONLY_KEYS.contains(&key))
         .then(|| format!("'{key}' cannot be set by a project's file"))
 }
 
-/// Settings gathered over all files, before the layers are put in order.
+/// Settings collected from all files, before the layers are ordered.
 #[derive(Default)]
 pub struct SettingsLayers {
     profiles: BTreeMap<String, (Layer, ProfileSpec)>,
     rules: Vec<(Layer, PolicyRule)>,
     records: [Vec<(Layer, RecordOptions)>; 3],
-    /// In order of precedence, with the layer that says so.
+    /// In order of precedence, each with its layer.
     scopes: Vec<(Layer, String, PathBuf)>,
 }
 
 /// The records a file may set, in the order of `SettingsLayers::records`.
 const RECORDS: [&str; 3] = ["stats", "audit", "history"];
 
-/// What one file says about a record.
+/// The settings of one file for a record.
 #[derive(Default)]
 struct RecordOptions {
     enabled: Option<bool>,
@@ -71,7 +71,7 @@ pub struct EffectiveSettings {
 }
 
 impl SettingsLayers {
-    /// Reads the value of a top-level key that is a setting; whether it was one.
+    /// Reads the value of a top-level key if it is a setting; returns whether it was.
     pub fn read(
         &mut self,
         key: &str,
@@ -124,7 +124,7 @@ impl SettingsLayers {
                     format!("unknown safety '{word}'; expected one of native, sandboxed, external");
                 entry_diagnostics.error(value.location(), message);
             }
-            // A view of the user's stays the user's.
+            // A project cannot replace a profile of the user.
             match self.profiles.get(&name.text) {
                 Some((Layer::Project, _)) if layer == Layer::User => {}
                 Some(_) => continue,
@@ -148,7 +148,7 @@ impl SettingsLayers {
                 }
             }
             match rule(item, file) {
-                // A rule that cannot be read may have been a refusal: it refuses.
+                // A rule that cannot be parsed may have been a 'deny': treat it as one.
                 Err(diagnostic) => {
                     entry_diagnostics.diagnostics.push(diagnostic);
                     if let Some(Ok(pattern)) = item.get("match").map(ConfigNode::as_text) {
@@ -163,7 +163,7 @@ impl SettingsLayers {
                         Diagnostic::warning(
                             "a project's file may only tighten the policy: this rule is ignored",
                         )
-                        .with_hint("put it into your own configuration directory")
+                        .with_hint("put it in your own configuration directory")
                         .with_location(item.location()),
                     );
                 }
@@ -172,7 +172,7 @@ impl SettingsLayers {
         }
     }
 
-    /// Reads the value of `scopes`. Comes before the entries of any file: what an entry may do
+    /// Reads the value of `scopes`. Runs before the entries of any file: what an entry may do
     /// depends on the directory its scope names.
     pub fn scopes(
         &mut self,
@@ -196,7 +196,7 @@ impl SettingsLayers {
                         &mut entry_diagnostics.diagnostics,
                     );
                 }
-                // Until a person agrees to the file, the scope is not defined.
+                // Until the user agrees to the file, the scope is not defined.
                 None if !is_literal(&value) => continue,
                 None => {}
             }
@@ -210,8 +210,8 @@ impl SettingsLayers {
         }
     }
 
-    /// The named directories that entries of this layer may use. What a project's file says about
-    /// a name holds for the project's own entries only: it must not move an entry of the user.
+    /// The named directories that entries of this layer may use. What a project's file defines for
+    /// a name applies to the project's own entries only: it must not move an entry of the user.
     pub fn scopes_for(
         &self,
         layer: Layer,
@@ -239,7 +239,7 @@ impl SettingsLayers {
         scopes
     }
 
-    /// Puts the layers in order: for policy and records the user's own file wins.
+    /// Orders the layers: for policy and records the user's own file takes precedence.
     pub fn effective(
         self,
         project_root: &Path,
@@ -258,8 +258,9 @@ impl SettingsLayers {
     }
 }
 
-/// A project's refusals first, because they only tighten; then everybody else's rules, the user's
-/// own before those of named files; last the project's questions, where no other rule speaks.
+/// A project's 'deny' rules first, because they only tighten; then all other rules, the user's own
+/// before those of named files; last the project's 'ask' rules, for calls that no other rule
+/// matches.
 fn policy_order(rules: Vec<(Layer, PolicyRule)>) -> Vec<PolicyRule> {
     let rank = |layer: Layer, action: PolicyAction| match (layer, action) {
         (Layer::Project, PolicyAction::Deny) => 0,
@@ -275,7 +276,7 @@ fn policy_order(rules: Vec<(Layer, PolicyRule)>) -> Vec<PolicyRule> {
 }
 
 fn merge(mut said: Vec<(Layer, RecordOptions)>) -> RecordSpec {
-    // The user's own file wins; a project's comes last.
+    // The user's own file takes precedence; a project's comes last.
     said.sort_by_key(|(layer, _)| match layer {
         Layer::User => 0,
         Layer::Flag => 1,
@@ -336,7 +337,7 @@ fn record(
                     "a project's file may only tighten this: '{}' is ignored",
                     key.text
                 ))
-                .with_hint("put it into your own configuration directory")
+                .with_hint("put it in your own configuration directory")
                 .with_location(node.location_of(key)),
             );
         }
@@ -362,7 +363,7 @@ fn rule(item: &ConfigNode, file: &FileContext<'_>) -> Result<PolicyRule, Diagnos
     Ok(PolicyRule { pattern, action, project, location: item.location() })
 }
 
-/// The directory a rule is about, links resolved: a project is known by where it really is.
+/// The directory a rule is about, links resolved: a project is identified by its real path.
 fn project(node: &ConfigNode, file: &FileContext<'_>) -> Result<PathBuf, Diagnostic> {
     let (mut value, mut diagnostics) = (node.clone(), Vec::new());
     if let Some(expander) = file.expander() {

@@ -12,7 +12,7 @@ use crate::config::node::{ConfigNode, NodeValue};
 use crate::config::spec::{FileRole, KindDescriptor, ToolSpec, UntrustedEntry};
 use crate::model::{Diagnostic, ToolName, ToolSource, ToolStatus};
 
-/// The kind of an entry that cannot be told.
+/// The kind of an entry if it is unknown.
 const UNKNOWN_KIND: &str = "unknown";
 
 /// Resolves one list of entries: `tools`, `toolkits` or `components`.
@@ -31,7 +31,7 @@ pub fn list(
             }
         }
         NodeValue::Map(_) => builder.configuration.diagnostics.push(
-            node.expected("a list of entries").with_hint("begin each entry with '- name: …'"),
+            node.expected("a list of entries").with_hint("start each entry with '- name: …'"),
         ),
         _ => {
             let diagnostic = Diagnostic::error(format!("'{list}' must be a list of entries"));
@@ -86,7 +86,7 @@ fn tool(
     let Some(words) = entry_diagnostics.ok_or_report(kind_of(&entry, &file.base_dir, file.kinds))
     else {
         let plain = ToolName::plain(&name);
-        // What is wrong with the other keys is told when it is known which keys there may be.
+        // Errors in the other keys are reported once the allowed keys are known.
         let mut untold = EntryDiagnostics::default();
         let source = ToolSource::Internal;
         let definition =
@@ -109,7 +109,7 @@ fn tool(
     }
 }
 
-/// Lists an untrusted entry. Of several tools that it may give, only its own name is known.
+/// Lists an untrusted entry. If it may provide several tools, only its own name is known.
 fn untrusted(
     entry: &ConfigNode,
     name: &str,

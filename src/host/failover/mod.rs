@@ -1,8 +1,8 @@
 //! Failover between servers that offer the same tool, prompt or resource, by weight.
 //!
-//! Owns: choosing one of them, saying which were passed over and why, and giving a request to the
-//! next one when nothing of it was sent. A request that was sent is never sent again.
-//! Never does: decide by which rule (see `balancer`), or when a server is left alone (`circuit`).
+//! Owns: choosing one of them, reporting which were skipped and why, and passing a request to the
+//! next one when nothing of it was sent. A request that was sent is never sent again. Never does:
+//! decide by which rule (see `balancer`), or when a server gets no calls (`circuit`).
 
 use std::sync::Arc;
 
@@ -72,19 +72,19 @@ impl Failover {
 }
 
 fn no_other_server(error: &Error) -> String {
-    format!("and no other server took it: {error}")
+    format!("and no other server accepted it: {error}")
 }
 
 /// A server that offers an item, with its share of the requests.
 pub(super) type WeightedServer<'a> = (&'a str, Option<f64>);
 
-/// What came of choosing between servers that offer one item.
+/// The result of choosing between servers that offer one item.
 pub(super) enum ServerChoice {
-    /// The place of the server whose turn it is.
+    /// The index of the chosen server.
     Chosen(usize, Routing),
     /// Not all of them have a weight, so that the caller has to choose.
     Unweighted,
-    /// None of them may be sent anything now: the reason of each.
+    /// None of them may be called now, with the reason for each.
     Unavailable(Vec<String>),
 }
 
@@ -116,7 +116,7 @@ impl ToolHost {
                 Err(error) if failover.passes_on(routing, error) => {}
                 _ => return Ok(outcome),
             }
-            // A record of its own needs a name of its own.
+            // A separate record needs its own id.
             request.id = None;
             earlier = Some(outcome);
         }
@@ -148,7 +148,7 @@ impl ToolDirectory {
                 chosen.map(|chosen| (chosen, Some(routing))).ok_or_else(|| unavailable(name, []))
             }
             ServerChoice::Unavailable(reasons) => {
-                Err(unavailable(name, reasons).with_hint("a full name is always tried"))
+                Err(unavailable(name, reasons).with_hint("a call by full name is always attempted"))
             }
             ServerChoice::Unweighted => {
                 let names = all.iter().take(SHOWN).map(|(_, tool)| {
@@ -163,7 +163,7 @@ impl ToolDirectory {
     }
 
     /// Of several servers that offer one item and have a weight each, the one whose turn it is. A
-    /// turn is only taken when a request follows. `skipped` are those that were passed over before.
+    /// turn is only taken when a request follows. `skipped` are those that were skipped before.
     pub(super) fn choose_server<'a>(
         &self,
         item: SharedItem<'_>,
@@ -207,7 +207,7 @@ impl ToolDirectory {
     }
 
     /// The same for the only one that is left of several servers with a weight each; nothing when
-    /// none was passed over.
+    /// none was skipped.
     pub(super) fn routing_for_only(
         &self,
         server: Option<&str>,
@@ -218,8 +218,8 @@ impl ToolDirectory {
         Some(routing).filter(|routing| !routing.skipped.is_empty())
     }
 
-    /// The servers with a weight that were passed over so far: those that were tried for the
-    /// request, and those that could not be asked.
+    /// The servers with a weight that were skipped so far: those that were tried for the request,
+    /// and those that could not be asked.
     pub(super) fn passed_over<'e>(
         &self,
         tried: &[SkippedServer],

@@ -30,8 +30,8 @@ pub async fn validate(schema: &Arc<Value>, object: &JsonObject) -> Vec<Violation
 }
 
 impl FormNode {
-    /// What is wrong with the text that is being typed into it, as far as that is plain from its own
-    /// schema; the beginning of a choice is no mistake.
+    /// What is wrong with the text that is being typed into it, as far as that is plain from its
+    /// own schema; the start of a choice is not an error.
     pub fn draft_problem(&self) -> Option<String> {
         let (FieldInput::Text(text) | FieldInput::Json(text)) = &self.input else { return None };
         if text.is_empty() {
@@ -41,7 +41,7 @@ impl FormNode {
             let begun = text.to_lowercase();
             let begins = |choice: &FieldChoice| choice.title.to_lowercase().starts_with(&begun);
             let fits = choices.iter().any(begins);
-            return (!fits).then(|| "is none of the choices".to_owned());
+            return (!fits).then(|| "is not one of the choices".to_owned());
         }
         let wrong_format =
             || Some(check_format(&self.field.schema, &self.value()?).err()?.to_string());
@@ -57,7 +57,7 @@ impl FormNode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("must be {expected}")]
 pub struct FormatMismatch {
-    /// The format in words, with an article and an example where it needs one.
+    /// The format for people, with an article and an example where needed.
     pub expected: &'static str,
 }
 
@@ -78,13 +78,13 @@ pub fn check_format(schema: &ResolvedSchema, value: &Value) -> Result<(), Format
     if fits { Ok(()) } else { Err(FormatMismatch { expected }) }
 }
 
-/// A format that forms know, in words.
+/// A format that forms know, as text for people.
 pub(super) fn format_of(schema: &ResolvedSchema) -> Option<&'static str> {
     match schema.text("format")? {
-        "email" => Some("an e-mail address"),
-        "uri" => Some("an address (URI)"),
+        "email" => Some("an email address"),
+        "uri" => Some("a URI"),
         "date" => Some("a date such as 2026-07-28"),
-        "date-time" => Some("a moment such as 2026-07-28T12:00:00Z"),
+        "date-time" => Some("a time such as 2026-07-28T12:00:00Z"),
         _ => None,
     }
 }

@@ -29,7 +29,7 @@ pub struct FormField {
     pub schema: ResolvedSchema,
 }
 
-/// The kinds of values that a field takes, as a form tells them apart.
+/// The kinds of values that a field takes, as distinguished by a form.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FieldKind {
     /// A text of one or more lines.
@@ -47,7 +47,7 @@ pub enum FieldKind {
     MultiChoice(Vec<FieldChoice>),
     /// The value of `const`, which cannot be changed.
     Constant(Value),
-    /// An object with fields of its own.
+    /// An object with its own fields.
     Object,
     /// A list whose items are fields of one schema.
     List,
@@ -68,7 +68,7 @@ pub struct FieldChoice {
     pub title: String,
 }
 
-/// The fields of an object, in the order of its schema; at most so many.
+/// The fields of an object, in the order of its schema, up to a maximum.
 pub fn fields(schema: &ResolvedSchema, most: usize) -> Vec<FormField> {
     let properties = schema.properties(most).into_iter();
     properties.map(|(key, property)| FormField::of(key, property, schema.requires(key))).collect()
@@ -102,7 +102,7 @@ impl FormField {
         }
     }
 
-    /// The accepted input, in words.
+    /// The accepted input, as text for people.
     pub fn expectation(&self) -> String {
         let mut words = match &self.kind {
             FieldKind::Text => self.format().map_or_else(|| "text".to_owned(), str::to_owned),
@@ -110,7 +110,7 @@ impl FormField {
             FieldKind::Number { whole: false } => "a number".to_owned(),
             FieldKind::Boolean => "yes or no".to_owned(),
             FieldKind::Choice(_) => "one of these".to_owned(),
-            FieldKind::MultiChoice(_) => "any of these, with commas between".to_owned(),
+            FieldKind::MultiChoice(_) => "any of these, separated by commas".to_owned(),
             FieldKind::Constant(_) => "always this".to_owned(),
             FieldKind::Object => "fields of its own".to_owned(),
             FieldKind::List => "a list".to_owned(),
@@ -145,7 +145,7 @@ impl FormField {
         }
     }
 
-    /// The format of a text, in words, when it is one that forms know.
+    /// The format of a text, for people, if it is one that forms know.
     pub fn format(&self) -> Option<&'static str> {
         super::check::format_of(&self.schema)
     }
@@ -194,7 +194,7 @@ fn classify(schema: ResolvedSchema) -> (FieldKind, bool, ResolvedSchema) {
     (kind, nullable, schema)
 }
 
-/// What a form is called: its title, what tells it apart, what it refers to, its type.
+/// The name of a form: its title, its distinguishing value, what it refers to, or its type.
 fn title(form: &ResolvedSchema, at: usize) -> String {
     let tag = || {
         let fields = form.properties(super::MAX_FIELDS).into_iter();

@@ -1,10 +1,9 @@
 //! Forms: a JSON Schema as fields that a person can fill in.
 //!
-//! Owns: what of a schema is a field and of which kind; the tree of fields with what was put into
-//! each (nothing, `null` or a value); the value that the whole makes; whether it fits. What cannot
-//! be a field of a kind is a field that takes JSON. Everything is bounded, and what is nested is
-//! read only when a person opens it, so that a schema that refers to itself ends. Never does: ask or
-//! draw.
+//! Owns: which parts of a schema are fields, and of which kind; the tree of fields with the input
+//! of each (nothing, `null` or a value); the value of the whole form; whether it is valid. Parts
+//! that fit no kind of field take JSON. Everything is bounded, and nested fields are read only when
+//! a person opens them, so that a recursive schema terminates. Never does: ask or draw.
 
 mod assign;
 mod check;
@@ -31,7 +30,7 @@ pub const MAX_FIELDS: usize = 200;
 pub const MAX_CHOICES: usize = 500;
 /// How many forms a field may take; with more it takes JSON.
 pub const MAX_VARIANTS: usize = 50;
-/// How deep fields stand in each other; what is deeper takes JSON.
+/// Maximum nesting depth of fields; deeper ones take JSON.
 pub const MAX_DEPTH: usize = 12;
 /// How many items of a list are fields; a longer list is one field that takes JSON.
 pub const MAX_ITEMS: usize = 200;

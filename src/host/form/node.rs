@@ -6,12 +6,12 @@ use super::{
 };
 use crate::model::JsonObject;
 
-/// A field, what was put into it, and the fields in it.
+/// A field, its input, and the fields in it.
 #[derive(Debug, Clone)]
 pub struct FormNode {
     /// The property that this node is filled in for.
     pub field: FormField,
-    /// What was put into it.
+    /// What a person has entered in it.
     pub input: FieldInput,
     /// Its own fields, its items, or the form that was chosen; made when they are first needed.
     pub children: Vec<Self>,
@@ -20,10 +20,10 @@ pub struct FormNode {
     pub(super) depth: usize,
 }
 
-/// What was put into a field.
+/// What a person has entered in a field.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum FieldInput {
-    /// Nothing: it is left out, unless something was put into a field in it.
+    /// Nothing: it is left out, unless a field in it has input.
     #[default]
     Unset,
     /// The value `null`, chosen explicitly.
@@ -36,7 +36,7 @@ pub enum FieldInput {
     Choice(usize),
     /// These choices, in this order.
     Choices(Vec<usize>),
-    /// An object or a list, be it empty.
+    /// An object or a list, which may be empty.
     Container,
 }
 
@@ -191,7 +191,7 @@ impl FormNode {
             (FieldInput::Choice(at), _) => {
                 (isize::try_from(*at).unwrap_or(0) + by).rem_euclid(length)
             }
-            // What was begun to be written leads to what begins so.
+            // Typed text selects the choice that starts with it.
             (FieldInput::Text(text), FieldKind::Choice(choices)) => {
                 let begun = text.to_lowercase();
                 let begins = |title: &str| title.to_lowercase().starts_with(&begun);
@@ -209,7 +209,7 @@ impl FormNode {
         true
     }
 
-    /// Takes the first choice of a field without text that begins like this; a truth value also by
+    /// Takes the first choice of a field without text that starts like this; a truth value also by
     /// `y`, `n`, `1` and `0`. Whether there was one.
     pub fn pick_choice(&mut self, beginning: &str) -> bool {
         let begun = beginning.to_lowercase();
@@ -290,7 +290,7 @@ impl FormNode {
             )
     }
 
-    /// Replaces the text of the field; nothing happens to a field that is no text input. A choice
+    /// Replaces the text of the field; a field that is not a text input is unchanged. A choice
     /// without text is left out.
     pub fn set_text(&mut self, text: &str) {
         if text.is_empty()

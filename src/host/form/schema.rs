@@ -90,7 +90,7 @@ impl ResolvedSchema {
         }
     }
 
-    /// The properties of the object it describes, each once, in their order; at most so many.
+    /// The properties of the object it describes, each once, in order, up to a maximum.
     pub fn properties(&self, most: usize) -> Vec<(&str, Self)> {
         let mut found: Vec<(&str, Self)> = Vec::new();
         for (place, here) in self.places() {

@@ -69,9 +69,10 @@ impl FormNode {
                 let why = serde_json::from_str::<serde::de::IgnoredAny>(text).err()?;
                 Some(format!("is not JSON: {why}"))
             }
-            (FieldInput::Text(text), FieldKind::Number { .. }) if !text.trim().is_empty() => {
-                self.value().filter(|value| !value.is_number()).map(|_| "is no number".to_owned())
-            }
+            (FieldInput::Text(text), FieldKind::Number { .. }) if !text.trim().is_empty() => self
+                .value()
+                .filter(|value| !value.is_number())
+                .map(|_| "is not a number".to_owned()),
             _ => None,
         }
     }
@@ -86,7 +87,7 @@ impl FormNode {
         self.field.secret || self.children.iter().any(Self::asks_for_secret)
     }
 
-    /// The value it makes, with a mark in the place of what looks like a secret.
+    /// Its value, with a mark in place of anything that looks like a secret.
     pub fn masked_value(&self) -> Option<Value> {
         if !self.holds_secret() {
             return self.value();

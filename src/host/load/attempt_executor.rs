@@ -1,8 +1,8 @@
-//! The load executor for kinds of tools without one of their own: one provider attempt for each
-//! call, several at once.
+//! The load executor for kinds of tools without their own: one provider attempt per call, several
+//! at once.
 //!
 //! Owns: the attempts in flight and their limit. Never does: check arguments, ask, retry or record;
-//! what is measured is the tool, with as little around it as is honest.
+//! it measures the tool with as little overhead as possible.
 
 use std::collections::HashMap;
 use std::future::pending;
@@ -35,7 +35,7 @@ pub(super) struct AttemptExecutor {
     sampler: AnswerSampler,
 }
 
-/// What a call needs beside its arguments, used again and again.
+/// What a call needs besides its arguments, reused for every call.
 struct AttemptSlot {
     context: ToolContext,
     call: ToolCall,
@@ -99,7 +99,7 @@ impl AttemptExecutor {
                         lane.context.cancel.cancel();
                         // The lane is not free before the tool has let go.
                         let _last = tokio::time::timeout(limits::STOP_GRACE_PERIOD, work).await;
-                        let words = format!("no answer within {}", show_duration(limit));
+                        let words = format!("no response within {}", show_duration(limit));
                         (Err(Error::timeout(words)), Some(sent + limit))
                     }
                 }
@@ -169,7 +169,7 @@ impl LoadTransport for AttemptTransport<'_> {
         self.flying.is_empty()
     }
 
-    /// Each attempt has a timer of its own.
+    /// Each attempt has its own timer.
     fn next_deadline(&self) -> Option<Instant> {
         None
     }

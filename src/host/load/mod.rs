@@ -1,8 +1,8 @@
 //! Benchmark load: many calls of one tool.
 //!
-//! Owns: what a run of calls needs before its first one: the tool, the right to call it so often,
-//! checked arguments, and something that carries the calls. Never does: pace, count, or record
-//! each call; a run leaves one record.
+//! Owns: what a run of calls needs before its first one: the tool, permission to call it that
+//! often, checked arguments, and an executor for the calls. Never does: pace, count, or record each
+//! call; a run leaves one record.
 
 mod attempt_executor;
 mod load_run_record;
@@ -232,7 +232,7 @@ impl LoadTarget {
         Ok(EncodedArguments::new(object))
     }
 
-    /// Readies something that carries calls, with at most so many in flight.
+    /// Prepares an executor with a maximum number of calls in flight.
     ///
     /// # Errors
     /// When the tool cannot be reached.
@@ -273,7 +273,7 @@ impl LoadTarget {
     }
 
     /// Writes down that calls are about to be made: `planned` says how many, `arguments` are those
-    /// of the first one. What is made of it is the only record of all these calls.
+    /// of the first one. It is the only record of all these calls.
     ///
     /// # Errors
     /// As for a call: when the record is unsafe to write, or required and cannot be written.

@@ -1,6 +1,6 @@
 //! Checking complete results during a benchmark.
 //!
-//! Owns: nothing but the way to the check that every ordinary call goes through.
+//! Owns: the adapter to the check that every ordinary call goes through.
 
 use std::sync::Arc;
 

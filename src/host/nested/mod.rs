@@ -1,7 +1,7 @@
 //! Calls that a tool makes as part of its own call.
 //!
-//! Owns: what a nested call has from the one around it, that it ends with it, and how deep calls
-//! may nest. Never does: anything a call goes through; that is `dispatch`, for nested calls as for
+//! Owns: what a nested call inherits from the one around it, that it ends with it, and how deep
+//! calls may nest. Never does: the steps of a call; `dispatch` does them, for nested calls as for
 //! all others.
 
 use std::collections::BTreeMap;
@@ -45,8 +45,8 @@ impl Nesting {
             all.collect::<Vec<_>>().join(" → ")
         };
         if self.chain.iter().any(|waiting| waiting == name) {
-            return Err(Error::usage(format!("'{name}' would come back to itself: {}", path()))
-                .with_hint("a tool cannot call one that waits for it"));
+            return Err(Error::usage(format!("'{name}' would call itself: {}", path()))
+                .with_hint("a tool cannot call a tool that is waiting for it"));
         }
         if self.chain.len() >= MAX_DEPTH {
             return Err(Error::usage(format!(
@@ -69,7 +69,7 @@ pub(super) struct HostCaller {
     host: Weak<ToolHost>,
     nesting: Nesting,
     session: String,
-    /// A call sees no more through others than it does itself.
+    /// A call cannot see more through nested calls than it can itself.
     profile: Option<String>,
     environment: BTreeMap<String, String>,
     metadata: JsonObject,

@@ -103,7 +103,7 @@ async fn a_tool_that_waits_cannot_be_called_again() {
     let host = host(&[&chains(&[("a", "b"), ("b", "a")])]).build();
     let error = host.call(call("a")).await.unwrap().result.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Usage);
-    assert_eq!(error.message(), "'a' would come back to itself: a → b → a");
+    assert_eq!(error.message(), "'a' would call itself: a → b → a");
 }
 
 #[tokio::test]
@@ -280,8 +280,8 @@ async fn what_a_tool_calls_is_forewarned_about() {
     assert_eq!(
         host.find("outer", &LookupScope::default()).await.unwrap().warnings,
         [
-            "calls 'inner', which asks first: its entry requires approval",
-            "calls 'nothing', which is no known tool",
+            "calls 'inner', which needs approval: its entry requires approval",
+            "calls 'nothing', which is not a known tool",
         ]
     );
 }

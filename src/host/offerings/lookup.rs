@@ -1,7 +1,7 @@
 //! Finding the server that offers a prompt, resource or template.
 //!
-//! Owns: the order of the search — what is listed, then templates, then nothing — and what is said
-//! when nothing or several things fit. The rules of names are in `catalogue::naming`.
+//! Owns: the order of the search — what is listed, then templates, then nothing — and the errors
+//! when nothing or several items match. The rules of names are in `catalogue::naming`.
 
 use super::Offerings;
 use super::prompt_arguments::accepting;
@@ -22,7 +22,7 @@ use crate::util::uri_template;
 /// How many owners of one address are listed.
 const SHOWN: usize = 20;
 
-/// Where something is looked for, and through which profile.
+/// Where to search, and through which profile.
 #[derive(Clone, Copy)]
 pub(super) struct OfferingSearch<'a> {
     /// Only these servers; all of which the profile shows something when empty.
@@ -80,7 +80,7 @@ impl ToolHost {
         failover: &Failover,
     ) -> Result<OfferingOwner, Error> {
         let servers = search.servers;
-        // A profile hides by names, which only a list tells.
+        // A profile hides by name, which only a list provides.
         if let ([server], true) = (servers, search.view.shows_everything()) {
             self.offerings_of(server)?;
             return Ok(OfferingOwner { server: server.clone(), routing: None });
@@ -146,7 +146,7 @@ impl ToolHost {
             if let Ok(found) = self.choose_prompt(wanted, prompts, failover)? {
                 return Ok(found);
             }
-            // It only looked like a name that begins with a server's.
+            // It only looked like a name that starts with a server's.
         }
         let asked = self.asked_servers(search, failover);
         let prompts = asked.list(self.prompts_in(asked.search(search))).await;
@@ -241,7 +241,7 @@ impl ToolHost {
                 asked.names.push(name.clone());
             }
         }
-        // What is not there is told like a server that does not answer.
+        // A missing server is reported like one that does not respond.
         let unknown = servers.iter().filter(|name| providers.server(name).is_none());
         asked.names.extend(unknown.cloned());
         asked
@@ -277,7 +277,8 @@ impl ToolHost {
                 Ok(Some(OfferingOwner { server: routing.server.clone(), routing: Some(routing) }))
             }
             ServerChoice::Unavailable(reasons) => {
-                Err(unavailable(uri, reasons).with_hint("--server names one that is always tried"))
+                Err(unavailable(uri, reasons)
+                    .with_hint("use --server to pick one; it is always tried"))
             }
             ServerChoice::Unweighted => {
                 Err(Error::usage(format!("'{uri}' is offered by {} servers", owners.len()))
@@ -287,7 +288,7 @@ impl ToolHost {
         }
     }
 
-    /// The servers that a name may belong to: those it begins with, otherwise all that are allowed.
+    /// The servers a name may belong to: those it starts with, otherwise all that are allowed.
     fn candidate_servers(&self, name: &str, search: OfferingSearch<'_>) -> Vec<String> {
         let OfferingSearch { servers, view } = search;
         let providers = self.directory.providers();
@@ -301,7 +302,7 @@ impl ToolHost {
         begins.into_iter().map(str::to_owned).collect()
     }
 
-    /// The server that is meant by a reference, and the question as it is put to it.
+    /// The server that a reference means, and the query as sent to it.
     pub(super) async fn resolve_completion(
         &self,
         mut query: CompletionQuery,
@@ -383,5 +384,5 @@ fn unknown_argument(word: &str, known: &[String]) -> Error {
         [] => "it has no arguments".to_owned(),
         _ => format!("its arguments are {}", known.join(", ")),
     });
-    Error::usage(format!("there is no argument '{word}'")).with_hint(hint)
+    Error::usage(format!("unknown argument '{word}'")).with_hint(hint)
 }

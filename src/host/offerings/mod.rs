@@ -1,8 +1,8 @@
 //! Prompts, resources and templates of all servers: listing, reading, filling in, completing.
 //!
-//! Owns: asking every server for one list, and masking what comes back. Requests for one item are in
-//! `requests`, the search for its server in `lookup`. Never does: know a kind of server, or keep what
-//! was listed.
+//! Owns: requesting one list from every server, and masking the responses. Requests for one item
+//! are in `requests`, the search for its server in `lookup`. Never does: know a kind of server, or
+//! cache what was listed.
 
 mod lookup;
 mod prompt_arguments;
@@ -31,23 +31,23 @@ use crate::util::units::show_duration;
 use lookup::OfferingSearch;
 pub use watch::ServerChange;
 
-/// One list of everything of one sort, as it was at one moment.
+/// One list of all items of one sort, at one moment.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Offerings<T> {
     /// The items, server by server in the order of the files.
     pub items: Vec<T>,
-    /// The servers that were asked, and what came of it.
+    /// The servers that were asked, and the outcome.
     pub servers: Vec<ServerListing>,
-    /// How long each server that answered says its list holds.
+    /// How long each list is valid, according to the servers that responded.
     pub freshness: Vec<(String, Freshness)>,
-    /// Findings about single items, which may have been left out.
+    /// Problems with single items, which may have been skipped.
     pub diagnostics: Vec<Diagnostic>,
-    /// Items that are there and that an entry keeps back, with their servers.
+    /// Items that servers offer and entries withhold, with their servers.
     pub withheld: Vec<(String, WithheldItem)>,
 }
 
 impl<T> Offerings<T> {
-    /// The error of a request for something that its entry keeps back.
+    /// The error of a request for something that its entry withholds.
     fn refusal(&self, name: &str) -> Option<Error> {
         let is_meant = |(server, item): &&(String, WithheldItem)| {
             item.name == name || naming::after_component(name, server) == Some(&item.name)
@@ -69,10 +69,11 @@ impl<T> Default for Offerings<T> {
 }
 
 impl ToolHost {
-    /// The prompts of all servers, or of the named ones, all at once. One bad server costs itself.
+    /// The prompts of all servers, or of the named ones, listed concurrently. A failing server does
+    /// not affect the others.
     ///
     /// # Errors
-    /// A usage error for a profile that the host does not know.
+    /// A usage error for an unknown profile.
     pub async fn prompts(&self, scope: &LookupScope) -> Result<Offerings<Prompt>, Error> {
         let query = || HostQuery::Prompts(scope.clone());
         if let Some(all) = self.ask_link(query, &CancellationToken::new()).await {
@@ -82,10 +83,10 @@ impl ToolHost {
         Ok(self.prompts_in(OfferingSearch { servers: &scope.servers, view: &view }).await)
     }
 
-    /// The resources of all servers, or of the named ones, all at once.
+    /// The resources of all servers, or of the named ones, listed concurrently.
     ///
     /// # Errors
-    /// A usage error for a profile that the host does not know.
+    /// A usage error for an unknown profile.
     pub async fn resources(&self, scope: &LookupScope) -> Result<Offerings<Resource>, Error> {
         let query = || HostQuery::Resources(scope.clone());
         if let Some(all) = self.ask_link(query, &CancellationToken::new()).await {
@@ -95,10 +96,10 @@ impl ToolHost {
         Ok(self.resources_in(OfferingSearch { servers: &scope.servers, view: &view }).await)
     }
 
-    /// The templates of resources of all servers, or of the named ones, all at once.
+    /// The resource templates of all servers, or of the named ones, listed concurrently.
     ///
     /// # Errors
-    /// A usage error for a profile that the host does not know.
+    /// A usage error for an unknown profile.
     pub async fn templates(
         &self,
         scope: &LookupScope,
@@ -132,12 +133,12 @@ impl ToolHost {
         all
     }
 
-    /// The same with those that the profile hides.
+    /// The same, including those that the profile hides.
     async fn all_resources(&self, search: OfferingSearch<'_>) -> Offerings<Resource> {
         self.list_from_servers(search, "resources", |offers| offers.resources()).await
     }
 
-    /// Whether a resource exists for the client that this host is for.
+    /// Whether a resource exists for the client of this host.
     pub async fn has_resource(&self, uri: &str) -> bool {
         let view = self.profiles.default_view();
         let search = OfferingSearch { servers: &[], view: &view };
@@ -155,8 +156,8 @@ impl ToolHost {
         all
     }
 
-    /// Takes values out of what a server says about something it offers. Its name and its address
-    /// stay: it is asked for by them.
+    /// Masks secret values in what a server says about an offering. Its name and address stay,
+    /// because requests use them.
     fn mask_texts(
         &self,
         title: &mut Option<String>,
@@ -168,7 +169,7 @@ impl ToolHost {
         }
     }
 
-    /// Asks all servers, or the named ones, for one list.
+    /// Requests one list from all servers, or from the named ones.
     async fn list_from_servers<T>(
         &self,
         search: OfferingSearch<'_>,
@@ -261,7 +262,7 @@ async fn with_cancellation<T>(
         done = work => done,
         () = late => {
             let interrupted = ErrorKind::Interrupted(Signal::Interrupt);
-            Err(Error::new(interrupted, "the request was given up"))
+            Err(Error::new(interrupted, "the request was abandoned"))
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Whether a prompt takes the arguments it is given.
+//! Checking the arguments for a prompt.
 //!
-//! Owns: the check by the arguments that the prompt lists, and what is said about those that do not
-//! fit. Never does: choose a server.
+//! Owns: the check against the arguments that the prompt lists, and the errors about those that do
+//! not match. Never does: choose a server.
 
 use crate::model::{Error, JsonObject, Prompt};
 use crate::util::spelling::nearest;
@@ -40,7 +40,7 @@ fn check_arguments(
     let known = || prompt.arguments.iter().map(|argument| argument.name.as_str());
     let missing =
         prompt.arguments.iter().filter(|a| a.required && !arguments.contains_key(&a.name));
-    let missing = missing.map(|argument| format!("{}: required, and missing", argument.name));
+    let missing = missing.map(|argument| format!("{}: required, but missing", argument.name));
     let unknown = arguments.keys().filter(|key| !known().any(|name| name == *key)).map(|key| {
         match nearest(key, known()) {
             Some(near) => format!("{key}: unknown; did you mean '{near}'?"),
@@ -51,7 +51,7 @@ fn check_arguments(
     if problems.is_empty() {
         return Ok(());
     }
-    let error = Error::usage(format!("the arguments do not fit the prompt '{}'", prompt.name));
+    let error = Error::usage(format!("the arguments do not match the prompt '{}'", prompt.name));
     let example: Vec<String> = prompt
         .arguments
         .iter()

@@ -1,7 +1,7 @@
 //! Requests for one offering: reading a resource, filling in a prompt, completing an argument.
 //!
-//! Owns: checking what a request carries, giving it to another server when one cannot be reached, and
-//! masking what comes back. Never does: decide which server is meant; see `lookup`.
+//! Owns: checking the data of a request, passing it to another server when one cannot be reached,
+//! and masking the response. Never does: decide which server is meant; see `lookup`.
 
 use super::lookup::{OfferingOwner, OfferingSearch};
 use super::with_cancellation;
@@ -185,7 +185,7 @@ impl ToolHost {
         Ok(CheckedRequest { request, view, id })
     }
 
-    /// What the server is told about a request.
+    /// The context that the server gets with a request.
     fn request_context(
         &self,
         checked: &CheckedRequest<'_>,
@@ -220,7 +220,7 @@ impl ToolHost {
         }
     }
 
-    /// The provider of a server that offers something beside tools.
+    /// The provider of a server that offers something besides tools.
     pub(super) fn offerings_of(&self, server: &str) -> Result<ProviderLease, Error> {
         let provider = self.directory.server(server);
         let provider = provider.filter(|provider| provider.inner.as_offerings().is_some());
@@ -231,9 +231,9 @@ impl ToolHost {
 }
 
 impl ProviderLease {
-    /// What the provider offers beside tools.
+    /// What the provider offers besides tools.
     pub(super) fn offerings(&self) -> Result<&dyn OfferingSupport, Error> {
         let offerings = self.inner.as_offerings();
-        offerings.ok_or_else(|| Error::usage("it offers nothing beside tools"))
+        offerings.ok_or_else(|| Error::usage("it offers nothing but tools"))
     }
 }

@@ -1,7 +1,7 @@
 //! Subscriptions to changes of resources and lists.
 //!
-//! Owns: which server is asked for which changes, and that one that fails costs only itself. Never
-//! does: connect or begin again, which is the provider's work.
+//! Owns: which server is asked for which changes, and that a failing server does not affect the
+//! others. Never does: connect or resubscribe; the provider does.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::model::{Error, ErrorKind, SubscriptionEvent, SubscriptionFilter};
 /// A change at one of the servers that are watched.
 #[derive(Debug)]
 pub struct ServerChange {
-    /// The name of the server that told the change.
+    /// The name of the server that reported the change.
     pub server: String,
     /// A changed list or resource, or the state of the subscription.
     pub change: SubscriptionEvent,
@@ -166,7 +166,7 @@ impl ToolHost {
     }
 }
 
-/// Whether a failure is worth telling beside what the other servers say.
+/// Whether a failure is worth reporting along with what the other servers say.
 fn is_worth_reporting(error: &Error) -> bool {
     !matches!(error.kind(), ErrorKind::Interrupted(_))
 }

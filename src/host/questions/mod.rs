@@ -1,9 +1,9 @@
 //! The host's inbox: questions of servers on their way to the front end.
 //!
 //! Owns: that one person is asked one thing at a time, whether it is a question of a server or the
-//! approval of a call, unless the front end takes many at once; how long each call waited for a person, for
-//! its own questions and those of calls it makes; and what the records tell of them —
-//! who asked, what kind of thing, and what came of it, never what was said.
+//! approval of a call, unless the front end takes many at once; how long each call waited for a
+//! person, for its own questions and those of calls it makes; and what the records contain about
+//! them — who asked, the kind of question, and the outcome, never the content.
 
 pub mod sampling;
 pub mod url_review;
@@ -315,7 +315,7 @@ mod tests {
         assert_eq!(left[1..], [None]);
     }
 
-    /// Goes on when it is told to.
+    /// Continues when it is notified.
     struct SteppedClock {
         start: Instant,
         passed: Mutex<Duration>,

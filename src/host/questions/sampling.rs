@@ -10,9 +10,9 @@ const MESSAGES: usize = 20;
 pub enum ConversationLine<'a> {
     /// The role that speaks the lines after this one.
     Role(&'a str),
-    /// What is said, in the words of the server.
+    /// The text, as the server wrote it.
     Text(&'a str),
-    /// Something that is no text; its kind.
+    /// Something that is not text; its kind.
     NonText(&'a str),
     /// Something of ours about it.
     Note(String),
@@ -47,7 +47,7 @@ pub fn conversation(params: &Value) -> Vec<ConversationLine<'_>> {
     let count = |key: &str| params.get(key).and_then(Value::as_array).map(Vec::len);
     if let Some(tools @ 1..) = count("tools") {
         all.push(ConversationLine::Note(format!(
-            "{tools} tools are offered to the model; a person answers in words"
+            "{tools} tools are offered to the model; a person answers in text"
         )));
     }
     if let Some(most) = params.get("maxTokens").and_then(Value::as_u64) {

@@ -1,8 +1,8 @@
-//! The turns of calls that wait for a person.
+//! Concurrency permits of calls that wait for a person.
 //!
-//! Owns: that a call which waits for an answer lets another call of its component run meanwhile, and
-//! takes a turn again before it goes on. Never does: decide how many may run at once, which is the
-//! business of `limits`.
+//! Owns: that a call waiting for an answer lets another call of its component run meanwhile, and
+//! takes a turn again before it continues. Never does: decide how many may run at once; `limits`
+//! does.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -46,7 +46,7 @@ impl CallTurns {
         }
     }
 
-    /// A question of the call was answered: after the last one the call waits for its turn again.
+    /// A question of the call was answered; after the last one the call waits for its turn again.
     pub(super) async fn resume(&self, call: &CallId) {
         let permits = {
             let mut turns = self.lock();

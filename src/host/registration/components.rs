@@ -1,4 +1,4 @@
-//! Component types, and what a program makes of them while the host runs.
+//! Component types, and the components a program creates from them while the host runs.
 //!
 //! Owns: from a type key to its factory, and from a configuration to a registered component. Never
 //! does: know a type; the builder of the host brings the factories.
@@ -13,11 +13,11 @@ use crate::provider::{ComponentConfig, ComponentFactory};
 use crate::util::spelling;
 
 impl ToolHost {
-    /// Adds a type of components under a type key. Components of the type can be registered from
-    /// now on.
+    /// Adds a component type under a type key. Components of this type can be registered from now
+    /// on.
     ///
     /// # Errors
-    /// A key that is no name, or that another factory has.
+    /// An invalid key, or one that another factory has.
     pub fn register_kind(
         &self,
         key: &str,
@@ -26,14 +26,14 @@ impl ToolHost {
         check_name(key)?;
         let mut roster = self.directory.roster();
         if roster.factories.contains_key(key) {
-            let owner = "a component type that is registered already".to_owned();
+            let owner = "a component type that is already registered".to_owned();
             return Err(RegistrationError::NameTaken { name: key.to_owned(), owner });
         }
         roster.factories.insert(key.to_owned(), Arc::new(factory));
         Ok(())
     }
 
-    /// Removes a type of components. Components that were made of it stay.
+    /// Removes a component type. Existing components of this type stay.
     ///
     /// # Errors
     /// A key that is not registered.
@@ -53,13 +53,13 @@ impl ToolHost {
         self.directory.roster().factories.keys().cloned().collect()
     }
 
-    /// Adds a component: the factory of its type makes a provider of the configuration, whose tools
-    /// are named `{component}-{tool}`; of a type with one tool it may have the component's name.
-    /// Starts and contacts nothing.
+    /// Adds a component: the factory of its type creates a provider from the configuration. Its
+    /// tools are named `{component}-{tool}`; a single tool may have the component's name. Starts
+    /// and contacts nothing.
     ///
     /// # Errors
     /// A type key that is not registered, settings that the factory refuses, a tool that is not
-    /// named after the component, and as [`ToolHost::register_provider`].
+    /// named after the component, and as for [`ToolHost::register_provider`].
     pub fn register_component(
         &self,
         key: &str,
@@ -86,10 +86,10 @@ impl ToolHost {
         self.insert_provider(new)
     }
 
-    /// Adds an MCP server. It is started or contacted when it is needed for the first time.
+    /// Adds an MCP server. It is started or contacted when it is first needed.
     ///
     /// # Errors
-    /// Settings that are no entry of a server, a host without MCP servers, and as
+    /// Settings that are not a server entry, a host without MCP servers, and as for
     /// [`ToolHost::register_provider`].
     pub fn register_client(&self, server: &ComponentConfig) -> Result<(), RegistrationError> {
         let factory = self.directory.roster().client_factory.clone();

@@ -10,7 +10,7 @@ pub enum RegistrationError {
     NameTaken {
         /// The name of a tool, component or provider, or a type key.
         name: String,
-        /// Who has it, in words: `the MCP server 'github'`, `the tool at tools.yaml:3:5`.
+        /// Who has it, as text: `the MCP server 'github'`, `the tool at tools.yaml:3:5`.
         owner: String,
     },
     /// The name has characters that a name must not have.
@@ -23,7 +23,7 @@ pub enum RegistrationError {
         key: String,
         /// The type keys that are registered, sorted.
         known: Vec<String>,
-        /// The one of them that looks most like it.
+        /// The most similar of them.
         nearest: Option<String>,
     },
     /// Nothing of this sort is registered under the name.
@@ -33,7 +33,7 @@ pub enum RegistrationError {
         name: String,
         /// `component type`, `provider`, `component` or `MCP server`.
         sort: &'static str,
-        /// What is registered under the name, in words, when it is of another sort.
+        /// What is registered under the name, as text, if it is of another sort.
         other: Option<String>,
     },
     /// The tool of a component is not named `{component}-{tool}`.
@@ -47,7 +47,7 @@ pub enum RegistrationError {
     /// The host was built without a way to reach MCP servers.
     #[error("this host was built without MCP servers")]
     NoClients,
-    /// The host was built without a way to read texts that are written like files.
+    /// The host was built without a way to read texts in config file format.
     #[error("this host was built without the kinds of entries that files have")]
     NoFiles,
     /// The host is closed, or is being closed.
@@ -73,7 +73,7 @@ impl RegistrationError {
                 })
             }
             Self::NotRegistered { other: Some(other), .. } => Some(format!("it is {other}")),
-            Self::NameTaken { .. } => Some("remove that first, or take another name".to_owned()),
+            Self::NameTaken { .. } => Some("remove that first, or use another name".to_owned()),
             Self::NoClients | Self::NoFiles => {
                 Some("`assembly::host_builder` builds one with them".to_owned())
             }

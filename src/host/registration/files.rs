@@ -1,7 +1,7 @@
-//! Entries of a text that is written like a file, registered while the host runs.
+//! Entries of a text in config file format, registered while the host runs.
 //!
-//! Owns: that an entry which cannot be registered costs no other, and that each is told with its line.
-//! Never does: parse; the builder of the host brings the factory.
+//! Owns: that an entry which cannot be registered does not affect the others, and that each is
+//! reported with its line. Never does: parse; the builder of the host brings the factory.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,25 +12,25 @@ use crate::host::ToolHost;
 use crate::host::listings::RegisteredProvider;
 use crate::model::{Diagnostic, Error};
 
-/// What came of registering a text.
+/// The outcome of registering a text.
 #[derive(Debug, Clone, Default)]
 pub struct FileRegistration {
     /// The names of the entries that were registered, in the order of the text. Each is removed by its
     /// name: an internal one with [`ToolHost::unregister_provider`], an MCP server with
     /// [`ToolHost::unregister_client`].
     pub sources: Vec<String>,
-    /// What was wrong with the text and its entries, with line and column; without errors every entry
-    /// was registered.
+    /// Problems with the text and its entries, with line and column; if there are no errors, every
+    /// entry was registered.
     pub diagnostics: Vec<Diagnostic>,
 }
 
 impl ToolHost {
-    /// Adds all entries of a text in the format of `tools.yaml` or `mcp.yaml`, as `role` says; `name`
-    /// stands for the file in messages. What the text says beside its entries (`policy`, `profiles`)
-    /// is no part of it. Starts and contacts nothing.
+    /// Adds all entries of a text in the format of `tools.yaml` or `mcp.yaml`, as `role` says;
+    /// `name` is used as the file name in messages. Other sections of the text (`policy`,
+    /// `profiles`) are ignored. Starts and contacts nothing.
     ///
     /// # Errors
-    /// A host without the kinds of files. What is wrong with the text is among the diagnostics.
+    /// A host without the built-in entry kinds. Problems with the text are in the diagnostics.
     pub fn register_file(
         &self,
         role: FileRole,

@@ -1,8 +1,8 @@
 //! Registering tools, providers, components and sessions while the host runs.
 //!
-//! Owns: what may be registered under which name, and telling everybody who listens. Single tools
-//! are here, providers in `providers`, what is made of a configuration in `components`, and of a text in
-//! `files`. Never does: keep the tools (`registry`) or the sessions (`sessions`).
+//! Owns: what may be registered under which name, and notifying listeners. Single tools are here,
+//! providers in `providers`, components created from a configuration in `components`, and entries
+//! of a text in `files`. Never does: keep the tools (`registry`) or the sessions (`sessions`).
 
 mod components;
 mod error;
@@ -35,13 +35,13 @@ pub use replacement::HostContents;
 
 impl ToolHost {
     /// Adds a tool that runs `handler`. It is listed, found and called from now on like any other,
-    /// and everybody who listens is told with [`HostEvent::ListChanged`].
+    /// and listeners receive [`HostEvent::ListChanged`].
     ///
     /// Its origin becomes [`Origin::Program`] and its source internal.
     ///
     /// # Errors
-    /// A name that is none, or that is taken by a registered tool, a tool of a file, or one that a
-    /// server declares or was seen to offer; and a host that is closed.
+    /// An invalid name; a name taken by a registered tool, a tool from a file, or one that a server
+    /// declares or has offered; and a closed host.
     pub fn register(
         &self,
         definition: ToolDefinition,
@@ -50,13 +50,13 @@ impl ToolHost {
         self.add(definition, HandlerSource::Global(Arc::new(handler)))
     }
 
-    /// Adds a tool that is made for each session: `factory` makes the handler when the session
-    /// calls the tool for the first time, and the handler is dropped when the session ends, when
-    /// the tool is unregistered, or when the session has to make room for others (see
+    /// Adds a tool that is created for each session: `factory` creates the handler when the session
+    /// first calls the tool, and the handler is dropped when the session ends, when the tool is
+    /// unregistered, or when the session has to make room for others (see
     /// [`MAX_SESSIONS`](super::sessions::MAX_SESSIONS)).
     ///
     /// # Errors
-    /// As [`ToolHost::register`].
+    /// Like [`ToolHost::register`].
     pub fn register_session<H: ToolHandler + 'static>(
         &self,
         mut definition: ToolDefinition,
@@ -67,8 +67,8 @@ impl ToolHost {
         self.add(definition, HandlerSource::Session(Arc::new(factory)))
     }
 
-    /// Takes a registered tool away, by its full name; calls that run go on. `false` when no such
-    /// tool is registered: tools of files and servers cannot be taken away.
+    /// Removes a registered tool by its full name; running calls continue. Returns `false` if no
+    /// such tool is registered: tools from files and servers cannot be removed.
     pub fn unregister(&self, name: &str) -> bool {
         let mut roster = self.directory.roster();
         let Some(removed) = self.directory.registry.remove(name) else { return false };
@@ -83,23 +83,23 @@ impl ToolHost {
         self.directory.registry.definitions()
     }
 
-    /// Begins a session, or gives one that lives a new context. Every call that names the session
-    /// has its directory, variables and metadata; what a request says itself comes on top. Session
-    /// tools are made anew.
+    /// Starts a session, or gives an open one a new context. Every call that names the session has
+    /// its directory, variables and metadata; settings of the request are added to them. Session
+    /// tools are recreated.
     ///
-    /// A session need not be opened: one that a call names begins with that call, and has the
-    /// context of the host.
+    /// A session need not be opened: one that a call names starts with that call, and has the
+    /// host's context.
     ///
     /// # Errors
-    /// A usage error when [`MAX_SESSIONS`](super::sessions::MAX_SESSIONS) live and none is idle, and
-    /// for a user or metadata that no call may have.
+    /// A usage error when [`MAX_SESSIONS`](super::sessions::MAX_SESSIONS) are open and none is
+    /// idle, and for a user or metadata that calls may not have.
     pub fn open_session(&self, info: SessionInfo) -> Result<(), Error> {
         caller::check(info.user_id.as_deref(), &info.metadata)?;
         self.sessions.live.open(info)
     }
 
-    /// Ends a session: drops the tools made for it, and closes the connections that it alone has. Whether
-    /// it had tools or was opened.
+    /// Ends a session: drops the tools created for it, and closes the connections that only it
+    /// uses. Returns whether it had tools or was opened.
     pub fn end_session(&self, id: &str) -> bool {
         for provider in self.directory.providers().iter() {
             provider.inner.end_session(id);
@@ -114,14 +114,14 @@ impl ToolHost {
         self.sessions.live.end(id)
     }
 
-    /// How often something was registered or removed. Who may have missed an event compares it with
-    /// what it was.
+    /// The number of registrations and removals so far. Compare it with an earlier value to detect
+    /// a missed event.
     #[doc(hidden)] // for the program's own commands
     pub fn registration_version(&self) -> u64 {
         self.directory.registration_version()
     }
 
-    /// Tells of every server that is registered, removed or replaced.
+    /// Reports every server that is registered, removed or replaced.
     #[doc(hidden)] // for the program's own commands
     pub fn server_changes(&self) -> watch::Receiver<u64> {
         self.directory.server_changes()
@@ -148,14 +148,14 @@ impl ToolHost {
         Ok(())
     }
 
-    /// Makes sure that no tool is known by this full name.
+    /// Checks that no tool is known by this full name.
     fn require_free_tool(&self, full: &str) -> Result<(), RegistrationError> {
         let Some(known) = self.directory.known_tool(full) else { return Ok(()) };
         let owner = format!("the tool {}", describe_origin(&known.definition.origin));
         Err(RegistrationError::NameTaken { name: full.to_owned(), owner })
     }
 
-    /// Tells everybody who listens that the program registered or removed something.
+    /// Notifies listeners that the program registered or removed something.
     fn notify_list_changed(&self) {
         self.directory.count_registration();
         let (owner, list) = (ListOwner::Program, ListKind::Tools);

@@ -1,8 +1,8 @@
 //! Providers that come and go while the host runs.
 //!
-//! Owns: which provider may be registered beside the others, and the order of a removal: no new user
-//! begins, those who have begun finish or are told to stop, and then the provider is closed. Never
-//! does: make a provider.
+//! Owns: which provider may be registered in addition to the others, and the order of a removal: no
+//! new uses start, running ones finish or are cancelled, and then the provider is closed. Never
+//! does: create a provider.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::host::{ToolHost, limits};
 use crate::model::{HostEvent, ListKind, ListOwner, ToolName, check_name};
 use crate::provider::ToolProvider;
 
-/// What came of a removal.
+/// The outcome of a removal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Removal {
     /// How many calls and requests were still running after
@@ -52,13 +52,12 @@ impl ProviderSort {
 }
 
 impl ToolHost {
-    /// Adds a provider under a name of its own. Its tools are listed, found and called from now on
-    /// like all others, and everybody who listens is told with [`HostEvent::ListChanged`]. Starts
-    /// and contacts nothing.
+    /// Adds a provider under its own name. Its tools are listed, found and called from now on like
+    /// all others, and listeners receive [`HostEvent::ListChanged`]. Starts and contacts nothing.
     ///
     /// # Errors
-    /// A name that is none or taken, a component or a tool whose name another provider has, and a
-    /// host that is closed.
+    /// An invalid or taken name, a component or tool whose name another provider has, and a closed
+    /// host.
     pub fn register_provider(
         &self,
         source: &str,
@@ -70,29 +69,29 @@ impl ToolHost {
         self.insert_provider(new)
     }
 
-    /// Removes a provider by the name that it was registered under; one that the host was built with
-    /// has the name of its component. New calls are told that it was removed. Those that run finish;
-    /// after [`REMOVAL_GRACE_PERIOD`](limits::REMOVAL_GRACE_PERIOD) they are cancelled. Then the
-    /// provider is closed, even when the caller no longer waits.
+    /// Removes a provider by the name it was registered under; one that the host was built with has
+    /// the name of its component. New calls get an error that says it was removed. Running calls
+    /// may finish; after [`REMOVAL_GRACE_PERIOD`](limits::REMOVAL_GRACE_PERIOD) they are cancelled.
+    /// Then the provider is closed, even if the caller no longer waits.
     ///
     /// A tool that removes its own provider waits for itself, and is cancelled after that time.
     ///
     /// # Errors
-    /// A name under which no provider is registered.
+    /// A name that no provider is registered under.
     pub async fn unregister_provider(&self, source: &str) -> Result<Removal, RegistrationError> {
         self.remove_provider(source, ProviderSort::Provider).await
     }
 
-    /// Removes a component, as [`ToolHost::unregister_provider`] removes a provider.
+    /// Removes a component, like [`ToolHost::unregister_provider`] does a provider.
     ///
     /// # Errors
-    /// A name under which no component is registered.
+    /// A name that no component is registered under.
     pub async fn unregister_component(&self, name: &str) -> Result<Removal, RegistrationError> {
         self.remove_provider(name, ProviderSort::Component).await
     }
 
-    /// Removes an MCP server, as [`ToolHost::unregister_provider`] removes a provider: its process
-    /// is ended, its connection closed.
+    /// Removes an MCP server, like [`ToolHost::unregister_provider`] does a provider: its process
+    /// is stopped and its connection closed.
     ///
     /// # Errors
     /// A name that no MCP server has.
@@ -107,7 +106,7 @@ impl ToolHost {
         providers.iter().filter_map(|provider| provider.source.clone()).collect()
     }
 
-    /// Puts a provider beside the others, before the registry of single tools.
+    /// Adds a provider to the others, before the registry of single tools.
     pub(super) fn insert_provider(
         &self,
         provider: RegisteredProvider,
@@ -169,9 +168,9 @@ impl ToolHost {
         Ok(Removal { cancelled: self.close_removed(provider, grace).await.unwrap_or_default() })
     }
 
-    /// Closes a provider that no new call finds, as soon as it has no user, and cancels the uses that
-    /// are left after `grace`; `None` waits for all of them. Returns how many uses were cancelled.
-    /// It is closed even when the result is not waited for.
+    /// Closes a provider that new calls no longer find as soon as it is unused, cancelling the uses
+    /// left after `grace`; `None` waits for all of them. Returns how many uses were cancelled. It
+    /// is closed even if the result is not awaited.
     pub(super) fn close_removed(
         &self,
         provider: Arc<RegisteredProvider>,
@@ -191,7 +190,7 @@ impl ToolHost {
         })
     }
 
-    /// Takes a provider out of the table, so that no new call finds it.
+    /// Removes a provider from the table, so that new calls no longer find it.
     fn take_provider(
         &self,
         name: &str,
@@ -213,7 +212,7 @@ impl ToolHost {
         Ok(Arc::clone(provider))
     }
 
-    /// Lets no new use of a provider begin that is no longer in the table.
+    /// Prevents new uses of a provider that is no longer in the table.
     pub(super) fn mark_removed(&self, roster: &mut Roster, provider: &Arc<RegisteredProvider>) {
         provider.usage.remove();
         roster.remember_provider(provider);
@@ -223,7 +222,7 @@ impl ToolHost {
         }
     }
 
-    /// Tells everybody who listens: of a server, also that its other lists are others now.
+    /// Notifies listeners; for a server, also that its other lists changed.
     fn notify_provider_changed(&self, server: Option<String>) {
         self.notify_list_changed();
         if let Some(server) = server {
@@ -231,7 +230,7 @@ impl ToolHost {
         }
     }
 
-    /// Tells everybody who listens that what a server offers beside tools is something else now.
+    /// Notifies listeners that a server's offerings besides tools changed.
     pub(super) fn notify_offerings_changed(&self, server: &str) {
         self.directory.count_server_change();
         for list in [ListKind::Prompts, ListKind::Resources] {
@@ -241,8 +240,8 @@ impl ToolHost {
     }
 }
 
-/// Waits until a removed provider has no users, and tells those to stop who take too long. How many
-/// they were.
+/// Waits until a removed provider is unused, and cancels uses that take too long. Returns how many
+/// were cancelled.
 async fn drain(provider: &RegisteredProvider, grace: Option<Duration>) -> usize {
     let idle = provider.usage.idle();
     let Some(grace) = grace else {
@@ -253,7 +252,7 @@ async fn drain(provider: &RegisteredProvider, grace: Option<Duration>) -> usize 
         return 0;
     }
     let cancelled = provider.usage.stop_users();
-    // Tools that do not stop when they are told end with the provider.
+    // Tools that do not stop when cancelled end with the provider.
     let idle = provider.usage.idle();
     let _elapsed = tokio::time::timeout(limits::STOP_GRACE_PERIOD * 2, idle).await;
     cancelled

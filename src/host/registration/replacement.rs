@@ -1,8 +1,8 @@
-//! Putting other contents in the place of what a host was built with, while calls run.
+//! Replacing what a host was built with while calls run.
 //!
-//! Owns: that what is the same in both stays as it is, with its connections, that what is gone ends
-//! when its calls have, and the order in which the rules and the tools are exchanged. Never does: read
-//! a file, or decide whether two entries are the same.
+//! Owns: that unchanged entries stay, with their connections, that removed ones end when their
+//! calls have ended, and the order in which rules and tools are replaced. Never does: read a file,
+//! or decide whether two entries are the same.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -23,11 +23,11 @@ pub struct HostContents {
     /// The providers in the order of the catalogue. One that the host has already is kept.
     pub providers: Vec<Arc<dyn ToolProvider>>,
     /// Providers of the contents before these whose entries are all among these, some of them
-    /// changed: their calls go on to their end.
+    /// changed: their calls run to completion.
     pub superseded: Vec<Arc<dyn ToolProvider>>,
     /// The rules about calls; the first that matches counts.
     pub policy: Vec<PolicyRule>,
-    /// Entries out of service.
+    /// Entries that are out of service.
     pub disabled: Vec<DisabledEntry>,
     /// What the tools were when a person accepted them.
     pub pins: Pins,
@@ -38,10 +38,10 @@ pub struct HostContents {
 }
 
 impl ToolHost {
-    /// Offers `contents` from now on, in place of what the host was built with or was given here
-    /// before. Calls that run go on; those of a provider that is not among the new ones are cancelled
-    /// after [`REMOVAL_GRACE_PERIOD`] unless it is superseded, and then it is closed.
-    /// Every listener is told that the lists changed. Starts and contacts nothing.
+    /// Offers `contents` from now on, instead of what the host was built with or given here before.
+    /// Running calls continue; those of a provider that is not among the new ones are cancelled
+    /// after [`REMOVAL_GRACE_PERIOD`] unless it is superseded, and then it is closed. Every
+    /// listener is notified that the lists changed. Starts and contacts nothing.
     ///
     /// # Errors
     /// A host that is closed, and the name of something that the program registered itself. Nothing
@@ -111,7 +111,7 @@ impl ToolHost {
         for provider in removed {
             let is_superseded = superseded.iter().any(|old| Arc::ptr_eq(old, &provider.inner));
             let grace = (!is_superseded).then_some(REMOVAL_GRACE_PERIOD);
-            // Not waited for: its calls may go on for a while.
+            // Not awaited: its calls may continue for a while.
             drop(self.close_removed(provider, grace));
         }
         self.notify_list_changed();

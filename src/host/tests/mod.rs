@@ -331,7 +331,7 @@ mod results {
         let host = host(&[&Arc::new(tools)]).build();
         let error = host.call(call("t")).await.unwrap().result.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Internal);
-        assert_eq!(error.message(), "the code behind 't' panicked: a bug");
+        assert_eq!(error.message(), "the code of 't' panicked: a bug");
     }
 
     #[tokio::test]

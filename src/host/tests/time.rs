@@ -46,7 +46,7 @@ async fn the_total_bounds_a_server_whose_provider_does_not() {
     let outcome = host(&[&Arc::new(server)]).build().call(call("s-t")).await.unwrap();
     let error = outcome.result.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Timeout);
-    assert!(error.message().contains("the bound on a whole call"), "{error}");
+    assert!(error.message().contains("the limit for a whole call"), "{error}");
     assert_eq!(error.server(), Some("s"));
     assert_eq!(start.elapsed().as_secs(), 300);
 }
@@ -111,5 +111,5 @@ async fn a_tool_not_marked_safe_is_called_once_whatever_is_asked() {
     let outcome = host.call(CallRequest { retries: Some(5), ..call("s-t") }).await.unwrap();
     assert_eq!(server.called(), 1);
     let error = outcome.result.unwrap_err();
-    assert_eq!(error.details(), ["not repeated: it is not marked safe to repeat"]);
+    assert_eq!(error.details(), ["not retried: it is not marked safe to repeat"]);
 }

@@ -8,10 +8,10 @@ use serde_json::Value;
 use super::unchecked::UncheckedReason;
 use super::{MAX_BYTES, MAX_DEPTH, MAX_NODES};
 
-/// A schema that unfolds to no more than this, references included, is checked in no time.
+/// A schema that unfolds to at most this size, references included, is checked quickly.
 const CHEAP: usize = 2_000;
 
-/// The longest and the most patterns that are compiled without precautions.
+/// Maximum length and number of patterns that are compiled without precautions.
 const CHEAP_PATTERNS: usize = 20;
 
 /// The size of a schema that is within the limits.

@@ -1,7 +1,7 @@
 //! Validation with the `jsonschema` crate: every dialect and keyword.
 //!
-//! Owns: its settings (nothing is fetched, patterns run on the linear engine) and the
-//! translation of its errors into ours. Never does: bound the time, which its caller does.
+//! Owns: its settings (nothing is fetched, patterns run on the linear engine) and the translation
+//! of its errors into ours. Never does: limit the time; its caller does.
 
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::{JsonType, PatternOptions, Retrieve, Uri, ValidationError, Validator};
@@ -31,7 +31,7 @@ impl Retrieve for RefuseRetrieval {
         &self,
         uri: &Uri<String>,
     ) -> Result<Value, Box<dyn std::error::Error + Send + Sync>> {
-        Err(format!("'{uri}' is another document, which is never fetched").into())
+        Err(format!("'{uri}' is an external document, which is never fetched").into())
     }
 }
 
@@ -93,9 +93,9 @@ impl FullValidator {
             Kind::MaxItems { limit } => Violation::count(path, "at most", *limit, "item"),
             Kind::AnyOf { .. } | Kind::OneOfNotValid { .. } => Violation::any_of(path),
             Kind::OneOfMultipleValid { .. } => {
-                Violation::new(path, "fits several forms of which only one is allowed")
+                Violation::new(path, "matches several forms, but only one is allowed")
             }
-            // Without `properties` beside it the crate points at the object, not at its keys.
+            // Without sibling `properties` the crate points at the object, not at its keys.
             Kind::FalseSchema if is_additional(error.schema_path().as_str()) => {
                 let Some(object) = path.of(value).and_then(Value::as_object) else {
                     return vec![Violation::never(path)];
@@ -106,13 +106,13 @@ impl FullValidator {
             Kind::Pattern { pattern } => {
                 Violation::new(path, format!("does not match the pattern {}", quote(pattern)))
             }
-            Kind::UniqueItems => Violation::new(path, "must not hold the same item twice"),
+            Kind::UniqueItems => Violation::new(path, "must not contain the same item twice"),
             _ => Violation::new(path, quote(&error.masked().to_string())),
         };
         vec![one]
     }
 
-    /// The properties beside the `additionalProperties` at a place of the schema.
+    /// The properties next to the `additionalProperties` at a place in the schema.
     fn known_keys(&self, schema_path: &str) -> Vec<String> {
         schema_path
             .rsplit_once('/')

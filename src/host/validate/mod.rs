@@ -1,10 +1,10 @@
 //! Validating a value against a JSON Schema when neither is trusted.
 //!
-//! Owns: compiling and checking within limits, and the words for what does not fit. Schemas of
-//! the plain kind (see [`plain`]) are checked by code of our own, because the first use of a full
-//! validator costs more than a whole local call; everything else goes to the `jsonschema` crate,
-//! on a thread that can be given up when the schema looks expensive. Never does: fetch a
-//! reference, or say what a broken rule means for a call.
+//! Owns: compiling and checking within limits, and the messages for violations. Schemas of the
+//! plain kind (see [`plain`]) are checked by code of our own, because the first use of a full
+//! validator costs more than a whole local call; everything else goes to the `jsonschema` crate, on
+//! a thread that can be abandoned if the schema looks expensive. Never does: fetch a reference, or
+//! say what a broken rule means for a call.
 
 pub mod complexity;
 pub mod plain;
@@ -113,13 +113,13 @@ impl SchemaChecker {
 }
 
 /// Runs work that may never end. It cannot be stopped, so it is left behind when the budget is
-/// spent or when it panics; a thread of its own neither blocks the runtime nor its shutdown.
+/// spent or when it panics; a separate thread blocks neither the runtime nor its shutdown.
 async fn run_with_budget<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Option<T> {
     let (send, receive) = tokio::sync::oneshot::channel();
     let run = move || {
-        // The caller has given up: the result is of no use.
+        // The caller has given up: the result is not needed.
         let _abandoned = send.send(work());
     };
     std::thread::Builder::new().name("schema".into()).spawn(run).ok()?;
@@ -223,7 +223,7 @@ mod tests {
         // Quadratic work on these takes minutes.
         let many: Vec<String> = (0..40_000).map(|n| format!("value {n}")).collect();
         let choice = json!({"properties": {"x": {"enum": many}}});
-        // On a busy machine the budget may be spent all the same.
+        // On a busy machine the budget may still be exceeded.
         let said = check(choice, json!({"x": "value 7"})).await;
         assert!(said.as_ref().map_or(true, Vec::is_empty), "{said:?}");
         let required = json!({"required": many});

@@ -2,7 +2,8 @@
 
 use super::{BUDGET, MAX_BYTES, MAX_DEPTH, MAX_NODES};
 
-/// Why a schema checks nothing. The words complete a sentence such as "the arguments were not checked".
+/// Why a schema checks nothing. The messages complete a sentence such as "the arguments were not
+/// checked".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UncheckedReason {
     /// It is neither an object nor a truth value.
@@ -24,7 +25,7 @@ pub enum UncheckedReason {
         cause: String,
     },
     /// It was not compiled within [`BUDGET`].
-    #[error("its schema is not compiled after {BUDGET:?}")]
+    #[error("compiling its schema takes longer than {BUDGET:?}")]
     CompileTimeout,
     /// A value was not checked within [`BUDGET`], this one or one before.
     #[error("checking takes longer than {BUDGET:?}")]

@@ -1,4 +1,4 @@
-//! One schema violation, in words.
+//! One schema violation, as text.
 
 use std::fmt;
 
@@ -38,7 +38,7 @@ impl ValuePath {
         self.with(ValuePathSegment::Index(index))
     }
 
-    /// What stands at this place of `value`.
+    /// The part of `value` at this path.
     pub fn of<'a>(&self, value: &'a Value) -> Option<&'a Value> {
         self.0.iter().try_fold(value, |at, step| match step {
             ValuePathSegment::Key(key) => at.get(key),
@@ -158,7 +158,7 @@ impl Violation {
 
     /// The value fits no branch of an `anyOf`.
     pub fn any_of(path: ValuePath) -> Self {
-        Self::new(path, "fits none of the allowed forms")
+        Self::new(path, "matches none of the allowed forms")
     }
 
     /// The schema allows nothing here.
@@ -181,7 +181,7 @@ pub fn quote(text: &str) -> String {
     }
 }
 
-/// The JSON type of a value, in the words of JSON Schema.
+/// The JSON type of a value, as named by JSON Schema.
 pub fn type_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

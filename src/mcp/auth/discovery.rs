@@ -65,7 +65,7 @@ pub(super) async fn discover(
         && wanted.as_str().trim_end_matches('/') != issuer.trim_end_matches('/')
     {
         return Err(Error::auth(format!(
-            "the server names another issuer than the entry: {issuer}"
+            "the server names a different issuer than the entry: {issuer}"
         ))
         .with_detail(format!("the entry has {wanted}"))
         .with_hint("check 'issuer' of the entry; if the server moved, change it"));
@@ -120,10 +120,10 @@ impl AuthorizationServer {
         let known = known.and_then(|known| known.as_array());
         if !known.into_iter().flatten().any(|known| known == ALGORITHM) {
             return Err(Error::auth(format!(
-                "{} does not know DPoP with {ALGORITHM}",
+                "{} does not support DPoP with {ALGORITHM}",
                 self.issuer
             ))
-            .with_hint("take 'dpop' out of the entry"));
+            .with_hint("remove 'dpop' from the entry"));
         }
         let key = Arc::new(ProofKey::generate()?);
         http.bind_dpop(self.token_endpoint()?, &key, &settings.clock);
@@ -173,7 +173,8 @@ pub(super) fn union(first: &[String], second: &[String]) -> Vec<String> {
 }
 
 fn endpoint(text: &str, what: &str) -> Result<Url, Error> {
-    Url::parse(text).map_err(|_| Error::protocol(format!("the {what} of the metadata is no URL")))
+    Url::parse(text)
+        .map_err(|_| Error::protocol(format!("the {what} of the metadata is not a URL")))
 }
 
 /// The page of the authorization server that a person is sent to, checked.
@@ -184,7 +185,7 @@ pub(super) fn authorization_page(text: &str, http: &AuthHttp) -> Result<Url, Err
     let url = endpoint(text, "authorization endpoint")?;
     if !url.username().is_empty() || url.password().is_some() {
         let place = display_url(&url);
-        return Err(Error::denied(format!("{place} is not opened: it names a user")));
+        return Err(Error::denied(format!("{place} is not opened: it contains a user name")));
     }
     http.address_policy().permits(&url)?;
     Ok(url)

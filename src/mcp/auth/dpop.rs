@@ -31,12 +31,12 @@ impl ProofKey {
     /// A new key.
     ///
     /// # Errors
-    /// When the system has no random numbers.
+    /// When the system provides no random numbers.
     pub(super) fn generate() -> Result<Self, Error> {
         let kind = &ECDSA_P256_SHA256_FIXED_SIGNING;
         let der = EcdsaKeyPair::generate_pkcs8(kind, &SystemRandom::new()).ok();
         let key = der.and_then(|der| Self::restore(&URL_SAFE_NO_PAD.encode(der.as_ref())));
-        key.ok_or_else(|| Error::internal("the system has no random numbers"))
+        key.ok_or_else(|| Error::internal("the system provides no random numbers"))
     }
 
     /// The key that was kept as this text; `None` when it is none.

@@ -181,7 +181,7 @@ impl OAuth {
                 OAuthLogin { token: Some(token), ..held }
             }
             RenewalOutcome::LoginRequired(why) => {
-                tracing::warn!(server = held.server, "token not renewed, a login is needed");
+                tracing::warn!(server = held.server, "token not renewed, login required");
                 state.login_end_reason = Some(why);
                 OAuthLogin { token: None, ..held }
             }

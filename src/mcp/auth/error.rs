@@ -17,12 +17,12 @@ pub(super) fn from_auth_error(error: AuthError, http: &AuthHttp) -> Error {
     let text = truncate(&error.to_string());
     match error {
         AuthError::AuthorizationServerMismatch { expected_issuer, received_issuer } => {
-            Error::auth("the authorization server is not the one it should be")
+            Error::auth("the authorization server is not the expected one")
                 .with_detail(format!("expected: {}", truncate(&expected_issuer)))
                 .with_detail(format!("named itself: {}", truncate(&received_issuer)))
         }
         AuthError::AuthorizationServerMissingIssuer { expected_issuer } => {
-            Error::auth("the authorization server does not say who it is")
+            Error::auth("the authorization server does not state its issuer")
                 .with_detail(format!("expected: {}", truncate(&expected_issuer)))
         }
         AuthError::ProtectedResourceMetadataInvalid { url, reason } => {
@@ -34,7 +34,7 @@ pub(super) fn from_auth_error(error: AuthError, http: &AuthHttp) -> Error {
             Error::auth("none of the authorization servers that the server names can be used")
                 .with_details(authorization_servers.iter().take(5).map(|server| truncate(server)))
                 .with_hint(
-                    "a private one has to be written down: auth: { type: oauth, issuer: URL }",
+                    "configure a private one in the entry: auth: { type: oauth, issuer: URL }",
                 )
         }
         AuthError::DiscoveryRequestFailed { url, source } => {
@@ -52,7 +52,7 @@ pub(super) fn from_auth_error(error: AuthError, http: &AuthHttp) -> Error {
                 )
         }
         AuthError::TokenExchangeFailed(why) => {
-            Error::auth("the authorization server gave no token").with_detail(truncate(&why))
+            Error::auth("the authorization server issued no token").with_detail(truncate(&why))
         }
         _ => Error::auth(text),
     }
@@ -69,7 +69,7 @@ pub(super) fn login_required(
     let error = Error::auth(match (over, &challenge.auth_headers) {
         (Some(_), _) => format!("the login at {place} is over: 401 Unauthorized"),
         (None, Some(_)) => format!("{place} refused the credentials: 401 Unauthorized"),
-        (None, None) => format!("{place} wants credentials: 401 Unauthorized"),
+        (None, None) => format!("{place} requires credentials: 401 Unauthorized"),
     });
     let login = format!("toolhost auth login {}", settings.server);
     let known = settings.is_required || challenge.auth_headers.is_some() || over.is_some();
@@ -92,7 +92,7 @@ pub(super) fn scopes_required(
     let flags: Vec<String> =
         scopes.iter().take(10).map(|scope| format!("--scope {}", shell_quote(scope))).collect();
     let wanted = truncate(&scopes.join(" "));
-    let error = Error::auth(format!("{place} wants more than was granted: {wanted}"));
+    let error = Error::auth(format!("{place} requires more than was granted: {wanted}"));
     let command = format!("toolhost auth login {} {}", settings.server, flags.join(" "));
     with_challenge(error, challenge).with_hint(format!("allow it with: {command}"))
 }

@@ -95,33 +95,35 @@ impl FileVault {
             Err(error) => return Err(self.failed("read", &path, &error)),
         };
         let unusable = |why: &str| {
-            Error::auth(format!("the kept logins in {} cannot be read: {why}", path.display()))
+            Error::auth(format!("the stored logins in {} cannot be read: {why}", path.display()))
                 .with_hint("to forget them all: toolhost auth logout --all")
         };
         let secret = match (key_source(&sealed), &self.variable) {
             (Some(KeySource::Variable), Some(variable)) => KeyMaterial::Variable(variable.clone()),
             (Some(KeySource::Variable), None) => {
-                let why = format!("they were sealed with {VARIABLE}, which is not set");
+                let why = format!("they were encrypted with {VARIABLE}, which is not set");
                 return Err(unusable(&why));
             }
             (Some(KeySource::File), _) => match self.key()? {
                 Some(key) => key,
-                None => return Err(unusable("the key that was beside them is gone")),
+                None => return Err(unusable("their key file is gone")),
             },
             (Some(KeySource::Keychain), _) => match keychain::load_key().await? {
                 Some(key) => KeyMaterial::Keychain(key),
-                None => return Err(unusable("the keychain does not have their key any more")),
+                None => return Err(unusable("the keychain no longer has their key")),
             },
-            (None, _) => return Err(unusable("the file is none of toolhost's")),
+            (None, _) => return Err(unusable("the file was not written by toolhost")),
         };
         let opened = secret.open(&sealed).ok_or_else(|| {
             unusable(match secret {
-                KeyMaterial::Variable(_) => "another key sealed them, or the file is damaged",
+                KeyMaterial::Variable(_) => {
+                    "they were encrypted with another key, or the file is damaged"
+                }
                 KeyMaterial::File(_) | KeyMaterial::Keychain(_) => "the file or its key is damaged",
             })
         })?;
-        let content: LoginFile =
-            serde_json::from_slice(&opened).map_err(|_| unusable("a newer toolhost wrote them"))?;
+        let content: LoginFile = serde_json::from_slice(&opened)
+            .map_err(|_| unusable("they were written by a newer toolhost"))?;
         Ok(content.logins)
     }
 
@@ -190,7 +192,7 @@ impl FileVault {
                 Err(rustix::io::Errno::WOULDBLOCK) => {
                     let limit = show_duration(limit);
                     return Err(Error::timeout(format!(
-                        "another toolhost did not give {} free within {limit}",
+                        "another toolhost did not release {} within {limit}",
                         path.display()
                     )));
                 }
@@ -232,7 +234,7 @@ async fn make_key_of_keychain() -> Result<KeyMaterial, Error> {
 }
 
 fn no_random() -> Error {
-    Error::internal("the system has no random numbers")
+    Error::internal("the system provides no random numbers")
 }
 
 /// A small file of ours; links are not followed.

@@ -65,12 +65,12 @@ impl AddressPolicy {
     pub fn permits(&self, url: &Url) -> Result<(), Error> {
         let refused = |why: &str| {
             Err(Error::denied(format!("{} is not asked: {why}", display_url(url))).with_hint(
-                "if that is your authorization server, write it down: auth: { type: oauth, issuer: URL }",
+                "if that is your authorization server, configure it: auth: { type: oauth, issuer: URL }",
             ))
         };
         if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
             return Err(Error::denied(format!(
-                "a server named an address that is neither https nor http: {}",
+                "a server named a URL that is neither https nor http: {}",
                 url.scheme()
             )));
         }
@@ -206,7 +206,7 @@ impl AuthHttp {
         let asked = timeout(EXCHANGE_TIMEOUT, asked).await;
         let asked = asked.unwrap_or_else(|_| {
             let limit = show_duration(EXCHANGE_TIMEOUT);
-            Err(Error::timeout(format!("no answer from {place} within {limit}")))
+            Err(Error::timeout(format!("no response from {place} within {limit}")))
         });
         *self.last_error.lock().unwrap_or_else(PoisonError::into_inner) =
             asked.as_ref().err().cloned();
@@ -235,7 +235,7 @@ impl AuthHttp {
             let nonce = bound.nonce.clone();
             let proof = bound.key.proof(method.as_str(), &url, (nonce.as_deref(), None), now)?;
             let proof = HeaderValue::try_from(proof.expose_secret());
-            headers.insert(DPOP, proof.map_err(|_| Error::internal("a proof is no header"))?);
+            headers.insert(DPOP, proof.map_err(|_| Error::internal("a proof is not a header"))?);
             let asked = self.exchange(method.clone(), url.clone(), headers, body.clone(), false);
             let answer = asked.await?;
             let wanted = answer.headers.get(DPOP_NONCE).and_then(|value| value.to_str().ok());

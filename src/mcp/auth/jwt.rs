@@ -52,12 +52,14 @@ impl SigningKey {
     /// When it is none, or of another kind. The text is never quoted.
     pub(super) fn read(pem: &SecretString, wanted: Option<Algorithm>) -> Result<Self, Error> {
         let (label, der) = decode_pem(pem.expose_secret()).ok_or_else(|| {
-            Error::auth("the private key is not in PEM")
-                .with_hint("it begins with -----BEGIN PRIVATE KEY-----")
+            Error::auth("the private key is not in PEM format")
+                .with_hint("it starts with -----BEGIN PRIVATE KEY-----")
         })?;
         if label == "EC PRIVATE KEY" || label == "ENCRYPTED PRIVATE KEY" {
-            return Err(Error::auth(format!("the private key is a '{label}', which is not read"))
-                .with_hint("convert it: openssl pkcs8 -topk8 -nocrypt -in KEY -out KEY.pk8"));
+            return Err(Error::auth(format!(
+                "the private key is a '{label}', which is not supported"
+            ))
+            .with_hint("convert it: openssl pkcs8 -topk8 -nocrypt -in KEY -out KEY.pk8"));
         }
         let algorithms = match wanted {
             Some(wanted) => vec![wanted],
@@ -96,7 +98,7 @@ impl SigningKey {
     /// These claims, signed. `header` is added to `alg`.
     ///
     /// # Errors
-    /// When the system has no random numbers.
+    /// When the system provides no random numbers.
     pub(super) fn sign(&self, mut header: Value, claims: &Value) -> Result<SecretString, Error> {
         header["alg"] = self.algorithm().name().into();
         let encode = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());

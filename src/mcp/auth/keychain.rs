@@ -58,7 +58,7 @@ async fn run_blocking<T: Send + 'static>(
 #[derive(Debug, thiserror::Error)]
 enum LoginKeyError {
     /// The entry has another length than a key of ours.
-    #[error("what it keeps for toolhost is no key")]
+    #[error("what it stores for toolhost is not a key")]
     NotAKey,
     /// The thread that asked panicked.
     #[error("it broke down")]

@@ -51,8 +51,9 @@ pub(super) async fn login(
     let redirect = browser.redirect_uri(settings.redirect_port.or(port)).await?;
     let ended = Url::parse(&redirect).ok().and_then(|url| url.port());
     if let (Some(wanted), true) = (settings.redirect_port, ended != settings.redirect_port) {
-        return Err(Error::auth(format!("the port {wanted} of 127.0.0.1 is taken"))
-            .with_hint("end what listens there, or change 'redirect_port' of the entry"));
+        return Err(Error::auth(format!("the port {wanted} of 127.0.0.1 is in use")).with_hint(
+            "stop the program listening there, or change 'redirect_port' of the entry",
+        ));
     }
     let known = known.filter(|kept| kept.client.redirect == redirect);
     let client =
@@ -133,15 +134,15 @@ fn callback(
     state: &str,
 ) -> Result<AuthorizationCallback, Error> {
     let url = Url::parse(end.trim()).map_err(|_| {
-        Error::auth("what came back is no address")
-            .with_hint("paste the whole address of the page the login ended at")
+        Error::auth("what was pasted is not a URL")
+            .with_hint("paste the whole URL of the page the login ended at")
     })?;
     if query(&url, "state").as_deref() != Some(state) {
-        return Err(Error::auth("what came back belongs to another login")
+        return Err(Error::auth("the URL belongs to another login")
             .with_hint("start again, and use the newest page only"));
     }
     if let Some(cause) = query(&url, "error") {
-        let error = Error::auth("the authorization server did not agree");
+        let error = Error::auth("the authorization server refused");
         let wanted = found.metadata.issuer.as_deref();
         let from = query(&url, "iss");
         let named = found.has_flag("authorization_response_iss_parameter_supported");
@@ -150,13 +151,13 @@ fn callback(
             None => !named,
         };
         if !genuine {
-            return Err(error.with_detail("it is not the one that was asked"));
+            return Err(error.with_detail("it is a different server"));
         }
         let description = query(&url, "error_description").map(|text| truncate(&text));
         return Err(error.with_detail(truncate(&cause)).with_details(description));
     }
     AuthorizationCallback::from_redirect_url(url.as_str())
-        .map_err(|_| Error::auth("what came back has no code"))
+        .map_err(|_| Error::auth("the URL has no code"))
 }
 
 fn query(url: &Url, name: &str) -> Option<String> {

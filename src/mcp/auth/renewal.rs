@@ -42,7 +42,7 @@ pub(super) async fn renew(
         login.token.as_ref().and_then(|token| Some((token, token.refresh.as_deref()?)))
     else {
         return Ok(RenewalOutcome::LoginRequired(
-            "the token expired, and there is nothing to renew it".to_owned(),
+            "the token expired and cannot be renewed".to_owned(),
         ));
     };
     let found = discover(settings, http, challenge).await?;
@@ -69,7 +69,7 @@ pub(super) async fn renew(
         "refresh_token": refresh,
     });
     let old = serde_json::from_value(old)
-        .map_err(|_| Error::internal("a token that is kept cannot be read"))?;
+        .map_err(|_| Error::internal("a stored token cannot be read"))?;
     let id = login.client.id.clone();
     let kept = StoredCredentials::new(id, Some(old), token.asked.clone(), None);
     let store = InMemoryCredentialStore::new();
@@ -85,7 +85,7 @@ pub(super) async fn renew(
             granted.token(token.asked.clone(), key.as_deref(), now).map(RenewalOutcome::Renewed)
         }
         Err(AuthError::AuthorizationRequired) => {
-            Ok(RenewalOutcome::LoginRequired("the login is not known any more".to_owned()))
+            Ok(RenewalOutcome::LoginRequired("the server no longer knows the login".to_owned()))
         }
         Err(AuthError::TokenRefreshRejected(why)) => Ok(RenewalOutcome::LoginRequired(format!(
             "the authorization server ended the login: {}",

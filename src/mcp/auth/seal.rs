@@ -59,7 +59,7 @@ impl KeyMaterial {
         Some(LessSafeKey::new(UnboundKey::from(key)))
     }
 
-    /// Seals a text. `None` when the system has no random numbers.
+    /// Seals a text. `None` when the system provides no random numbers.
     pub(super) fn seal(&self, text: Vec<u8>) -> Option<Vec<u8>> {
         let (mut salt, mut nonce) = ([0; SALT_LEN], [0; NONCE_LEN]);
         let random = SystemRandom::new();
@@ -99,7 +99,7 @@ pub(super) fn key_source(sealed: &[u8]) -> Option<KeySource> {
     }
 }
 
-/// A new key for a key file; `None` when the system has no random numbers.
+/// A new key for a key file; `None` when the system provides no random numbers.
 pub(super) fn generate() -> Option<[u8; KEY_LEN]> {
     let mut key = [0; KEY_LEN];
     SystemRandom::new().fill(&mut key).ok()?;

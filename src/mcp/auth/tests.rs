@@ -405,7 +405,7 @@ async fn nothing_of_another_login_is_taken_or_shown() {
     for end in ends {
         let browser = ConsentingBrowser(end, Mutex::default());
         let error = OAuth::new(settings(&peer)).login(&browser, &[]).await.unwrap_err();
-        assert_eq!(error.message(), "what came back belongs to another login");
+        assert_eq!(error.message(), "the URL belongs to another login");
         assert!(!format!("{error:?}").contains("spoken"));
     }
     assert!(asked(&peer, "/token").is_empty());

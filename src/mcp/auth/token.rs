@@ -139,11 +139,11 @@ pub(super) async fn request(
         let error = if status.is_server_error() {
             Error::unreachable(format!("{place} answered {status}"))
         } else {
-            Error::auth(format!("{place} gave no token: {status}"))
+            Error::auth(format!("{place} issued no token: {status}"))
         };
         return Err(error.with_details(server_message(&answer.body)));
     };
-    Err(Error::auth(format!("{place} gave no token: {cause}"))
+    Err(Error::auth(format!("{place} issued no token: {cause}"))
         .with_details(text("error_description")))
 }
 
@@ -152,7 +152,7 @@ fn basic(client_id: &str, secret: &SecretString) -> Result<HeaderValue, Error> {
     let encode = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
     let pair = format!("{}:{}", encode(client_id), encode(secret.expose_secret()));
     let mut value = HeaderValue::try_from(format!("Basic {}", base64::encode(pair.as_bytes())))
-        .map_err(|_| Error::internal("base64 is no header"))?;
+        .map_err(|_| Error::internal("base64 is not a header"))?;
     value.set_sensitive(true);
     Ok(value)
 }

@@ -295,7 +295,7 @@ impl Connection {
                 }
                 () = options.cancel.cancelled() => {
                     let interrupted = ErrorKind::Interrupted(Signal::Interrupt);
-                    return Err(Error::new(interrupted, format!("{method} was given up")));
+                    return Err(Error::new(interrupted, format!("{method} was abandoned")));
                 }
                 () = activity.notified() => idle = (Instant::now() + options.idle_timeout).min(last),
                 () = tokio::time::sleep_until(until) => {
@@ -338,16 +338,16 @@ impl Connection {
         total: bool,
     ) -> Error {
         if let Some(unmatched) = asked.unmatched_response() {
-            return Error::protocol(format!("{unmatched}, and none to {method}"));
+            return Error::protocol(format!("{unmatched}, but none to {method}"));
         }
         let waiting = self.session.wire().waiting_for(&asked.id.into());
         let waiting = waiting.map(|w| format!(", waiting for {w}")).unwrap_or_default();
         let message = if total {
             let limit = options.total_timeout.as_secs_f64();
-            format!("no answer to {method} within {limit} s in all (max_total){waiting}")
+            format!("no response to {method} within {limit} s in total (max_total){waiting}")
         } else {
             let limit = options.idle_timeout.as_secs_f64();
-            format!("no answer to {method} and no progress for {limit} s (timeout){waiting}")
+            format!("no response to {method} and no progress for {limit} s (timeout){waiting}")
         };
         Error::timeout(message).with_details(self.session.protocol_warnings())
     }

@@ -258,7 +258,7 @@ fn quote_or_escape(rest: &[u8]) -> Option<usize> {
 /// # Errors
 /// The error that it carries, or what is wrong with it.
 pub fn read_outcome(line: &[u8]) -> Result<RawJson, Error> {
-    let broken = || Error::protocol("an answer could not be read a second time");
+    let broken = || Error::protocol("a response could not be read a second time");
     match message::read(&Bytes::copy_from_slice(line)) {
         ParsedInput::Messages(messages, _) => match messages.into_iter().next() {
             Some(RpcMessage::Response { outcome, .. }) => outcome,
@@ -281,11 +281,11 @@ pub fn read_result(outcome: Result<RawJson, Error>) -> Result<ToolResult, Error>
     };
     match result.get("resultType").map(|kind| kind.as_str().unwrap_or_default()) {
         None | Some("complete") => results::read(result, raw.get()),
-        Some("input_required") => Err(Error::denied(
-            "the server asks for input before it answers, and nobody is asked in a run of calls",
-        )),
+        Some("input_required") => {
+            Err(Error::denied("the server asks for input, which a benchmark run does not provide"))
+        }
         Some("task") => Err(Error::tool(
-            "the server made a task of the call, and tasks are not followed in a run of calls",
+            "the server started a task for the call, which a benchmark run does not follow",
         )),
         Some(other) => Err(results::unusable_result(
             &format!("has the unknown resultType {other:?}"),

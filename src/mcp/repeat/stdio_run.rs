@@ -238,7 +238,7 @@ impl StdioRun<'_> {
                 match flights.remove(number) {
                     Some(flight) => {
                         let outcome = if id.is_string() {
-                            let what = "the id of an answer came back as a text, not as a number";
+                            let what = "the id of a response is a string, not a number";
                             Err(Error::protocol(what).with_detail(format!("id: {id}")))
                         } else {
                             outcome

@@ -399,7 +399,7 @@ impl McpSession {
         };
         let unmatched = pending.unmatched_response.take();
         pending.outcome = Some(Err(match unmatched {
-            Some(unmatched) => Error::protocol(format!("{unmatched}, and none to the request")),
+            Some(unmatched) => Error::protocol(format!("{unmatched}, but none to the request")),
             None => error,
         }));
         pending.woken.notify_one();

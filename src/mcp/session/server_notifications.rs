@@ -34,7 +34,7 @@ impl McpSession {
                 let id = params.get("elicitationId").and_then(Value::as_str).unwrap_or_default();
                 let known = self.state().questions.take_page(id);
                 if known {
-                    let text = "it says that what it asked for on a page is done".to_owned();
+                    let text = "it reports that the URL elicitation is complete".to_owned();
                     self.events.emit(HostEvent::Notice { origin: self.server.clone(), text });
                 }
             }

@@ -129,7 +129,7 @@ fn frame(item: &TxJsonRpcMessage<RoleClient>) -> Result<OutgoingFrame, Error> {
         .map_err(|error| Error::internal(format!("a message cannot be serialised: {error}")))?;
     let kind = match item {
         JsonRpcMessage::Request(_) => {
-            return Err(Error::internal("our requests are not sent by the SDK"));
+            return Err(Error::internal("requests are not sent by the SDK"));
         }
         JsonRpcMessage::Notification(notification) => match &notification.notification {
             ClientNotification::CancelledNotification(cancelled) => FrameKind::Notification {

@@ -124,7 +124,7 @@ async fn a_second_answer_does_not_disturb_the_next_request() {
     assert_eq!(answer.unwrap().get(), "2");
     assert_eq!(
         connection.protocol_warnings(),
-        ["a request was answered twice; the first answer counts"]
+        ["a request got two responses; the first one counts"]
     );
 }
 

@@ -100,7 +100,7 @@ pub async fn drive<T: LoadTransport>(
         let event = tokio::select! {
             biased;
             () = &mut cancelled => {
-                transport.abandon(load, "the run was given up");
+                transport.abandon(load, "the run was abandoned");
                 return Ok(());
             }
             event = transport.wait() => Some(event),

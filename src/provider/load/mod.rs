@@ -48,7 +48,7 @@ pub struct LoadJob {
     /// Which answers are read and checked whole, as in an ordinary call. Of the others only whose
     /// answer they are and whether they say no.
     pub inspection: Option<Inspection>,
-    /// Whose calls they are. `cancel` ends the run at once.
+    /// The caller. `cancel` ends the run at once.
     pub context: ToolContext,
 }
 
@@ -57,11 +57,11 @@ pub struct LoadJob {
 pub struct Inspection {
     /// One answer of so many, beginning with the first; at least 1, which is every answer.
     pub every: u64,
-    /// Checks each answer that is picked.
+    /// Checks each result that is selected.
     pub inspector: Arc<dyn Inspector>,
 }
 
-/// Checks whole answers, for example against the tool's output schema.
+/// Checks whole results, for example against the tool's output schema.
 pub trait Inspector: Send + Sync {
     /// What is wrong with it, if anything is.
     fn inspect(&self, result: &ToolResult) -> Option<Error>;
@@ -73,20 +73,20 @@ impl std::fmt::Debug for Inspection {
     }
 }
 
-/// Carries the calls of one run.
+/// Executes the calls of one run.
 #[async_trait]
 pub trait LoadExecutor: Send {
-    /// Sends what `load` hands out and tells it how each call ended, exactly once for each, until
-    /// the load is done and nothing is in flight, or its patience with what is in flight ends.
-    /// May be asked again afterwards, with a load whose tickets go on where the last one's ended:
-    /// targets that are compared take turns, each on the way that was opened once.
+    /// Sends the calls that `load` hands out and reports how each ended, exactly once, until the
+    /// load is done and nothing is in flight, or its time for calls in flight is over. May be
+    /// called again afterwards, with a load whose tickets continue where the last one's ended:
+    /// targets under comparison take turns, each over its existing connection.
     ///
     /// # Errors
-    /// When no more calls can be carried (the server died, say). What was in flight was told as
-    /// ended before; a new executor may work again.
+    /// When no more calls can be sent (for example because the server died). Calls in flight have
+    /// been reported as ended; a new executor may work again.
     async fn run(&mut self, load: &mut dyn Load) -> Result<(), Error>;
 
-    /// What was odd, for people.
+    /// Oddities of the run, as text for people.
     fn warnings(&self) -> Vec<String> {
         Vec::new()
     }
@@ -117,7 +117,7 @@ pub enum LoadDecision {
     WaitUntil(Instant),
     /// Send nothing until a call ends or there is news.
     WaitForWakeup,
-    /// Send nothing any more. What is in flight may end until this moment; then it is told as
+    /// Send nothing more. Calls in flight may end until this moment; then they are reported as
     /// [`LoadOutcome::Unanswered`].
     Drain(Instant),
 }
@@ -156,7 +156,7 @@ pub struct CompletedRequest {
     pub ticket: u64,
     /// When it was handed to the wire or started.
     pub sent_at: Instant,
-    /// When its answer was read, or it was given up.
+    /// When its response was read, or it was abandoned.
     pub ended_at: Instant,
     /// Bytes sent for it, as far as they are counted.
     pub bytes_out: u64,

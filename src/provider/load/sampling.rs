@@ -29,7 +29,7 @@ impl AnswerSampler {
 
 /// The outcome of a call that the tool answered with an error, with the beginning of its message.
 pub fn tool_error(result: &ToolResult) -> LoadOutcome {
-    let message = result.error.as_ref().map_or("the tool said no", Error::message);
+    let message = result.error.as_ref().map_or("the tool returned an error", Error::message);
     LoadOutcome::ToolError(match message.char_indices().nth(MAX_ERROR_CHARS) {
         // The ellipsis shows the cut, also to what looks for secrets at the end of the text.
         Some((at, _)) => format!("{}…", message.get(..at).unwrap_or_default()).into(),

@@ -193,7 +193,9 @@ fn read(
     let regex = match regex {
         Ok(regex) => regex,
         Err(error) => {
-            return Ok(Err(ToolResult::failure(format!("'pattern' is no expression: {error}"))));
+            return Ok(Err(ToolResult::failure(format!(
+                "'pattern' is not an expression: {error}"
+            ))));
         }
     };
     let replacement = arguments.optional_text("replacement")?.unwrap_or_default();
@@ -351,7 +353,7 @@ mod tests {
     #[tokio::test]
     async fn what_cannot_be_searched_is_refused_in_words() {
         for (arguments, words) in [
-            (json!({ "pattern": "(a", "text": "" }), "'pattern' is no expression"),
+            (json!({ "pattern": "(a", "text": "" }), "'pattern' is not an expression"),
             (json!({ "pattern": "(?=a)", "text": "" }), "look-around"),
             (json!({ "pattern": "(\\w{1000}){1000}", "text": "" }), "size limit"),
             (json!({ "pattern": "a", "text": "x".repeat(MAX_TEXT_BYTES + 1) }), "is the limit"),

@@ -63,7 +63,7 @@ fn show(now: Timestamp, zone: Option<&str>, format: Option<&str>) -> Result<Stri
     let zone = match zone {
         None | Some("UTC" | "utc" | "Z" | "") => TimeZone::UTC,
         Some(name) => TimeZone::get(name).map_err(|_| {
-            Error::usage(format!("there is no time zone '{name}'"))
+            Error::usage(format!("unknown time zone '{name}'"))
                 .with_hint("use an IANA name such as Europe/Berlin, or UTC")
         })?,
     };
@@ -78,7 +78,7 @@ fn show(now: Timestamp, zone: Option<&str>, format: Option<&str>) -> Result<Stri
             let named = FORMATS.iter().find(|(known, _)| *known == name);
             named.map(|(_, pattern)| *pattern).ok_or_else(|| {
                 let known: Vec<&str> = FORMATS.iter().map(|(name, _)| *name).collect();
-                Error::usage(format!("there is no format '{name}'"))
+                Error::usage(format!("unknown format '{name}'"))
                     .with_hint(format!("use {}, or a pattern with %", known.join(", ")))
             })?
         }
@@ -110,8 +110,8 @@ mod tests {
 
     #[test]
     fn what_does_not_exist_is_named() {
-        assert_eq!(at(Some("Mars/Base"), None), "there is no time zone 'Mars/Base'");
-        assert_eq!(at(None, Some("soon")), "there is no format 'soon'");
+        assert_eq!(at(Some("Mars/Base"), None), "unknown time zone 'Mars/Base'");
+        assert_eq!(at(None, Some("soon")), "unknown format 'soon'");
         assert!(at(None, Some("%J?")).starts_with("the pattern '%J?' cannot be used"));
     }
 }

@@ -32,7 +32,7 @@ pub(super) fn fill_argument(
     let value = |CommandPlaceholder(name): &CommandPlaceholder| {
         let text = arguments.get(name).and_then(value_text);
         if text.as_ref().is_some_and(|text| text.contains('\0')) {
-            return Err(Error::usage(format!("'{name}' holds a NUL byte"))
+            return Err(Error::usage(format!("'{name}' contains a NUL byte"))
                 .with_hint("an argument of a program cannot hold one"));
         }
         Ok(text)

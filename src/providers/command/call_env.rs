@@ -35,7 +35,7 @@ pub(super) fn add_arguments(
     for (name, value) in arguments {
         let Some(value) = value_text(value) else { continue };
         if value.contains('\0') {
-            return Err(Error::usage(format!("'{name}' holds a NUL byte"))
+            return Err(Error::usage(format!("'{name}' contains a NUL byte"))
                 .with_hint("a variable of a program cannot hold one"));
         }
         env.insert(variable(name), value);

@@ -183,7 +183,7 @@ pub(super) fn command(entry: &ConfigNode) -> Result<(String, Vec<RawElement<'_>>
         }
     }
     if let Some((text, node)) = elements.iter().find(|(text, _)| text.contains('\0')) {
-        return Err(Diagnostic::error(format!("'{}' holds a NUL byte", text.escape_debug()))
+        return Err(Diagnostic::error(format!("'{}' contains a NUL byte", text.escape_debug()))
             .with_location(node.location()));
     }
     let empty = matches!(&node.value, NodeValue::List(items) if items.is_empty());
@@ -199,7 +199,7 @@ pub(super) fn command(entry: &ConfigNode) -> Result<(String, Vec<RawElement<'_>>
         Some(program) if program.trim().is_empty() => Err(node.expected("the name of a program")),
         Some(program) if program.contains(' ') && !program.contains('/') => {
             Err(Diagnostic::error(format!("'{program}' is not the name of a program"))
-                .with_hint("write each argument as an element of its own: command: [git, log]")
+                .with_hint("write each argument as a separate element: command: [git, log]")
                 .with_location(node.location()))
         }
         Some(program) => Ok((program, elements)),
@@ -287,7 +287,7 @@ impl SchemaProperties {
         for CommandPlaceholder(name) in element.placeholders() {
             if !self.has(name) {
                 return Err(Diagnostic::error(format!(
-                    "'{{{name}}}' is no property of the schema"
+                    "'{{{name}}}' is not a property of the schema"
                 ))
                 .with_hint(self.unknown_name_hint(name))
                 .with_location(node.location()));

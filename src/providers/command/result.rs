@@ -98,7 +98,7 @@ fn json_value(stdout: &[u8]) -> Result<Value, Error> {
             head.push('…');
         }
         Error::protocol(format!("the program's output is not one JSON value: {error}"))
-            .with_detail(format!("it begins with: {head}"))
+            .with_detail(format!("it starts with: {head}"))
             .with_hint("'output: text' in the entry takes any output")
             .with_data(json!({ "output": head }))
     })

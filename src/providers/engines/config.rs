@@ -158,7 +158,7 @@ pub(in crate::providers) fn storage_type(entry: &ConfigNode) -> Result<&'static 
     let word = node.as_text()?;
     let Some(known) = STORAGE_TYPES.into_iter().find(|known| *known == word) else {
         let diagnostic = Diagnostic::error(format!(
-            "'{word}' is no type of storage; it is one of {}",
+            "'{word}' is not a type of storage; it is one of {}",
             STORAGE_TYPES.join(", ")
         ));
         let diagnostic = diagnostic.with_suggestion(word, STORAGE_TYPES);
@@ -289,7 +289,7 @@ pub(in crate::providers) fn effects(entry: &ConfigNode, site: &EntrySite<'_>) ->
             Some(file) => {
                 site.real(file).map_or_else(|| file.to_owned(), |p| p.display().to_string())
             }
-            None => "a file of its own in the state directory".to_owned(),
+            None => "its own file in the state directory".to_owned(),
         })),
         Ok("redis") => {
             let whom = text("url").map_or_else(|| "redis".to_owned(), address);

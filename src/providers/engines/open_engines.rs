@@ -59,7 +59,7 @@ impl OpenEngines {
     }
 }
 
-#[cfg_attr(not(feature = "redis"), expect(unused_variables, reason = "only Redis keeps several"))]
+#[cfg_attr(not(feature = "redis"), expect(unused_variables, reason = "only Redis stores several"))]
 fn open_engine(location: &EngineLocation, component: &str) -> Arc<dyn Engine> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     match location {

@@ -108,7 +108,7 @@ fn allowed(
                     "'{}' changes the {}, but the entry may only read",
                     tool.name, kind.noun
                 ))
-                .with_hint("say 'access: write', or leave it out")
+                .with_hint("set 'access: write', or leave it out")
                 .with_location(
                     spec.entry
                         .get("access")
@@ -125,7 +125,7 @@ impl EngineProvider {
     fn tool(&self, call: &ToolCall) -> Result<(&ToolDefinition, &'static EngineTool), Error> {
         let tool = self.tools.iter().find(|(definition, _)| definition.name == call.name);
         tool.map(|(definition, row)| (&**definition, *row)).ok_or_else(|| {
-            Error::internal(format!("'{}' is no tool of this {}", call.name, self.kind.noun))
+            Error::internal(format!("'{}' is not a tool of this {}", call.name, self.kind.noun))
         })
     }
 

@@ -24,7 +24,7 @@ impl<'a> FileArguments<'a> {
     /// A usage error when it is something else.
     pub(super) fn text(&self, names: &[&'static str]) -> Result<Option<&'a str>, Error> {
         let Some((name, value)) = self.value(names) else { return Ok(None) };
-        value.as_str().map(Some).ok_or_else(|| Error::usage(format!("'{name}' has to be text")))
+        value.as_str().map(Some).ok_or_else(|| Error::usage(format!("'{name}' must be text")))
     }
 
     /// A text that has to be there.
@@ -42,7 +42,7 @@ impl<'a> FileArguments<'a> {
     /// A usage error when it is something else.
     pub(super) fn flag(&self, name: &'static str) -> Result<bool, Error> {
         let Some((_, value)) = self.value(&[name]) else { return Ok(false) };
-        value.as_bool().ok_or_else(|| Error::usage(format!("'{name}' has to be true or false")))
+        value.as_bool().ok_or_else(|| Error::usage(format!("'{name}' must be true or false")))
     }
 
     /// A whole number that is at least `least`.
@@ -53,7 +53,7 @@ impl<'a> FileArguments<'a> {
         let Some((_, value)) = self.value(&[name]) else { return Ok(None) };
         let count = value.as_u64().filter(|count| *count >= least);
         count.map(Some).ok_or_else(|| {
-            Error::usage(format!("'{name}' has to be a whole number, {least} or more"))
+            Error::usage(format!("'{name}' must be a whole number, {least} or more"))
         })
     }
 
@@ -74,7 +74,7 @@ impl<'a> FileArguments<'a> {
         match self.text(&["encoding"])? {
             None | Some("text") => Ok(false),
             Some("base64") => Ok(true),
-            Some(_) => Err(Error::usage("'encoding' has to be text or base64")),
+            Some(_) => Err(Error::usage("'encoding' must be text or base64")),
         }
     }
 }

@@ -140,7 +140,7 @@ fn directory(
     let scope = entry.get("scope").filter(|node| !node.is_null());
     let Some(node) = scope.filter(|node| !matches!(node.as_text(), Ok("global" | "session")))
     else {
-        let diagnostic = Diagnostic::error("nothing says which directory this is about");
+        let diagnostic = Diagnostic::error("no directory is configured");
         return Err(match entry.get("root_dir") {
             // YAML reads a lone ~ as nothing.
             Some(node) => diagnostic
@@ -158,7 +158,7 @@ fn directory(
     let names: Vec<&str> = scopes.keys().map(String::as_str).collect();
     let hint = did_you_mean(word, names.iter().copied())
         .unwrap_or_else(|| format!("there are {}", names.join(", ")));
-    Err(Diagnostic::error(format!("there is no scope '{word}'"))
+    Err(Diagnostic::error(format!("unknown scope '{word}'"))
         .with_hint(hint)
         .with_location(node.location()))
 }

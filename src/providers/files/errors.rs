@@ -16,7 +16,7 @@ pub(super) fn is_escape(error: &io::Error) -> bool {
 
 /// A path that leads out of the directory.
 pub(super) fn outside(path: &str, root: &str) -> Error {
-    Error::denied(format!("'{path}' leads out of {root}"))
+    Error::denied(format!("'{path}' is outside {root}"))
         .with_hint("give a path relative to that directory; nothing else can be reached from here")
 }
 
@@ -51,7 +51,7 @@ pub(super) fn io_error_text(error: &io::Error) -> String {
         io::ErrorKind::QuotaExceeded => "the quota of the disk is used up".to_owned(),
         io::ErrorKind::FileTooLarge => "the file would pass the limit on file sizes".to_owned(),
         io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
-        io::ErrorKind::NotADirectory => "a part of the path is no directory".to_owned(),
+        io::ErrorKind::NotADirectory => "a part of the path is not a directory".to_owned(),
         io::ErrorKind::InvalidFilename => "the name is too long".to_owned(),
         io::ErrorKind::ReadOnlyFilesystem => "the file system is read-only".to_owned(),
         io::ErrorKind::CrossesDevices => {

@@ -102,7 +102,7 @@ fn choose(spec: &ToolSpec, entry: &FilesEntry) -> Result<Vec<SelectedTool>, Vec<
         .map(|tool| {
             let name = tool.original.name;
             Diagnostic::error(format!("'{name}' is selected, but 'access' is read"))
-                .with_hint("say 'access: write', or leave the tool out")
+                .with_hint("set 'access: write', or leave the tool out")
                 .with_location(at.clone())
         })
         .collect();
@@ -147,7 +147,7 @@ impl FilesProvider {
         self.tools
             .iter()
             .find(|tool| tool.definition.name == call.name)
-            .ok_or_else(|| Error::internal(format!("'{}' is none of these tools", call.name)))
+            .ok_or_else(|| Error::internal(format!("'{}' is not one of these tools", call.name)))
     }
 }
 

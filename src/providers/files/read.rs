@@ -43,7 +43,7 @@ pub(super) fn run(job: &FileJob, arguments: &FileArguments<'_>) -> Result<ToolRe
     }
     if let Some(what) = binary(&head) {
         let size = units::show_size(size);
-        return Err(Error::tool(format!("'{}' is no text: {what}, {size}", path.shown()))
+        return Err(Error::tool(format!("'{}' is not text: {what}, {size}", path.shown()))
             .with_hint("encoding=base64 gives its bytes"));
     }
     match byte {
@@ -165,7 +165,7 @@ impl FileExcerpt<'_> {
                 Some(line) if whole > 0 => format!("lines {line} to {}", line + whole - 1),
                 _ => format!("bytes {at} to {end}"),
             };
-            let note = format!("[{shown} of {size}; go on with {key}={value}]");
+            let note = format!("[{shown} of {size}; continue with {key}={value}]");
             result.content.push(json!({ "type": "text", "text": note }));
             result.meta = Some(json!({ "truncated": true, "size": self.size, (key): value }));
         }
@@ -194,7 +194,8 @@ impl FileExcerpt<'_> {
         };
         if end < self.size {
             let size = units::show_size(self.size);
-            let note = format!("[bytes {start} to {end} of {size}; go on with byte_offset={end}]");
+            let note =
+                format!("[bytes {start} to {end} of {size}; continue with byte_offset={end}]");
             result.content.push(json!({ "type": "text", "text": note }));
             result.meta = Some(json!({ "truncated": true, "size": self.size, "byte_offset": end }));
         }

@@ -25,7 +25,7 @@ impl RelativePath {
     /// Denied when it leads out, usage when it is no path.
     pub(super) fn read(text: &str, roots: [&Path; 2]) -> Result<Self, Error> {
         if text.contains('\0') {
-            return Err(Error::usage("a path cannot hold a NUL byte"));
+            return Err(Error::usage("a path cannot contain a NUL byte"));
         }
         let whole = Path::new(text);
         let out = || errors::outside(text, &roots[0].display().to_string());

@@ -64,7 +64,7 @@ impl<'a> FileReplacement<'a> {
         };
         if name == TEMPORARY_NAME {
             return Err(Error::denied(format!(
-                "the name '{TEMPORARY_NAME}' is taken by toolhost itself"
+                "the name '{TEMPORARY_NAME}' is reserved by toolhost"
             )));
         }
         let error = |cause: io::Error| job.io_error("write", path.path(), &cause);

@@ -82,10 +82,12 @@ impl RootDirectory {
         let error = match cause.kind() {
             io::ErrorKind::NotFound => {
                 Error::unreachable(format!("the directory {path} does not exist"))
-                    .with_hint("create it, or say 'create: true' in the entry")
+                    .with_hint("create it, or set 'create: true' in the entry")
             }
-            io::ErrorKind::NotADirectory => Error::unreachable(format!("{path} is no directory"))
-                .with_hint("'root_dir' in the entry is relative to its file"),
+            io::ErrorKind::NotADirectory => {
+                Error::unreachable(format!("{path} is not a directory"))
+                    .with_hint("'root_dir' in the entry is relative to its file")
+            }
             _ => Error::unreachable(format!(
                 "the directory {path} cannot be used: {}",
                 errors::io_error_text(cause)

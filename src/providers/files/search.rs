@@ -86,7 +86,7 @@ impl SearchQuery {
         let glob = arguments.text(&["glob", "pattern"])?;
         let text = arguments.text(&["text"])?;
         if glob.is_none() && text.is_none() {
-            return Err(Error::usage("nothing says what to look for")
+            return Err(Error::usage("no search criteria")
                 .with_hint("give a pattern for names, a text, or both: glob=*.md text=milk"));
         }
         if [glob, text].into_iter().flatten().any(str::is_empty) {
@@ -108,7 +108,7 @@ impl SearchQuery {
                     let words = error.to_string();
                     let reason = words.lines().last().unwrap_or_default();
                     let reason = reason.strip_prefix("error: ").unwrap_or(reason);
-                    Error::usage(format!("'text' is no regular expression: {reason}"))
+                    Error::usage(format!("'text' is not a regular expression: {reason}"))
                 })
         });
         Ok(Self {

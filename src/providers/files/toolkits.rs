@@ -47,7 +47,7 @@ const INSTEAD: [(&[&str], &str); 12] = [
     ),
     (
         &["CSVAgent", "PandasAgent", "XorbitsAgent", "DataFrameAgent"],
-        "an agent is no tool: use 'module' and 'function' for a function of Python",
+        "an agent is not a tool: use 'module' and 'function' for a function of Python",
     ),
 ];
 
@@ -88,7 +88,7 @@ fn named(entry: &ConfigNode) -> Option<(&str, &ConfigNode)> {
 }
 
 fn unknown(word: &str, node: &ConfigNode) -> Diagnostic {
-    Diagnostic::error(format!("there is no toolkit '{word}'")).with_location(node.location())
+    Diagnostic::error(format!("unknown toolkit '{word}'")).with_location(node.location())
 }
 
 #[cfg(test)]
@@ -112,7 +112,7 @@ mod tests {
                 let (message, hint) = checked(&format!("toolkit: {name}")).unwrap_err();
                 assert_eq!(
                     (message, hint),
-                    (format!("there is no toolkit '{name}'"), instead.to_owned())
+                    (format!("unknown toolkit '{name}'"), instead.to_owned())
                 );
             }
         }

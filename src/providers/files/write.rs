@@ -72,19 +72,19 @@ pub(super) fn edit(job: &FileJob, arguments: &FileArguments<'_>) -> Result<ToolR
     let at = match places.as_slice() {
         [at] => *at,
         [] => {
-            return Err(Error::tool(format!("'{}' does not hold the old text", path.shown()))
+            return Err(Error::tool(format!("'{}' does not contain the old text", path.shown()))
                 .with_hint("read the file again: spaces and line breaks count too"));
         }
         several => {
             let line = |at: &usize| line_of(&content, *at).to_string();
             let lines: Vec<String> = several.iter().take(10).map(line).collect();
             return Err(Error::tool(format!(
-                "the old text stands {} times in '{}', on the lines {}",
+                "the old text occurs {} times in '{}', on the lines {}",
                 several.len(),
                 path.shown(),
                 lines.join(", ")
             ))
-            .with_hint("give more of what surrounds it, so that it stands there once"));
+            .with_hint("include more of the surrounding text, so that it is unique"));
         }
     };
     let line = line_of(&content, at);
@@ -108,7 +108,7 @@ fn line_of(content: &[u8], at: usize) -> usize {
 fn bytes(arguments: &FileArguments<'_>) -> Result<Vec<u8>, Error> {
     let text = arguments.required(&["text"])?;
     let bytes = if arguments.base64()? {
-        base64::decode(text).ok_or_else(|| Error::usage("'text' is no base64"))?
+        base64::decode(text).ok_or_else(|| Error::usage("'text' is not valid base64"))?
     } else {
         text.as_bytes().to_vec()
     };

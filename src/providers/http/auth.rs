@@ -101,8 +101,10 @@ fn secret_after(scheme: &str, value: String, name: String) -> TextTemplate<HttpP
 }
 
 fn unknown(word: &str, at: &ConfigNode) -> Diagnostic {
-    let diagnostic =
-        Diagnostic::error(format!("'{word}' is no auth type; it is one of {}", TYPES.join(", ")));
+    let diagnostic = Diagnostic::error(format!(
+        "'{word}' is not an auth type; it is one of {}",
+        TYPES.join(", ")
+    ));
     let hint = did_you_mean(word, TYPES);
     let hint =
         hint.unwrap_or_else(|| "write auth: { type: bearer, token_env_var: NAME }".to_owned());

@@ -78,7 +78,7 @@ pub(in crate::providers) async fn fetch(
         response_path: None,
         max_response: wanted.max_bytes,
         limit_name: "max_bytes",
-        auth_hint: "give the credentials in 'headers'; an entry of the kind 'http' keeps them out \
+        auth_hint: "pass the credentials in 'headers'; an entry of the kind 'http' keeps them out \
                     of calls",
     };
     response::read(rules, &answer)
@@ -88,7 +88,7 @@ fn prepare(wanted: &FetchRequest) -> Result<HttpRequest, Error> {
     let url = address(wanted)?;
     if !METHODS.contains(&wanted.method.as_str()) {
         let (word, known) = (&wanted.method, METHODS.join(", "));
-        return Err(Error::usage(format!("'{word}' is no method; it is one of {known}")));
+        return Err(Error::usage(format!("'{word}' is not a method; it is one of {known}")));
     }
     let method = Method::from_bytes(wanted.method.as_bytes())
         .map_err(|error| Error::internal(error.to_string()))?;
@@ -117,8 +117,8 @@ fn prepare(wanted: &FetchRequest) -> Result<HttpRequest, Error> {
 /// The address, when it is one that may be asked.
 fn address(wanted: &FetchRequest) -> Result<Url, Error> {
     let mut url = Url::parse(&wanted.url).map_err(|error| {
-        Error::usage(format!("'{}' is no URL: {error}", wanted.url))
-            .with_hint("begin it with https:// or http://")
+        Error::usage(format!("'{}' is not a URL: {error}", wanted.url))
+            .with_hint("start it with https:// or http://")
     })?;
     if !["http", "https"].contains(&url.scheme()) || !url.has_host() {
         return Err(Error::usage(format!("the scheme '{}' is not spoken", url.scheme()))
@@ -147,13 +147,13 @@ fn address(wanted: &FetchRequest) -> Result<Url, Error> {
 
 fn header(name: &str, text: &str) -> Result<(HeaderName, HeaderValue), Error> {
     let header = HeaderName::try_from(name)
-        .map_err(|_| Error::usage(format!("'{name}' is no header name")))?;
+        .map_err(|_| Error::usage(format!("'{name}' is not a header name")))?;
     if RESERVED_HEADERS.contains(&header.as_str()) {
         return Err(Error::usage(format!("the header '{header}' belongs to HTTP itself"))
-            .with_hint("leave it out; it is set as it has to be"));
+            .with_hint("leave it out; it is set as it must be"));
     }
     let mut value = HeaderValue::from_str(text).map_err(|_| {
-        Error::usage(format!("the value for the header '{header}' holds a control character"))
+        Error::usage(format!("the value for the header '{header}' contains a control character"))
     })?;
     value.set_sensitive(CREDENTIAL_HEADERS.contains(&header.as_str()));
     Ok((header, value))

@@ -49,7 +49,7 @@ pub(super) fn read(
         let name = key.text.as_str();
         if !properties.has(name) {
             diagnostics.push(
-                Diagnostic::error(format!("'{name}' is no property of the schema"))
+                Diagnostic::error(format!("'{name}' is not a property of the schema"))
                     .with_hint(properties.unknown_name_hint(name))
                     .with_location(node.location_of(key)),
             );
@@ -57,10 +57,8 @@ pub(super) fn read(
         }
         match place(name, value) {
             Ok(ArgumentLocation::Path) if !in_path.contains(&name) => diagnostics.push(
-                Diagnostic::error(format!(
-                    "'{{{name}}}' does not stand in the path of endpoint_url"
-                ))
-                .with_location(value.location()),
+                Diagnostic::error(format!("'{{{name}}}' is not in the path of endpoint_url"))
+                    .with_location(value.location()),
             ),
             Ok(place) => {
                 places.insert(name.to_owned(), place);
@@ -105,7 +103,7 @@ fn place(argument: &str, node: &ConfigNode) -> Result<ArgumentLocation, Diagnost
         "body" => Ok(ArgumentLocation::Body(name)),
         other => {
             let diagnostic = Diagnostic::error(format!(
-                "'{other}' is no place for an argument; it is one of {}",
+                "'{other}' is not a place for an argument; it is one of {}",
                 LOCATION_NAMES.join(", ")
             ));
             let diagnostic = diagnostic.with_suggestion(other, LOCATION_NAMES);

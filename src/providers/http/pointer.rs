@@ -13,7 +13,7 @@ pub(super) enum PointerSyntaxError {
     /// It begins with `$`, as a `JSONPath` does.
     #[error("'{0}' is a JSONPath")]
     JsonPath(String),
-    #[error("'{0}' does not begin with '/'")]
+    #[error("'{0}' does not start with '/'")]
     NoSlash(String),
     #[error("the '~' in '{0}' is followed by neither 0 nor 1")]
     Tilde(String),
@@ -57,7 +57,7 @@ pub(super) fn check(text: &str) -> Result<String, PointerSyntaxError> {
 
 /// A pointer leads to nothing in an answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the answer has nothing at '{pointer}': {} {summary}", .reached.as_deref().unwrap_or("the answer"))]
+#[error("the response has nothing at '{pointer}': {} {summary}", .reached.as_deref().unwrap_or("the answer"))]
 pub(super) struct PointerNotFound {
     /// The pointer as the entry has it.
     pointer: String,
@@ -127,10 +127,10 @@ mod tests {
         let document = json!({ "data": { "items": [1, 2], "next": null }, "ok": true });
         assert_eq!(follow(&document, "/data/items/1"), Ok(json!(2)));
         let why = |pointer| follow(&document, pointer).unwrap_err().to_string();
-        assert_eq!(why("/date"), "the answer has nothing at '/date': the answer has data, ok");
+        assert_eq!(why("/date"), "the response has nothing at '/date': the answer has data, ok");
         assert_eq!(
             why("/data/items/2"),
-            "the answer has nothing at '/data/items/2': '/data/items' is a list of 2"
+            "the response has nothing at '/data/items/2': '/data/items' is a list of 2"
         );
         assert!(why("/ok/x").ends_with("'/ok' is true"));
     }

@@ -114,7 +114,7 @@ fn body(
         Some(_) if !members.is_empty() => {
             let names: Vec<&str> = members.keys().map(String::as_str).collect();
             return Err(Error::usage(format!(
-                "'{}' has no place in the request: its body is no object",
+                "'{}' has no place in the request: its body is not an object",
                 names.join("', '")
             )));
         }
@@ -126,7 +126,7 @@ fn body(
 
 fn header_value(name: &HeaderName, text: &str) -> Result<HeaderValue, Error> {
     HeaderValue::from_str(text).map_err(|_| {
-        Error::usage(format!("the value for the header '{name}' holds a control character"))
+        Error::usage(format!("the value for the header '{name}' contains a control character"))
             .with_hint("a header is one line of text")
     })
 }

@@ -188,7 +188,7 @@ fn json_result(rules: ResponseRules<'_>, answer: &HttpResponse) -> Result<ToolRe
     if answer.is_truncated {
         if let Some(path) = rules.response_path {
             return Err(Error::protocol(format!(
-                "the answer is larger than {}, so '{path}' cannot be looked for in it",
+                "the response is larger than {}, so '{path}' cannot be looked for in it",
                 show_size(rules.max_response as u64)
             ))
             .with_hint(format!("'{}' allows more", rules.limit_name)));
@@ -197,8 +197,8 @@ fn json_result(rules: ResponseRules<'_>, answer: &HttpResponse) -> Result<ToolRe
     }
     let value: Value = serde_json::from_slice(&answer.body).map_err(|cause| {
         let head = truncate(&lossy(&answer.body));
-        let error = Error::protocol(format!("the answer is not the JSON it should be: {cause}"));
-        error.with_detail(format!("it begins with: {head}"))
+        let error = Error::protocol(format!("the response is not the JSON it should be: {cause}"));
+        error.with_detail(format!("it starts with: {head}"))
     })?;
     let Some(path) = rules.response_path else { return Ok(ToolResult::json(value)) };
     Ok(match pointer::follow(&value, path) {
@@ -219,7 +219,7 @@ fn text(rules: ResponseRules<'_>, answer: &HttpResponse) -> ToolResult {
         result = ToolResult::text(format!("{}…", kept.trim_start_matches('\u{feff}')));
         result.warnings.push(cut_notice(rules, answer));
     } else if std::str::from_utf8(&answer.body).is_err() {
-        result.warnings.push("the answer is not UTF-8: other bytes were replaced".to_owned());
+        result.warnings.push("the response is not UTF-8: other bytes were replaced".to_owned());
     }
     result
 }
@@ -227,7 +227,7 @@ fn text(rules: ResponseRules<'_>, answer: &HttpResponse) -> ToolResult {
 fn cut_notice(rules: ResponseRules<'_>, answer: &HttpResponse) -> String {
     let limit = show_size(rules.max_response as u64);
     let of = answer.expected.map(|all| format!(" of {}", show_size(all))).unwrap_or_default();
-    format!("the answer was cut: {limit}{of} are kept ('{}' allows more)", rules.limit_name)
+    format!("the response was truncated: {limit}{of} are kept ('{}' allows more)", rules.limit_name)
 }
 
 /// Data as a block in MCP's shape; half of an image is of no use.
@@ -238,7 +238,7 @@ fn data(kind: &str, rules: ResponseRules<'_>, answer: &HttpResponse) -> ToolResu
             || format!("more than {}", show_size(rules.max_response as u64)),
             show_size,
         );
-        let mut result = ToolResult::text(format!("[{kind}, {size}: too large to be kept]"));
+        let mut result = ToolResult::text(format!("[{kind}, {size}: too large to store]"));
         result.warnings.push(cut_notice(rules, answer));
         return result;
     }

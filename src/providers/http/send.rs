@@ -41,8 +41,8 @@ impl DownloadProgress {
     pub(super) fn describe(&self, url: &Url) -> String {
         let place = address::host_and_port(url);
         match self.0.load(Ordering::Relaxed) {
-            NO_HEADERS => format!("no answer had come from {place}"),
-            bytes => format!("{} of the answer of {place} had come", show_size(bytes as u64)),
+            NO_HEADERS => format!("no response had arrived from {place}"),
+            bytes => format!("{} of the response from {place} had come", show_size(bytes as u64)),
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::providers::hinted_error::HintedError;
 /// Why the URL of an entry cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum UrlTemplateError {
-    #[error("this is no URL: {0}")]
+    #[error("this is not a URL: {0}")]
     Invalid(#[from] url::ParseError),
     #[error("the scheme '{0}' is not spoken")]
     Scheme(String),
@@ -27,7 +27,7 @@ pub(super) enum UrlTemplateError {
     LostPlaceholder,
     #[error("a relative endpoint_url needs a base_url")]
     NoBase,
-    #[error("the base_url '{0}' is no URL")]
+    #[error("the base_url '{0}' is not a URL")]
     InvalidBase(String),
     #[error("a base_url takes no placeholders")]
     PlaceholderInBase,
@@ -38,9 +38,9 @@ pub(super) enum UrlTemplateError {
 impl HintedError for UrlTemplateError {
     fn hint(&self) -> Option<String> {
         let hint = match self {
-            Self::Invalid(_) | Self::InvalidBase(_) => "begin it with http:// or https://",
+            Self::Invalid(_) | Self::InvalidBase(_) => "start it with http:// or https://",
             Self::Scheme(_) => "use http or https",
-            Self::NoScheme => "begin it with https://",
+            Self::NoScheme => "start it with https://",
             Self::Credentials => "use headers or auth: URLs are shown and logged",
             Self::Fragment | Self::PlaceholderInFragment => "write %23 for a '#' itself",
             Self::PlaceholderInOrigin => "placeholders may stand in the path and in the query",

@@ -181,11 +181,11 @@ fn fill_segment(
         if let HttpPlaceholder::Argument(name) = placeholder {
             let given = values.arguments.get(name);
             let wrong = if given.is_some_and(|given| given.is_array() || given.is_object()) {
-                "stands in the path, which takes one value"
+                "is in the path, which takes one value"
             } else if value.is_none() {
-                "is missing: it stands in the path"
+                "is missing: it is in the path"
             } else if value.as_deref() == Some("") {
-                "is empty, but it stands in the path"
+                "is empty, but it is in the path"
             } else {
                 return Ok(value.as_deref().map(percent));
             };

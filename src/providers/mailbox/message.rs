@@ -18,7 +18,7 @@ pub(super) fn mailbox<'a>(
     let name = arguments
         .get(argument)
         .and_then(Value::as_str)
-        .ok_or_else(|| Error::usage(format!("'{argument}' has to be the name of a mailbox")))?;
+        .ok_or_else(|| Error::usage(format!("'{argument}' must be the name of a mailbox")))?;
     check_name(name).map_err(|why| Error::usage(format!("'{argument}': {why}")))?;
     if name.len() as u64 > limits.max_key_bytes {
         let most = limits.max_key_bytes;

@@ -309,7 +309,7 @@ impl ToolProvider for McpProvider {
 
     async fn call(&self, context: &ToolContext, call: &ToolCall) -> Result<ToolResult, Error> {
         let cancelled = || {
-            Error::new(ErrorKind::Interrupted(Signal::Interrupt), "the call was given up")
+            Error::new(ErrorKind::Interrupted(Signal::Interrupt), "the call was abandoned")
                 .with_server(&self.spec.name)
         };
         let connection = tokio::select! {

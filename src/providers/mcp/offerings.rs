@@ -320,7 +320,7 @@ impl McpProvider {
             Error::tool("the server does not tell when a resource changes")
                 .with_detail("its capabilities do not hold resources.subscribe")
                 .with_server(&self.spec.name)
-                .with_hint("read the resource again now and then: toolhost resources read")
+                .with_hint("poll instead: toolhost resources read")
         })
     }
 

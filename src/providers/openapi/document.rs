@@ -58,7 +58,7 @@ impl OpenApiDocument {
         let old = version.starts_with("3.0");
         if !old && !version.starts_with("3.1") {
             let diagnostic = if root.get("swagger").is_some() {
-                Diagnostic::error("this is Swagger 2.0, which is not read")
+                Diagnostic::error("this is Swagger 2.0, which is not supported")
                     .with_hint("convert it to OpenAPI 3")
             } else {
                 Diagnostic::error(format!("'openapi: {version}' is neither 3.0 nor 3.1"))

@@ -6,7 +6,7 @@ use super::{MAX_DEFS, MAX_DEPTH};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum OperationError {
     /// A reference names another file or an address.
-    #[error("'{0}' leads out of the document")]
+    #[error("'{0}' is outside the document")]
     ReferenceOutside(String),
     #[error("there is nothing at '{0}'")]
     ReferenceMissing(String),

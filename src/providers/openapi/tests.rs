@@ -211,7 +211,7 @@ fn what_cannot_be_a_tool_is_told_with_its_place() {
     4:65 the document has no operation with the tag 'pest' (did you mean 'pets'?)
     4:72 unknown key 'nope' (there are operations, tags, paths)
     4:38 the operation 'upload' cannot be a tool: its body is multipart/form-data; JSON, forms and text are sent (-)
-    4:46 the operation 'elsewhere' cannot be a tool: 'other.yaml#/x' leads out of the document (-)
+    4:46 the operation 'elsewhere' cannot be a tool: 'other.yaml#/x' is outside the document (-)
     ");
     insta::assert_snapshot!(diagnostics_text(&super::tests::harness("https://h", "")), @r"2:5 'include' has to say which operations become tools (write include: { operations: [listPets, pets/create, replacePet, delete/pets/{petId}, steal, query, context, upload] })");
 }

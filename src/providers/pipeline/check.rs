@@ -162,7 +162,7 @@ impl<'a> SchemaArguments<'a> {
         }
         if !self.names.contains(&name) {
             let diagnostic =
-                Diagnostic::error(format!("'{{{reference}}}' is no property of the schema"));
+                Diagnostic::error(format!("'{{{reference}}}' is not a property of the schema"));
             let hint = unknown_property_hint(name, &self.names);
             return Some(diagnostic.with_hint(hint).with_location(place.clone()));
         }

@@ -172,7 +172,7 @@ impl PipelineRun<'_> {
         let items = match list.fill(&view).map_err(|error| step_error(step, None, &error))? {
             Some(Value::Array(items)) => items,
             Some(Value::Null) | None => Vec::new(),
-            Some(_) => return Err(step_error(step, None, &"what 'each' names is no list")),
+            Some(_) => return Err(step_error(step, None, &"what 'each' names is not a list")),
         };
         let count = items.len();
         if count > MAX_ITEMS {

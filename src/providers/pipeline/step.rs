@@ -106,7 +106,7 @@ pub(super) fn read(
             let template = PipelineTemplate::read(args, &mut references, diagnostics);
             if !matches!(template, PipelineTemplate::Map(_) | PipelineTemplate::Whole(_)) {
                 diagnostics.push(
-                    Diagnostic::error("'args' has to be a mapping")
+                    Diagnostic::error("'args' must be a mapping")
                         .with_hint("write args: { name: value }, or one placeholder for all of it")
                         .with_location(args.location()),
                 );
@@ -157,7 +157,8 @@ fn name(node: &ConfigNode) -> Result<String, Diagnostic> {
     let name = node.as_scalar_text()?;
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     if name.is_empty() || name.len() > 64 || !name.chars().all(fits) {
-        let message = format!("'{name}' is no name of a step: 1 to 64 letters, digits, '_' or '-'");
+        let message =
+            format!("'{name}' is not a name of a step: 1 to 64 letters, digits, '_' or '-'");
         return Err(Diagnostic::error(message).with_location(node.location()));
     }
     if RESERVED_NAMES.contains(&name.as_str()) {

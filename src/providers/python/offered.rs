@@ -151,7 +151,7 @@ impl ToolProvider for OfferedToolsProvider {
         let mut listing = ToolListing::default();
         let source = self.source();
         for reason in &offered.left_out {
-            let message = format!("a function of '{source}' is no tool: {reason}");
+            let message = format!("a function of '{source}' is not a tool: {reason}");
             listing.diagnostics.push(self.located(Diagnostic::warning(message)));
         }
         if offered.functions.is_empty() {

@@ -179,7 +179,7 @@ fn require_root(entry: &PythonEntry) -> Result<(), Error> {
             "let 'root' name a directory of its own, or list it under 'read' of 'sandbox'",
         ));
     }
-    Err(Error::unreachable(format!("the root '{}' is no directory", entry.root.display()))
+    Err(Error::unreachable(format!("the root '{}' is not a directory", entry.root.display()))
         .with_phase(ErrorPhase::Start)
         .with_hint("'root' in the entry is relative to its file"))
 }

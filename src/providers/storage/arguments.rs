@@ -21,7 +21,7 @@ pub(super) fn key<'a>(arguments: &'a JsonObject, limits: &EngineLimits) -> Resul
     let key = arguments
         .get("key")
         .and_then(Value::as_str)
-        .ok_or_else(|| Error::usage("'key' has to be a text"))?;
+        .ok_or_else(|| Error::usage("'key' must be a text"))?;
     if key.is_empty() {
         return Err(Error::usage("'key' is empty"));
     }
@@ -66,7 +66,7 @@ pub(super) fn version(arguments: &JsonObject) -> Result<Option<u64>, Error> {
         Some(version) => version
             .as_u64()
             .map(Some)
-            .ok_or_else(|| Error::usage("'if_version' has to be a whole number")),
+            .ok_or_else(|| Error::usage("'if_version' must be a whole number")),
     }
 }
 

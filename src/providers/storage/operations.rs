@@ -22,7 +22,7 @@ pub(super) async fn read(call: EngineCall<'_>) -> Result<ToolResult, Error> {
         return missing(&call, key).await;
     };
     let value: Value = serde_json::from_str(&entry.value).map_err(|error| {
-        Error::protocol(format!("what the store holds under '{key}' is no JSON: {error}"))
+        Error::protocol(format!("what the store holds under '{key}' is not JSON: {error}"))
     })?;
     let structured = json!({ "key": key, "value": value, "version": entry.version });
     Ok(ToolResult { structured: Some(structured), ..ToolResult::json(value) })

@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::connection::{
-    HostConnection, HostMessage, member, message, payload, read_payload, text,
+    self, HostConnection, HostMessage, member, message, payload, read_payload, text,
 };
 use super::protocol::{self, FrontEndQuestion, HostStatus, SentOutcome};
 use crate::host::approval::{Approval, Approver};
@@ -190,13 +190,13 @@ impl HostClient {
         } else {
             "'toolhost down' ends it".to_owned()
         };
-        format!("the background host (pid {pid}) does not answer: {reason}")
+        format!("the background host (pid {pid}) does not respond: {reason}")
     }
 
     /// Sends one request and waits for its result, which is JSON.
     async fn exchange(&self, request: HostRequest<'_>) -> Result<String, LinkError> {
         let HostRequest { method, params, cancel, what, call, sink } = request;
-        let line = message(&json!({ "id": REQUEST_ID, "method": method, "params": params }));
+        let line = connection::request(REQUEST_ID, method, &params);
         if line.len() > protocol::MAX_REQUEST {
             return Err(LinkError::Unsent);
         }
@@ -243,7 +243,7 @@ impl HostClient {
                     let params = json!({ "requestId": REQUEST_ID, "reason": "cancelled" });
                     let notice = json!({ "method": "notifications/cancelled", "params": params });
                     let _ended_anyway = connection.send(&message(&notice)).await;
-                    let words = format!("'{what}' was interrupted");
+                    let words = format!("'{what}' was cancelled");
                     let kind = ErrorKind::Interrupted(Signal::Interrupt);
                     return Err(LinkError::Lost(Error::new(kind, words)));
                 }
@@ -267,15 +267,15 @@ impl HostClient {
     }
 
     fn unanswered(&self, what: &str) -> LinkError {
-        Self::unknown_outcome(format!("'{what}' has no outcome: {}", self.silence()))
+        Self::unknown_outcome(format!("the outcome of '{what}' is not known: {}", self.silence()))
     }
 
     fn unknown_outcome(words: String) -> LinkError {
         LinkError::Lost(
             Error::unreachable(words)
                 .with_phase(ErrorPhase::Call)
-                .with_detail("it was sent; whether it was carried out is not known")
-                .with_hint("see 'toolhost audit'; --fresh makes a call without the host"),
+                .with_detail("the call was sent; whether it was executed is not known")
+                .with_hint("see 'toolhost audit'; --fresh calls without the host"),
         )
     }
 }

@@ -42,11 +42,11 @@ impl HostConnection {
             "capabilities": { "elicitation": { "form": {}, "url": {} }, "sampling": {} },
             "clientInfo": { "name": name, "version": env!("CARGO_PKG_VERSION") },
         });
-        let hello = json!({ "id": HANDSHAKE_ID, "method": "initialize", "params": params });
+        let hello = request(HANDSHAKE_ID, "initialize", &params);
         let (input, output) = stream.into_split();
         let input = FramedRead::new(input, LinesCodec::new_with_max_length(MAX_ANSWER));
         let mut connection = Self { input, output, held_back: String::new() };
-        connection.send(&message(&hello)).await?;
+        connection.send(&hello).await?;
         Some(connection)
     }
 
@@ -159,8 +159,20 @@ fn refusal(error: &Value) -> LinkError {
     let words = error.get("message").and_then(Value::as_str).unwrap_or("no reason given");
     LinkError::Lost(
         Error::unreachable(format!("the background host refused: {words}"))
-            .with_hint("--fresh does without it"),
+            .with_hint("--fresh runs without it"),
     )
+}
+
+/// One request as a line.
+pub(super) fn request(id: u64, method: &str, params: &Value) -> String {
+    #[derive(Serialize)]
+    struct Request<'a> {
+        jsonrpc: &'static str,
+        id: u64,
+        method: &'a str,
+        params: &'a Value,
+    }
+    text(&Request { jsonrpc: "2.0", id, method, params }) + "\n"
 }
 
 /// One message as a line; `content` is what it holds beside the version.
@@ -194,7 +206,7 @@ pub(super) fn payload(object: &str, name: &str) -> String {
 pub(super) fn read_payload<T: DeserializeOwned>(object: &str, name: &str) -> Result<T, LinkError> {
     serde_json::from_str(&payload(object, name)).map_err(|error| {
         LinkError::Lost(Error::protocol(format!(
-            "the background host's answer is unreadable: {error}"
+            "the background host's response is invalid: {error}"
         )))
     })
 }

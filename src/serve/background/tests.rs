@@ -357,6 +357,6 @@ async fn a_host_that_stops_to_answer_during_a_call_is_not_waited_for() {
     });
     let Err(LinkError::Lost(error)) = held else { panic!("{held:?}") };
     assert_eq!(error.kind(), ErrorKind::Unreachable);
-    assert!(error.message().contains("does not answer"), "{error}");
+    assert!(error.message().contains("does not respond"), "{error}");
     assert!(answered <= Duration::from_mins(1), "{answered:?}");
 }

@@ -81,7 +81,7 @@ impl CatalogueServer {
         let mut waiting = Vec::new();
         let mut running = if let Some(state) = &state {
             let Some(parked) = self.parked.take(state, &key) else {
-                let words = "this requestState belongs to no request of yours that waits";
+                let words = "this requestState does not belong to a waiting request of this client";
                 return Err(ErrorData::invalid_params(words, None));
             };
             for (name, question) in parked.questions {
@@ -143,7 +143,10 @@ impl CatalogueServer {
                     }
                 }
                 RequestStep::Ended(ended) => {
-                    self.alertness.answered();
+                    // The connection of a front end ends with its answer.
+                    if !running.is_of_front_end {
+                        self.alertness.answered();
+                    }
                     return ended.map(ServedAnswer::Result);
                 }
             }
@@ -164,8 +167,10 @@ impl CatalogueServer {
         F: Future<Output = Result<ServedResult, ErrorData>> + Send + 'static,
     {
         let running = self.admit_call()?;
-        self.alertness.heard();
         let FrontEndCall { is_front_end: is_of_front_end, id } = front_end;
+        if !is_of_front_end {
+            self.alertness.heard();
+        }
         let call = id.filter(|id| !self.clients.is_running(id));
         let (call, cancel) =
             (call.unwrap_or_else(|| self.host.new_call_id()), CancellationToken::new());
@@ -199,7 +204,7 @@ impl CatalogueServer {
         }
         let parked = ParkedRequest { key, running, questions, taken: None };
         let Some(state) = self.parked.park(parked) else {
-            let words = "too many requests wait for answers of their clients; try again later";
+            let words = "too many requests are waiting for input from clients; try again later";
             return Err(ErrorData::internal_error(words, None));
         };
         Ok(ServedAnswer::InputRequired(InputRequiredResult::new(Some(asked), Some(state))))

@@ -185,13 +185,13 @@ pub(super) fn outcome(ended: Result<CallOutcome, Error>) -> Result<CallToolResul
 }
 
 fn not_current() -> ErrorData {
-    ErrorData::new(ErrorCode(protocol::NOT_CURRENT), "this host is about to end", None)
+    ErrorData::new(ErrorCode(protocol::NOT_CURRENT), "this host is shutting down", None)
 }
 
 fn read<T: serde::de::DeserializeOwned>(text: &Value) -> Result<T, ErrorData> {
     let text = text.as_str().unwrap_or_default();
     serde_json::from_str(text).map_err(|error| {
-        ErrorData::invalid_params(format!("this is no request of a front end: {error}"), None)
+        ErrorData::invalid_params(format!("this is not a request of a front end: {error}"), None)
     })
 }
 

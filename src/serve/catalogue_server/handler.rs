@@ -114,8 +114,9 @@ impl ServedClient {
         // Boxed: it is most of what a connection holds.
         Box::pin(async move {
             if self.calls.len() >= MAX_CALLS {
-                let words =
-                    format!("{MAX_CALLS} calls of this client run already; wait for one to end");
+                let words = format!(
+                    "{MAX_CALLS} calls of this client are already running; wait for one to end"
+                );
                 return Err(ErrorData::internal_error(words, None));
             }
             let _counted = self.calls.token();

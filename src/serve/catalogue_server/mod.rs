@@ -175,7 +175,7 @@ fn ended() -> ErrorData {
 }
 
 fn mixed_up() -> ErrorData {
-    ErrorData::internal_error("the result belongs to a request of another kind", None)
+    ErrorData::internal_error("the result belongs to another kind of request", None)
 }
 
 /// Who a connected client is, as far as the transport knows.

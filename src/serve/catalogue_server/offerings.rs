@@ -100,7 +100,7 @@ impl CatalogueServer {
         let reference = match request.r#ref {
             Reference::Prompt(prompt) => CompletionReference::Prompt(prompt.name),
             Reference::Resource(template) => CompletionReference::Template(template.uri),
-            _ => return Err(ErrorData::invalid_params("this kind of reference is unknown", None)),
+            _ => return Err(ErrorData::invalid_params("unknown kind of reference", None)),
         };
         let filled = request.context.and_then(|context| context.arguments).unwrap_or_default();
         let query = CompletionQuery {
@@ -127,7 +127,7 @@ fn parse<T: DeserializeOwned>(raw: &RawValue) -> Option<T> {
 
 fn typed<T: DeserializeOwned>(value: Value) -> Result<T, ErrorData> {
     serde_json::from_value(value).map_err(|error| {
-        ErrorData::internal_error(format!("the server's answer has another shape: {error}"), None)
+        ErrorData::internal_error(format!("the server's response is invalid: {error}"), None)
     })
 }
 

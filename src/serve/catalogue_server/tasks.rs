@@ -167,7 +167,7 @@ impl ServedTasks {
         let tasks = self.lock();
         let task = tasks.get(id).filter(|task| task.session == session);
         task.map(work).ok_or_else(|| {
-            ErrorData::invalid_params("no task of this client has this taskId", None)
+            ErrorData::invalid_params("this client has no task with this taskId", None)
         })
     }
 
@@ -280,7 +280,9 @@ fn failed(error: &ErrorData) -> TaskPayload {
 
 fn too_much() -> ErrorData {
     let room = show_size(MAX_RESULT_BYTES as u64);
-    let words = format!("the call is done; its result is not kept: those of all tasks take {room}");
+    let words = format!(
+        "the call is done, but its result was discarded: results of tasks take more than {room}"
+    );
     ErrorData::internal_error(words, None)
 }
 

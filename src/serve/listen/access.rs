@@ -19,13 +19,13 @@ pub struct AccessRules {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AccessError {
     /// The `Host` header names neither this machine nor an allowed name.
-    #[error("this server is not known under the name of the Host header")]
+    #[error("this server does not accept the name in the Host header")]
     Host,
     /// The request comes from a web page that may not ask.
     #[error("this origin may not use the server")]
     Origin,
     /// A token stands in the address, where logs and histories keep it.
-    #[error("a token does not belong into the address; send it as 'Authorization: Bearer TOKEN'")]
+    #[error("a token must not be in the URL; send it as 'Authorization: Bearer TOKEN'")]
     TokenInQuery,
     /// No token, or not the right one.
     #[error("send the server's token as 'Authorization: Bearer TOKEN'")]
@@ -34,10 +34,10 @@ pub enum AccessError {
     #[error("this server does not have the profile that the token is bound to")]
     Profile,
     /// The token is valid and allows nothing that is served here.
-    #[error("the token has none of the scopes that this server asks for")]
+    #[error("the token has none of the scopes that this server requires")]
     Scope,
     /// The keys of the authorization server are not known.
-    #[error("the authorization server does not answer; try again later")]
+    #[error("the authorization server does not respond; try again later")]
     Issuer,
     /// More clients are connected than the server takes.
     #[error("too many clients use this server; try again later")]

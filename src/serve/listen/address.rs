@@ -24,14 +24,14 @@ pub async fn listen(text: &str, is_dangerous: bool) -> Result<TcpListener, Error
     let resolved: Vec<SocketAddr> = lookup_host(&wanted)
         .await
         .map_err(|error| {
-            Error::usage(format!("'{text}' is no address to listen on: {error}"))
+            Error::usage(format!("'{text}' is not an address to listen on: {error}"))
                 .with_hint("such as 127.0.0.1:8080, [::1]:8080 or 8080")
         })?
         .collect();
     let is_reachable = |address: &SocketAddr| !address.ip().to_canonical().is_loopback();
     if !is_dangerous && let Some(address) = resolved.iter().find(|address| is_reachable(address)) {
         let words = format!("{} can be reached from other machines", address.ip());
-        let hint = format!("listen on 127.0.0.1 or [::1], or say {OPTION}");
+        let hint = format!("listen on 127.0.0.1 or [::1], or pass {OPTION}");
         return Err(Error::usage(words).with_hint(hint));
     }
     TcpListener::bind(resolved.as_slice())

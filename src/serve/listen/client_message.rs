@@ -17,10 +17,10 @@ use serde::Deserialize;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct CallMessage {
-    #[expect(dead_code, reason = "it has to be there")]
+    #[expect(dead_code, reason = "it must be there")]
     jsonrpc: JsonRpcVersion2_0,
     id: NumberOrString,
-    #[expect(dead_code, reason = "it has to be this one")]
+    #[expect(dead_code, reason = "it must be this one")]
     method: CallToolRequestMethod,
     params: CallParameters,
 }

@@ -49,10 +49,14 @@ async fn serve_until_gone(
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => {
             return Ok(());
         }
-        Err(error) => return Err(Error::protocol(format!("the client did not begin: {error}"))),
+        Err(error) => {
+            return Err(Error::protocol(format!(
+                "the client did not complete the handshake: {error}"
+            )));
+        }
     };
     match running.waiting().await {
         Ok(_) => Ok(()),
-        Err(failed) => Err(Error::internal(format!("a connection ended badly: {failed}"))),
+        Err(failed) => Err(Error::internal(format!("a connection failed: {failed}"))),
     }
 }

@@ -150,7 +150,7 @@ impl HttpListener {
             Err(error) => return self.refusal(error, &head),
         };
         let too_large = || {
-            let words = format!("a message may be {MAX_MESSAGE} bytes long");
+            let words = format!("messages are limited to {MAX_MESSAGE} bytes");
             text(StatusCode::PAYLOAD_TOO_LARGE, &words)
         };
         // A message that is too large by its own account is not waited for.

@@ -43,10 +43,10 @@ pub(super) trait TextSink: Send {
 #[derive(Debug, thiserror::Error)]
 pub(super) enum TextError {
     /// It is longer than a message may be.
-    #[error("a message may be {} bytes long", super::MAX_MESSAGE)]
+    #[error("messages are limited to {} bytes", super::MAX_MESSAGE)]
     TooLong,
     /// It is not UTF-8.
-    #[error("a message has to be UTF-8")]
+    #[error("messages must be UTF-8")]
     NotText,
 }
 
@@ -130,11 +130,11 @@ impl Transport<RoleServer> for TextTransport {
                     match serde_json::from_str::<Value>(&text) {
                         Ok(value) => {
                             let id = value.get("id").cloned().unwrap_or_default();
-                            let words = format!("this is no JSON-RPC message: {reason}");
+                            let words = format!("not a JSON-RPC message: {reason}");
                             self.refuse(&id, -32600, &words);
                         }
                         Err(reason) => {
-                            let words = format!("this is no JSON: {reason}");
+                            let words = format!("not JSON: {reason}");
                             self.refuse(&Value::Null, -32700, &words);
                         }
                     }
@@ -146,7 +146,7 @@ impl Transport<RoleServer> for TextTransport {
             }
             if let JsonRpcMessage::Request(request) = message {
                 let id = serde_json::to_value(&request.id).unwrap_or_default();
-                let words = format!("{MAX_UNANSWERED} requests wait for answers already");
+                let words = format!("{MAX_UNANSWERED} requests are already waiting for responses");
                 self.refuse(&id, -32603, &words);
             }
         }

@@ -25,16 +25,16 @@ impl TokenFile {
     /// Makes a token of 256 random bits and writes it to a file that only this user can read.
     ///
     /// # Errors
-    /// When the system gives no random numbers, or the file cannot be written.
+    /// When the system provides no random numbers, or the file cannot be written.
     pub fn create(directory: &Path) -> Result<Self, Error> {
         let fail = |error: io::Error| {
-            Error::config(format!("cannot keep a token in {}: {error}", directory.display()))
-                .with_hint("set TOOLHOST_SERVE_TOKEN to a token of your own")
+            Error::config(format!("cannot store a token in {}: {error}", directory.display()))
+                .with_hint("set TOOLHOST_SERVE_TOKEN to your own token")
         };
         let mut random = [0; 32];
         SystemRandom::new()
             .fill(&mut random)
-            .map_err(|_| Error::internal("the system gives no random numbers"))?;
+            .map_err(|_| Error::internal("the system provides no random numbers"))?;
         let token = URL_SAFE_NO_PAD.encode(random);
         private_file::make_directory(directory).map_err(fail)?;
         let path = directory.join(format!("token-{}", std::process::id()));

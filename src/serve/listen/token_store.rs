@@ -112,18 +112,18 @@ impl TokenStore {
     ) -> Result<(SecretString, IssuedToken), Error> {
         check_client(&grant.client)?;
         if let Some(empty) = grant.tools.iter().find(|pattern| pattern.trim().is_empty()) {
-            return Err(Error::usage(format!("'{empty}' is no pattern of tools")));
+            return Err(Error::usage(format!("'{empty}' is not a pattern of tools")));
         }
         let expires = now.checked_add(grant.lifetime).filter(|_| grant.lifetime.as_secs() > 0);
         let Some(expires) = expires else {
-            return Err(Error::usage("a token has to be valid for a second at least"));
+            return Err(Error::usage("a token must be valid for at least a second"));
         };
         let (mut secret, mut id) = ([0; 32], [0; 4]);
         let random = SystemRandom::new();
         random
             .fill(&mut secret)
             .and_then(|()| random.fill(&mut id))
-            .map_err(|_| Error::internal("the system gives no random numbers"))?;
+            .map_err(|_| Error::internal("the system provides no random numbers"))?;
         let token = format!("{TOKEN_PREFIX}{}", URL_SAFE_NO_PAD.encode(secret));
         let issued = IssuedToken {
             id: format!("{:08x}", u32::from_be_bytes(id)),
@@ -137,7 +137,7 @@ impl TokenStore {
         self.change(|tokens| {
             tokens.retain(|known| !known.is_expired(now.saturating_sub(EXPIRED_KEPT)));
             if tokens.len() >= MAX_TOKENS {
-                let words = format!("{MAX_TOKENS} tokens are kept already");
+                let words = format!("{MAX_TOKENS} tokens are stored already");
                 return Err(Error::config(words).with_hint("revoke some of them"));
             }
             tokens.push(issued.clone());
@@ -163,7 +163,7 @@ impl TokenStore {
         if content.version != 1 {
             let version = content.version;
             let words = format!("{}: version {version} is unknown", self.path.display());
-            return Err(Error::config(words).with_hint("a later toolhost wrote it; use that one"));
+            return Err(Error::config(words).with_hint("it was written by a newer toolhost"));
         }
         Ok(content.tokens)
     }
@@ -217,7 +217,7 @@ impl TokenStore {
 fn check_client(name: &str) -> Result<(), Error> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.@:/+".contains(c);
     if name.is_empty() || name.len() > MAX_CLIENT || !name.chars().all(is_plain) {
-        let words = format!("'{name}' is no name for a client");
+        let words = format!("'{name}' is not a valid client name");
         return Err(Error::usage(words)
             .with_hint(format!("letters, digits and -_.@:/+, at most {MAX_CLIENT} characters")));
     }

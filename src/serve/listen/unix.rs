@@ -39,12 +39,12 @@ impl UnixSocketListener {
         };
         match std::fs::symlink_metadata(path) {
             Ok(found) if !found.file_type().is_socket() => {
-                let words = format!("{} is there already, and no socket", path.display());
-                return Err(Error::config(words).with_hint("name another path"));
+                let words = format!("{} exists and is not a socket", path.display());
+                return Err(Error::config(words).with_hint("choose another path"));
             }
             Ok(_) if std::os::unix::net::UnixStream::connect(path).is_ok() => {
                 let words = format!("another process listens on {}", path.display());
-                return Err(Error::config(words).with_hint("end it, or name another path"));
+                return Err(Error::config(words).with_hint("end it, or choose another path"));
             }
             Ok(_) => std::fs::remove_file(path).map_err(|error| fail(&error))?,
             Err(_) => {}

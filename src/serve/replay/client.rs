@@ -136,7 +136,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> ReplayClient<R, W> {
         });
         answered.await.unwrap_or_else(|_| {
             let method = question.get("method").and_then(Value::as_str).unwrap_or_default();
-            note(&format!("{method} was not answered within {} s", ANSWER_TIMEOUT.as_secs()));
+            note(&format!("no response to {method} within {} s", ANSWER_TIMEOUT.as_secs()));
             Ok(())
         })
     }

@@ -204,11 +204,11 @@ async fn send_exchange<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
         if asker.recorded.method == "subscriptions/listen" {
             return Ok(());
         }
-        let text = "the recording ends before the answer to this request";
+        let text = "the recording ends before the response to this request";
         return client.refuse(asker.id, INTERNAL_ERROR, text).await;
     };
     let Some(mut answer) = parsed(answer, note) else {
-        let text = "the recorded answer is no valid JSON";
+        let text = "the recorded response is not valid JSON";
         return client.refuse(asker.id, INTERNAL_ERROR, text).await;
     };
     if let Some(slot) = answer.get_mut("id") {
@@ -231,7 +231,7 @@ async fn send_exchange<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
 fn parsed(bytes: &[u8], note: WarningSink<'_>) -> Option<Value> {
     let text = String::from_utf8_lossy(bytes);
     let parsed = json_text::parse(text.trim_start_matches('\u{feff}'));
-    parsed.map_err(|error| note(&format!("a recorded message is left out: {error}"))).ok()
+    parsed.map_err(|error| note(&format!("skipped a recorded message: {error}"))).ok()
 }
 
 /// Puts the client's id and token in the place of the recorded ones; false when a message means

@@ -99,7 +99,7 @@ impl ServerRecording {
         let server = match (server, names.len()) {
             (Some(server), _) if names.contains(server) => server,
             (Some(server), _) => {
-                return Err(Error::usage(format!("nothing was recorded of '{server}'"))
+                return Err(Error::usage(format!("nothing was recorded for '{server}'"))
                     .with_hint(format!("recorded: {known}")));
             }
             (None, 1) => names.first().copied().unwrap_or_default(),
@@ -115,7 +115,7 @@ impl ServerRecording {
         }
         let recording = winding.finish();
         if recording.exchanges.is_empty() {
-            return Err(Error::usage(format!("no request to '{server}' was recorded")));
+            return Err(Error::usage(format!("no requests to '{server}' were recorded")));
         }
         Ok(recording)
     }

@@ -188,7 +188,7 @@ impl Statistics {
             ),
         };
         if let Some(why) = written {
-            return Err(Error::unreachable(format!("nothing was forgotten: {why}")));
+            return Err(Error::unreachable(format!("nothing was deleted: {why}")));
         }
         self.with_recovery(now, |this| {
             this.store.as_ref().map_or(Ok(0), |store| store.reset(filter))
@@ -239,8 +239,7 @@ impl Statistics {
                 aside.display()
             )),
             Err(error) => {
-                let trouble =
-                    StoreError::Damaged(format!("{why}; it cannot be moved away: {error}"));
+                let trouble = StoreError::Damaged(format!("{why}; it cannot be moved: {error}"));
                 return Err(trouble.into_error(&self.location.store));
             }
         }

@@ -52,7 +52,7 @@ impl From<rusqlite::Error> for StoreError {
         Self::Failed(match error.sqlite_error_code() {
             Some(ErrorCode::DiskFull) => "the disk is full".to_owned(),
             Some(ErrorCode::SystemIoFailure) => {
-                format!("{error} (the disk may be full, or a limit on the size of files reached)")
+                format!("{error} (the disk may be full, or a file size limit was reached)")
             }
             _ => error.to_string(),
         })
@@ -76,11 +76,12 @@ impl StoreError {
         let words = format!("the statistics store {path} {}", self.describe());
         match self {
             Self::Busy => {
-                Error::unreachable(words).with_hint("try again when the other process is done")
+                Error::unreachable(words).with_hint("try again when the other process has finished")
             }
             Self::Damaged(_) => Error::protocol(words).with_hint(format!("move {path} away")),
-            Self::Failed(_) => Error::unreachable(words)
-                .with_hint("check its owner, its mode, its directory and the disk"),
+            Self::Failed(_) => {
+                Error::unreachable(words).with_hint("check its owner, mode, directory and disk")
+            }
             Self::Refused(error) => error,
         }
     }

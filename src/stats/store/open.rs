@@ -74,12 +74,14 @@ pub(in crate::stats) fn open(
     match writable(&file, lock_timeout) {
         Err(Unwritable::Forbidden(why)) => read_only(&file, lock_timeout, &why),
         Err(Unwritable::Newer(version)) => {
-            let why = format!("was made by a newer toolhost (layout {version}) and is only read");
+            let why = format!(
+                "was written by a newer toolhost (layout {version}) and is opened read-only"
+            );
             Ok(StatsStore { db: reader(&file, lock_timeout)?, read_only: Some(why) })
         }
         Err(Unwritable::Foreign) => Err(StoreError::Refused(
             Error::denied(format!("{} is a database of another program", store.path.display()))
-                .with_hint("give the statistics their own file (stats: { path: FILE })"),
+                .with_hint("configure another file for the statistics (stats: { path: FILE })"),
         )),
         Err(Unwritable::Store(trouble)) => Err(trouble),
         Ok(db) => Ok(StatsStore { db, read_only: None }),

@@ -27,7 +27,7 @@ pub struct TraceExport {
 }
 
 impl TraceExport {
-    /// An export of these messages, of which `cut` more were too large to be kept.
+    /// An export of these messages, of which `cut` more were too large to store.
     pub fn new(items: Vec<Traffic>, cut: usize) -> Self {
         Self { items: Arc::new(items), cut }
     }

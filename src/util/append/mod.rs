@@ -37,12 +37,12 @@ pub enum AppendError {
     Failed(String),
 }
 
-/// Whose directory the file stands in.
+/// Who owns the directory of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DirectoryOwner {
     /// Our own: made with mode 0700, kept that way, and refused when it is a symbolic link.
     Own,
-    /// One that a person named: made when missing, otherwise left as it is.
+    /// One that a person named: created if missing, otherwise left unchanged.
     Named,
 }
 
@@ -57,12 +57,12 @@ pub struct AppendFile {
 #[derive(Debug, Default)]
 struct AppendState {
     opened: Option<OpenAppendFile>,
-    /// The last line in the file has no end, so the next one must begin with a line break.
+    /// The last line in the file is incomplete, so the next one must start with a line break.
     has_torn_end: bool,
     /// Where our last line ended; a line of ours that does not begin there follows one of another
     /// process.
     end: u64,
-    /// When the path was last looked at.
+    /// When the path was last checked.
     checked_at: Option<Duration>,
     notes: Vec<String>,
 }
@@ -114,7 +114,7 @@ impl AppendFile {
         state.end = self.write(&opened.file, &line, &mut state.has_torn_end)?;
         let start = state.end.saturating_sub(line.len() as u64);
         // Another process wrote in between, and may have run out of room in the middle of a line:
-        // then ours was lost with it, and is written once more. It has a line of its own now.
+        // then ours was lost with it, and is written once more. It is on its own line now.
         if start != before && !ends_with_newline(&opened.file, start).unwrap_or(true) {
             state.end = self.write(&opened.file, &line, &mut state.has_torn_end)?;
         }
@@ -135,7 +135,7 @@ impl AppendFile {
         if *torn {
             // The rest is not written with a second call: another process may have come between.
             let error = io::Error::from(io::ErrorKind::StorageFull);
-            return Err(self.location.failed("took only a part of a line", &error));
+            return Err(self.location.failed("stored only part of a line", &error));
         }
         // Where an appending write ended is where the file ended: much cheaper than asking for its
         // length, and not changed by the next writer.
@@ -155,7 +155,7 @@ impl AppendFile {
                 state.checked_at = Some(now);
                 return Ok(());
             }
-            // Moved away or removed: the next line begins a new file.
+            // Moved away or removed: the next line starts a new file.
             state.opened = None;
         }
         let opened = self.location.open(&mut state.notes)?;
@@ -180,7 +180,7 @@ impl AppendFile {
         Some(work(&opened.file, &opened.directory, opened.identity, notes))
     }
 
-    /// What was put right when the file was opened; each note is handed out once.
+    /// Repairs made when the file was opened; each note is returned once.
     pub fn take_notes(&self) -> Vec<String> {
         std::mem::take(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner).notes)
     }

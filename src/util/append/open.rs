@@ -1,7 +1,7 @@
 //! Opening record files safely: no links, no files of other users.
 //!
 //! Owns: what a file of records and its directory must be (a regular file, ours, private, no
-//! symbolic link), and putting right what may be put right. Never does: write a line.
+//! symbolic link), and repairing what may be repaired. Never does: write a line.
 
 use std::fs::File;
 use std::io;
@@ -19,7 +19,7 @@ use crate::util::private_file;
 pub struct RecordLocation {
     /// The path of the file itself.
     pub path: PathBuf,
-    /// Whose directory it stands in.
+    /// Whether the directory is ours or a person's.
     pub directory_owner: DirectoryOwner,
 }
 
@@ -83,7 +83,7 @@ impl RecordLocation {
         let directory = self.directory(notes)?;
         let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE;
         let Some(file) = open_at(&directory, name, &self.path, flags)? else {
-            return Err(self.failed("cannot be made", &Errno::NOENT.into()));
+            return Err(self.failed("cannot be created", &Errno::NOENT.into()));
         };
         let stat = self.inspect(&file)?;
         // The process may have masked out rights of the owner too.
@@ -155,7 +155,7 @@ impl RecordLocation {
         }
     }
 
-    /// Opens the directory, and makes it when it is missing. What was put right is added to `notes`.
+    /// Opens the directory, creating it if missing. Repairs are added to `notes`.
     ///
     /// # Errors
     /// When it is not what a directory of records must be, or the system refuses.
@@ -165,7 +165,7 @@ impl RecordLocation {
         let opened = match open() {
             Err(Errno::NOENT) => {
                 private_file::make_directory(path).map_err(|e| {
-                    AppendError::Failed(format!("{} cannot be made: {e}", path.display()))
+                    AppendError::Failed(format!("{} cannot be created: {e}", path.display()))
                 })?;
                 open()
             }
@@ -192,7 +192,7 @@ impl RecordLocation {
     }
 }
 
-/// `None` when there is no such file.
+/// `None` if the file does not exist.
 fn open_at(
     directory: &OwnedFd,
     name: &std::ffi::OsStr,

@@ -23,7 +23,7 @@ use rustix::process::{DumpableBehavior, Pid, PidfdFlags, Signal, WaitOptions};
 use super::namespaces::NamespaceSetup;
 use crate::util::orphans::AwaitedChild;
 
-/// The system error by which a trial says that all went well.
+/// The system error by which a trial reports success.
 const TRIAL_SUCCEEDED: i32 = libc::ECANCELED;
 
 /// Makes such namespaces in a child that ends at once.
@@ -85,7 +85,7 @@ fn mounts(namespaces: &mut NamespaceSetup) -> io::Result<()> {
         let from_descriptor = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
         rustix::mount::move_mount(tree, c"", CWD, path.as_c_str(), from_descriptor)?;
     }
-    // The directory one stands in is still that of the mount below.
+    // The working directory is still that of the mount below.
     Ok(rustix::process::chdir(namespaces.cwd.as_c_str())?)
 }
 

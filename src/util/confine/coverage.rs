@@ -11,7 +11,7 @@ use crate::util::static_text::{self, StaticText};
     Debug, Clone, PartialEq, Eq, serde::Serialize, schemars::JsonSchema, serde::Deserialize,
 )]
 pub struct Protection {
-    /// What it is, in words.
+    /// What it is, as text for people.
     #[serde(rename = "what", deserialize_with = "static_text::deserialize")]
     pub subject: StaticText,
     /// Every mechanism that keeps it, one of them at least.
@@ -30,7 +30,7 @@ pub struct Coverage {
     /// What is out of reach.
     #[serde(rename = "keeps")]
     pub protects: Vec<Protection>,
-    /// What is not, in words.
+    /// What is left open, as text.
     pub leaves_open: Vec<String>,
 }
 

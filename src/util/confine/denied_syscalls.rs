@@ -9,7 +9,7 @@ use super::subject::SandboxSubject;
 /// What is denied depends on these; the rest of the table always holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DenyCondition {
-    /// Part of every filter, whatever is allowed.
+    /// Part of every filter, regardless of what is allowed.
     Always,
     /// When the network is off.
     NetworkOff,
@@ -215,7 +215,7 @@ pub(super) const DENIED: &[DeniedCalls] = &[
             (libc::SYS_fsmount, ALWAYS),
             (libc::SYS_mount_setattr, ALWAYS),
             (libc::SYS_setns, ALWAYS),
-            // In a user namespace of its own a process has powers over parts of the kernel.
+            // In its own user namespace a process has powers over parts of the kernel.
             (libc::SYS_clone, &[&[ArgumentTest::Bits(0, NEW_USER, NEW_USER)]]),
             (libc::SYS_unshare, &[&[ArgumentTest::Bits(0, NEW_USER, NEW_USER)]]),
         ],

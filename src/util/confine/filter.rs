@@ -1,8 +1,8 @@
 //! The seccomp filter of a confined child, for what file rules cannot express.
 //!
 //! What is denied fails with an error and kills nothing, so that programs can do without. The
-//! filter is a list of what is forbidden ([`super::denied_syscalls`]), not of what is allowed: it closes
-//! known ways around the file rules and is no claim about the rest of the kernel.
+//! filter is a list of what is forbidden ([`super::denied_syscalls`]), not of what is allowed: it
+//! closes known ways around the file rules and makes no claim about the rest of the kernel.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -103,7 +103,7 @@ fn rules_of(when: ArgumentTests) -> Result<Vec<SeccompRule>, BackendError> {
 
 /// Instructions that make some system calls look as if the kernel had none of them.
 ///
-/// The flags of `clone3` stand in memory, where no filter sees them; C libraries fall back to
+/// The flags of `clone3` are in memory, where no filter sees them; C libraries fall back to
 /// `clone`. On x86-64 a second numbering of all system calls (x32) would go around the list.
 fn unknown_calls() -> Vec<sock_filter> {
     // BPF_LD | BPF_W | BPF_ABS, BPF_JMP | BPF_JEQ | BPF_K, BPF_JMP | BPF_JGE | BPF_K,
@@ -117,7 +117,7 @@ fn unknown_calls() -> Vec<sock_filter> {
     let step = |code, jt, jf, k| sock_filter { code, jt, jf, k };
     let clone3 = u32::try_from(libc::SYS_clone3).unwrap_or(u32::MAX);
     let mut steps = vec![
-        // The number of the call stands at offset 0.
+        // The system call number is at offset 0.
         step(LOAD_WORD, 0, 0, 0),
         step(IF_EQUAL, 0, 1, clone3),
         step(RETURN, 0, 0, missing),

@@ -64,7 +64,7 @@ pub(super) fn ruleset(
         rules = allow(rules, open(path)?, right)?;
     }
     let fd: Option<OwnedFd> = rules.into();
-    fd.ok_or_else(|| ConfinementError::Failed("the kernel gave no ruleset".into()))
+    fd.ok_or_else(|| ConfinementError::Failed("the kernel returned no ruleset".into()))
 }
 
 /// What the rules deny unless one of them allows it, and what they keep inside.

@@ -32,14 +32,14 @@ pub struct ResourceLimits {
 /// What the end of a child says about its limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LimitCause {
-    /// A resource limit ended the program; which one, in words.
+    /// A resource limit ended the program: which one.
     Limit(String),
     /// A limit may have ended it.
     PossibleLimit(String),
 }
 
 impl ResourceLimits {
-    /// The limits in words, for people.
+    /// The limits as text, for people.
     pub fn describe(&self) -> Vec<String> {
         let named = [
             self.memory.map(|bytes| format!("memory {}", size(bytes))),
@@ -56,7 +56,7 @@ impl ResourceLimits {
         self.memory.map(|bytes| format!("memory limit of {}", size(bytes)))
     }
 
-    /// Reads the end of a child: by its status, and by the last words it wrote to stderr.
+    /// Determines why a child ended, from its status and the end of its stderr output.
     pub fn exit_cause(&self, status: ExitStatus, words: &[String]) -> Option<LimitCause> {
         const XCPU: i32 = 24;
         const XFSZ: i32 = 25;
@@ -94,7 +94,7 @@ impl ResourceLimits {
     pub fn check(&self) -> Result<(), ConfinementError> {
         if self.processes.is_some() && is_superuser() {
             return Err(ConfinementError::Unsupported {
-                missing: "a limit of processes does not hold for the superuser".into(),
+                missing: "a process limit does not apply to the superuser".into(),
                 remedy: "leave 'processes' out, or run toolhost as another user".into(),
             });
         }

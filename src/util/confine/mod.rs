@@ -11,8 +11,8 @@
 //! | `namespaces` | all of that, inside of mount, process, IPC and network namespaces |
 //! | `bwrap` | limits, the filter, and namespaces made by bubblewrap |
 //!
-//! [`coverage()`] tells what a level keeps and what it leaves open, from the same tables that make
-//! the rules.
+//! [`coverage()`] reports what a level blocks and what it leaves open, from the same tables that
+//! make the rules.
 //!
 //! Everything that allocates or may fail is done in the parent. Between fork and exec a child makes
 //! a handful of system calls and nothing else (`util::process`).
@@ -70,7 +70,7 @@ pub enum ConfinementLevel {
     Limits,
     /// Landlock for files and seccomp for system calls.
     Landlock,
-    /// Landlock and seccomp, inside of namespaces of its own.
+    /// Landlock and seccomp, inside its own namespaces.
     Namespaces,
     /// Namespaces of bubblewrap, and seccomp.
     Bwrap,
@@ -100,7 +100,7 @@ pub enum HomeDir {
     Inherited,
     /// In the private temporary directory, and gone with it.
     Temporary,
-    /// A directory of its own, which it may write to and which stays.
+    /// Its own directory, which it may write to and which persists.
     At(PathBuf),
 }
 
@@ -151,7 +151,7 @@ pub enum ConfinementError {
         why: String,
     },
     /// Something that should have worked did not.
-    #[error("the sandbox could not be made: {0}")]
+    #[error("the sandbox could not be created: {0}")]
     Failed(String),
 }
 
@@ -186,9 +186,9 @@ impl Confinement {
             if !reads.is_empty() {
                 facts.push(format!("reads {}", reads.join(", ")));
             }
-            let mut writes = vec!["a temporary directory of its own".to_owned()];
+            let mut writes = vec!["its own temporary directory".to_owned()];
             if let HomeDir::At(home) = &self.home {
-                writes.push(format!("a home of its own in {}", home.display()));
+                writes.push(format!("its own home in {}", home.display()));
             }
             writes.extend(self.write.iter().map(display_path));
             facts.push(format!("writes {}", writes.join(", ")));

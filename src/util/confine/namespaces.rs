@@ -34,7 +34,7 @@ const KINDS: [(UnshareFlags, &str, &[SandboxSubject]); 4] = [
 /// What a file system of its own keeps beside: with bubblewrap a child sees nothing that is not
 /// given to it, and a `/proc` of its own namespace.
 const OWN_ROOT: (&str, &[SandboxSubject]) = (
-    "root of its own",
+    "its own root",
     &[
         SandboxSubject::Files,
         SandboxSubject::FileExistence,

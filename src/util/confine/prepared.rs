@@ -33,7 +33,7 @@ pub struct PreparedConfinement {
     /// What is left of the superuser's powers, when some have to go.
     #[cfg(target_os = "linux")]
     pub(super) capabilities: Option<CapabilitySets>,
-    /// Whether the power to raise limits has to be given up for good.
+    /// Whether the power to raise limits must be dropped permanently.
     #[cfg(target_os = "linux")]
     pub(super) limits_are_final: bool,
     /// Rules to enter; with them come no new privileges.

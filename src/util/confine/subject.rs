@@ -1,4 +1,4 @@
-//! What a program could reach besides its granted resources, in the words of `inspect`.
+//! What a program could reach besides its granted resources, as worded by `inspect`.
 
 /// One thing that a sandbox keeps or leaves open. Which of the two it is follows from the
 /// mechanisms of a level (see [`super::coverage()`]); here are only the words.
@@ -107,7 +107,7 @@ impl SandboxSubject {
                 "Unix sockets of your other programs by path, such as the session bus"
             }
             Self::AbstractSockets => "abstract Unix sockets of your other programs",
-            Self::Mounts => "mounts in user namespaces of its own",
+            Self::Mounts => "mounts in its own user namespaces",
             Self::Keyrings => "the kernel's keyrings of your session",
             Self::KernelInterfaces => "io_uring, bpf, perf events and userfaultfd",
             Self::Kernel => "flaws of the kernel in the calls that are allowed",

@@ -25,7 +25,7 @@ const BWRAP: [&str; 5] = [
     "/run/wrappers/bin/bwrap",
     "/run/current-system/sw/bin/bwrap",
 ];
-/// How often the trial of bubblewrap is looked at.
+/// How often the trial of bubblewrap is polled.
 const TRIAL_POLL_INTERVAL: Duration = Duration::from_millis(1);
 /// How long it may take.
 const TRIAL_TIMEOUT: Duration = Duration::from_secs(5);
@@ -105,7 +105,7 @@ pub(super) fn check_on(
             check_on(system, ConfinementLevel::Landlock)?;
             system.namespaces().map_err(|why| {
                 ConfinementError::unsupported(
-                    format!("namespaces cannot be made here: {why}"),
+                    format!("namespaces cannot be created here: {why}"),
                     "allow unprivileged user namespaces, or use 'level: landlock'",
                 )
             })
@@ -129,7 +129,7 @@ fn landlock_usable(system: &dyn SystemSupport) -> Result<(), ConfinementError> {
         )),
         Some(abi) if abi < MIN_LANDLOCK_ABI => Err(ConfinementError::unsupported(
             format!(
-                "this kernel's Landlock (ABI {abi}) cannot keep files from being cut short: ABI {MIN_LANDLOCK_ABI} can (Linux 6.2)"
+                "this kernel's Landlock (ABI {abi}) cannot keep files from being truncated: ABI {MIN_LANDLOCK_ABI} can (Linux 6.2)"
             ),
             remedy,
         )),
@@ -161,9 +161,9 @@ enum BwrapTrialError {
     #[error(transparent)]
     Io(#[from] io::Error),
     /// Bubblewrap ended with an error; the first line of its standard error, if there is one.
-    #[error("{}", .0.as_deref().unwrap_or("it failed without a word"))]
+    #[error("{}", .0.as_deref().unwrap_or("it failed without an error message"))]
     Failed(Option<String>),
-    #[error("it did not end within {} s", TRIAL_TIMEOUT.as_secs())]
+    #[error("it did not exit within {} s", TRIAL_TIMEOUT.as_secs())]
     Timeout,
 }
 

@@ -38,13 +38,13 @@ const MACHINE: [&str; 9] = [
     "/proc/sys/vm",
 ];
 
-/// Devices that are no devices.
+/// Device files without a device behind them.
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
 /// The settings of the system.
 const ETC: &str = "/etc";
 
-/// How deep `/etc` is looked through for what only the superuser may read.
+/// How deep `/etc` is searched for files that only the superuser may read.
 const ETC_DEPTH: usize = 2;
 
 /// What is read by nearly every program, as far as it exists here.
@@ -56,7 +56,7 @@ pub(super) struct SystemPaths {
     pub(super) split: Option<(PathBuf, SplitDirectory)>,
 }
 
-/// A directory that is not for everybody.
+/// A directory that is not readable by everyone.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct SplitDirectory {
     /// What every user may read.
@@ -94,7 +94,7 @@ fn existing(paths: &[&'static str]) -> impl Iterator<Item = PathBuf> {
     paths.iter().map(PathBuf::from).filter(|path| path.exists())
 }
 
-/// A directory in parts, looked through down to `depth`; nothing when all of it is for everybody.
+/// A directory in parts, searched down to `depth`; `None` if every user may read all of it.
 fn split_by_permission(directory: &Path, depth: usize) -> Option<SplitDirectory> {
     const ALL_READ: u32 = 0o004;
     let is_link = directory.symlink_metadata().is_ok_and(|meta| meta.is_symlink());

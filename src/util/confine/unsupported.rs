@@ -21,7 +21,7 @@ impl PreparedConfinement {
 
 fn refusal() -> ConfinementError {
     ConfinementError::Unsupported {
-        missing: "programs can be confined on Linux only".into(),
+        missing: "programs can only be confined on Linux".into(),
         remedy: "run toolhost on Linux, or in a container".into(),
     }
 }

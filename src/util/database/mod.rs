@@ -1,8 +1,8 @@
 //! Opening and migrating our `SQLite` files.
 //!
-//! Owns: finding out what stands at a path without touching it, making a new file whole or not at
-//! all (`place`), and the versions of what is inside (`layout`). Never does: know what is kept, or
-//! say in words what an error means for it.
+//! Owns: finding out what is at a path without touching it, creating a new file completely or not
+//! at all (`path`), and the versions of the contents (`schema`). Never does: know what is stored,
+//! or word an error about it.
 
 mod path;
 mod schema;
@@ -76,7 +76,7 @@ pub fn is_busy(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }
 
-/// Whether the file is no database, or not a whole one any more.
+/// Whether the file is not a database, or no longer a complete one.
 pub fn is_corrupt(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
 }

@@ -1,7 +1,7 @@
 //! The path of a database file, and creating a new one atomically.
 //!
-//! A new file is made under another name and linked into its place when it is whole, so that a
-//! file without content in that place is always the trace of damage.
+//! A new file is created under another name and linked into place when complete, so that an empty
+//! file there always means damage.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -46,7 +46,7 @@ impl From<Errno> for CreateDatabaseError {
     }
 }
 
-/// What stands at a place.
+/// What is at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PathStatus {
     /// There is nothing of this name.
@@ -118,7 +118,7 @@ impl DatabasePath {
         })
     }
 
-    /// Takes the file from everybody but its owner.
+    /// Removes the access of everyone but the owner.
     ///
     /// # Errors
     /// When the system refuses.
@@ -141,7 +141,7 @@ impl DatabasePath {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let private = Mode::RUSR | Mode::WUSR;
         let draft = rustix::fs::openat(&self.directory, &name, flags, private)?;
-        // The logs that SQLite makes beside the file get its permissions.
+        // The logs that SQLite creates next to the file get its permissions.
         rustix::fs::fchmod(&draft, private)?;
         drop(draft);
         let made = connect(&self.real.join(&name), OpenFlags::SQLITE_OPEN_READ_WRITE, lock_timeout)
@@ -165,7 +165,7 @@ impl DatabasePath {
     pub fn remove_stale_drafts(&self, now: Duration) {
         use std::os::unix::ffi::OsStrExt as _;
         let beginning = self.draft("");
-        // Whatever cannot be looked at or removed stays for the next time.
+        // What cannot be inspected or removed stays for the next time.
         let Ok(entries) = rustix::fs::Dir::read_from(&self.directory) else { return };
         for entry in entries.flatten() {
             let name = entry.file_name();

@@ -37,7 +37,7 @@ pub(super) const TICK: &str = "!tick";
 /// Multiplication that refuses to make an enormous text.
 pub(super) const MULTIPLY: &str = "!multiply";
 
-/// The engine's data: JSON values, and the budget beside the compiled program.
+/// The engine's data: JSON values, and the budget along with the compiled program.
 pub(super) struct JqEngine;
 
 impl DataT for JqEngine {

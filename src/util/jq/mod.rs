@@ -3,10 +3,10 @@
 //! Owns: compiling and running a filter without access to files, variables of the process or the
 //! exit of the program, with a limit on steps, time, stack and results. Never does: print.
 //!
-//! The engine (jaq) has no limits of its own, so they are woven into the program before it is
-//! compiled: wherever a filter can loop — a definition, a step of a fold, the right side of a
-//! pipe, an argument, an element of a list — a native filter counts one step and ends the run
-//! when the budget is spent. It ends it the way `halt` would, which `try` cannot catch.
+//! The engine (jaq) has no built-in limits, so they are inserted into the program before it is
+//! compiled: wherever a filter can loop — a definition, a step of a fold, the right side of a pipe,
+//! an argument, an element of a list — a native filter counts one step and ends the run when the
+//! budget is spent. It ends it the way `halt` would, which `try` cannot catch.
 
 mod budget;
 mod instrument;
@@ -47,7 +47,7 @@ pub enum JqError {
     #[error("the filter is empty: '.' stands for the whole input")]
     EmptyFilter,
     /// The text is not a jq expression.
-    #[error("the filter is wrong{}", .0.as_ref().map(ToString::to_string).unwrap_or_default())]
+    #[error("the filter is invalid{}", .0.as_ref().map(ToString::to_string).unwrap_or_default())]
     Syntax(Option<JqSyntaxError>),
     /// The filter names functions or variables that do not exist, each with its sort.
     #[error("{}", undefined_words(.0))]
@@ -55,7 +55,7 @@ pub enum JqError {
     /// The engine refuses the definitions that the filter needs.
     #[error("the filter cannot be loaded")]
     NotLoaded,
-    /// The filter ended with an error of its own, in the engine's words.
+    /// The filter raised an error: the engine's message.
     #[error("{0}")]
     Runtime(String),
     /// The filter takes more steps than this.
@@ -68,7 +68,7 @@ pub enum JqError {
     #[error("the filter takes longer than {} s", .0.as_secs())]
     TooSlow(Duration),
     /// The filter gives more results than are collected.
-    #[error("the filter gives more than {MOST_RESULTS} results")]
+    #[error("the filter produces more than {MOST_RESULTS} results")]
     TooManyResults,
     /// A result nests deeper than readers of JSON accept.
     #[error("the result nests more than {} levels deep", value::DEEPEST)]
@@ -112,7 +112,7 @@ fn undefined_words(names: &[(&'static str, String)]) -> String {
 /// levels deep. It sees its input and nothing else: no modules, no `env`, `input` or `halt`.
 ///
 /// # Errors
-/// When the filter is wrong, fails by itself, or passes a limit.
+/// When the filter is invalid, fails by itself, or passes a limit.
 pub fn query(filter: &str, input: &Value) -> Result<Vec<Value>, JqError> {
     query_within(filter, input, &JqLimits::default())
 }
@@ -124,8 +124,8 @@ fn query_within(filter: &str, input: &Value, limits: &JqLimits) -> Result<Vec<Va
     if filter.trim().is_empty() {
         return Err(JqError::EmptyFilter);
     }
-    // A thread of its own makes the depth of recursion a known quantity. A panic of the engine
-    // costs the query and not the program.
+    // A separate thread makes the recursion depth a known quantity. A panic of the engine costs the
+    // query and not the program.
     std::thread::scope(|scope| {
         std::thread::Builder::new()
             .name("jq".to_owned())

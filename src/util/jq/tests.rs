@@ -68,8 +68,8 @@ fn numbers_keep_their_digits() {
 #[test]
 fn mistakes_are_named() {
     let null = json!(null);
-    assert_eq!(results(".a b", &null), "the filter is wrong at column 4: expected nothing");
-    assert_eq!(results(".a |", &null), "the filter is wrong at the end: expected term");
+    assert_eq!(results(".a b", &null), "the filter is invalid at column 4: expected nothing");
+    assert_eq!(results(".a |", &null), "the filter is invalid at the end: expected term");
     assert_eq!(results("frobnicate(1)", &null), "there is no filter 'frobnicate'");
     assert_eq!(results("$x", &null), "there is no variable '$x'");
     assert_eq!(results(".a", &json!(3)), "cannot index 3 with \"a\"");
@@ -83,7 +83,7 @@ fn nothing_outside_is_reachable() {
     {
         let result = results(filter, &null);
         assert!(
-            result.starts_with("there is no") || result.contains("wrong"),
+            result.starts_with("there is no") || result.contains("invalid"),
             "{filter}: {result}"
         );
     }

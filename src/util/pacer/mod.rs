@@ -1,7 +1,7 @@
 //! Waiting until a moment, to within microseconds.
 //!
-//! Owns: [`Pacer`], for loops that have to do something at intended moments. Timers of the runtime
-//! count in milliseconds, which is longer than many a call takes. Never does: say which moments.
+//! Owns: [`Pacer`], for loops that must act at planned moments. Timers of the runtime have a
+//! resolution of milliseconds, longer than many calls take. Never does: plan the moments.
 
 #[cfg(target_os = "linux")]
 mod timer;

@@ -62,7 +62,7 @@ impl Timer {
                     self.armed = None;
                     return Ok(());
                 }
-                // It was ready for a moment that is not asked for any more.
+                // It was ready for a moment that is no longer needed.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => return Err(error),
             }

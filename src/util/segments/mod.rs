@@ -74,7 +74,7 @@ impl SegmentRetention {
 pub struct SegmentedLog {
     file: AppendFile,
     retention: SegmentRetention,
-    /// That setting aside failed was told.
+    /// Whether a failed rotation has been reported.
     rotation_failed: AtomicBool,
     /// When the age of the file was looked at last, in hours since the Unix epoch; 0 before.
     age_checked: AtomicU32,
@@ -107,8 +107,8 @@ impl SegmentedLog {
     /// Appends one line; `now` is the time since the Unix epoch.
     ///
     /// # Errors
-    /// When the file is not safe to write to, or the system refuses. That a file cannot be set
-    /// aside is no error but a note: the line is written.
+    /// When the file is not safe to write to, or the system refuses. A file that cannot be rotated
+    /// causes a note, not an error: the line is written.
     pub fn append(&self, now: Duration, json: &str) -> Result<(), AppendError> {
         let is_full = self.file.append(now, json)? >= self.retention.max_segment_bytes;
         if is_full || self.is_age_check_due(now) {
@@ -121,7 +121,7 @@ impl SegmentedLog {
                     && !self.rotation_failed.swap(true, Ordering::Relaxed)
                 {
                     let path = self.path().display();
-                    notes.push(format!("{path} grows on: it cannot be set aside: {error}"));
+                    notes.push(format!("{path} keeps growing: it cannot be rotated: {error}"));
                 }
             });
         }
@@ -146,7 +146,7 @@ impl SegmentedLog {
         !is_dated_ahead && created.is_some_and(is_old)
     }
 
-    /// What was put right or went wrong beside the lines; each note is handed out once.
+    /// Repairs and failures other than those of lines; each note is returned once.
     pub fn take_notes(&self) -> Vec<String> {
         self.file.take_notes()
     }
@@ -174,7 +174,7 @@ impl SegmentedLog {
             // It was set aside between our line and the lock.
             _ => Ok(()),
         };
-        // The lock ends with the file at the latest.
+        // The lock is released when the file is closed.
         let _ends_anyway = rustix::fs::flock(file, FlockOperation::Unlock);
         done
     }
@@ -182,7 +182,7 @@ impl SegmentedLog {
     fn rename(&self, directory: impl AsFd, name: &OsStr, now: Duration) -> Result<(), Errno> {
         let directory = directory.as_fd();
         let names = SegmentNames::of(self.path());
-        // Names sort as the files were set aside, even when the clock was put back in between.
+        // Names sort as the files were set aside, even if the clock was set back in between.
         let newest = names.list(directory)?.pop().and_then(|newest| names.second(&newest));
         let now = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
         let first = newest.map_or(now, |newest| now.max(newest.saturating_add(1)));

@@ -153,7 +153,7 @@ fn a_file_that_cannot_be_set_aside_grows_on_and_says_so_once() {
     assert_eq!(std::fs::read_to_string(log.path()).unwrap(), "1\n2\n");
     let notes = log.take_notes();
     assert_eq!(notes.len(), 1, "{notes:?}");
-    assert!(notes[0].contains("cannot be set aside"), "{notes:?}");
+    assert!(notes[0].contains("cannot be rotated"), "{notes:?}");
 }
 
 #[test]

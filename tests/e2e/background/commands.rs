@@ -107,7 +107,10 @@ fn up_says_what_the_host_will_not_serve_and_how_long_one_stays_that_runs() {
     again.exits(0).says(&["already running", "it ends after 10 min without a call"]);
     assert_eq!(hosts(&room)[0]["idle_limit_s"], 600.0);
     room.toolhost(["down"]).check().exits(0);
-    room.toolhost(["up", "--idle", "0s"]).go().exits(2).says(&["a host needs some time"]);
+    room.toolhost(["up", "--idle", "0s"])
+        .go()
+        .exits(2)
+        .says(&["the idle time must be greater than zero"]);
     // A file that cannot be read leaves its servers out.
     room.file("mcp.yaml", "mcp_servers: [broken\n");
     room.toolhost(["up"]).go().exits(0).says(&["out of service", "config check"]);

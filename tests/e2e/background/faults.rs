@@ -208,7 +208,7 @@ fn a_host_that_was_stopped_is_done_without_until_it_goes_on_and_down_ends_it() {
     let process = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
     kill_process(process, Signal::STOP).unwrap();
     let alone = room.toolhost(["call", "counter-count", "--json"]).go();
-    alone.exits(0).says(&["does not answer", "it was stopped", "kill -CONT"]);
+    alone.exits(0).says(&["does not respond", "it was stopped", "kill -CONT"]);
     assert_eq!(alone.json()["metadata"].get("host"), None, "{alone}");
     kill_process(process, Signal::CONT).unwrap();
     let (again, calls, used) = count(&room, &[]);

@@ -262,7 +262,7 @@ fn every_key_of_the_schemas_is_a_place() {
         for key in keys.keys() {
             let is_place =
                 |place: &Place| place.path.starts_with(file) && place.template.get(key).is_some();
-            assert!(all.iter().any(is_place), "{file}: {key} is no place");
+            assert!(all.iter().any(is_place), "{file}: {key} is not a place");
         }
     }
     for wanted in ["mcp_servers.auth.token", "roots[]", "defaults.base_url", ".env.X_KEY"] {

@@ -27,7 +27,7 @@ fn nested_fields_lists_and_forms_are_sent_as_they_are_shown() {
     pty.expect_shown("srv-plan").type_keys("/srv-plan\r").expect_shown("Catalogue 1/");
     pty.type_keys("\r").expect_shown("1/3 required").type_keys("a trip\r\rfar");
     // A check says what does not fit beside its field; nothing is sent.
-    pty.type_keys("\u{1b}[17~").expect_shown("where.x is no number");
+    pty.type_keys("\u{1b}[17~").expect_shown("where.x is not a number");
     pty.type_keys("\u{15}3").expect_shown(r#"{"title":"a trip","where":{"x":3}}"#);
     pty.type_keys("\r\r+one").expect_shown("[1]  + adds an item");
     pty.expect_shown(r#""tags":["one"]"#);

@@ -124,7 +124,7 @@ fn a_question_goes_with_the_call_that_it_belongs_to() {
 fn an_address_is_shown_with_its_tricks_and_a_secret_is_not_shown() {
     let (room, _fixtures) = house(&["srv"]);
     let mut pty = asked(&room, "srv", "url");
-    pty.expect_shown("8 Inbox(1)").type_keys("8\r").expect_shown("what stands before the @");
+    pty.expect_shown("8 Inbox(1)").type_keys("8\r").expect_shown("the part before the @");
     pty.expect_shown("Not opened automatically").type_keys("\u{1b}[15~");
     pty.expect_shown("answered srv").type_keys("1").expect_shown("Result  ok");
     ask(&mut pty, "srv", "secret");

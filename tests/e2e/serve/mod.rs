@@ -240,7 +240,7 @@ fn no_port_is_open_to_other_machines_unless_it_is_said() {
     room.toolhost(["serve", "--http", "nonsense"])
         .go()
         .exits(2)
-        .says(&["'nonsense' is no address to listen on"]);
+        .says(&["'nonsense' is not an address to listen on"]);
 }
 
 #[test]

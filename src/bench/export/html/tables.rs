@@ -65,20 +65,20 @@ pub(super) fn steps(page: &mut String, report: &BenchReport) {
     table(page, "Steps", &steps::COLUMNS, &rows);
 }
 
-/// Percentiles of each tool; of an open load from the intended moment and from sending.
+/// Percentiles of each tool; of an open load from the intended start and from the sending.
 pub(super) fn latencies(page: &mut String, report: &BenchReport) {
     let mut rows = Vec::new();
     for (at, target) in report.targets.iter().enumerate() {
         let name = name(report, at, target);
-        let open = report.is_open().then_some(("from the intended moment", &target.response));
-        let all = open.into_iter().chain([("from sending", &target.service)]);
+        let open = report.is_open().then_some(("from the intended start", &target.response));
+        let all = open.into_iter().chain([("from the sending", &target.service)]);
         rows.extend(all.map(|(since, times)| figures(&name, since, times)));
     }
     let mut columns = vec!["tool", "timed", "min"];
     columns.extend(PERCENTILES.iter().map(|(name, _)| *name));
     columns.extend(["max", "mean", "deviation"]);
     table(page, "Latencies", &columns, &rows);
-    page.push_str("<p class=\"weak\">~ too few calls above it to rely on it</p>\n");
+    page.push_str("<p class=\"weak\">~ too few calls above this percentile to be reliable</p>\n");
 }
 
 fn figures(name: &str, since: &str, times: &Durations) -> Vec<Cell> {
@@ -206,7 +206,7 @@ pub(super) fn thresholds(page: &mut String, judged: &[ThresholdResult]) {
     let line = |line: &crate::bench::threshold::ThresholdLine| {
         let (tone, word) = match (line.failed, line.is_unreliable) {
             (true, _) => (LineTone::Bad, "fails"),
-            (false, true) => (LineTone::Warning, "holds (too few calls to rely on)"),
+            (false, true) => (LineTone::Warning, "passes (too few calls to be reliable)"),
             (false, false) => (LineTone::Good, "holds"),
         };
         vec![plain(&line.text), (tone, word.to_owned())]

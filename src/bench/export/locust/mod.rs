@@ -76,7 +76,7 @@ pub fn locust(plan: &BenchPlan, targets: &[LocustTarget]) -> Result<String, Erro
             "'{}' and '{}' are on different servers; a locustfile covers one",
             first.name, other.name
         ))
-        .with_hint("export them one by one"));
+        .with_hint("export them separately"));
     }
     let tools: Result<Vec<Value>, Error> = targets.iter().map(tool).collect();
     let modern = first.protocol.as_deref() == Some(MODERN);
@@ -112,12 +112,12 @@ fn tool(target: &LocustTarget) -> Result<Value, Error> {
                 "the arguments of '{}' are a template, which Locust cannot fill in",
                 target.name
             ))
-            .with_hint("write them to a file, one JSON object per line, and pass that file"));
+            .with_hint("write them to a file, one JSON object per line, and use that"));
         }
     };
     if rows.len() > MOST_ROWS {
         return Err(Error::usage(format!(
-            "'{}' has {} rows of arguments; a locustfile holds at most {MOST_ROWS}",
+            "'{}' has {} rows of arguments; a locustfile can have {MOST_ROWS}",
             target.name,
             rows.len()
         )));

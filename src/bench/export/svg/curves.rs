@@ -29,7 +29,7 @@ pub fn rate(report: &BenchReport) -> String {
     let lines: Vec<Vec<(f64, f64)>> =
         targets.iter().map(|target| rates(&target.timeline, active(target))).collect();
     let most = lines.iter().flatten().map(|(_, rate)| *rate).fold(0.0, f64::max);
-    let mut canvas = begin("Answered calls per second over time");
+    let mut canvas = begin("Calls per second over time");
     let x = AxisScale::linear(end, LEFT, RIGHT);
     let y = AxisScale::linear(most * 1.08, PANEL.1, PANEL.0);
     for mark in y.ticks() {
@@ -92,7 +92,7 @@ pub fn percentiles(report: &BenchReport) -> String {
             canvas.text((place, PANEL.1 + 19.0), "tick mid", name);
         }
     }
-    let words = "share of the answered calls that were at least as fast";
+    let words = "share of successful calls at least as fast";
     canvas.text((f64::midpoint(LEFT, RIGHT), PANEL.1 + 37.0), "unit mid", words);
     for (at, line) in lines.iter().enumerate() {
         let points: Vec<(f64, f64)> =

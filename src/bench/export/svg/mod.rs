@@ -109,7 +109,7 @@ fn load(report: &BenchReport) -> String {
                 Arrivals::Steps(steps) => format!("{} steps", steps.len()),
             };
             format!(
-                "open load, {rate}, at most {in_flight} in flight; timed from the intended moment"
+                "open load, {rate}, at most {in_flight} in flight; timed from the intended start"
             )
         }
     };
@@ -129,7 +129,7 @@ fn axis(report: &BenchReport) -> &'static str {
     if report.rounds.is_empty() {
         "since the first counted call"
     } else {
-        "time in each tool's own rounds"
+        "each tool's own rounds, one after the other"
     }
 }
 
@@ -157,7 +157,7 @@ fn times(canvas: &mut Canvas, report: &BenchReport, targets: &[&TargetReport]) {
         canvas.text(
             (f64::midpoint(LEFT, RIGHT), f64::midpoint(TOP, BOTTOM)),
             "sub mid",
-            "no calls were answered",
+            "no successful calls",
         );
         return;
     }
@@ -303,7 +303,7 @@ fn distribution(canvas: &mut Canvas, targets: &[&TargetReport], top: f64) {
     canvas.text(
         (f64::midpoint(LEFT, RIGHT), bottom + 38.0),
         "unit mid",
-        "latency (logarithmic); share of each tool's answered calls",
+        "latency (logarithmic); share of each tool's successful calls",
     );
     for (at, target) in targets.iter().enumerate() {
         let mut outline = vec![(LEFT, bottom)];

@@ -58,7 +58,7 @@ fn nothing_and_very_little_can_be_drawn() {
         is_sound(&svg(&report(vec![target("a", times)]), Some("a <title>")));
     }
     is_sound(&svg(&report(Vec::new()), None));
-    assert!(svg(&report(vec![target("a", [])]), None).contains("no calls were answered"));
+    assert!(svg(&report(vec![target("a", [])]), None).contains("no successful calls"));
 }
 
 #[test]

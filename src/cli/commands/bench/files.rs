@@ -31,7 +31,7 @@ pub(super) fn check(args: &BenchArgs, cwd: &Path) -> Result<(), Error> {
     for (index, (option, path)) in all.iter().enumerate() {
         if let Some((other, _)) = all.iter().take(index).find(|(_, earlier)| earlier == path) {
             let what = format!("{other} and {option} both name '{}'", path.display());
-            return Err(Error::usage(what).with_hint("give each a file of its own"));
+            return Err(Error::usage(what).with_hint("give each its own file"));
         }
         save::check_writable(path)
             .map_err(|error| Error::usage(format!("{option}: {}", error.message())))?;

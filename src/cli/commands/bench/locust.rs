@@ -42,7 +42,7 @@ fn target(found: &ResolvedTarget, servers: &[ServerSpec]) -> Result<LocustTarget
             .with_hint("Locust speaks HTTP; without the option toolhost makes the load itself"))
     };
     let server = servers.iter().find(|server| Some(server.name.as_str()) == name.component());
-    let Some(server) = server else { return refused("is no tool of a server") };
+    let Some(server) = server else { return refused("is not a tool of a server") };
     let Endpoint::Http { url, socket: None, headers, auth, .. } = &server.endpoint else {
         return refused("is a tool of a server that does not listen for HTTP at an address");
     };

@@ -12,7 +12,7 @@ use crate::cli::json::doctor::{DoctorCheckJson, DoctorJson};
 use crate::cli::output::{Format, SpanStyle, StyledLine, StyledPage, plural};
 use crate::model::Error;
 
-/// Look for what keeps tools and servers from working here.
+/// Diagnose problems with the environment, files and servers.
 ///
 /// The terminal, the files, trust, the places where records are kept, the sandbox, and for each
 /// server whether its program is found and which variables of yours it is not given. Nothing is

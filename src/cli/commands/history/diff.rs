@@ -16,24 +16,24 @@ use crate::model::{Error, ErrorKind};
 
 /// Compare the results of two calls, line by line.
 ///
-/// Structured results are compared as indented JSON. Ends with exit code 8 when they differ.
+/// Structured results are compared as indented JSON. Exits with 8 if they differ.
 #[derive(Debug, Args)]
 #[command(arg = formats::option(formats::REPORT))]
 pub struct HistoryDiffArgs {
-    /// The call: its identity, a beginning that only it has, or 'last'
+    /// ID of the call, a unique prefix of it, or 'last'
     #[arg(add = ArgValueCompleter::new(complete::calls))]
     pub id: String,
-    /// The call to compare it with
+    /// ID of the call to compare with
     #[arg(required_unless_present = "rerun", conflicts_with = "rerun",
           add = ArgValueCompleter::new(complete::calls))]
     pub other: Option<String>,
-    /// Compare it with what the same call gives now
+    /// Compare with a new run of the same call
     #[arg(long, visible_alias = "replay")]
     pub rerun: bool,
-    /// Approve the call of --rerun without being asked
+    /// Approve the call of --rerun without asking
     #[arg(short, long, requires = "rerun", conflicts_with = "ask_all")]
     pub yes: bool,
-    /// Approve the call of --rerun, and the calls it makes, without being asked
+    /// Approve the call of --rerun and the calls it makes without asking
     #[arg(long, requires = "rerun", conflicts_with = "ask_all")]
     pub yes_nested: bool,
 }

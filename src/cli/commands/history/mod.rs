@@ -24,10 +24,10 @@ use crate::util::append::RecordLocation;
 use crate::util::clock::{Clock as _, SystemClock};
 use crate::util::segments::{self, ReverseLines};
 
-/// Show past calls, run them again, compare results.
+/// Show, rerun and compare past calls.
 ///
-/// Every call is kept with its arguments and the beginning of its result; secret arguments are not.
-/// Without a command the newest calls are listed, newest first.
+/// Calls are stored with their arguments, except secret ones, and the beginning of the result.
+/// Without a subcommand, lists the newest calls first.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct HistoryArgs {
@@ -43,23 +43,22 @@ pub struct HistoryArgs {
 #[derive(Debug, Args)]
 #[command(arg = formats::option(formats::LIST))]
 pub struct HistoryListArgs {
-    /// Only tools whose full name matches this pattern, with * and ?
+    /// Only tools whose full name matches this pattern (* and ?)
     #[arg(long, value_name = "PATTERN", add = ArgValueCompleter::new(complete::tools))]
     pub tool: Option<String>,
-    /// Not before: a time ago (30m, 7d) or a date (2026-11-01)
+    /// Only calls since a time ago (30m, 7d) or a date (2026-11-01)
     #[arg(long, value_name = "TIME", value_parser = parse_since)]
     pub since: Option<Since>,
     /// Only calls that failed
     #[arg(long)]
     pub failed: bool,
-    /// Calls of all projects; without this only those of the project that this directory belongs to
-    /// are shown, and all where there is none
+    /// Include calls of all projects, not only of the current one
     #[arg(long)]
     pub all_projects: bool,
     /// Only calls of this session
     #[arg(long, value_name = "ID")]
     pub session: Option<String>,
-    /// The most calls to show, the newest
+    /// Show at most this many calls, the newest
     #[arg(short = 'n', long, value_name = "N", default_value_t = 50, allow_negative_numbers = true,
           value_parser = clap::value_parser!(u32).range(0..=10_000))]
     pub limit: u32,
@@ -73,18 +72,18 @@ pub enum HistoryAction {
     /// Show one call: its arguments and its result.
     #[command(arg = formats::option(formats::REPORT))]
     Show {
-        /// The call: its identity, a beginning that only it has, or 'last' of this project
+        /// ID of the call, a unique prefix of it, or 'last' of this project
         #[arg(add = ArgValueCompleter::new(complete::calls))]
         id: String,
     },
-    /// Call again with the same arguments.
+    /// Rerun a call with the same arguments.
     #[command(visible_alias = "replay")]
     Rerun(rerun::HistoryRerunArgs),
     /// Compare the results of two calls, line by line.
     Diff(diff::HistoryDiffArgs),
-    /// Remove the history.
+    /// Delete the history.
     Clear {
-        /// Remove without asking
+        /// Delete without asking
         #[arg(short, long)]
         yes: bool,
     },

@@ -21,32 +21,32 @@ use crate::host::rerun::{masked_paths, restore_secret};
 use crate::host::validate::{ValuePath, ValuePathSegment};
 use crate::model::{Error, JsonObject};
 
-/// Call again with the same arguments.
+/// Rerun a call with the same arguments.
 ///
-/// The call goes the way of every call: it is checked, and asked about where that is due. Secret
-/// arguments were not kept; they are asked for, or given as further words.
+/// The call is validated and may need approval like any other. Secret arguments are not stored; you
+/// are asked for them, or give them as arguments.
 #[derive(Debug, Args)]
 #[command(arg = formats::option(formats::RESULT))]
 pub struct HistoryRerunArgs {
-    /// The call: its identity, a beginning that only it has, or 'last'
+    /// ID of the call, a unique prefix of it, or 'last'
     #[arg(add = ArgValueCompleter::new(complete::calls))]
     pub id: String,
-    /// Arguments to use instead: key=value, key:=json, key=@file
+    /// Arguments that replace the stored ones: key=value, key:=json, key=@file
     #[arg(value_name = "ARGS")]
     pub words: Vec<String>,
-    /// Give up after this time, such as 500ms, 30s or 2m
+    /// Time limit, such as 500ms, 30s or 2m
     #[arg(long, value_name = "TIME", value_parser = call::parse_timeout)]
     pub timeout: Option<Duration>,
-    /// Approve the call without being asked
+    /// Approve the call without asking
     #[arg(short, long, conflicts_with = "ask_all")]
     pub yes: bool,
-    /// Approve the call, and the calls it makes, without being asked
+    /// Approve the call and the calls it makes without asking
     #[arg(long, conflicts_with = "ask_all")]
     pub yes_nested: bool,
-    /// Show what would be sent or started, and do nothing
+    /// Show what would be sent or started, without doing it
     #[arg(long)]
     pub dry_run: bool,
-    /// The server, for a call of one that is in no file.
+    /// The ad-hoc server of the call.
     #[command(flatten)]
     pub target: ServerCommandArgs,
 }
@@ -88,14 +88,14 @@ pub(super) async fn prepare(
     if let (Some(words), None) = (&entry.command_end, &context.global.ad_hoc) {
         let line = command::rerun(&entry.id);
         return Err(Error::usage(format!(
-            "'{}' is a tool of a server that is in no file, so it has to be named again",
+            "'{}' is a tool of an ad-hoc server, which must be named again",
             entry.tool
         ))
         .with_hint(format!("{line} {words}")));
     }
     let Some(recorded) = entry.arguments.clone() else {
         return Err(Error::usage(format!(
-            "the arguments of this call of '{}' were too large to be kept",
+            "the arguments of this call of '{}' were too large to store",
             entry.tool
         ))
         .with_hint("call it with 'toolhost call'"));

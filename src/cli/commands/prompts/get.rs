@@ -18,24 +18,25 @@ use crate::host::request::{ArgumentWord, CallArguments, ItemRequest};
 use crate::model::{Error, JsonObject, ToolResult};
 use crate::util::json;
 
-/// Fill in a prompt and show its messages.
+/// Render a prompt and show its messages.
 ///
-/// Nothing is sent before the arguments fit. With -o raw only what the messages hold is printed.
+/// Arguments are validated before anything is sent. With -o raw, prints only the content of the
+/// messages.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 JSON: {\"name\", \"server\", \"description\", \"messages\": [{\"role\", \"content\"}], \"meta\"}")]
 #[command(arg = formats::option(formats::CONTENT))]
 pub struct PromptGetArgs {
-    /// The prompt: its full name, or its bare name when only one server has it
+    /// Prompt: its full name, or its bare name if that is unique
     #[arg(add = ArgValueCompleter::new(complete::prompts))]
     pub name: String,
-    /// key=value, or key=@file; all arguments of prompts are texts
+    /// key=value, or key=@file; arguments of prompts are always strings
     #[arg(value_name = "ARGS", add = ArgValueCompleter::new(complete::prompt_arguments))]
     pub words: Vec<String>,
-    /// Look for the prompt at this server only; repeatable
+    /// Only look for the prompt on this server (repeatable)
     #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::servers))]
     pub server: Vec<String>,
-    /// A server that is in no file.
+    /// An ad-hoc server.
     #[command(flatten)]
     pub target: ServerCommandArgs,
 }

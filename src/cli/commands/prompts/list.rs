@@ -16,18 +16,18 @@ use crate::model::Prompt;
 
 /// List the prompts of all servers.
 ///
-/// A server that cannot be listed costs its own prompts only; the exit code is then 11.
+/// If a server fails, the others are still listed and the exit code is 11.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 JSON: {\"prompts\": [...], \"servers\": [...], \"problems\": [...]}")]
 #[command(arg = formats::option(formats::LIST))]
 pub struct PromptListArgs {
-    /// Only prompts in whose name, title or description these words occur
+    /// Only prompts whose name, title or description contains these words
     pub query: Vec<String>,
-    /// Ask this server only; repeatable
+    /// Only ask this server (repeatable)
     #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::servers))]
     pub server: Vec<String>,
-    /// A server that is in no file.
+    /// An ad-hoc server.
     #[command(flatten)]
     pub target: ServerCommandArgs,
 }

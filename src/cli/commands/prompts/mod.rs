@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 
 use crate::cli::context::{CommandContext, CommandResult};
 
-/// List and fill in the prompts of servers.
+/// List and render prompts of MCP servers.
 #[derive(Debug, Args)]
 pub struct PromptsArgs {
     /// What to do with them.
@@ -20,7 +20,7 @@ pub struct PromptsArgs {
 pub enum PromptsAction {
     /// List the prompts of all servers.
     List(list::PromptListArgs),
-    /// Fill in a prompt and show its messages.
+    /// Render a prompt and show its messages.
     Get(get::PromptGetArgs),
 }
 

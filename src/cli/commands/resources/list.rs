@@ -16,21 +16,21 @@ use crate::model::{Resource, ResourceTemplate};
 
 /// List the resources of all servers.
 ///
-/// A server that cannot be listed costs its own resources only; the exit code is then 11.
+/// If a server fails, the others are still listed and the exit code is 11.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 JSON: {\"resources\": [...], \"servers\": [...], \"problems\": [...]}; \"templates\" with --templates")]
 #[command(arg = formats::option(formats::LIST))]
 pub struct ResourceListArgs {
-    /// Only resources in whose address, name, title or description these words occur
+    /// Only resources whose URI, name, title or description contains these words
     pub query: Vec<String>,
-    /// Ask this server only; repeatable
+    /// Only ask this server (repeatable)
     #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::servers))]
     pub server: Vec<String>,
-    /// List templates of addresses instead
+    /// List resource templates instead
     #[arg(long)]
     pub templates: bool,
-    /// A server that is in no file.
+    /// An ad-hoc server.
     #[command(flatten)]
     pub target: ServerCommandArgs,
 }

@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 
 use crate::cli::context::{CommandContext, CommandResult};
 
-/// List, read and watch the resources of servers.
+/// List, read and watch resources of MCP servers.
 #[derive(Debug, Args)]
 pub struct ResourcesArgs {
     /// What to do with them.

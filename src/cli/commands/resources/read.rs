@@ -23,26 +23,26 @@ use crate::util::json;
 
 /// Read a resource.
 ///
-/// Text is printed; of anything else its type and size. With -o raw the bytes come as they are,
-/// unless a terminal would see them.
+/// Prints text; for anything else, its type and size. With -o raw the bytes are written unchanged,
+/// unless stdout is a terminal.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 JSON: {\"server\", \"uri\", \"contents\": [...], \"ttl_ms\", \"cache_scope\", \"meta\"}")]
 #[command(arg = formats::option(formats::CONTENT))]
 pub struct ResourceReadArgs {
-    /// Its address
+    /// URI of the resource
     #[arg(add = ArgValueCompleter::new(complete::resources))]
     pub uri: String,
-    /// Read it from this server, whether it lists the address or not
+    /// Read it from this server, even if it does not list the URI
     #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::servers))]
     pub server: Vec<String>,
-    /// Write it to this file; several parts become FILE-1, FILE-2
+    /// Save it to this file; multiple parts go to FILE-1, FILE-2, …
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub save: Option<PathBuf>,
-    /// Print what this jq expression makes of it, when it is JSON
+    /// Apply a jq expression, if the resource is JSON
     #[arg(long, value_name = "EXPR")]
     pub query: Option<String>,
-    /// A server that is in no file.
+    /// An ad-hoc server.
     #[command(flatten)]
     pub target: ServerCommandArgs,
 }

@@ -25,26 +25,26 @@ const WAITING: usize = 16;
 
 /// Print a line each time a resource changes, until Ctrl-C.
 ///
-/// The server has to offer subscriptions. A connection that is lost is made again.
+/// The server must support subscriptions. Lost connections are reopened.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 JSON, a line for each change: {\"at\", \"server\", \"event\": \"updated\", \"uri\", \"times\"};
 \"contents\" or \"error\" with --read")]
 #[command(arg = formats::option(formats::STREAM))]
 pub struct ResourceWatchArgs {
-    /// The addresses
+    /// URIs of the resources
     #[arg(required = true, value_name = "URI", add = ArgValueCompleter::new(complete::resources))]
     pub uris: Vec<String>,
-    /// Watch them at this server, whether it lists the addresses or not
+    /// Watch them on this server, even if it does not list the URIs
     #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::servers))]
     pub server: Vec<String>,
-    /// End after so many lines
+    /// Stop after this many changes
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub count: Option<u64>,
     /// Read and print the resource after each change
     #[arg(long)]
     pub read: bool,
-    /// A server that is in no file.
+    /// An ad-hoc server.
     #[command(flatten)]
     pub target: ServerCommandArgs,
 }

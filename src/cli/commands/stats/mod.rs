@@ -27,45 +27,44 @@ use crate::util::clock::{Clock as _, SystemClock};
 use blocking_statistics::BlockingStatistics;
 use stats_scope::StatsScope;
 
-/// Show how often tools are used, how fast they are and how they fail.
+/// Show usage, latencies and failures of tools.
 ///
-/// Every call of every kind is counted, from the command line and the console alike. Durations are
-/// of calls that went well; percentiles are exact to a hundredth. With a name everything about that
-/// tool is shown.
+/// Counts calls of every kind, from the command line and the console. Durations are those of
+/// successful calls; percentiles are accurate to 1 %. With a name, shows everything about that
+/// tool.
 #[derive(Debug, Args)]
 #[command(arg = formats::option(formats::LIST))]
 pub struct StatsArgs {
     /// Only this tool, or the tools of this server
     #[arg(add = ArgValueCompleter::new(complete::names))]
     pub name: Option<String>,
-    /// Only since a time ago (30m, 7d) or a date (2026-11-01); a window begins with a whole minute,
-    /// after two days with a whole hour, after five weeks with a whole day
+    /// Only calls since a time ago (30m, 7d) or a date (2026-11-01), rounded to a minute, beyond
+    /// two days to an hour, beyond five weeks to a day
     #[arg(long, value_name = "TIME", value_parser = parse_since)]
     pub since: Option<Since>,
-    /// Show what changed since the period of equal length before
+    /// Compare with the preceding period of equal length
     #[arg(long, value_name = "PERIOD", value_enum, requires = "since",
           conflicts_with_all = ["watch", "export", "reset"])]
     pub compare: Option<ComparedPeriod>,
-    /// Of all projects; without this only calls of the project that this directory belongs to are
-    /// shown, and all where there is none
+    /// Include calls of all projects, not only of the current one
     #[arg(long)]
     pub all_projects: bool,
-    /// Sort by name, most calls, most errors, slowest, or used last
+    /// Sort order
     #[arg(long, value_name = "COLUMN", value_enum, default_value_t)]
     pub sort: StatsSortColumn,
-    /// One row for each tool, or for each server
+    /// One row per tool or per server
     #[arg(long, value_name = "WHAT", value_enum, default_value_t)]
     pub by: StatsGrouping,
-    /// Go on as calls are made, until interrupted
+    /// Refresh as calls are made, until interrupted
     #[arg(short, long)]
     pub watch: bool,
-    /// Write to this file: JSON, or a table when its name ends in .csv; - is standard output
+    /// Write JSON to this file, or CSV if its name ends in .csv; - is stdout
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath, conflicts_with = "watch")]
     pub export: Option<PathBuf>,
-    /// Forget what was counted, of this tool or of all
+    /// Delete the statistics of this tool, or of all
     #[arg(long, conflicts_with_all = ["watch", "export", "since"])]
     pub reset: bool,
-    /// Forget without asking
+    /// Delete without asking
     #[arg(short, long, requires = "reset")]
     pub yes: bool,
 }

@@ -7,10 +7,10 @@ use crate::bench::threshold::ThresholdResult;
 use crate::cli::output::table::{Table, TableColumn};
 use crate::cli::output::{SpanStyle, StyledLine, StyledPage};
 
-/// Below this width the interval of a ratio is left out.
+/// Below this width the interval of a ratio is omitted.
 const ROOM_FOR_INTERVALS: usize = 60;
 
-/// One tool against another: what follows, and the figures it follows from.
+/// Compares two tools: the conclusion, and the figures behind it.
 pub(super) fn comparison(compared: &TargetComparison, width: Option<usize>) -> StyledPage {
     let mut page = StyledPage::default();
     page.heading(&format!("{} compared with A", compared.letter));
@@ -73,7 +73,7 @@ fn ratios(ratios: &[Ratio], titles: [&str; 3], width: Option<usize>) -> StyledPa
     latency_table::indented(&table.layout(width.map(|width| width.saturating_sub(2))))
 }
 
-/// A run against the one that was saved before, and whether it is too much worse.
+/// Compares a run with the saved baseline, and says whether it is too much worse.
 pub(super) fn baseline(baseline: &BaselineReport, width: Option<usize>) -> StyledPage {
     let mut page = StyledPage::default();
     let began = baseline.began.as_deref().map_or_else(String::new, |began| format!(" of {began}"));
@@ -105,7 +105,7 @@ pub(super) fn baseline(baseline: &BaselineReport, width: Option<usize>) -> Style
         }
     }
     if baseline.targets.is_empty() {
-        page.paragraph(SpanStyle::Error, 2, "It has no tool of this run", width);
+        page.paragraph(SpanStyle::Error, 2, "It has none of the tools in this run", width);
     }
     page
 }

@@ -17,7 +17,7 @@ const PERCENTILES: [(&str, f64); 5] =
 /// Rows of a histogram.
 const ROWS: usize = 10;
 
-/// Times under titles, one row for each figure. A percentile that too few calls lie beyond is dim
+/// Latencies in columns, one row for each figure. A percentile with too few calls beyond it is dim
 /// and marked with `~`.
 pub(super) fn table(columns: &[(&str, &Durations)], width: Option<usize>) -> StyledPage {
     let mut table = Table::new(
@@ -42,7 +42,7 @@ pub(super) fn table(columns: &[(&str, &Durations)], width: Option<usize>) -> Sty
     indented(&table.layout(width.map(|width| width.saturating_sub(2))))
 }
 
-/// Whether some percentile of these is marked.
+/// Whether any of these percentiles is marked as unreliable.
 pub(super) fn has_doubtful(times: &Durations) -> bool {
     times.count() > 0 && PERCENTILES.iter().any(|(_, share)| !times.is_reliable_at(*share))
 }
@@ -50,17 +50,17 @@ pub(super) fn has_doubtful(times: &Durations) -> bool {
 fn cell(value: Option<Duration>, sure: bool) -> StyledLine {
     match value {
         None => StyledLine::styled(SpanStyle::Dim, "-"),
-        // The blank stands where a doubtful one has its mark.
+        // The blank takes the place of the mark of an unreliable percentile.
         Some(value) if sure => StyledLine::plain(show_duration(value) + " "),
         Some(value) => StyledLine::styled(SpanStyle::Dim, show_duration(value) + "~"),
     }
 }
 
-/// How the times are spread: a bar for each class.
+/// The distribution of the latencies: a bar for each bucket.
 pub(super) fn histogram(times: &Durations, width: Option<usize>) -> StyledPage {
     let mut page = StyledPage::default();
     let Some(spread) = distribution::logarithmic(times, ROWS) else { return page };
-    // A single duration has no shape.
+    // A single duration has no distribution.
     if spread.classes.iter().filter(|(_, count)| *count > 0).count()
         + usize::from(spread.beyond > 0)
         < 2

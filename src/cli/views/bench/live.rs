@@ -1,6 +1,6 @@
 //! A running benchmark, as a status page or a single line.
 //!
-//! Owns: how what is snapshot of it is drawn.
+//! Owns: how a snapshot of the run is drawn.
 
 use super::shape;
 use crate::bench::formatting;
@@ -11,15 +11,15 @@ use crate::cli::output::{SpanStyle, StyledLine, StyledPage};
 use crate::util::number::float;
 use crate::util::units::{show_count, show_duration};
 
-/// The widest it gets: longer lines are not read faster.
+/// Maximum width: longer lines are harder to read.
 const WIDEST: usize = 100;
 /// Cells of the name in front of the figures of one of several tools.
 const NAME: usize = 16;
-/// From this width on things stand beside each other.
+/// From this width on, sections are placed side by side.
 const WIDE: usize = 60;
-/// The most cells that show the rate over time.
+/// Maximum number of cells for the rate over time.
 const MAX_RATE_CELLS: usize = 40;
-/// Kinds of failures that are told apart while it runs.
+/// Number of failure kinds that are shown separately during the run.
 const KINDS: usize = 3;
 
 /// The run as a block of lines, for a screen so many cells wide.
@@ -31,7 +31,7 @@ pub fn block(snapshot: &BenchSnapshot, plan: &BenchPlan, width: usize) -> Styled
         lines.push(totals(snapshot));
     }
     let several = snapshot.targets.len() > 1;
-    // In a narrow place a name stands above its figures, else beside them.
+    // On a narrow screen the name goes above its figures, otherwise beside them.
     let beside = several && width >= WIDE;
     for target in snapshot.targets.iter().filter(|target| target.ok + target.failed > 0) {
         if several && !beside {
@@ -122,7 +122,7 @@ fn totals(snapshot: &BenchSnapshot) -> StyledLine {
 
 fn times(target: &TargetSnapshot) -> StyledLine {
     let Some(times) = target.response else {
-        return StyledLine::styled(SpanStyle::Dim, "no answer yet");
+        return StyledLine::styled(SpanStyle::Dim, "no response yet");
     };
     let mut line = StyledLine::default();
     let [(p50, _), (p90, _), _, (p99, _)] = times.quantiles;
@@ -151,7 +151,7 @@ fn rate_line(target: &TargetSnapshot, width: usize) -> StyledLine {
     line
 }
 
-/// How the times are spread, as one line of marks.
+/// The latency distribution, as one line of marks.
 fn distribution_marks(target: &TargetSnapshot) -> String {
     let Some(spread) = &target.distribution else { return String::new() };
     let counts: Vec<f64> = spread.classes.iter().map(|(_, count)| float(*count)).collect();
@@ -164,7 +164,7 @@ fn kinds(target: &TargetSnapshot) -> StyledLine {
     StyledLine::styled(SpanStyle::Error, words.join("  "))
 }
 
-/// The run as one line, for where nothing can be repainted.
+/// The run as one line, for output that cannot be repainted.
 pub fn line(snapshot: &BenchSnapshot) -> StyledLine {
     if matches!(snapshot.phase, RunPhase::Connecting | RunPhase::WarmUp) {
         return StyledLine::styled(SpanStyle::Dim, "bench: not measuring yet");

@@ -1,4 +1,4 @@
-//! The benchmark report as a page. Programs get `bench::json`.
+//! The benchmark report as a page. Its JSON is in `bench::json`.
 
 mod comparison;
 mod latency_table;
@@ -15,7 +15,7 @@ use crate::bench::{machine_facts, run_facts};
 use crate::cli::output::table::{Table, TableColumn};
 use crate::cli::output::{SpanStyle, StyledLine, StyledPage};
 
-/// The report: what became of the calls of each tool, how they compare, what limits them, and what
+/// The report: the results of each tool, how they compare, what limits them, and what
 /// to know before believing it.
 pub fn page(
     report: &BenchReport,
@@ -65,7 +65,7 @@ pub fn brief(report: &BenchReport, findings: &BenchFindings, width: Option<usize
     page
 }
 
-/// The steps of a run beside each other; nothing of a run without steps.
+/// The steps of a run side by side; nothing for a run without steps.
 fn steps_table(report: &BenchReport, width: Option<usize>) -> StyledPage {
     let rows = steps::rows(report);
     if rows.is_empty() {

@@ -1,14 +1,14 @@
 //! Sparklines and bars.
 //!
-//! Owns: how numbers become marks. Nothing that is above zero is drawn as nothing.
+//! Owns: how numbers become marks. A value above zero always gets a visible mark.
 
 use crate::util::number::float_len;
 
 /// From little to much; each is one cell wide.
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// Numbers as a line of at most `cells` marks, the greatest one as the highest mark. Neighbours are
-/// averaged when there are more numbers than cells.
+/// Numbers as a line of at most `cells` marks, scaled so that the maximum gets the highest mark.
+/// Neighbours are averaged when there are more numbers than cells.
 pub(super) fn sparkline(numbers: &[f64], cells: usize) -> String {
     if cells == 0 || numbers.is_empty() {
         return String::new();
@@ -32,7 +32,7 @@ fn level(number: f64, most: f64) -> char {
     LEVELS[index.clamp(1, LEVELS.len()) - 1]
 }
 
-/// A bar of so many of `cells` cells; something above zero has one at least.
+/// A bar that fills a share of `cells` cells; a value above zero gets at least one.
 pub(super) fn bar(share: f64, cells: usize) -> String {
     "█".repeat(filled(share, cells))
 }

@@ -9,7 +9,7 @@ use crate::bench::{compare, formatting};
 use crate::cli::output::{SpanStyle, StyledLine, StyledPage};
 use crate::util::units::{show_count, show_duration, show_size};
 
-/// Below that nothing was connected to.
+/// Connecting in less time than this means that no connection was opened.
 const NOTICEABLE: Duration = Duration::from_micros(100);
 /// Cells of a line over time.
 const LINE: usize = 40;
@@ -23,7 +23,7 @@ pub(super) fn title(report: &BenchReport, index: usize) -> String {
     tool
 }
 
-/// The figures of one tool: headline, times, failures, and what happened when.
+/// The figures of one tool: headline, latencies, failures, and the run over time.
 pub(super) fn page(
     report: &BenchReport,
     target: &TargetReport,
@@ -47,7 +47,7 @@ pub(super) fn page(
     page
 }
 
-/// How many, how long, how fast.
+/// The headline: number of calls, duration and rate.
 fn headline(target: &TargetReport) -> (SpanStyle, String) {
     let made = formatting::calls(target.requests);
     let rate = formatting::per_second(target.throughput);
@@ -67,7 +67,7 @@ fn times(report: &BenchReport, target: &TargetReport, width: Option<usize>) -> S
     page
 }
 
-/// What the calls became that were not answered, each kind with its first words.
+/// The calls without a successful response, by kind, with the first message of each.
 fn failures(report: &BenchReport, target: &TargetReport, width: Option<usize>) -> StyledPage {
     let mut page = StyledPage::default();
     let all = [
@@ -102,7 +102,7 @@ fn failures(report: &BenchReport, target: &TargetReport, width: Option<usize>) -
     page
 }
 
-/// Facts of lesser weight.
+/// Facts of lesser importance: cold start, restarts, traffic.
 fn facts(target: &TargetReport) -> Vec<(&'static str, SpanStyle, String)> {
     let mut facts = Vec::new();
     let mut cold = Vec::new();
@@ -134,7 +134,7 @@ fn facts(target: &TargetReport) -> Vec<(&'static str, SpanStyle, String)> {
     facts
 }
 
-/// Rate and a high percentile, from the beginning to the end.
+/// Rate and a high percentile over time, from start to end.
 fn over_time(target: &TargetReport, width: Option<usize>) -> StyledPage {
     let mut page = StyledPage::default();
     let slices = &target.timeline;

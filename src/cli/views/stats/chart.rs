@@ -1,10 +1,10 @@
 //! One-line charts: bars and shares.
 //!
-//! The characters have a place in every alphabet: see `Palette`.
+//! Every character has an ASCII replacement: see `Palette`.
 
 use crate::util::number::{float, float_len};
 
-/// Rising blocks; nothing stands for no value.
+/// Rising blocks; a missing value is a blank.
 const STEPS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// The slices of a value, one character each; the highest is the full block. No value is a blank.
@@ -20,7 +20,7 @@ pub fn sparkline(values: impl IntoIterator<Item = Option<f64>>) -> String {
     values.into_iter().map(|value| value.map_or(' ', step)).collect()
 }
 
-/// A bar of at most `cells`; whatever is not nothing has one at least.
+/// A bar of at most `cells`; a value above zero gets at least one.
 pub fn bar(value: u64, highest: u64, cells: usize) -> String {
     if value == 0 || highest == 0 {
         return String::new();

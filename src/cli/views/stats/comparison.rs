@@ -1,4 +1,4 @@
-//! Statistics of a period beside those of the period before it.
+//! Statistics of a period compared with the period before it.
 
 use super::{StatsRows, name_cell, shared_names};
 use crate::cli::output::table::{Table, TableColumn};
@@ -51,7 +51,7 @@ fn row(name: StyledLine, change: &UsageChange) -> [StyledLine; 9] {
     ]
 }
 
-/// A change of a figure of which less is better.
+/// The change of a figure for which less is better.
 fn judged(figure: &FigureChange, text: String) -> StyledLine {
     let style = match figure.difference() {
         Some(change) if change > 0.0 => SpanStyle::Warning,
@@ -79,7 +79,7 @@ pub fn remarks(comparison: &PeriodComparison) -> Vec<StyledLine> {
         format!("compared with {from} to {until}, {} calls", comparison.total.before.calls()),
     )];
     if !comparison.is_complete {
-        let words = "not all of that time is kept any more (stats: { retention: … })";
+        let words = "part of that period is no longer kept (stats: { retention: … })";
         lines.push(StyledLine::styled(SpanStyle::Warning, words));
     }
     lines

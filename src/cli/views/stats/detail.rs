@@ -11,16 +11,16 @@ use crate::stats::summary::{TimeSlice, duration_buckets};
 use crate::util::number::float;
 use crate::util::units::{show_count, show_duration, show_size};
 
-/// The most classes of a histogram that are shown.
+/// Maximum number of histogram buckets to show.
 const CLASSES: usize = 12;
 
-/// The widest a bar gets.
+/// Maximum width of a bar.
 const BAR: usize = 40;
 
-/// What a chart needs beside its bars.
+/// The width a chart needs in addition to its bars.
 const BESIDE: usize = 24;
 
-/// How many slices of time fit beside their names.
+/// How many time slices fit next to their labels.
 pub fn slices_in(width: Option<usize>) -> usize {
     width.map_or(60, |width| width.saturating_sub(20).clamp(10, 60))
 }
@@ -98,7 +98,7 @@ fn trend(page: &mut StyledPage, slices: &[TimeSlice]) {
     if slices.len() < 2 {
         return;
     }
-    page.heading(&format!("Over time, {} a character", span(first.length)));
+    page.heading(&format!("Over time, {} per character", span(first.length)));
     let calls = |slice: &TimeSlice| Some(float(slice.counts.calls())).filter(|calls| *calls > 0.0);
     let failed =
         |slice: &TimeSlice| Some(float(slice.counts.failed())).filter(|failed| *failed > 0.0);
@@ -124,7 +124,7 @@ fn trend(page: &mut StyledPage, slices: &[TimeSlice]) {
     fact(page, "", StyledLine::styled(SpanStyle::Dim, words));
 }
 
-/// A length of time in its largest whole unit.
+/// A duration in its largest whole unit.
 fn span(length: Duration) -> String {
     let seconds = length.as_secs();
     for (unit, name) in [(86_400, "day"), (3_600, "hour"), (60, "minute")] {
@@ -177,7 +177,7 @@ mod tests {
             "Durations of 300 successful calls",
             "timeout      2\n",
             "tool         30\n  timeout",
-            "Over time, 1 hour a character",
+            "Over time, 1 hour per character",
             "calls         ▂▄█▇█\n",
             "failures        █\n",
             "1970-01-01 ",

@@ -17,7 +17,7 @@ use crate::stats::{Summary, Usage};
 use crate::util::histogram::Durations;
 use crate::util::units::{show_count, show_duration};
 
-/// Marks a percentile that too few calls stand behind.
+/// Marks a percentile that is based on too few calls.
 const UNSURE: char = '?';
 
 /// What the rows of a table are.
@@ -64,7 +64,7 @@ pub fn table(usages: &[Usage], rows: StatsRows, width: Option<usize>) -> StyledP
             0 => StyledLine::styled(SpanStyle::Dim, "0"),
             failed => StyledLine::styled(SpanStyle::Error, failed.to_string()),
         };
-        // One project is not worth a column; an empty column is left out.
+        // A single project is not worth a column; empty columns are omitted.
         let project = usage.tool.place.project.as_deref().filter(|_| projects.len() > 1);
         table.row([
             name_cell(&usage.tool, rows, &shared),
@@ -85,7 +85,7 @@ pub fn table(usages: &[Usage], rows: StatsRows, width: Option<usize>) -> StyledP
     table.layout(width)
 }
 
-/// The tools whose name another program of the same project has too.
+/// The tools that share their name with another program in the same project.
 fn shared_names<'u>(tools: impl Iterator<Item = &'u ToolKey>) -> BTreeSet<&'u ToolKey> {
     let mut programs: BTreeMap<_, BTreeSet<&ToolKey>> = BTreeMap::new();
     for tool in tools {
@@ -95,7 +95,7 @@ fn shared_names<'u>(tools: impl Iterator<Item = &'u ToolKey>) -> BTreeSet<&'u To
     programs.into_values().filter(|keys| keys.len() > 1).flatten().collect()
 }
 
-/// What stands in the first column: the name, and the program where several have it.
+/// The first column: the name, and the program if several share the name.
 fn name_cell(tool: &ToolKey, rows: StatsRows, shared: &BTreeSet<&ToolKey>) -> StyledLine {
     let name = match rows {
         StatsRows::Tools => tool.name.as_str(),
@@ -113,7 +113,7 @@ pub fn remarks(summary: &Summary, usages: &[Usage]) -> Vec<StyledLine> {
     let mut lines = Vec::new();
     if !shared_names(usages.iter().map(|usage| &usage.tool)).is_empty() {
         let words =
-            "@ tells programs of one name apart; 'toolhost inspect NAME' says which it is now";
+            "@ marks programs with the same name; 'toolhost inspect NAME' shows the current one";
         lines.push(StyledLine::styled(SpanStyle::Dim, words));
     }
     let few = |usage: &Usage| {
@@ -121,23 +121,23 @@ pub fn remarks(summary: &Summary, usages: &[Usage]) -> Vec<StyledLine> {
         durations.count() > 0 && !durations.is_reliable_at(0.99)
     };
     if usages.iter().any(few) {
-        let words = format!("{UNSURE} too few calls for this percentile to say much");
+        let words = format!("{UNSURE} too few calls for a reliable percentile");
         lines.push(StyledLine::styled(SpanStyle::Dim, words));
     }
     for usage in summary.future_dated() {
         let words = format!(
-            "'{}' has calls dated {}, after now: the clock was changed",
+            "'{}' has calls dated {}, in the future: the clock was changed",
             usage.tool.name,
             local_time(seconds(usage.period.last))
         );
         lines.push(StyledLine::styled(SpanStyle::Warning, words));
     }
     if summary.is_behind {
-        let words = "more calls wait in the spool; 'toolhost stats' counts them";
+        let words = "more calls are in the spool; 'toolhost stats' counts them";
         lines.push(StyledLine::styled(SpanStyle::Dim, words));
     }
     if summary.damaged_lines > 0 {
-        let words = format!("{} lines of the spool were torn and left out", summary.damaged_lines);
+        let words = format!("{} spool lines were damaged and skipped", summary.damaged_lines);
         lines.push(StyledLine::styled(SpanStyle::Dim, words));
     }
     if summary.damaged_grains > 0 {
@@ -175,7 +175,7 @@ pub fn summary_line(usage: &Usage) -> StyledLine {
         .then(SpanStyle::Plain, local_time(seconds(usage.period.last)))
 }
 
-/// One line about a tool that is slower than it declares to be.
+/// One line about a tool that is slower than declared.
 pub fn slower_line(slower: &ExceededSpeed) -> StyledLine {
     let (speed, limit) = (slower.speed.as_str(), slower.speed.default_timeout());
     let (p95, limit) = (show_duration(slower.p95), show_duration(limit));
@@ -183,7 +183,7 @@ pub fn slower_line(slower: &ExceededSpeed) -> StyledLine {
     StyledLine::styled(SpanStyle::Warning, text)
 }
 
-/// One line about a tool that was just called, for those who watch without a terminal; `more` is
+/// One line about a tool that was just called, for watching without a terminal; `more` is
 /// how many calls are new.
 pub fn update_line(usage: &Usage, more: u64) -> StyledLine {
     let counts = &usage.counts;
@@ -205,7 +205,7 @@ pub fn update_line(usage: &Usage, more: u64) -> StyledLine {
 fn share(counts: &CallCounts) -> StyledLine {
     let Some(share) = counts.success_rate() else { return StyledLine::default() };
     let percent = share * 100.0;
-    // Only all is a hundred.
+    // Only a full share is shown as 100 %.
     let shown = if counts.failed() > 0 { percent.min(99.9) } else { percent };
     let label = if counts.failed() == 0 { SpanStyle::Success } else { SpanStyle::Warning };
     StyledLine::styled(label, format!("{shown:.1}"))

@@ -288,7 +288,7 @@ async fn arguments_of_a_prompt_are_checked_all_at_once() {
     assert_eq!(error.kind(), ErrorKind::Usage);
     assert_eq!(
         error.details(),
-        ["who: required, and missing", "hows: unknown; did you mean 'how'?"]
+        ["who: required, but missing", "hows: unknown; did you mean 'how'?"]
     );
     let filled = host.prompt("greet", &who("Ada"), &ItemRequest::default()).await.unwrap();
     assert_eq!(filled.messages[0]["content"]["text"], "Ada");

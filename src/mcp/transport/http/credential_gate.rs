@@ -129,8 +129,8 @@ impl HttpShared {
 /// A header's value that is kept out of every message.
 fn sensitive_value(name: &HeaderName, value: &SecretString) -> Result<HeaderValue, Error> {
     let mut header = HeaderValue::try_from(value.expose_secret()).map_err(|_| {
-        Error::config(format!("the value of the header '{name}' holds a control character"))
-            .with_hint("a line break at the end of a token file is the usual cause")
+        Error::config(format!("the value of the header '{name}' contains a control character"))
+            .with_hint("the usual cause is a line break at the end of a token file")
     })?;
     header.set_sensitive(true);
     Ok(header)

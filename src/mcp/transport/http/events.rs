@@ -106,7 +106,9 @@ impl HttpShared {
                     return Err(unexpected_answer(unmatched_response, id));
                 }
                 None if !resumes => {
-                    return Err(Error::unreachable(format!("{reason} before the answer came")));
+                    return Err(Error::unreachable(format!(
+                        "{reason} before the response arrived"
+                    )));
                 }
                 _ => {}
             }
@@ -134,7 +136,7 @@ impl HttpShared {
                 Err(SseOpenError::Failed(error)) => last = Some(error),
                 Err(SseOpenError::NotOffered(error)) => {
                     return Err(Error::unreachable(
-                        "the event stream ended before the answer came",
+                        "the event stream ended before the response arrived",
                     )
                     .with_detail(format!("continuing it was refused: {error}")));
                 }
@@ -142,7 +144,7 @@ impl HttpShared {
         }
         Err(last.unwrap_or_else(|| {
             let times = *tries + 1;
-            Error::protocol(format!("the event stream ended {times} times without the answer"))
+            Error::protocol(format!("the event stream ended {times} times without the response"))
                 .with_detail(format!("limit: {} further connections", self.limits.reconnects))
         }))
     }

@@ -56,10 +56,10 @@ impl HttpExchange {
             ExchangeStage::Sent => "response headers".to_owned(),
             ExchangeStage::Answering { status, kind } => {
                 let read = show_size(self.bytes_read.load(Ordering::Relaxed));
-                format!("the answer (status {status}, {kind}, {read} so far)")
+                format!("the response (status {status}, {kind}, {read} so far)")
             }
             ExchangeStage::Continuing { attempt } => {
-                format!("a new connection for the rest of the answer (attempt {attempt})")
+                format!("a new connection for the rest of the response (attempt {attempt})")
             }
         }
     }

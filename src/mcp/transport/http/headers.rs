@@ -93,7 +93,7 @@ pub(super) fn parameter_name(name: &str) -> Result<HeaderName, Error> {
     let parsed = HeaderName::try_from(name).ok();
     parsed.filter(|name| name.as_str().starts_with(PARAMETER)).ok_or_else(|| {
         let shown: String = name.chars().take(80).collect();
-        Error::protocol(format!("'{shown}' is not a header a tool may name"))
+        Error::protocol(format!("'{shown}' is not a header that a tool may set"))
     })
 }
 

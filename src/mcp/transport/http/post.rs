@@ -113,7 +113,7 @@ impl HttpShared {
         self.exchanges.end(&id, &exchange);
     }
 
-    /// Posts a notification or an answer; its response has nothing to read.
+    /// Posts a notification or a response; its response has nothing to read.
     pub(super) async fn send_control(self: Arc<Self>, frame: OutgoingFrame) -> Result<(), Error> {
         let what = match &frame.kind {
             FrameKind::Notification { method, .. } => method.as_str(),
@@ -189,7 +189,7 @@ impl HttpShared {
     /// When there was none, or the server does not begin another.
     pub(super) async fn reinitialize_session(self: Arc<Self>) -> Result<(), Error> {
         let Some(greeting) = locked(&self.initialize_frame).clone() else {
-            return Err(Error::unreachable("there is no session to begin again"));
+            return Err(Error::unreachable("there is no session to start again"));
         };
         locked(&self.session).take_id();
         let limit = self.limits.control;
@@ -307,7 +307,7 @@ impl HttpShared {
         let whole = read_to_end(&mut body, begun, limits.message, &mut bulk, exchange);
         let whole = timeout(limits.exchange, whole).await.unwrap_or_else(|_| {
             let limit = show_duration(limits.exchange);
-            Err(Error::timeout(format!("the answer was not complete within {limit}")))
+            Err(Error::timeout(format!("the response was not complete within {limit}")))
         });
         (whole, bulk)
     }
@@ -461,9 +461,9 @@ pub(super) fn unexpected_answer(seen: &AnswerMatch, id: &Value) -> Error {
     match seen {
         AnswerMatch::OtherAnswer(other) => Error::protocol(format!("answer to unknown id {other}"))
             .with_detail(format!("the request has the id {id}")),
-        AnswerMatch::Unreadable(why) => Error::protocol(format!("the answer is not JSON: {why}")),
+        AnswerMatch::Unreadable(why) => Error::protocol(format!("the response is not JSON: {why}")),
         AnswerMatch::Answer | AnswerMatch::NotAnAnswer => {
-            Error::protocol("the server sent a message of its own instead of the answer")
+            Error::protocol("the server sent another message instead of the response")
         }
     }
 }
@@ -480,14 +480,14 @@ fn is_method(frame: &OutgoingFrame, name: &str) -> bool {
 /// The error for a success that has nothing to read.
 pub(super) fn no_content_error(status: StatusCode) -> Error {
     Error::protocol(format!("the server answered a request with {status}"))
-        .with_detail("a request is answered by JSON or an event stream")
+        .with_detail("a request must be answered with JSON or an event stream")
 }
 
 /// The error for a body of a type that no answer has.
 pub(super) fn not_an_endpoint_error(kind: &str, begun: &[u8]) -> Error {
     Error::protocol(format!("not an MCP endpoint: {kind}"))
         .with_details(server_message(begun))
-        .with_hint("check the url, in a browser too")
+        .with_hint("check the url, for example in a browser")
 }
 
 pub(super) fn empty_body_error() -> Error {

@@ -36,7 +36,7 @@ use crate::net::response::{OriginResponse, content_type};
 /// The longest address an `endpoint` event may name, in bytes.
 const MAX_ENDPOINT_LEN: usize = 4096;
 /// Where servers of this transport usually have their stream.
-const USUAL_PATH_HINT: &str = "the event stream of this transport usually is at /sse";
+const USUAL_PATH_HINT: &str = "the event stream of this transport is usually at /sse";
 
 /// A wire to one server that speaks HTTP+SSE.
 pub struct SseWire {
@@ -134,7 +134,7 @@ impl SseShared {
         let body = shared.read_beginning(&mut body).await;
         let error = if status.is_success() {
             let kind = if kind.is_empty() { "no content type" } else { &kind };
-            Error::protocol(format!("{} is no event stream: {kind}", display_url(&url)))
+            Error::protocol(format!("{} is not an event stream: {kind}", display_url(&url)))
                 .with_details(server_message(&body))
                 .with_data(json!({ "http_status": status.as_u16() }))
         } else {
@@ -156,7 +156,7 @@ impl SseShared {
                 return endpoint(&event.data, url);
             }
             if event.message().is_some() {
-                let what = "the event stream does not begin with an endpoint event";
+                let what = "the event stream does not start with an endpoint event";
                 return Err(Error::protocol(what).with_hint("is it a server of the transport sse?"));
             }
         }
@@ -205,7 +205,7 @@ impl SseShared {
         let url = self.wait_for_endpoint().await?;
         let (what, limit) = match &exchange {
             Some(_) => ("the request", shared.limits.exchange),
-            None => ("a notification or an answer", shared.limits.control),
+            None => ("a notification or a response", shared.limits.control),
         };
         let posted = timeout(limit, shared.post_to(&url, frame, exchange)).await;
         match posted.unwrap_or_else(|_| Err(headers_timeout_error(what, limit)))? {
@@ -224,22 +224,22 @@ impl SseShared {
 /// What an `endpoint` event names, when messages may be posted there.
 fn endpoint(data: &[u8], stream: &Url) -> Result<Url, Error> {
     if data.len() > MAX_ENDPOINT_LEN {
-        let what = format!("the endpoint event names an address of {} bytes", data.len());
+        let what = format!("the endpoint event names a URL of {} bytes", data.len());
         return Err(Error::protocol(what).with_detail(format!("limit: {MAX_ENDPOINT_LEN} bytes")));
     }
     let text = lossy(data);
     let named = stream.join(text.trim()).map_err(|why| {
-        Error::protocol(format!("the endpoint event names no address: {why}"))
+        Error::protocol(format!("the endpoint event names no valid URL: {why}"))
             .with_detail(truncate(&text))
     })?;
     let own = named.username().is_empty() && named.password().is_none();
     if named.origin() != stream.origin() || !own {
         return Err(Error::denied(format!(
-            "the event stream of {} wants messages to be sent to {}, which is not done",
+            "the event stream of {} asks for messages to be sent to {}, which is not allowed",
             display_url(stream),
             truncate(&display_url(&named))
         ))
-        .with_hint("an endpoint has to be at the same scheme, host and port as the stream"));
+        .with_hint("an endpoint must have the scheme, host and port of the stream"));
     }
     Ok(named)
 }

@@ -15,7 +15,7 @@ use crate::net::excerpt::{lossy, server_message, truncate};
 /// connect anew. `None` for everything else.
 pub(super) fn session_lost(status: StatusCode, in_session: bool) -> Option<Error> {
     (in_session && status == StatusCode::NOT_FOUND).then(|| {
-        Error::unreachable("the server forgot the session")
+        Error::unreachable("the server no longer knows the session")
             .with_http_status(status.as_u16())
             .with_cause(ErrorCause::SessionLost)
             .with_hint("it was restarted, or the session timed out")
@@ -44,9 +44,9 @@ impl HttpRefusal<'_> {
                 .with_hint("the credentials may lack a scope or a role"),
             404 | 410 => Error::unreachable(format!("nothing at {place}: {status}"))
                 .with_hint("check the path of the url; many servers answer at /mcp"),
-            405 => Error::unreachable(format!("{place} takes no POST: {status}"))
+            405 => Error::unreachable(format!("{place} does not accept POST: {status}"))
                 .with_hint("check the path of the url; an old server may need type: sse"),
-            429 => Error::unreachable(format!("{place} is asked too often: {status}")),
+            429 => Error::unreachable(format!("{place} is rate limited: {status}")),
             408 | 425 | 500..=599 => Error::unreachable(format!("{place} answered {status}")),
             _ => Error::protocol(format!("{place} answered {status}")),
         };
@@ -61,10 +61,10 @@ impl HttpRefusal<'_> {
         let (place, status) = (display_url(self.url), self.status);
         let error = if self.authorized {
             Error::auth(format!("{place} refused the credentials: {status}"))
-                .with_hint("the token may be wrong or expired")
+                .with_hint("the token may be invalid or expired")
         } else {
-            Error::auth(format!("{place} wants credentials: {status}"))
-                .with_hint("give the entry auth: { type: bearer, token_env_var: NAME }")
+            Error::auth(format!("{place} requires credentials: {status}"))
+                .with_hint("add to the entry: auth: { type: bearer, token_env_var: NAME }")
         };
         error.with_details(self.challenges())
     }

@@ -69,7 +69,7 @@ pub struct HttpLimits {
     /// its own, shorter deadlines; this one ends exchanges that were forgotten. Event streams
     /// have no deadline here.
     pub exchange: Duration,
-    /// Posting a notification or an answer, opening an event stream, reading an error body; 10 s.
+    /// Posting a notification or a response, opening an event stream, reading an error body; 10 s.
     pub control: Duration,
     /// Ending the session; 1 s.
     pub shutdown: Duration,
@@ -176,8 +176,8 @@ fn header(
             .with_hint(format!("remove '{name}' from headers")));
     }
     let mut value = HeaderValue::try_from(secret.expose_secret()).map_err(|_| {
-        Error::config(format!("the value of the header '{name}' holds a control character"))
-            .with_hint("a line break at the end of a token file is the usual cause")
+        Error::config(format!("the value of the header '{name}' contains a control character"))
+            .with_hint("the usual cause is a line break at the end of a token file")
     })?;
     value.set_sensitive(true);
     secrets.add_secret(name.as_str(), secret);

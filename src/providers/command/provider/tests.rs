@@ -192,7 +192,7 @@ async fn json_goes_in_and_out() {
     );
     let error = harness.call(json!({})).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Protocol);
-    assert_eq!(error.details(), ["it begins with: hello\n"]);
+    assert_eq!(error.details(), ["it starts with: hello\n"]);
     let harness = CommandHarness::new(
         "echo 1 2",
         json!({ "command": ["./script"], "output": "json" }),

@@ -15,10 +15,10 @@ pub(super) fn database_error(path: &Path, error: &rusqlite::Error) -> Error {
     let shown = path.display();
     match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Error::unreachable(format!(
-            "the store {shown} has been locked by somebody else for {} s",
+            "the store {shown} has been locked by another process for {} s",
             BUSY_TIMEOUT.as_secs()
         ))
-        .with_hint("nothing was changed; try again when the other process is done"),
+        .with_hint("nothing was changed; try again when the other process has finished"),
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
             damaged(path, &error.to_string())
         }
@@ -42,7 +42,7 @@ pub(super) fn database_error(path: &Path, error: &rusqlite::Error) -> Error {
 pub(super) fn damaged(path: &Path, why: &str) -> Error {
     let shown = path.display();
     Error::protocol(format!("{shown} is damaged or no store: {why}")).with_hint(format!(
-        "nothing was changed; rescue what it holds with `sqlite3 {shown} .recover`, or move it \
+        "nothing was changed; recover its contents with `sqlite3 {shown} .recover`, or move it \
          away to begin anew"
     ))
 }

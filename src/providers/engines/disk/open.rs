@@ -41,11 +41,11 @@ pub(super) fn open(file: &StoreFile) -> Result<StoreConnection, Error> {
     let read_only = match LAYOUT.check(&db).map_err(failed)? {
         SchemaCheck::Foreign => {
             return Err(Error::denied(format!("{shown} is a database of another program"))
-                .with_hint("give the store a file of its own"));
+                .with_hint("give the store its own file"));
         }
         SchemaCheck::Newer(version) => Some(
             Error::unreachable(format!(
-                "the store {shown} was made by a newer toolhost (layout {version}) and is only read"
+                "the store {shown} was written by a newer toolhost (layout {version}) and is opened read-only"
             ))
             .with_hint("write to it with that version"),
         ),
@@ -147,7 +147,7 @@ fn stays_within(file: &StoreFile, parent: &Path) -> Result<(), Error> {
     match (there, root) {
         (Some(there), Some(root)) if there.starts_with(&root) => Ok(()),
         _ => Err(Error::denied(format!(
-            "{} leads out of {} through a link",
+            "{} is outside {} through a link",
             file.path.display(),
             file.within.as_deref().unwrap_or(parent).display()
         ))

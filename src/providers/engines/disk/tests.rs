@@ -183,7 +183,7 @@ async fn a_locked_store_is_waited_for_and_named() {
     assert!(disk.read("s", "a").await.unwrap().is_some());
     let error = disk.write(put("b", "2")).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unreachable);
-    assert!(error.message().contains("locked by somebody else for 5 s"), "{error}");
+    assert!(error.message().contains("locked by another process for 5 s"), "{error}");
     holder.execute_batch("ROLLBACK").unwrap();
     assert!(matches!(disk.write(put("b", "2")).await.unwrap(), WriteOutcome::Done { .. }));
 }

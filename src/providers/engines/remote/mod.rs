@@ -113,7 +113,7 @@ impl RedisEngine {
 
     fn silent(&self) -> Error {
         Error::unreachable(format!(
-            "redis at {} did not answer within {} s",
+            "redis at {} did not respond within {} s",
             self.host,
             RESPONSE_TIMEOUT.as_secs()
         ))
@@ -125,17 +125,17 @@ impl RedisEngine {
         match cause.kind() {
             redis::ErrorKind::AuthenticationFailed => {
                 Error::auth(format!("redis at {host} refused the credentials: {cause}"))
-                    .with_hint("they stand in 'url' of the entry")
+                    .with_hint("they are set in 'url' of the entry")
             }
             redis::ErrorKind::Server(ServerErrorKind::NoPerm) => {
                 Error::auth(format!("redis at {host} does not allow it: {cause}"))
             }
             _ if cause.code() == Some("NOAUTH") => {
-                Error::auth(format!("redis at {host} wants credentials"))
+                Error::auth(format!("redis at {host} requires credentials"))
                     .with_hint("write them into 'url': redis://user:${PASSWORD}@host:6379")
             }
             _ if cause.is_timeout() => {
-                self.silent().with_hint("what was asked of it may still have happened")
+                self.silent().with_hint("the operation may still have been performed")
             }
             redis::ErrorKind::Server(_) | redis::ErrorKind::Extension => {
                 Error::unreachable(format!("redis at {host} could not do it: {cause}"))

@@ -81,11 +81,11 @@ async fn an_edit_needs_a_text_that_stands_there_once() {
     let edit = |old: &str, new: &str| json!({ "path": "a", "old": old, "new": new });
     assert_eq!(
         call(&harness, "edit", edit("one", "1")).await,
-        "3: the old text stands 2 times in 'a', on the lines 1, 2"
+        "3: the old text occurs 2 times in 'a', on the lines 1, 2"
     );
     assert_eq!(
         call(&harness, "edit", edit("four", "4")).await,
-        "3: 'a' does not hold the old text"
+        "3: 'a' does not contain the old text"
     );
     assert_eq!(call(&harness, "edit", edit("one three\n", "3\n")).await, "changed 'a' at line 2");
     assert_eq!(call(&harness, "edit", edit(" two", "")).await, "changed 'a' at line 1");

@@ -171,7 +171,7 @@ fn a_directory_that_is_missing_makes_its_tools_unavailable() {
     assert_eq!(why("a-read").unwrap(), "the directory /nowhere does not exist");
     assert_eq!(why("b-read"), None);
     assert!(harness.definition("b-read").touches[1].starts_with("creates "));
-    assert_eq!(why("c-read").unwrap(), "/tools.yaml is no directory");
+    assert_eq!(why("c-read").unwrap(), "/tools.yaml is not a directory");
 }
 
 #[test]

@@ -99,7 +99,7 @@ async fn a_file_of_ten_gibibytes_costs_nothing() {
     });
     assert_eq!(
         call(&harness, "read", json!({ "path": "sparse" })).await,
-        "3: 'sparse' is no text: application/octet-stream, 10.0 GiB"
+        "3: 'sparse' is not text: application/octet-stream, 10.0 GiB"
     );
     let told = call(&harness, "append", json!({ "path": "sparse", "text": "x" })).await;
     assert!(told.starts_with("3: 'sparse' has 10.0 GiB"), "{told}");

@@ -14,7 +14,7 @@ async fn a_file_is_read_whole_or_by_lines() {
     assert_eq!(call(&harness, "read", json!({ "path": "a.txt" })).await, "one\ntwo\r\nthree");
     assert_eq!(call(&harness, "read", json!({ "path": "empty" })).await, "");
     let two = call(&harness, "read", json!({ "path": "a.txt", "offset": 2, "limit": 1 })).await;
-    assert_eq!(two, "two\r\n\n[lines 2 to 2 of 14 B; go on with offset=3]");
+    assert_eq!(two, "two\r\n\n[lines 2 to 2 of 14 B; continue with offset=3]");
     let three = call(&harness, "read", json!({ "path": "a.txt", "offset": 3, "limit": 9 })).await;
     assert_eq!(three, "three");
     let none = call(&harness, "read", json!({ "path": "a.txt", "offset": 4 })).await;
@@ -32,7 +32,7 @@ async fn what_does_not_fit_is_cut_and_can_be_read_on_to_the_last_byte() {
         std::fs::write(d.join("long"), &long).unwrap();
     });
     let first = call(&harness, "read", json!({ "path": "lines" })).await;
-    assert_eq!(first, "123\n456\n\n[lines 1 to 2 of 16 B; go on with offset=3]");
+    assert_eq!(first, "123\n456\n\n[lines 1 to 2 of 16 B; continue with offset=3]");
     assert_eq!(call(&harness, "read", json!({ "path": "lines", "offset": 3 })).await, "789\nabc\n");
     for whole in ["1234567890", "12345678\n9", "1234\n6789\n", "123456789\n"] {
         std::fs::write(inside(&harness).join("fits"), whole).unwrap();
@@ -57,7 +57,7 @@ async fn bytes_that_are_no_text_are_said_and_given_when_asked_for() {
     });
     assert_eq!(
         call(&harness, "read", json!({ "path": "p.png" })).await,
-        "3: 'p.png' is no text: image/png, 10 B"
+        "3: 'p.png' is not text: image/png, 10 B"
     );
     assert_snapshot!(
         call(&harness, "read", json!({ "path": "p.png", "encoding": "base64" })).await,
@@ -103,7 +103,7 @@ async fn a_list_is_sorted_bounded_and_structured() {
     assert_eq!(paths(json!({ "dir_path": "b" })).await, "b/x file, false");
     assert_eq!(
         call(&harness, "list", json!({ "path": "a/x" })).await,
-        "3: cannot list 'a/x': a part of the path is no directory"
+        "3: cannot list 'a/x': a part of the path is not a directory"
     );
 }
 
@@ -133,11 +133,11 @@ async fn a_search_is_by_name_by_text_or_by_both() {
         ),
         (json!({ "text": "milk", "limit": 2 }), "a.md:3: milk 2\nsub/c.txt:1: milk.\n"),
         (json!({ "text": "eggs" }), "nothing found\n"),
-        (json!({}), "2: nothing says what to look for"),
+        (json!({}), "2: no search criteria"),
         (json!({ "text": "" }), "2: what is looked for is empty"),
         (
             json!({ "text": "a{99999}{9999}", "regex": true }),
-            "2: 'text' is no regular expression: Compiled regex exceeds size limit of 1048576 bytes.",
+            "2: 'text' is not a regular expression: Compiled regex exceeds size limit of 1048576 bytes.",
         ),
     ] {
         assert_eq!(call(&harness, "search", arguments.clone()).await, expected, "{arguments}");

@@ -25,7 +25,7 @@ impl EntryParser<'_> {
             return Method::from_bytes(known.as_bytes()).ok();
         }
         let diagnostic = Diagnostic::error(format!(
-            "'{word}' is no method; it is one of {}",
+            "'{word}' is not a method; it is one of {}",
             METHODS.join(", ")
         ));
         let diagnostic = diagnostic.with_suggestion(&upper, METHODS);
@@ -45,7 +45,8 @@ impl EntryParser<'_> {
         let word = node.as_text().unwrap_or_default();
         let parsed = BodyType::parse(word);
         if parsed.is_none() {
-            let message = format!("'{word}' is no type of a body; it is one of json, form, text");
+            let message =
+                format!("'{word}' is not a type of a body; it is one of json, form, text");
             self.diagnostics.push(Diagnostic::error(message).with_location(node.location()));
         }
         parsed.unwrap_or(BodyType::Json)
@@ -64,7 +65,7 @@ impl EntryParser<'_> {
         let object = body.is_none_or(|body| matches!(body, BodyTemplate::Object(_)));
         if more && !object {
             self.diagnostics.push(
-                Diagnostic::error("arguments cannot be added to a body that is no object")
+                Diagnostic::error("arguments cannot be added to a body that is not an object")
                     .with_hint("put {name} into the body for each, or place them with 'params'")
                     .with_location(spot(self, "body")),
             );

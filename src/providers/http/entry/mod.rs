@@ -110,7 +110,7 @@ impl HttpEntry {
             auth_hint: if self.has_credentials {
                 "the credentials may be wrong or expired"
             } else {
-                "give the entry auth: { type: bearer, token_env_var: NAME }"
+                "add to the entry: auth: { type: bearer, token_env_var: NAME }"
             },
         }
     }
@@ -346,7 +346,7 @@ impl<'a> EntryParser<'a> {
             if control {
                 self.diagnostics.push(
                     Diagnostic::error(format!(
-                        "the value of the header '{name}' holds a control character"
+                        "the value of the header '{name}' contains a control character"
                     ))
                     .with_hint("a line break at the end of a token is the usual cause")
                     .with_location(value.location()),

@@ -25,7 +25,7 @@ impl EntryParser<'_> {
                 let always = properties.is_required(name);
                 if !properties.has(name) {
                     self.diagnostics.push(
-                        Diagnostic::error(format!("'{{{name}}}' is no property of the schema"))
+                        Diagnostic::error(format!("'{{{name}}}' is not a property of the schema"))
                             .with_hint(properties.unknown_name_hint(name))
                             .with_location(text.location.clone()),
                     );

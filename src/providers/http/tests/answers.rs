@@ -54,7 +54,7 @@ async fn data_are_blocks() {
     let blob = answered("", zip).await.unwrap();
     assert_eq!(blob.content[0]["resource"]["blob"], "UEsDBAD/");
     let large = answered("max_response_bytes: 3", png).await.unwrap();
-    assert_eq!(large.output, json!("[image/png, 5 B: too large to be kept]"));
+    assert_eq!(large.output, json!("[image/png, 5 B: too large to store]"));
     assert!(large.warnings[0].contains("was cut"), "{:?}", large.warnings);
 }
 
@@ -123,7 +123,7 @@ async fn too_much_is_cut_and_said() {
     let kept = result.output.as_str().unwrap();
     assert_eq!(kept.strip_suffix('…').unwrap().len(), 100);
     assert!(result.structured.is_none());
-    insta::assert_snapshot!(result.warnings.join("\n"), @r"the answer was cut: 100 B of 1003 B are kept ('max_response_bytes' allows more)");
+    insta::assert_snapshot!(result.warnings.join("\n"), @r"the response was truncated: 100 B of 1003 B are kept ('max_response_bytes' allows more)");
     let part = answered("max_response_bytes: 100\nresponse_path: /0", json).await;
     failed(part, ErrorKind::Protocol, "cannot be looked for");
     let endless = || {
@@ -180,7 +180,7 @@ async fn a_broken_answer_is_never_a_result() {
     };
     let broken = || TestResponse::json("{\"a\":\x1b");
     let error = failed(answered("", broken).await, ErrorKind::Protocol, "not the JSON");
-    assert!(error.details()[0].contains("it begins with"));
+    assert!(error.details()[0].contains("it starts with"));
     let short = move || TestResponse::Last([typed(99), b"{\"a\":1}".to_vec()].concat());
     failed(answered("", short).await, ErrorKind::Protocol, "ended early: 7 B of 99 B");
     let reset = move || TestResponse::Reset([typed(99), b"{".to_vec()].concat());
@@ -199,11 +199,11 @@ async fn a_broken_answer_is_never_a_result() {
 #[tokio::test]
 async fn a_call_that_has_to_stop_says_what_had_come() {
     for (begun, words) in [
-        (Vec::new(), "no answer had come from 127.0.0.1"),
+        (Vec::new(), "no response had arrived from 127.0.0.1"),
         (
             [head("200 OK", &["Content-Type: text/plain", "Content-Length: 9"]), b"abc".to_vec()]
                 .concat(),
-            "of the answer of 127.0.0.1",
+            "of the response from 127.0.0.1",
         ),
     ] {
         let peer = TestServer::start(move |_, _| TestResponse::Hang(begun.clone())).await;

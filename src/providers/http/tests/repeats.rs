@@ -71,7 +71,7 @@ async fn a_wait_of_a_day_is_given_up_at_once() {
     let result = hosted(&tool(&peer, RETRY)).await.result.unwrap();
     assert_eq!(peer.requests().len(), 1);
     let warning = result.warnings.join("\n");
-    assert!(warning.contains("not repeated: the next attempt would be in"), "{warning}");
+    assert!(warning.contains("not retried: the next attempt is due in"), "{warning}");
     failed(Ok(result), ErrorKind::Tool, "it asks to wait");
 }
 

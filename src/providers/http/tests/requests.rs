@@ -114,7 +114,7 @@ async fn a_line_break_never_gets_into_a_header() {
     ] {
         let outcome = harness.call("t", arguments.clone()).await;
         if arguments.get("c").is_none() {
-            failed(outcome, ErrorKind::Usage, "holds a control character");
+            failed(outcome, ErrorKind::Usage, "contains a control character");
         }
     }
     for heard in peer.requests() {

@@ -51,7 +51,7 @@ impl McpProvider {
         let connection = tokio::select! {
             connection = self.connection() => connection?,
             () = job.context.cancel.cancelled() => {
-                return Err(Error::new(interrupted, "the run was given up").with_server(&self.spec.name));
+                return Err(Error::new(interrupted, "the run was abandoned").with_server(&self.spec.name));
             }
         };
         let tool = job.tool.tool();

@@ -138,7 +138,7 @@ impl LoadTransport for StdioTransport<'_> {
             load.on_completed(CompletedRequest { bytes_in, ..ended(flight, at, outcome) });
         });
         while self.run.oldest().is_some_and(|flight| at.duration_since(flight.sent) >= self.limit) {
-            let text = format!("no answer within {}", show_duration(self.limit));
+            let text = format!("no response within {}", show_duration(self.limit));
             let Some(flight) = self.run.cancel_oldest(&text) else { break };
             let error = self.classifier.with_server(Error::timeout(text));
             load.on_completed(ended(flight, at, LoadOutcome::Failed(Box::new(error))));

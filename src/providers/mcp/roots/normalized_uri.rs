@@ -58,7 +58,7 @@ pub(super) fn interpretations(uri: &str) -> Result<Vec<NormalizedUri>, &'static 
     let mut all = vec![NormalizedUri::read(uri)?];
     match url::Url::parse(uri) {
         Ok(url) => all.push(NormalizedUri::read(url.as_str())?),
-        Err(_) => return Err("it is no address"),
+        Err(_) => return Err("it is not an address"),
     }
     Ok(all)
 }
@@ -87,7 +87,7 @@ fn host(uri: &str, authority: &str) -> Result<String, &'static str> {
     if authority.is_empty() {
         return Err("it names no host");
     }
-    let url = url::Url::parse(uri).map_err(|_| "it is no address")?;
+    let url = url::Url::parse(uri).map_err(|_| "it is not an address")?;
     let user = authority.rsplit_once('@').map(|(user, _)| user).unwrap_or_default();
     let host = url.host_str().ok_or("it names no host")?;
     let host = host.strip_suffix('.').unwrap_or(host);

@@ -174,7 +174,7 @@ async fn what_runs_for_each_item_is_bounded() {
     let (result, calls, _) = call(steps, json!({ "list": vec![0; 1_000] })).await;
     assert_eq!((result.is_ok(), calls.len()), (true, 1_000));
     let (result, _, _) = call(steps, json!({ "list": "text" })).await;
-    assert!(result.unwrap_err().message().ends_with("what 'each' names is no list"));
+    assert!(result.unwrap_err().message().ends_with("what 'each' names is not a list"));
     // Nothing to do is no failure.
     let (result, _, _) = call(steps, json!({ "list": null })).await;
     assert_eq!(result.unwrap().output, json!([]));

@@ -58,7 +58,7 @@ pub enum SessionError {
     #[error("the session ended")]
     Ended,
     /// The client names an event that it was not sent, or that is no longer kept.
-    #[error("there is no such event to go on from")]
+    #[error("there is no such event to resume from")]
     UnknownEvent,
 }
 

@@ -165,7 +165,7 @@ impl ServedSession {
         Ok(answer)
     }
 
-    /// Hands over a notification or an answer.
+    /// Hands over a notification or a response.
     ///
     /// # Errors
     /// When the service ended.

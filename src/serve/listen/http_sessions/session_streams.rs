@@ -69,7 +69,8 @@ impl SessionStreams {
         if let Some(id) = &id
             && self.waiting.len() >= MAX_UNANSWERED
         {
-            let words = format!("{MAX_UNANSWERED} requests of this session are without an answer");
+            let words =
+                format!("{MAX_UNANSWERED} requests of this session are waiting for responses");
             let error = ErrorData::internal_error(words, None);
             let answer = ServerJsonRpcMessage::error(error, Some(id.clone()));
             if let (event, Some(client)) = stream.push(Arc::new(answer), answers) {

@@ -37,7 +37,7 @@ fn whole(message: &ServerJsonRpcMessage) -> HttpAnswer {
     let body = match serde_json::to_vec(message) {
         Ok(body) => body,
         Err(error) => {
-            let words = format!("the answer cannot be written: {error}");
+            let words = format!("the response cannot be written: {error}");
             return text(StatusCode::INTERNAL_SERVER_ERROR, &words);
         }
     };

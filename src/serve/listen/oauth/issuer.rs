@@ -52,10 +52,10 @@ impl TokenIssuer {
     /// # Errors
     /// A usage error for a URL that is neither `https` nor on this machine.
     pub(super) fn new(name: &str) -> Result<Self, Error> {
-        let refuse = |why: &str| Error::usage(format!("'{name}' is no issuer: {why}"));
+        let refuse = |why: &str| Error::usage(format!("'{name}' is not an issuer: {why}"));
         let url: Url = name.parse().map_err(|error| refuse(&format!("{error}")))?;
         if url.scheme() != "https" && !(url.scheme() == "http" && is_loopback(&url)) {
-            return Err(refuse("its keys are asked for over https, or on this machine"));
+            return Err(refuse("it must use https, unless it is on this machine"));
         }
         if url.query().is_some() || url.fragment().is_some() || !url.username().is_empty() {
             return Err(refuse("it has a query, a fragment or a user"));
@@ -106,13 +106,13 @@ impl TokenIssuer {
                 }
             };
             if metadata.issuer != self.name {
-                let words = format!("{} names another issuer: {}", place, metadata.issuer);
+                let words = format!("{} names a different issuer: {}", place, metadata.issuer);
                 return Err(Error::auth(words));
             }
             // The issuer was written by the one who runs the server; what it names was not.
             let is_own = metadata.jwks_uri.origin() == self.url.origin();
             if !is_own && metadata.jwks_uri.scheme() != "https" {
-                return Err(Error::denied("its keys are at another address, without https"));
+                return Err(Error::denied("its keys are at a URL without https"));
             }
             let keys: JsonWebKeys = fetch::json(&metadata.jwks_uri, !is_own).await?;
             return Ok(keys.keys.into_iter().take(super::MAX_KEYS).collect());

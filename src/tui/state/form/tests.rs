@@ -187,7 +187,7 @@ fn a_number_that_is_none_is_not_sent() {
     typed(&mut form, "name", "Ada");
     typed(&mut form, "size", "many");
     assert!(!form.is_ready());
-    assert_eq!(form.problem.as_deref(), Some("size is no number"));
+    assert_eq!(form.problem.as_deref(), Some("size is not a number"));
 }
 
 #[test]
@@ -306,7 +306,7 @@ fn what_is_typed_is_checked_while_it_is() {
     };
     assert_eq!(problem(&mut form, "n", "1").as_deref(), Some("must be at least 10"));
     assert_eq!(problem(&mut form, "n", "2"), None);
-    assert_eq!(problem(&mut form, "n", "x").as_deref(), Some("is no number"));
+    assert_eq!(problem(&mut form, "n", "x").as_deref(), Some("is not a number"));
     assert!(problem(&mut form, "s", "long").is_some());
     assert!(problem(&mut form, "day", "2026-0").unwrap().contains("a date"));
     assert_eq!(problem(&mut form, "day", "7-28"), None);
@@ -320,7 +320,7 @@ fn what_is_typed_is_checked_while_it_is() {
     typed(&mut form, "mode", "ex");
     assert!(form.is_ready());
     assert_eq!(form.arguments()["mode"], json!("exact"), "it is sent whole");
-    assert_eq!(problem(&mut form, "mode", "x").as_deref(), Some("is none of the choices"));
+    assert_eq!(problem(&mut form, "mode", "x").as_deref(), Some("is not one of the choices"));
 }
 
 #[test]

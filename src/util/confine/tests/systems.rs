@@ -63,7 +63,7 @@ fn a_level_that_cannot_be_kept_is_refused_before_anything_starts() {
     }
     let without = Other { namespaces: false, ..WHOLE };
     let refusal = prepared(&without, ConfinementLevel::Namespaces).unwrap_err();
-    assert_eq!(refusal, "namespaces cannot be made here: Operation not permitted");
+    assert_eq!(refusal, "namespaces cannot be created here: Operation not permitted");
     assert_eq!(std::fs::read_dir(room.path("scratch")).unwrap().count(), 0);
 }
 

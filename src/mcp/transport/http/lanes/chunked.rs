@@ -20,7 +20,7 @@ pub(super) enum ChunkError {
     #[error("the size line of a chunk does not end")]
     EndlessSizeLine,
     /// No line end follows the bytes of a chunk.
-    #[error("a chunk is longer than it said")]
+    #[error("a chunk is longer than announced")]
     TooLong,
     /// The trailers together are longer than their limit.
     #[error("the trailers do not end")]

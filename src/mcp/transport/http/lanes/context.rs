@@ -79,10 +79,10 @@ impl LaneContext {
     /// The error of a redirect that an ordinary call would follow.
     pub(super) fn redirect_error(&self, next: &Url) -> Error {
         Error::denied(format!(
-            "{} redirects to {}, which a run of calls does not follow",
+            "{} redirects to {}, which a benchmark run does not follow",
             display_url(&self.url),
             display_url(next)
         ))
-        .with_hint("if that is where the server is, write it into the entry's url")
+        .with_hint("if that is where the server is, use it as the entry's url")
     }
 }

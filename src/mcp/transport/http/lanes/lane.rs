@@ -264,7 +264,7 @@ impl HttpLane {
     pub(super) fn waiting_for(&self) -> String {
         match &self.reply {
             Some(reply) => reply.waiting_for(),
-            None if self.written < self.out.len() => "the server to take the request".to_owned(),
+            None if self.written < self.out.len() => "the server to accept the request".to_owned(),
             None => "response headers".to_owned(),
         }
     }

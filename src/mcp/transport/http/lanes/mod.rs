@@ -415,7 +415,7 @@ impl LanePool {
     /// Sorts the answer on a lane: plain, to be parsed, or no answer to its call.
     fn classify_answer(&self, index: usize) -> Result<LaneAnswer, Error> {
         let Some(lane) = self.lanes.get(index) else {
-            return Err(Error::internal("an answer came on no lane"));
+            return Err(Error::internal("a response arrived on no lane"));
         };
         let (bytes, id) = (lane.answer(), lane.call.id);
         if answer::plain_answer_id(bytes) == Some(id) {
@@ -454,7 +454,7 @@ impl LanePool {
     fn time_out(&mut self, index: usize) -> Option<CallCompletion> {
         let waiting = self.lanes.get(index).map(HttpLane::waiting_for).unwrap_or_default();
         let limit = show_duration(self.limit);
-        let late = Error::timeout(format!("no answer within {limit}, waiting for {waiting}"));
+        let late = Error::timeout(format!("no response within {limit}, waiting for {waiting}"));
         let said = self.lanes.get_mut(index).and_then(|lane| lane.give_up(&self.context));
         if self.is_legacy && said.is_none() {
             self.send_cancellation(index, late.message());

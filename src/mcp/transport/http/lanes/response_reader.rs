@@ -83,7 +83,9 @@ pub(super) fn read_head(
         let Some((head, size)) = read else { return Ok(None) };
         at += size;
         match head.status {
-            101 => return Err(Error::protocol("the server changes the protocol, unasked")),
+            101 => {
+                return Err(Error::protocol("the server switched protocols without being asked"));
+            }
             100..=199 => {}
             _ => return Ok(Some((ResponseReader::new(head, context)?, at))),
         }
@@ -101,8 +103,8 @@ impl ResponseReader {
             BodyKind::Json | BodyKind::Other(_) => BodySink::Whole(Vec::new()),
         };
         if success && let Some(coding) = &head.content_encoding {
-            return Err(Error::protocol(format!("the answer is compressed ({coding})"))
-                .with_detail("none of the requests of this run accepts that"));
+            return Err(Error::protocol(format!("the response is compressed ({coding})"))
+                .with_detail("no request of this run accepts that"));
         }
         if let (BodySink::Whole(_), BodyLength::Exactly(length)) = (&sink, &head.length)
             && *length > limit as u64
@@ -143,7 +145,7 @@ impl ResponseReader {
             BodyKind::Events => "text/event-stream",
             BodyKind::Other(kind) => kind,
         };
-        format!("the rest of the answer (status {}, {kind})", self.head.status)
+        format!("the rest of the response (status {}, {kind})", self.head.status)
     }
 
     /// How long the answer is that is best left where it came: JSON of a known length.
@@ -327,9 +329,9 @@ impl ResponseReader {
         if let Some(unmatched) = &self.unmatched_response {
             return unexpected_answer(unmatched, &Value::from(id));
         }
-        let error = Error::unreachable(format!("{reason} before the answer came"));
+        let error = Error::unreachable(format!("{reason} before the response arrived"));
         if self.is_resumable {
-            error.with_detail("a run of calls does not continue event streams")
+            error.with_detail("a benchmark run does not resume event streams")
         } else {
             error
         }

@@ -31,16 +31,16 @@ impl LaneWarnings {
     /// A line for each kind that came, with its count.
     pub(super) fn lines(&self) -> Vec<String> {
         [
-            (self.closed, "answers after which the server closed the connection; making the next one is in no call's time"),
-            (self.lost, "idle connections that the server closed; they were made again"),
-            (self.given_up, "connections made again after a call that failed on them"),
-            (self.surplus, "connections given up because more came than was asked for"),
-            (self.unfinished_streams, "event streams that went on after their answer; their connections were given up"),
-            (self.undelivered, "messages of the server that nobody had time to read"),
-            (self.mislabelled, "answers in JSON that were labelled as something else"),
-            (self.unreachable, "connections that could not be made again"),
-            (self.logins, "renewals of the login"),
-            (self.sessions, "sessions that the server forgot; another one was begun"),
+            (self.closed, "responses after which the server closed the connection; reconnecting is not part of any latency"),
+            (self.lost, "idle connections closed by the server and reopened"),
+            (self.given_up, "connections reopened after a failed call"),
+            (self.surplus, "connections closed because the server sent more than requested"),
+            (self.unfinished_streams, "event streams that stayed open after the response; their connections were closed"),
+            (self.undelivered, "messages from the server that were dropped because the queue was full"),
+            (self.mislabelled, "JSON responses with another content type"),
+            (self.unreachable, "connections that could not be reopened"),
+            (self.logins, "token renewals"),
+            (self.sessions, "sessions that the server ended; new ones were started"),
         ]
         .into_iter()
         .filter(|(count, _)| *count > 0)

@@ -154,7 +154,7 @@ async fn a_cut_stream_without_ids_fails_at_once() {
     })
     .await;
     let outcome = call(&legacy(&peer), 1, "tools/call").await;
-    outcome.error(ErrorKind::Unreachable, "the event stream was cut before the answer came");
+    outcome.error(ErrorKind::Unreachable, "the event stream was cut before the response arrived");
     assert_eq!(outcome.messages, [] as [&str; 0]);
     assert_eq!(peer.requests().len(), 1);
 }

@@ -83,7 +83,7 @@ async fn a_socket_that_cannot_be_reached_is_named_with_the_reason() {
     std::fs::remove_file(&path).unwrap();
     drop(UnixListener::bind(&path).unwrap());
     let error = error_at(&path).await;
-    assert!(error.message().starts_with("nobody listens"), "{error}");
+    assert!(error.message().starts_with("nothing is listening"), "{error}");
     assert!(error.hint().is_some());
 
     // Root is not refused by a file's mode.

@@ -100,7 +100,7 @@ impl McpProvider {
             ready = ready => ready,
             () = job.context.cancel.cancelled() => {
                 let interrupted = ErrorKind::Interrupted(Signal::Interrupt);
-                Err(Error::new(interrupted, "the run was given up").with_server(&self.spec.name))
+                Err(Error::new(interrupted, "the run was abandoned").with_server(&self.spec.name))
             }
         }
     }

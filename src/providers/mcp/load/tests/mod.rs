@@ -390,7 +390,7 @@ def told(message):
     assert!(is_ok(&load.ends[&1]));
     let outputs = outputs.0.lock().unwrap().clone();
     assert!(outputs[0].contains("1000000000") && outputs[0].contains("no answer"), "{outputs:?}");
-    assert!(doubts(&*executor, "after its request was given up"));
+    assert!(doubts(&*executor, "after its request was abandoned"));
     provider.close().await;
 }
 
@@ -423,7 +423,7 @@ def call(id, a, n):
     let call = ToolCall { name: ToolName::of("srv", "t"), arguments: serde_json::Map::new() };
     let context = ToolContext::empty(CallId("after".to_owned()));
     assert_eq!(provider.call(&context, &call).await.unwrap().output, "ok");
-    assert!(doubts(&*executor, "after its request was given up"), "{:?}", executor.warnings());
+    assert!(doubts(&*executor, "after its request was abandoned"), "{:?}", executor.warnings());
     provider.close().await;
 }
 
