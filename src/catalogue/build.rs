@@ -172,7 +172,7 @@ mod tests {
         assert_eq!(catalogue.tools[0].source, ToolSource::Internal);
         assert_eq!(
             catalogue.diagnostics[0].message,
-            "the tool 's-z' of server 's' is left out: the name is taken by the one at tools.yaml:3:5"
+            "the tool 's-z' of server 's' is skipped: its name is taken by the one at tools.yaml:3:5"
         );
     }
 

@@ -105,7 +105,7 @@ fn the_text_names_the_load_and_its_bounds() {
     }
     let finished = house.bench(&["--rate", "400", "-n", "20", "-v"]).check();
     let out = finished.exits(0).out();
-    for words in ["open load: 400/s", "response", "service", "after the call was ready"] {
+    for words in ["open load: 400/s", "response", "service", "after it could be sent"] {
         assert!(out.contains(words), "{words}\n{finished}");
     }
 }
@@ -343,7 +343,7 @@ fn two_tools_take_turns_and_are_compared() {
     let words: Vec<&str> = words.iter().copied().chain(["-v"]).collect();
     let finished = house.bench(&words).check();
     let out = finished.exits(0).out();
-    for said in ["A  srv-echo", "B  srv-add", "B compared with A", "B/A", "interleaved, 20 rounds"]
+    for said in ["A  srv-echo", "B  srv-add", "B compared with A", "B/A", "alternately, 20 rounds"]
     {
         assert!(out.contains(said), "{said}\n{finished}");
     }
@@ -527,5 +527,5 @@ fn a_step_with_too_many_errors_is_the_last_one_only_when_that_was_asked_for() {
     let house = House::after(30, "tool-error");
     assert_eq!(house.report(&words, 0)["steps"].as_array().unwrap().len(), 3);
     let told = house.bench(&limited).check();
-    assert!(told.out().contains("no more steps: more than 10% of the calls failed"), "{told}");
+    assert!(told.out().contains("stopped: more than 10% of the calls failed"), "{told}");
 }

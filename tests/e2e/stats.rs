@@ -185,7 +185,7 @@ fn a_locked_store_costs_seconds_and_no_call() {
     assert!(read.took < Duration::from_secs(12), "{read}");
     room.toolhost(["inspect", "calculator"]).check().exits(0);
     let reset = room.toolhost(["stats", "--reset", "--yes"]).check();
-    reset.exits(4).says(&["nothing was forgotten"]);
+    reset.exits(4).says(&["nothing was deleted"]);
     // Whoever waits for the lock hears a signal all the same.
     let waiting = room.toolhost(["stats"]).start();
     std::thread::yield_now();
@@ -227,7 +227,7 @@ fn a_store_of_a_newer_toolhost_is_only_read() {
     Connection::open(store(&room)).unwrap().pragma_update(None, "user_version", 99).unwrap();
     room.toolhost(CALL).check().exits(0);
     let read = room.toolhost(["stats", "--json"]).check();
-    read.exits(0).says(&["made by a newer toolhost"]);
+    read.exits(0).says(&["written by a newer toolhost"]);
     assert_eq!(calls(&read), 2);
     let version: i64 = Connection::open(store(&room))
         .unwrap()

@@ -104,7 +104,7 @@ fn errors_come_first() {
     assert_eq!(find(&report), ["No call was made."]);
     report.targets[0].requests = 10;
     assert_eq!(find(&report).len(), 1);
-    says(&report, "there are no times");
+    says(&report, "no latencies");
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn tools_that_share_a_load_are_told_by_their_part_of_it() {
 #[test]
 fn several_targets_are_told_apart() {
     let mut report = report(vec![target("a", []), target("b", [])]);
-    assert!(find(&report)[1].starts_with("b: No calls were made"));
+    assert!(find(&report)[1].starts_with("b: No call was made"));
     report.targets.clear();
     assert!(find(&report).is_empty());
 }

@@ -141,7 +141,7 @@ fn nothing_is_compared_without_rounds_or_answers() {
     report.targets[1].requests = 50;
     let comparison = &compare(&report)[0];
     assert!(comparison.ratios.is_empty());
-    assert!(comparison.headline_sentence().contains("answered no call"));
+    assert!(comparison.headline_sentence().contains("no successful calls"));
 }
 
 #[test]

@@ -145,7 +145,7 @@ fn an_open_load_shows_a_stall_in_its_percentiles() {
 fn a_closed_load_does_not_show_it_and_says_so() {
     let report = alone(&plan(closed(1), None, Some(secs(110))), staller());
     near(report.targets[0].response.quantile(0.99), 2 * MS);
-    let said = report.warnings.iter().any(|words| words.contains("a closed load sent nothing"));
+    let said = report.warnings.iter().any(|words| words.contains("a closed load sends nothing"));
     assert!(said, "{:?}", report.warnings);
 }
 
@@ -165,7 +165,8 @@ fn lanes_that_are_too_few_are_part_of_the_response_time() {
         "that is not the generator's doing"
     );
     assert!(report.generator.queued > 900, "{}", report.generator.queued);
-    let said = report.warnings.iter().any(|words| words.contains("the tool cannot do more with 2"));
+    let said =
+        report.warnings.iter().any(|words| words.contains("the tool cannot handle more with 2"));
     assert!(said, "{:?}", report.warnings);
 }
 

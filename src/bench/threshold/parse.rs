@@ -383,7 +383,7 @@ fn value_in_unit(
         (MetricUnit::Time, _) => format!("'{text}' is not a time; write it like 50ms"),
         (MetricUnit::Share, _) => format!("'{text}' is not a percentage; write it like 1%"),
         (MetricUnit::Rate, _) => format!("'{text}' is not a rate; write it like 1000 or 1000/s"),
-        (MetricUnit::Count, _) => format!("'{text}' is no count: write a number without a unit"),
+        (MetricUnit::Count, _) => format!("'{text}' is not a count; write a number without a unit"),
     };
     errors.push(error_at(word, message));
     None

@@ -104,7 +104,7 @@ fn what_was_not_measured_fails() {
     for text in ["p99>50ms", "p99<50ms", "timeouts>0", "error_rate>1%", "throughput<1"] {
         assert!(fails(text, &nothing), "{text}");
     }
-    assert_eq!(said("p99>50ms", &nothing), ["p99>50ms: p99: no calls were made: FAIL"]);
+    assert_eq!(said("p99>50ms", &nothing), ["p99>50ms: p99: no call was made: FAIL"]);
     assert!(fails("lag.p99>1ms", &even()), "closed loads have none");
     assert!(!fails("failed.p99>1ms", &even()), "no failure is good");
     let mut dropped = nothing;
@@ -132,13 +132,13 @@ fn all_that_is_wrong_is_said_with_its_place() {
         ("1s>2s", "one side must be a figure"),
         ("p99>throughput", "do not measure the same"),
         ("error_rate>1", "a share as 1%"),
-        ("error_rate>5ms", "not a share"),
-        ("p100>1s", "write max"),
+        ("error_rate>5ms", "not a percentage"),
+        ("p100>1s", "use max"),
         ("p0>1s", "not a percentile"),
         ("latency>1s", "series of times"),
         ("p99=>1s", "not a comparison"),
         ("p99>1s>2s", "only one comparison"),
-        ("p99>1s/0", "divide by 0"),
+        ("p99>1s/0", "division by 0"),
         ("p99>1lightyear", "not a unit"),
         ("timeouts>1%", "not a count"),
         ("p99>1.2.3ms", "not a number"),

@@ -297,7 +297,7 @@ fn a_locked_store_is_read_and_the_rest_comes_from_the_spool() {
             .reset(&CallFilter::default(), now())
             .unwrap_err()
             .message()
-            .contains("nothing was forgotten")
+            .contains("nothing was deleted")
     );
     locker.execute_batch("ROLLBACK").unwrap();
     room.call("a", 3, "ok", 5);
