@@ -77,7 +77,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState,
 
 /// What is done to the result that is shown: the search, the filter, the comparison.
 fn notes(viewer: &ResultViewer) -> Vec<String> {
-    let compared = viewer.difference.as_ref().map(|_| "compared with the call before".to_owned());
+    let compared = viewer.difference.as_ref().map(|_| "compared with the previous call".to_owned());
     let filter = viewer.filter.line.text().trim();
     let filtered =
         (!filter.is_empty() && compared.is_none()).then(|| match viewer.filter.results {

@@ -101,7 +101,7 @@ async fn query(
             }
         }
     };
-    let lost = |_panicked| Error::internal("the thread that reads statistics ended early");
+    let lost = |_panicked| Error::internal("the thread reading statistics stopped unexpectedly");
     tokio::task::spawn_blocking(work).await.map_err(lost)?
 }
 

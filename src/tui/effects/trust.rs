@@ -160,7 +160,9 @@ impl HostFactory {
                     Ok(report) => status.diagnostics = report.diagnostics,
                     Err(ReloadError::Untrusted(_)) => return Ok(TrustEvent::HostKept(status)),
                     Err(ReloadError::Invalid(_)) => {
-                        return Err(Error::internal("errors in the files are accepted here"));
+                        return Err(Error::internal(
+                            "configuration errors must not stop this reload",
+                        ));
                     }
                     Err(ReloadError::Failed(error)) => return Err(error),
                 }
@@ -170,9 +172,9 @@ impl HostFactory {
             }
             Some(_) if !may_end_calls => {
                 return Err(Error::usage(
-                    "settings of audit, history or stats changed, which ends running calls",
+                    "the audit, history or stats settings changed; applying them ends running calls",
                 )
-                .with_hint("cancel the calls, and read the files again"));
+                .with_hint("cancel the calls, then reload the files"));
             }
             _ => {
                 let (options, front_end) = (&self.options, self.front_end.clone());
@@ -255,7 +257,9 @@ impl EffectRunner {
             let done = tokio::task::spawn_blocking(work).await;
             drop(stored);
             project.attach_next().await;
-            let lost = |_panicked| Err(Error::internal("the thread that reads trust ended early"));
+            let lost = |_panicked| {
+                Err(Error::internal("the thread reading the trust store stopped unexpectedly"))
+            };
             AppEvent::Trust(done.unwrap_or_else(lost).unwrap_or_else(TrustEvent::Failed))
         });
     }

@@ -240,7 +240,7 @@ pub(super) fn difference(before: &Value, now: &Value) -> ScrollText {
     };
     let hunks = diff::hunks(&text(before), &text(now), 3);
     if hunks.is_empty() {
-        page.line(StyleRole::Success, "The same as the call before.");
+        page.line(StyleRole::Success, "Same as the previous call.");
     }
     for hunk in &hunks {
         let place = format!("@@ line {} @@", hunk.new.start + 1);

@@ -78,7 +78,7 @@ impl JsonTree {
             Value::String(text) => (Value::from(shorten(text, LONGEST)).to_string(), false),
             other => (other.to_string(), false),
         };
-        let text = if is_json_text { format!("{text} (JSON in a text)") } else { text };
+        let text = if is_json_text { format!("{text} (JSON as text)") } else { text };
         let (at, end) = (self.nodes.len(), self.nodes.len() + 1);
         let node = JsonTreeNode { depth, key, text, is_branch, is_open: true, end, is_json_text };
         self.nodes.push(node);

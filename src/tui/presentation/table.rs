@@ -164,7 +164,7 @@ impl ResultTable {
         };
         self.order = (0..self.rows.len()).collect();
         let (Some(order), Some(own)) = (self.sorted, self.columns.get(column)) else {
-            return "in the order of the result".to_owned();
+            return "in result order".to_owned();
         };
         let value = |row: &usize| self.rows.get(*row).and_then(|row| row.get(&own.key));
         self.order.sort_by(|a, b| {
@@ -275,7 +275,7 @@ mod tests {
         // What has no number stays at the end.
         assert_eq!(names(&table), [r#""b""#, r#""A""#, r#""c""#, r#""d""#]);
         assert_eq!(table.row_path(), ["0"]);
-        assert_eq!(table.sort(), "in the order of the result");
+        assert_eq!(table.sort(), "in result order");
         assert_eq!(names(&table)[0], r#""b""#);
     }
 

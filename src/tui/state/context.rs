@@ -157,7 +157,7 @@ impl AppContext {
     pub fn switch_projects(&mut self) {
         self.shown_projects = match self.shown_projects {
             ShownProjects::NoProject => {
-                self.show_status("no project here: the calls of all are shown");
+                self.show_status("no project here: showing calls of all projects");
                 return;
             }
             ShownProjects::Own => ShownProjects::All,

@@ -54,7 +54,7 @@ impl View for ToolsView {
             }
             Action::CopyPath => match self.viewer.chosen_path() {
                 Some(path) => return Some(context.copy("path", path)),
-                None => context.show_error("a path is copied from the JSON tree: press t"),
+                None => context.show_error("paths are copied from the JSON tree: press t"),
             },
             Action::Filter => {
                 context.focus = Pane::Catalogue;

@@ -155,7 +155,7 @@ impl AppState {
                 let key = self.context.keys.key_of(Action::Attach, &[KeyContext::Servers]);
                 let way = key.map(|key| format!("; {key} in Servers attaches again"));
                 self.context.show_error(format!(
-                    "the background host (pid {pid}) ended; servers are started here from now on{}",
+                    "the background host (pid {pid}) ended; servers now start here{}",
                     way.unwrap_or_default()
                 ));
                 vec![AppEffect::RefreshServers]

@@ -350,7 +350,7 @@ fn foot(styler: &Styler<'_>, form: &SchemaForm) -> Vec<Line<'static>> {
     }
     if let Some(command) = &shown.command {
         if form.asks_for_secret() {
-            let said = "! a value that looks like a secret is hidden here, but it is sent";
+            let said = "! a value that looks like a secret is hidden here but is sent";
             lines.push(styler.line(StyleRole::Warning, said));
         }
         lines.push(Line::from(vec![

@@ -175,7 +175,7 @@ impl BenchView {
         match event {
             BenchEvent::BaselineSaved(path) => {
                 let path = path.display().to_string();
-                context.show_status(format!("saved {path}; the next run is compared with it"));
+                context.show_status(format!("saved {path}; the next run will be compared with it"));
                 self.form.set(PlanField::Baseline, path);
             }
             BenchEvent::Started { run, warnings } => {

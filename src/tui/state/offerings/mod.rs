@@ -401,7 +401,7 @@ impl OfferingsView {
         } else if self.is_reading() {
             self.open = None;
             self.show();
-            context.show_status("given up");
+            context.show_status("request cancelled");
             return Some(vec![AppEffect::Offerings(OfferingsEffect::CancelRequest)]);
         } else if context.is_zoomed {
             return None;

@@ -87,7 +87,11 @@ impl View for TraceView {
             Action::Follow => {
                 self.follows = !self.follows;
                 self.choose_newest();
-                context.show_status(if self.follows { "follows the newest" } else { "stays" });
+                context.show_status(if self.follows {
+                    "following the newest line"
+                } else {
+                    "not following"
+                });
             }
             Action::Reset => {
                 self.clear();
@@ -105,7 +109,7 @@ impl View for TraceView {
                     self.follows = false;
                     self.show(next);
                 }
-                None => context.show_status("nothing here belongs to it"),
+                None => context.show_status("no request or response to show with it"),
             },
             Action::Copy => return Some(self.copy_selection(false, context)),
             Action::CopyCommand => return Some(self.copy_selection(true, context)),
