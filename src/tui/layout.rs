@@ -49,7 +49,7 @@ pub fn frame(area: Rect) -> [Rect; 4] {
     .areas(area)
 }
 
-/// The least and the greatest share of a pane, in percent.
+/// The minimum and maximum share of a pane, in percent.
 const SHARES: (u16, u16) = (15, 85);
 
 /// What a person made of the sizes of a view's panes.
@@ -90,7 +90,7 @@ impl PaneShares {
         self.upper.unwrap_or(usual).clamp(SHARES.0, SHARES.1)
     }
 
-    /// Moves a divider by so many percent, to the left or up when negative.
+    /// Moves a divider by this many percent; negative moves left or up.
     pub fn step(&mut self, divider: Divider, by: i16, view: ViewId, room: SizeClass) {
         let moved = |share: u16| Some(share.saturating_add_signed(by).clamp(SHARES.0, SHARES.1));
         match divider {

@@ -44,7 +44,7 @@ pub struct Painter {
 }
 
 impl Painter {
-    /// One whose screen shows nothing that is known.
+    /// A painter that assumes nothing about the screen's content.
     ///
     /// # Errors
     /// Never, in fact: what is drawn is gathered in memory.
@@ -62,7 +62,7 @@ impl Painter {
         })
     }
 
-    /// Forgets what is on the screen: everything is drawn anew next time.
+    /// Forgets what is on the screen: everything is redrawn next time.
     pub fn invalidate(&mut self) {
         self.needs_full_redraw = true;
     }

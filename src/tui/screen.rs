@@ -71,7 +71,7 @@ impl Screen {
         Some((cell(size.width, size.columns)?, cell(size.height, size.rows)?))
     }
 
-    /// What a person does next. The end of the terminal is told as a hang-up.
+    /// The next user input. The end of the terminal is reported as a hang-up.
     ///
     /// # Errors
     /// When it cannot be read any more.
@@ -127,7 +127,7 @@ impl Screen {
         told.map_err(|error| terminal_error(&error))
     }
 
-    /// Draws everything anew next time.
+    /// Redraws everything next time.
     pub fn clear(&mut self) {
         self.painter.invalidate();
     }

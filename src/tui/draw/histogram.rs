@@ -15,7 +15,7 @@ const MARGIN: usize = 7;
 /// The highest it gets: more rows tell nothing more.
 const HIGHEST: usize = 12;
 
-/// Durations as columns in at most so many cells and lines, and where the marked ones lie. With
+/// Durations as columns in at most this many cells and lines, with the marked ones. With
 /// fewer than four lines only the columns and their ends are left, in one line or two.
 pub(super) fn lines(
     styler: &Styler<'_>,
@@ -76,7 +76,7 @@ pub(super) fn lines(
     lines
 }
 
-/// The counts in at most so many cells, and how many cells each takes.
+/// The counts merged into at most this many cells, and the cells each takes.
 fn shaped(spread: &Distribution, cells: usize) -> (Vec<u64>, usize) {
     let counts: Vec<u64> = spread.classes.iter().map(|(_, count)| *count).collect();
     if counts.is_empty() || cells == 0 {

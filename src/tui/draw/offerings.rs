@@ -194,7 +194,7 @@ fn draw_form(
     frame.render_widget(ratatui::text::Text::from(lines), below);
 }
 
-/// What stands below the fields: the address that is made of them, what the server suggests.
+/// What is below the fields: the address that is made of them, what the server suggests.
 fn form_footer(styler: &Styler<'_>, asking: &OfferingForm) -> Vec<Line<'static>> {
     let suggestions = &asking.suggestions;
     let mut lines = Vec::new();

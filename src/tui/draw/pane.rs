@@ -53,7 +53,7 @@ pub(super) fn prompt(
     frame.set_cursor_position((x, area.y));
 }
 
-/// Draws short text from its beginning, and says how much does not fit.
+/// Draws short text from the start and says how much does not fit.
 pub(super) fn paragraph(
     frame: &mut Frame<'_>,
     styler: &Styler<'_>,

@@ -45,7 +45,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState,
     if all > 1 {
         title = format!("{title}  {} of {all}", all - viewer.newer_calls);
     }
-    // What went wrong has only one face.
+    // An error has only one format.
     let has_faces = matches!(call.outcome.as_deref(), Some(Ok(outcome)) if outcome.result.is_ok());
     if viewer.format != ResultFormat::Text && has_faces {
         title = format!("{title}  {}", viewer.format.title());

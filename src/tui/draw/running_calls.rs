@@ -35,7 +35,7 @@ pub(super) fn status_text(styler: &Styler<'_>, state: &AppState, call: &ConsoleC
     format!("running{time} {}", turn.copied().unwrap_or_default())
 }
 
-/// Everything that was told of it until now.
+/// Everything reported for the call so far.
 pub(super) fn lines(
     styler: &Styler<'_>,
     state: &AppState,

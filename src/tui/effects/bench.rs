@@ -30,7 +30,7 @@ use crate::util::atomic_file::{self, FileMode};
 
 /// The time between two looks at a run.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
-/// How long answers are waited for when a run was told to end.
+/// How long to wait for responses after a run was stopped.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(800);
 
 /// Starts, pauses and stops benchmark runs, at most one at a time.

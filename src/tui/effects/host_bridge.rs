@@ -72,7 +72,7 @@ impl HostBridge {
         })
     }
 
-    /// Keeps what crosses the wires from being told while it is closed.
+    /// The gate that keeps wire traffic from being reported while it is closed.
     pub fn trace_gate(&self) -> TraceGate {
         self.trace_gate.clone()
     }
@@ -124,7 +124,7 @@ impl Drop for WithdrawOnDrop {
         if open {
             let send = self.bridge.event_tx.clone();
             let id = self.id;
-            // Must not be lost: a dialog whose answer is not awaited would stay.
+            // Must not be lost, or a dialog nobody waits for would stay open.
             tokio::spawn(async move {
                 let _gone = send.send(AppEvent::QuestionWithdrawn(id)).await;
             });

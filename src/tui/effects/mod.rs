@@ -1,7 +1,7 @@
 //! Runs the commands of the state outside of the event loop, and sends their results back as
 //! events.
 //!
-//! Owns: the calls that run. What one view wants done stands in a module of its own. Never does:
+//! Owns: the calls that run. Each view's commands are handled in their own module. Never does:
 //! decide anything.
 
 pub mod attachment;
@@ -90,8 +90,8 @@ pub struct EffectRunner {
 }
 
 impl EffectRunner {
-    /// Works with these, and tells what comes of it here. Inside of a runtime, because it begins to
-    /// watch the trust store and the attached host.
+    /// Runs effects with these dependencies and sends the results to `send`. Call it inside a
+    /// runtime, because it starts watching the trust store and the attached host.
     pub fn new(
         deps: ConsoleDeps,
         send: mpsc::Sender<AppEvent>,
@@ -242,7 +242,7 @@ impl EffectRunner {
         self.spawn_for_current_host(async move { listed(&host, reach, servers).await });
     }
 
-    /// Tells what the host said, unless another one has taken its place meanwhile.
+    /// Spawns the work and sends its event, unless the host was replaced meanwhile.
     fn spawn_for_current_host(&self, work: impl Future<Output = AppEvent> + Send + 'static) {
         let (send, epoch) = (self.event_tx.clone(), Arc::clone(&self.host_generation));
         let asked = epoch.load(Ordering::Relaxed);

@@ -20,7 +20,7 @@ pub(super) async fn perform(
     let event = match effect {
         ServersEffect::Restart(name) => {
             let event = status(host.restart_server(&name).await);
-            // It may be another program by now: what it offers is asked for anew.
+            // It may be a different program by now: list its offerings again.
             let is_ready = matches!(&event, AppEvent::ServerStatuses(all)
                 if all.iter().any(|one| matches!(one.state, ServerState::Ready)));
             let _unheard = send.send(event).await;

@@ -22,7 +22,7 @@ const MIN_TIMELINE_SPAN: Duration = Duration::from_mins(30);
 /// The most slices of a timeline.
 const SLICES: usize = 60;
 
-/// Reads the statistics in a thread of its own and reports each result as an event.
+/// Reads the statistics on its own thread and reports each result as an event.
 pub(super) struct StatsReader {
     store: Option<Arc<Mutex<OpenStatistics>>>,
     clock: Arc<dyn Clock>,
@@ -33,11 +33,11 @@ struct OpenStatistics {
     opened: Duration,
     /// The root of the project whose calls are shown; `None` shows those of all.
     project: Option<String>,
-    /// When a person began to count anew, and what had been counted then.
+    /// When the user reset the count, and the counts at that time.
     baseline: Option<StatsBaseline>,
 }
 
-/// What had been counted at a reset.
+/// The counts at a reset.
 struct StatsBaseline {
     /// Of the console's own project.
     project: Summary,

@@ -69,7 +69,7 @@ pub(super) async fn perform(
     }
 }
 
-/// Keeps a call in the file of the user's configuration directory; what to say about it.
+/// Saves a call to the file in the user's configuration directory; returns the status message.
 fn save_call(name: &str, call: SavedCall, directory: Option<&Path>) -> Result<String, Error> {
     if directory.is_none() {
         return Err(Error::usage("only calls of servers and tools in config files can be saved")

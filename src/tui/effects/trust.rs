@@ -79,7 +79,7 @@ struct NextHost {
 }
 
 impl HostFactory {
-    /// A project of which no host was built yet.
+    /// A project for which no host was built yet.
     pub fn new(
         options: AssemblyOptions,
         environment: Arc<dyn Environment>,
@@ -116,7 +116,7 @@ impl HostFactory {
         *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Some(current);
     }
 
-    /// Remembers the configuration files that a host was built from, as they are now.
+    /// Remembers the current state of the configuration files that a host was built from.
     pub fn watch_files(&self, configuration: &Configuration) {
         self.watch(WatchedFiles::of(configuration, []));
     }
@@ -136,7 +136,7 @@ impl HostFactory {
         (*generation, now.changed_since(before).filter_map(name).collect())
     }
 
-    /// The host that the console went on with last; `None` while it is the first one.
+    /// The host the console switched to last; `None` while it still uses the first one.
     pub fn host(&self) -> Option<Arc<ToolHost>> {
         self.host.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -222,7 +222,7 @@ impl HostFactory {
 }
 
 impl ConsoleDeps {
-    /// The same console with what follows from another load of the configuration.
+    /// The same console after reloading the configuration.
     fn with_assembly(&self, assembly: &Assembly, state: Option<&Path>) -> Self {
         let configuration = &assembly.configuration;
         let statistics = assembly::stats_place(&configuration.stats, state);

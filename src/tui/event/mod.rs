@@ -1,7 +1,7 @@
 //! Events that the console receives, and commands that it issues.
 //!
-//! Owns: the words that pass between the state and everything else. What concerns one view only
-//! stands in a module of its own: what the view wants done (`ToolsEffect`), and what came of it (`ToolsEvent`).
+//! Owns: the types exchanged between the state and everything else. Those of one view
+//! are in their own module: its commands (`ToolsEffect`) and their results (`ToolsEvent`).
 
 pub mod attachment;
 pub mod bench;
@@ -85,7 +85,7 @@ pub enum AppEvent {
         /// The question with its kind and its server.
         question: Box<Question>,
     },
-    /// The answer to this question is no longer awaited.
+    /// Nothing waits for the answer to this question any more.
     QuestionWithdrawn(AskId),
     /// The outcome of an effect of the tools view.
     Tools(Box<tools::ToolsEvent>),
@@ -270,7 +270,7 @@ pub enum AppEffect {
 /// A request of one view to another.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Navigation {
-    /// Fill in the arguments of a tool, beginning with these.
+    /// Fill in the arguments of a tool, starting with these.
     FillArguments {
         /// The full name of the tool, with the component in front.
         tool: String,

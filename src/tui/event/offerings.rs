@@ -45,7 +45,7 @@ pub enum OfferingsEffect {
         /// Of what, and what was typed.
         query: CompletionQuery,
     },
-    /// Be told when a resource changes.
+    /// Subscribe to changes of a resource.
     Watch(WatchedResource),
     /// Unsubscribe from the changes of a resource.
     Unwatch(WatchedResource),
@@ -53,7 +53,7 @@ pub enum OfferingsEffect {
     Save(Arc<Vec<Value>>),
 }
 
-/// A request whose answer is waited for.
+/// A request that is waiting for its response.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OfferingRequestId(pub u64);
 

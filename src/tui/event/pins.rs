@@ -1,4 +1,4 @@
-//! What is wanted of pins, and what comes of it.
+//! Commands and events of pins.
 
 use crate::catalogue::changes::DefinitionChange;
 use crate::catalogue::pins::PinReportState;

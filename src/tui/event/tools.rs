@@ -40,7 +40,7 @@ pub enum ToolsEffect {
     },
     /// Write a result to files that were not there before.
     Save {
-        /// The beginning of the file names, made safe.
+        /// The file name prefix, made safe.
         stem: String,
         /// The result, and what of it.
         what: ResultExport,

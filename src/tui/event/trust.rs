@@ -58,7 +58,7 @@ pub enum TrustEffect {
 /// What the effects report to the trust window.
 #[derive(Debug)]
 pub enum TrustEvent {
-    /// The trust store is not what it was: this process or another one wrote it.
+    /// The trust store changed: this process or another one wrote it.
     StoreChanged,
     /// These configuration files are not what the host was built from, by their names.
     FilesChanged(Vec<String>),

@@ -33,7 +33,7 @@ pub enum PictureError {
     /// It is of no format that can be decoded here.
     #[error("neither PNG nor JPEG")]
     UnknownFormat,
-    /// It begins like a picture, but is none.
+    /// It starts like a picture but is not one.
     #[error("broken")]
     Broken,
 }
@@ -48,7 +48,7 @@ pub(super) fn decode(text: &str) -> Result<RgbaImage, PictureError> {
     limits.max_alloc = Some(MAX_DECODED_BYTES);
     let reader = ImageReader::new(Cursor::new(bytes)).with_guessed_format();
     let mut reader = reader.map_err(|_unread| PictureError::Broken)?;
-    // What has too many pixels is found out below, where its size can be told.
+    // Too many pixels is detected below, where the size can be reported.
     reader.limits(limits.clone());
     let mut decoder = reader.into_decoder().map_err(|error| refused(&error, (0, 0)))?;
     let (width, height) = decoder.dimensions();

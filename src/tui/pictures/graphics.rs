@@ -36,7 +36,7 @@ pub enum EncodedPicture {
     Sequence(String),
 }
 
-/// The mark of a row, from 0; `None` behind the last one that can be told.
+/// The mark of a row, from 0; `None` past the last one that can be encoded.
 pub fn row_mark(row: u16) -> Option<char> {
     ROW_MARKS.chars().nth(usize::from(row))
 }
@@ -66,7 +66,7 @@ pub(super) fn kitty(png: &[u8], number: u8, (columns, rows): (u16, u16)) -> Enco
     EncodedPicture::Placeholders { transmission, id }
 }
 
-/// A PNG as an inline image of iTerm2, in so many cells; the cursor goes on by one cell.
+/// A PNG as an iTerm2 inline image of this many cells; the cursor advances by one cell.
 pub(super) fn iterm2(png: &[u8], (columns, rows): (u16, u16)) -> EncodedPicture {
     let (size, text) = (png.len(), base64::encode(png));
     let place = format!("width={columns};height={rows};preserveAspectRatio=0;doNotMoveCursor=1");

@@ -15,7 +15,7 @@ const NODES: usize = 200_000;
 const DEPTH: usize = 64;
 /// The most characters of a value.
 const LONGEST: usize = 300;
-/// A tree of up to so many lines is open at first; of a larger one only the top is.
+/// A tree with at most this many lines starts expanded; a larger one shows only its top level.
 const OPEN: usize = 500;
 
 /// One line of a tree.
@@ -105,7 +105,7 @@ impl JsonTree {
         }
     }
 
-    /// Finds out anew what is seen.
+    /// Recomputes the visible lines.
     fn update_visible(&mut self) {
         self.visible.clear();
         let mut at = 0;
@@ -133,7 +133,7 @@ impl JsonTree {
         self.list.choose(line.unwrap_or(0), self.visible.len());
     }
 
-    /// The nodes whose key or value this is true of, by number.
+    /// The indices of the nodes whose key or value matches the predicate.
     pub fn find(&self, is_match: impl Fn(&str) -> bool) -> Vec<usize> {
         let nodes = self.nodes.iter().enumerate();
         let has = |node: &JsonTreeNode| is_match(&node.key) || is_match(&node.text);

@@ -75,7 +75,7 @@ pub enum PresentationKind {
     Format {
         /// The format.
         format: ResultFormat,
-        /// What was told while the call ran, for the end of a text.
+        /// What was reported during the call, shown at the end of a text.
         activity: ScrollText,
         /// The room for each picture in a text; `None` shows none.
         pictures: Option<PictureBox>,

@@ -1,7 +1,7 @@
 //! A list of objects as a table.
 //!
 //! Owns: which list of a result is a table, its columns, the order of its rows, and the chosen cell.
-//! Bounded: what is left out is told. Cells are made while they are drawn. Never does: draw.
+//! Bounded, and says what is left out. Cells are formatted when drawn. Never does: draw.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -41,7 +41,7 @@ pub struct ResultColumn {
 pub struct TableOrder {
     /// The number of the column, from 0.
     pub column: usize,
-    /// Whether the greatest comes first.
+    /// Whether the largest value comes first.
     pub is_descending: bool,
 }
 
@@ -78,7 +78,7 @@ fn list_of(value: &Value) -> Option<(Vec<String>, &[Value])> {
 }
 
 impl ResultTable {
-    /// The table of a value; `None` when there is no list of objects in it.
+    /// The table for a value; `None` when it contains no list of objects.
     pub fn of(value: &Value) -> Option<Self> {
         let (path, list) = list_of(value)?;
         let rows: Vec<Value> = list.iter().take(ROWS).cloned().collect();
@@ -141,12 +141,12 @@ impl ResultTable {
         shown.iter().filter_map(|at| self.rows.get(*at))
     }
 
-    /// Moves by so many rows, up when negative.
+    /// Moves by this many rows; negative moves up.
     pub fn step(&mut self, by: isize) {
         self.list.step(by, self.order.len());
     }
 
-    /// Moves by so many columns, to the left when negative.
+    /// Moves by this many columns; negative moves left.
     pub fn step_column(&mut self, by: isize) {
         let last = self.columns.len().saturating_sub(1);
         self.column = self.column.saturating_add_signed(by).min(last);
@@ -169,7 +169,7 @@ impl ResultTable {
         let value = |row: &usize| self.rows.get(*row).and_then(|row| row.get(&own.key));
         self.order.sort_by(|a, b| {
             let (a, b) = (value(a), value(b));
-            // What is missing comes last, whichever way round.
+            // Missing values come last in either order.
             match (is_missing(a), is_missing(b)) {
                 (false, false) if order.is_descending => compare(b, a),
                 (false, false) => compare(a, b),

@@ -59,7 +59,7 @@ impl ConsoleCalls {
         run
     }
 
-    /// The host begins a call, and calls it this.
+    /// The host starts a call with this ID.
     pub fn set_host_id(&mut self, run: ConsoleCallId, id: CallId) {
         if let Some(call) = self.all.iter_mut().find(|call| call.run == run) {
             call.id = Some(id);
@@ -113,7 +113,7 @@ impl ConsoleCalls {
                     call.activity.end_nested(call_id, *success, *duration);
                 }
             }
-            // A log line does not say which call it belongs to, only whose it is.
+            // A log line does not name its call, only its origin.
             HostEvent::Log { origin, .. } => {
                 running
                     .filter(|call| call.is_of(origin))

@@ -29,7 +29,7 @@ const MAX_ROWS: u16 = 60;
 /// Something that lies over everything else and has all keys.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Overlay {
-    /// What the keys do; scrolled by so many lines.
+    /// What the keys do; scrolled by this many lines.
     Help(ScrollPosition),
     /// Whether to leave although calls run.
     ConfirmQuit,
@@ -50,7 +50,7 @@ pub enum Overlay {
 /// Whose calls the statistics and the history show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ShownProjects {
-    /// There is no project here: those of all.
+    /// There is no project here: calls of all projects.
     #[default]
     NoProject,
     /// Those of the project that the console was opened in.
@@ -195,7 +195,7 @@ impl AppContext {
         self.pane_shares.get(&self.view).copied().unwrap_or_default()
     }
 
-    /// Moves a divider by so many percent, to the left or up when negative.
+    /// Moves a divider by this many percent; negative moves left or up.
     pub fn step_divider(&mut self, divider: Divider, by: i16) {
         let (view, room) = (self.view, self.room());
         self.pane_shares.entry(view).or_default().step(divider, by, view, room);

@@ -217,7 +217,7 @@ impl AppState {
         places.flat_map(at_form).collect()
     }
 
-    /// Whether an action has nothing to do at the moment, wherever it is bound.
+    /// Whether an action currently has no effect, wherever it is bound.
     pub fn is_unavailable(&self, action: Action) -> bool {
         match (action, &self.trust.window) {
             (Action::Trust, _) => !self.trust.has_question(),

@@ -45,7 +45,7 @@ impl PinWindow {
         self.progress.tick(&self.text, now, is_covered);
     }
 
-    /// Scrolls by so many rows, up when negative.
+    /// Scrolls by this many rows; negative moves up.
     pub fn scroll(&mut self, by: isize) {
         self.progress.note(&self.text);
         self.text.scroll(by);

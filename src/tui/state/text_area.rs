@@ -19,7 +19,7 @@ impl Default for TextArea {
 }
 
 impl TextArea {
-    /// A text, the cursor at its beginning.
+    /// A text with the cursor at its start.
     pub fn of(text: &str) -> Self {
         let mut lines: Vec<LineInput> = text.split('\n').map(LineInput::of).collect();
         lines[0].home();

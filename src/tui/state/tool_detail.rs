@@ -67,7 +67,7 @@ impl ToolDetail {
         };
     }
 
-    /// Scrolls by so many rows, up when negative.
+    /// Scrolls by this many rows; negative moves up.
     pub fn scroll(&mut self, by: isize) {
         match self.tab {
             DetailTab::Detail => self.position.scroll(by),
@@ -81,7 +81,7 @@ impl ToolDetail {
         self.text.scroll_to_top();
     }
 
-    /// Makes the text anew when another tool is looked at, or another side of it.
+    /// Rebuilds the text when another tool or tab is shown.
     pub fn refresh(&mut self, tool: Option<&Arc<ToolDefinition>>) {
         let same = match (&self.source, tool) {
             (Some((made_of, side)), Some(tool)) => Arc::ptr_eq(made_of, tool) && *side == self.tab,

@@ -12,7 +12,7 @@ pub trait View {
     /// Where keys are looked up, the nearest place first.
     fn key_contexts(&self, focus: Pane) -> Vec<KeyContext>;
 
-    /// Scrolls a pane by so many lines, up when negative.
+    /// Scrolls a pane by this many lines; negative moves up.
     fn scroll(&mut self, focus: Pane, by: isize);
 
     /// Called when the view is shown, to ask for what it needs.

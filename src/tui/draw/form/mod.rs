@@ -21,7 +21,7 @@ use below::{below, choice_rows, draft, rows_below, text_rows};
 /// The widest that the names of fields get.
 const NAMES: usize = 28;
 
-/// A form in a pane of its own.
+/// A form in its own pane.
 pub(super) fn draw(
     frame: &mut Frame<'_>,
     styler: &Styler<'_>,

@@ -19,7 +19,7 @@ use crate::util::units::{show_duration, show_size};
 
 /// From this width, in columns, the histogram is drawn beside the figures.
 const WIDE: u16 = 96;
-/// Kinds of failures that are told apart.
+/// Kinds of failures shown separately.
 const KINDS: usize = 8;
 
 pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Rect) {

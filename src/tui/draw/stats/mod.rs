@@ -92,7 +92,7 @@ pub(super) fn line_of(styler: &Styler<'_>, usage: &Usage, window: StatsWindow) -
     styler.fact("used", format!("{} ({})", parts.join(", "), window.title()))
 }
 
-/// The share of calls that went well, in percent; only all is a hundred.
+/// The percentage of calls that succeeded; 100 only if all did.
 fn share(counts: &CallCounts) -> String {
     let Some(share) = counts.success_rate() else { return String::new() };
     let percent = share * 100.0;

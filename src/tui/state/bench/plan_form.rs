@@ -35,7 +35,7 @@ pub struct PlanFieldError {
 #[derive(Debug, Clone, Default)]
 pub struct PlanForm {
     lines: Vec<(PlanField, LineInput)>,
-    /// Calls come at a rate, whatever the tool does.
+    /// Calls arrive at a fixed rate, regardless of the tool.
     pub is_open: bool,
     /// Calls of an open load come at random moments, as people do.
     pub is_poisson: bool,

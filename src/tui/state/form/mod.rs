@@ -365,7 +365,7 @@ impl SchemaForm {
         written.object = object(&written.text.text());
     }
 
-    /// Takes a text for the whole: into the fields, or as it is when it is no object.
+    /// Takes a text for the whole: into the fields, or unchanged when it is not an object.
     fn take_text(&mut self, text: &str) {
         let was_json = self.json.take().is_some();
         match object(text) {
@@ -387,7 +387,7 @@ impl SchemaForm {
         }
     }
 
-    /// Something was put in: the lines and what is below them are made anew.
+    /// The input changed: rebuilds the lines and what is below them.
     fn changed(&mut self) {
         self.problem = None;
         self.draft_problem = self.node().and_then(FormNode::draft_problem);
@@ -428,7 +428,7 @@ impl SchemaForm {
 /// The message shown instead of a secret.
 const SECRET_NOT_SHOWN: &str = "holds a secret, which is not shown; Del unsets the field";
 
-/// The reasons why a text is no JSON object.
+/// The reasons why a text is not a JSON object.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 enum ParseArgumentsError {
     /// The text is JSON of another type.
@@ -441,7 +441,7 @@ enum ParseArgumentsError {
         line: usize,
         /// From 1; 0 where the parser stopped before a line.
         column: usize,
-        /// The parser's words, without the place.
+        /// The parser's message, without the position.
         message: String,
     },
 }

@@ -88,7 +88,7 @@ impl InboxView {
         self.questions.push(PendingQuestion::new(id, question));
     }
 
-    /// Removes a question whose answer is no longer awaited.
+    /// Removes a question that nothing waits for any more.
     pub fn withdraw(&mut self, id: AskId, context: &mut AppContext) {
         if let Some(at) = self.approvals.iter().position(|pending| pending.id == id)
             && let Some(pending) = self.approvals.remove(at)

@@ -100,7 +100,7 @@ impl PendingQuestion {
         }
     }
 
-    /// Performs an action on the answer; `false` when it is not about it.
+    /// Performs an action on the answer; `false` when it does not apply.
     pub(super) fn act(&mut self, action: Action) -> bool {
         self.is_sending = false;
         let text = match &mut self.answer {

@@ -285,7 +285,7 @@ impl OfferingsView {
         self.show();
     }
 
-    /// Chooses again what was chosen, wherever it is now.
+    /// Restores the selection.
     fn arrange(&mut self, chosen: Option<&OfferingId>) {
         let rows = self.tree.rows();
         let at = |item: &OfferingId| {

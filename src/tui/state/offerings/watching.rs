@@ -35,7 +35,7 @@ impl OfferingsView {
             }
             HostEvent::ResourceUpdated { server, uri } => {
                 let resource = WatchedResource { server: server.clone(), uri: uri.clone() };
-                // What is watched is told in a way that loses nothing.
+                // Updates of watched resources are delivered without loss.
                 if self.watched.contains_key(&resource) {
                     Vec::new()
                 } else {

@@ -351,7 +351,7 @@ impl StatsView {
         }
     }
 
-    /// Puts the rows in order; what was chosen stays chosen, wherever it is now.
+    /// Sorts the rows and keeps the selection.
     fn arrange(&mut self, chosen: Option<ToolKey>) {
         let Some(seen) = &mut self.snapshot else { return };
         sort(&mut seen.summary.tools, self.column.order());

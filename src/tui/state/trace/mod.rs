@@ -190,7 +190,7 @@ impl TraceView {
         self.add(TraceItem::logged(origin, at, level, text));
     }
 
-    /// Adds the beginning or the end of a call of a tool that has no wire of its own.
+    /// Adds the start or end of a call of a tool without its own wire.
     pub fn call_changed(
         &mut self,
         event: &HostEvent,
@@ -261,7 +261,7 @@ impl TraceView {
         newest.map(|(_, item)| item).filter(move |item| item.server == server)
     }
 
-    /// What the chosen line belongs to: the request and the answer, as far as they are here.
+    /// The pair of the selected line: the request and the response, as far as they are kept.
     fn pair(&self) -> Vec<&TraceItem> {
         let Some(item) = self.chosen() else { return Vec::new() };
         let other = item.pair.and_then(|pair| self.ring.get(pair));

@@ -50,7 +50,7 @@ impl TraceSearch {
         for (key, value) in terms.values {
             match key {
                 TraceFilterKey::Server => query.servers.push(value.to_lowercase()),
-                // A method that is still being written is found by its beginning.
+                // A partially typed method matches by prefix.
                 TraceFilterKey::Method => query.wire.methods.push(format!("{value}*")),
                 TraceFilterKey::Direction => query.wire.direction = direction(&value),
                 TraceFilterKey::Error => query.error = Some(is_yes(&value)),

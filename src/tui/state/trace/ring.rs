@@ -106,7 +106,7 @@ impl TraceRing {
     /// The request that an answer belongs to; remembers requests.
     fn pair(&mut self, item: &TraceItem, number: u64) -> Option<u64> {
         if let TraceContent::Wire(TrafficKind::Opened(_)) = &item.what {
-            // Identities begin anew with each connection.
+            // Request IDs start over with each connection.
             self.open.remove(&item.server);
         }
         let key = key(item)?;
