@@ -76,7 +76,7 @@ pub struct ConsoleLaunch {
     pub command_end: Option<String>,
 }
 
-/// Runs the console until a person or a signal ends it.
+/// Runs the console until the user or a signal ends it.
 ///
 /// # Errors
 /// When there is no terminal to draw on, or it went away.

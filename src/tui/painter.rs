@@ -39,7 +39,7 @@ pub struct Painter {
     last: Vec<u8>,
     /// The same frame as it is written to the terminal.
     bytes: Vec<u8>,
-    /// Whether what is on the screen is unknown.
+    /// Whether the screen's content is unknown.
     needs_full_redraw: bool,
 }
 
@@ -47,7 +47,7 @@ impl Painter {
     /// A painter that assumes nothing about the screen's content.
     ///
     /// # Errors
-    /// Never, in fact: what is drawn is gathered in memory.
+    /// Never in practice: the output is collected in memory.
     pub fn new() -> io::Result<Self> {
         let size = (0, 0);
         let gathered = SharedBuffer::default();
@@ -67,10 +67,10 @@ impl Painter {
         self.needs_full_redraw = true;
     }
 
-    /// What is to be written so that this is shown; nothing when it is shown already.
+    /// The bytes that make the screen show this; empty when it already does.
     ///
     /// # Errors
-    /// Never, in fact: what is drawn is gathered in memory.
+    /// Never in practice: the output is collected in memory.
     pub fn paint(&mut self, state: &AppState) -> io::Result<&[u8]> {
         let anew = std::mem::take(&mut self.needs_full_redraw) || self.size != state.context.size;
         if anew {

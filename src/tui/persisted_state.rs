@@ -49,7 +49,7 @@ pub struct PersistedState {
     /// The filter of the tool list.
     #[serde(default)]
     pub filter: String,
-    /// The sizes of panes that a person changed, by the name of their view.
+    /// The pane sizes that the user changed, by the name of their view.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub panes: BTreeMap<String, PaneShares>,
     /// The colours chosen in the console, in any project.

@@ -118,7 +118,7 @@ pub(super) fn status(frame: &mut Frame<'_>, words: &Styler<'_>, state: &AppState
     frame.render_widget(words.line(meaning, format!(" {}", message.text)), area);
 }
 
-/// The footer: the keys of this place, as many as fit.
+/// The footer: the keys of this context, as many as fit.
 pub(super) fn keys(frame: &mut Frame<'_>, words: &Styler<'_>, state: &AppState, area: Rect) {
     let places = state.key_contexts();
     let mut here: Vec<&Binding> = Vec::new();

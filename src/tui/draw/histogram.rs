@@ -93,7 +93,7 @@ fn place(spread: &Distribution, time: Duration) -> usize {
     spread.classes.iter().position(|(to, _)| time <= *to).unwrap_or(spread.classes.len())
 }
 
-/// A place among all classes as one among those that are drawn.
+/// Maps a position among all buckets to one among the drawn ones.
 fn scaled(at: usize, spread: &Distribution, drawn: &[u64]) -> usize {
     at * drawn.len() / spread.classes.len().max(1)
 }

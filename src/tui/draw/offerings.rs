@@ -13,7 +13,7 @@ use crate::tui::theme::StyleRole;
 use crate::util::text;
 use crate::util::units::show_size;
 
-/// The most suggestions that are shown.
+/// The maximum number of suggestions that are shown.
 const SUGGESTED: usize = 5;
 /// From this height on they have a frame.
 const FRAMED: u16 = 16;

@@ -10,7 +10,7 @@ use super::styler::Styler;
 use crate::tui::state::ScrollPosition;
 use crate::tui::theme::StyleRole;
 
-/// Draws the frame; gives what is inside.
+/// Draws the frame and returns the area inside.
 pub(super) fn open(
     frame: &mut Frame<'_>,
     styler: &Styler<'_>,
@@ -35,7 +35,7 @@ pub(super) fn open(
     inner
 }
 
-/// Draws a line that is being written, and what is wrong with it.
+/// Draws a line being edited, and its error.
 pub(super) fn prompt(
     frame: &mut Frame<'_>,
     styler: &Styler<'_>,

@@ -75,7 +75,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState,
     }
 }
 
-/// What is done to the result that is shown: the search, the filter, the comparison.
+/// What is applied to the shown result: search, filter, comparison.
 fn notes(viewer: &ResultViewer) -> Vec<String> {
     let compared = viewer.difference.as_ref().map(|_| "compared with the previous call".to_owned());
     let filter = viewer.filter.line.text().trim();

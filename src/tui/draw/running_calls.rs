@@ -13,7 +13,7 @@ use crate::tui::theme::StyleRole;
 use crate::util::text;
 use crate::util::units::show_duration;
 
-/// The most cells of a progress bar.
+/// The maximum number of cells of a progress bar.
 const BAR: usize = 40;
 
 /// `running` with the seconds since its start, and a spinner.

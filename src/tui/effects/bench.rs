@@ -37,7 +37,7 @@ const DRAIN_TIMEOUT: Duration = Duration::from_millis(800);
 #[derive(Default)]
 pub(super) struct BenchController {
     control: RunControl,
-    /// Waits for no more answers.
+    /// Stops waiting for responses.
     abort: CancellationToken,
 }
 

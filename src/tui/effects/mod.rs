@@ -45,9 +45,9 @@ pub use trust::HostFactory;
 pub struct ConsoleDeps {
     /// The gateway to all tools.
     pub host: Arc<ToolHost>,
-    /// Where statistics are kept, and for how long; `None` without a place.
+    /// Where statistics are stored, and for how long; `None` if nowhere.
     pub statistics: Option<(StatsLocation, Duration)>,
-    /// Where the calls of the past are kept; `None` without a place.
+    /// Where past calls are stored; `None` if nowhere.
     pub history: Option<RecordLocation>,
     /// Whether calls are kept there at the moment.
     pub keeps_history: bool,
@@ -56,7 +56,7 @@ pub struct ConsoleDeps {
     /// The directory of saved calls; `None` where there is none, and for a server that only the
     /// command line names.
     pub saved_calls: Option<PathBuf>,
-    /// The directory of what is remembered between runs; `None` without one.
+    /// The directory for state kept between runs; `None` without one.
     pub state: Option<PathBuf>,
     /// The directory of the project, to which the view, the filter and the last arguments belong.
     pub project: String,
@@ -133,7 +133,7 @@ impl EffectRunner {
         self.state_writer.finish(memory, &self.deps.host).await;
     }
 
-    /// Begins what is wanted, and returns at once.
+    /// Starts the effect and returns immediately.
     pub fn perform(&mut self, effect: AppEffect) {
         let host = Arc::clone(&self.deps.host);
         match effect {

@@ -1,4 +1,4 @@
-//! Comparing a tool with its pin, and pinning it as a person saw it.
+//! Comparing a tool with its pin, and pinning it as the user saw it.
 //!
 //! Owns: that nothing is pinned but what was shown. Never does: ask.
 

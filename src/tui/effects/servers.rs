@@ -11,7 +11,7 @@ use crate::model::{Error, ServerState, ServerStatus};
 use crate::tui::event::AppEvent;
 use crate::tui::event::servers::ServersEffect;
 
-/// Does what is wanted, and tells what comes of it here.
+/// Performs the command and sends the result.
 pub(super) async fn perform(
     host: Arc<ToolHost>,
     effect: ServersEffect,

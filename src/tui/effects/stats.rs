@@ -52,7 +52,7 @@ impl StatsBaseline {
 }
 
 impl StatsReader {
-    /// Names the place; nothing is opened yet.
+    /// Sets the location; nothing is opened yet.
     pub(super) fn new(deps: &ConsoleDeps) -> Self {
         let clock = Arc::clone(&deps.clock);
         let keeper = deps.statistics.clone().map(|(place, retention)| {

@@ -1,7 +1,7 @@
 //! Trust in the project: loads its configuration, stores a person's answer, has the host offer what
 //! follows from it, and notices when another process changes the trust store.
 //!
-//! Owns: the way from an answer to what the host offers then. Never does: ask or decide.
+//! Owns: the steps from an answer to what the host then offers. Never does: ask or decide.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -45,7 +45,7 @@ pub struct HostFactory {
     pub environment: Arc<dyn Environment>,
     /// The console, as the host sees it.
     pub front_end: FrontEnd,
-    /// Dates the answers that are stored.
+    /// The clock that dates stored answers.
     pub clock: Arc<dyn Clock>,
     /// Finds the background host that answers in place of one's own.
     pub finder: Arc<dyn HostFinder>,
@@ -264,7 +264,7 @@ impl EffectRunner {
         });
     }
 
-    /// Waits for a while until the answers that were given are stored.
+    /// Waits a limited time until the given answers are stored.
     pub(super) async fn wait_for_trust_answers(&mut self) {
         let all = join_all(self.answers.drain(..));
         // Quitting does not wait for a slow disk for ever.
@@ -272,7 +272,7 @@ impl EffectRunner {
     }
 
     /// Goes on with what was read last. When that needed another host, calls of the old one are
-    /// cancelled, and its servers have ended before that is told.
+    /// cancelled, and its servers have ended before this is reported.
     pub(super) fn switch(&mut self) {
         let mut next = self.host_factory.next.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(NextHost { replacement, .. }) = next.take() else { return };

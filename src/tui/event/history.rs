@@ -14,7 +14,7 @@ pub enum HistoryEffect {
     Read {
         /// Calls that do not pass are not read.
         filter: HistoryReadFilter,
-        /// The most calls to read.
+        /// The maximum number of calls to read.
         limit: usize,
     },
     /// Read this call, whole; then say whether its tool is still what it was.

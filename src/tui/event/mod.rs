@@ -40,7 +40,7 @@ pub enum AppEvent {
     Input(UserInput),
     /// The current time since the Unix epoch.
     Tick(Duration),
-    /// The host tells what happens.
+    /// An event of the host.
     Host(crate::model::HostEvent),
     /// Something crossed the wire of a server.
     Traffic(Box<CapturedTraffic>),
@@ -71,16 +71,16 @@ pub enum AppEvent {
         /// How; `Err` when it was never made.
         outcome: Box<Result<CallOutcome, Error>>,
     },
-    /// A person is asked whether a call may be made.
+    /// The user is asked to approve a call.
     Approval {
-        /// To be named in the answer.
+        /// The ID to answer with.
         id: AskId,
         /// The call with what it would send and why approval is needed.
         prompt: Box<ApprovalPrompt>,
     },
-    /// A server asks the person something during a call.
+    /// A server asks the user something during a call.
     Question {
-        /// To be named in the answer.
+        /// The ID to answer with.
         id: AskId,
         /// The question with its kind and its server.
         question: Box<Question>,
@@ -114,7 +114,7 @@ pub enum AppEvent {
     Offerings(offerings::OfferingsEvent),
     /// The outcome of an effect about trust in the project.
     Trust(trust::TrustEvent),
-    /// What became of the background host that answers in place of the console's own.
+    /// An event about the background host used instead of the console's own.
     Attachment(attachment::AttachmentEvent),
     /// Something that was done in silence is worth a word.
     StatusText {
@@ -232,7 +232,7 @@ pub enum AppEffect {
         /// The arguments to check against the schema.
         arguments: JsonObject,
     },
-    /// Let a person write this in their own editor.
+    /// Open this in the user's editor.
     OpenEditor(EditorDraft),
     /// An effect of the statistics view.
     Stats(stats::StatsEffect),

@@ -16,18 +16,18 @@ pub enum OfferingsEffect {
     ListAll,
     /// List the resources, templates and prompts of this server again.
     List(String),
-    /// Read a resource. What was being read or filled in before is given up.
+    /// Read a resource. Cancels the previous read or fill-in request.
     ReadResource {
-        /// To be named in the answer.
+        /// The ID to repeat in the response event.
         ticket: OfferingRequestId,
         /// The name of the server in the configuration.
         server: String,
         /// The URI of the resource.
         uri: String,
     },
-    /// Fill in a prompt. What was being read or filled in before is given up.
+    /// Fill in a prompt. Cancels the previous read or fill-in request.
     GetPrompt {
-        /// To be named in the answer.
+        /// The ID to repeat in the response event.
         ticket: OfferingRequestId,
         /// The name of the server in the configuration.
         server: String,
@@ -36,7 +36,7 @@ pub enum OfferingsEffect {
         /// The values of the arguments; the specification allows only texts.
         arguments: JsonObject,
     },
-    /// Give up what is being read or filled in.
+    /// Cancel the current read or fill-in request.
     CancelRequest,
     /// Ask what an argument may be.
     Complete {

@@ -6,11 +6,11 @@ use image::{DynamicImage, ImageDecoder as _, ImageError, ImageReader, Limits, Rg
 
 use crate::util::base64;
 
-/// The most bytes of a picture as it came, in base64.
+/// The maximum size of a received picture, in bytes of base64.
 const MAX_ENCODED_BYTES: usize = 32 << 20;
-/// The most columns or rows of pixels.
+/// The maximum number of columns or rows of pixels.
 const MAX_SIDE: u32 = 16_384;
-/// The most bytes that decoding may take.
+/// The maximum number of bytes that decoding may take.
 const MAX_DECODED_BYTES: u64 = 128 << 20;
 
 /// Why a picture is not shown.

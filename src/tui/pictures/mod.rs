@@ -16,7 +16,7 @@ pub use decode::PictureError;
 pub use graphics::{EncodedPicture, PLACEHOLDER, row_mark};
 pub use terminal::{GraphicsProtocol, TerminalGraphics};
 
-/// The most pixels that are sent to a terminal for one picture.
+/// The maximum number of pixels that are sent to a terminal for one picture.
 const MAX_SENT_PIXELS: u32 = 1_000_000;
 /// The size of a character cell in pixels, where the terminal does not tell.
 const USUAL_CELL: (u16, u16) = (10, 20);
@@ -48,9 +48,9 @@ impl InlineImages {
 /// The room for a picture, and how the terminal shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PictureBox {
-    /// The most columns.
+    /// The maximum number of columns.
     pub columns: u16,
-    /// The most rows.
+    /// The maximum number of rows.
     pub rows: u16,
     /// The width and height of a cell in pixels; `None` where the terminal does not tell.
     pub cell: Option<(u16, u16)>,

@@ -9,11 +9,11 @@ use super::json_lines;
 use crate::tui::list_cursor::ListCursor;
 use crate::util::text::shorten;
 
-/// The most lines of a tree.
+/// The maximum number of lines of a tree.
 const NODES: usize = 200_000;
 /// The greatest depth of nested values.
 const DEPTH: usize = 64;
-/// The most characters of a value.
+/// The maximum number of characters of a value.
 const LONGEST: usize = 300;
 /// A tree with at most this many lines starts expanded; a larger one shows only its top level.
 const OPEN: usize = 500;

@@ -68,7 +68,7 @@ impl ResultFormat {
     }
 }
 
-/// What is to be made of a result.
+/// What to make of a result.
 #[derive(Debug, Clone)]
 pub enum PresentationKind {
     /// The result in a format.
@@ -84,14 +84,14 @@ pub enum PresentationKind {
     Difference(Arc<CallResult>),
 }
 
-/// A result, and what is to be made of it.
+/// A result and what to make of it.
 #[derive(Debug, Clone)]
 pub struct PresentationRequest {
     /// Tells this request from all others of this console, and the newer from the older.
     pub generation: u64,
     /// How the call ended.
     pub outcome: Arc<CallResult>,
-    /// What is to be made.
+    /// What to make.
     pub kind: PresentationKind,
 }
 

@@ -16,12 +16,12 @@ const MAX_LINE_BYTES: usize = 512;
 /// A piece of a line, and what it means.
 pub type StyledSpan = (StyleRole, String);
 
-/// How much of a text is kept, and what is said at its end when there was more.
+/// How much of a text is kept, and the notice at its end when it was truncated.
 #[derive(Debug, Clone, Copy)]
 pub struct TextLimits {
     /// The maximum number of lines, wrapped lines included.
     pub lines: usize,
-    /// The most bytes of all lines together.
+    /// The maximum number of bytes of all lines together.
     pub bytes: usize,
     /// The last line of a text that was cut.
     pub notice: &'static str,
@@ -87,7 +87,7 @@ pub struct TextLine {
     pub spans: Vec<StyledSpan>,
     /// Whether the line before was too long and goes on here.
     pub is_continuation: bool,
-    /// A row of a picture, which is shown in place of pieces.
+    /// A row of a picture, shown instead of the pieces.
     pub picture: Option<PictureRow>,
 }
 

@@ -14,15 +14,15 @@ use crate::tui::list_cursor::ListCursor;
 use crate::util::json;
 use crate::util::text::{self, shorten};
 
-/// The most rows of a table.
+/// The maximum number of rows of a table.
 const ROWS: usize = 100_000;
-/// The most columns of a table.
+/// The maximum number of columns of a table.
 const COLUMNS: usize = 64;
 /// How many rows are looked at for names and widths of columns.
 const SAMPLE: usize = 1_000;
 /// The widest column, in cells of the screen.
 const WIDEST: usize = 40;
-/// The most characters of a cell.
+/// The maximum number of characters of a cell.
 const LONGEST: usize = 300;
 
 /// A column of a table.
@@ -205,7 +205,7 @@ impl ResultTable {
     }
 }
 
-/// A cell as text: a text without quotes, what is nested by its size.
+/// A cell as text: strings without quotes, nested values by their size.
 pub fn cell_text(value: &Value) -> Cow<'_, str> {
     match value {
         Value::String(text) => shorten(text, LONGEST),

@@ -12,7 +12,7 @@ use crate::util::text::shorten;
 const LOG: usize = 100;
 /// Calls within a call that are kept.
 const NESTED: usize = 50;
-/// The most characters of one line.
+/// The maximum number of characters of one line.
 const LONGEST: usize = 500;
 
 /// The progress a tool reported.

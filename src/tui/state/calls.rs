@@ -9,7 +9,7 @@ use crate::model::{CallId, HostEvent, JsonObject};
 use crate::tui::event::ConsoleCallId;
 use crate::tui::presentation::CallResult;
 
-/// The most ended calls that are kept.
+/// The maximum number of ended calls that are kept.
 const MAX_CALLS: usize = 200;
 
 /// A call made in this console, running or ended.
@@ -89,7 +89,7 @@ impl ConsoleCalls {
         running.for_each(|call| call.activity.tick(now));
     }
 
-    /// Hears what the host tells of calls that run.
+    /// Takes in host events about running calls.
     pub fn handle_host_event(&mut self, event: &HostEvent) {
         let mut running = self.all.iter_mut().rev().filter(|call| call.outcome.is_none());
         match event {

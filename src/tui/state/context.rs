@@ -21,9 +21,9 @@ use crate::util::units::show_size;
 /// typed for something else.
 pub const MIN_VISIBLE_TIME: Duration = Duration::from_millis(300);
 
-/// The most columns of a picture in a result.
+/// The maximum number of columns of a picture in a result.
 const MAX_COLUMNS: u16 = 160;
-/// The most rows of it; kitty knows marks for a few more.
+/// The maximum number of rows; kitty has marks for a few more.
 const MAX_ROWS: u16 = 60;
 
 /// Something that lies over everything else and has all keys.
@@ -39,7 +39,7 @@ pub enum Overlay {
     Jump,
     /// The calls that run, to stop one of them.
     Running(ListCursor),
-    /// What is wrong with the configuration files.
+    /// The problems of the configuration files.
     Problems,
     /// A tool compared with its pin, and the question whether to pin it as it is.
     Pin,
@@ -55,7 +55,7 @@ pub enum ShownProjects {
     NoProject,
     /// Those of the project that the console was opened in.
     Own,
-    /// Those of all projects, because a person wanted it.
+    /// Those of all projects, because the user chose so.
     All,
 }
 

@@ -2,7 +2,7 @@
 
 use unicode_segmentation::UnicodeSegmentation as _;
 
-/// The most bytes a line may have; more is not typed or pasted.
+/// The maximum number of bytes a line may have; more is not typed or pasted.
 const LONGEST: usize = 64 * 1024;
 
 /// A line of text and where the cursor is in it.

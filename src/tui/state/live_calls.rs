@@ -13,7 +13,7 @@ use crate::util::histogram::Durations;
 pub const LIVE_SECONDS: u64 = 60;
 /// The maximum number of other clients counted separately for each tool.
 const MAX_CLIENTS: usize = 8;
-/// The most tools that are counted; of more, those that were called last.
+/// The maximum number of tools that are counted; of more, those that were called last.
 const MAX_TOOLS: usize = 500;
 
 /// The calls of each tool that ended since the console was opened.

@@ -120,7 +120,7 @@ pub struct AppState {
     pub others: OtherClients,
     /// Trust in the project.
     pub trust: ProjectTrust,
-    /// What is wrong with the configuration files.
+    /// The problems of the configuration files.
     pub configuration_problems: ConfigurationProblems,
     /// Whether calls of other clients ended since the figures of tools were read.
     has_stale_figures: bool,
@@ -181,7 +181,7 @@ impl AppState {
             && calls().is_some_and(|calls| calls.is_recent(self.context.now))
     }
 
-    /// Where keys are looked up, the nearest place first.
+    /// The contexts where keys are looked up, nearest first.
     pub fn key_contexts(&self) -> Vec<KeyContext> {
         if !self.inbox.approvals.is_empty() {
             return vec![KeyContext::Approval, KeyContext::Pane];

@@ -23,7 +23,7 @@ pub enum PaletteCommand {
 pub struct PaletteEntry {
     /// The command that Enter runs.
     pub command: PaletteCommand,
-    /// The key of the command in this place, if it has one.
+    /// The key of the command in this context, if it has one.
     pub key: Option<KeyPress>,
     /// The name in `console.yaml`.
     pub name: String,

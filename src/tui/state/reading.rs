@@ -1,4 +1,4 @@
-//! Whether a text that asks for an answer was read.
+//! Whether a text that needs an answer was read.
 //!
 //! Owns: that an answer counts only when the text was on the screen for a moment, and its end was
 //! drawn. Never does: know what is asked.

@@ -2,7 +2,7 @@
 
 use super::LineInput;
 
-/// The most lines a text may have; more are not typed or pasted.
+/// The maximum number of lines a text may have; more are not typed or pasted.
 const LINES: usize = 10_000;
 
 /// A text, and which of its lines the cursor is in. There is always one line.

@@ -1,7 +1,7 @@
 //! The tabs of a tool's details, and the text of two of them.
 //!
-//! Owns: the schemas as a tree of lines, and the definition as it was told, made once when another
-//! tool or side is looked at. Bounded: a schema that refers to itself ends.
+//! Owns: the schemas as a tree of lines, and the raw definition, built once when another
+//! tool or tab is shown. Bounded: recursion of a schema into itself ends.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::util::json as json_text;
 
 /// The greatest depth of nested schemas.
 const DEPTH: usize = 8;
-/// The most properties that are listed.
+/// The maximum number of properties that are listed.
 const PROPERTIES: usize = 2_000;
 /// How much of a schema or definition is shown.
 const LIMITS: TextLimits =

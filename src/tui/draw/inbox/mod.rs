@@ -135,7 +135,7 @@ fn question(
     }
 }
 
-/// What is asked has as much room as it needs, and at most two fifths of it.
+/// The question gets the room it needs, up to two fifths of the area.
 fn parts(asked: &[Line<'static>], area: Rect) -> (Rect, Rect) {
     let width = usize::from(area.width);
     let needed: usize = asked.iter().map(|line| wrap(line, width).len()).sum();

@@ -20,9 +20,9 @@ use crate::util::text::shorten;
 use crate::util::timestamp;
 use crate::util::units::{show_duration, show_size};
 
-/// The most characters of instructions.
+/// The maximum number of characters of instructions.
 const INSTRUCTIONS: usize = 2_000;
-/// The most lines of a log shown among the facts.
+/// The maximum number of lines of a log shown among the facts.
 const TAIL: usize = 6;
 /// How many trace lines are searched for those of one server.
 const MAX_SCANNED_ITEMS: usize = 2_000;

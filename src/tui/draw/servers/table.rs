@@ -111,7 +111,7 @@ fn row(
     Line::from(spans)
 }
 
-/// Of an address what tells it from others.
+/// The distinctive part of an address.
 fn address(endpoint: &str) -> String {
     endpoint.split_once("://").map_or(endpoint, |(_, rest)| rest).to_owned()
 }

@@ -154,7 +154,7 @@ fn since_before(styler: &Styler<'_>, state: &AppState, usage: &Usage) -> Option<
     ]))
 }
 
-/// Where all of it is kept.
+/// Where the statistics are stored.
 fn store(styler: &Styler<'_>, state: &AppState) -> Option<Line<'static>> {
     let seen = state.stats.snapshot.as_ref()?;
     let size = seen.size.map(|size| format!(", {}", show_size(size))).unwrap_or_default();

@@ -100,7 +100,7 @@ fn share(counts: &CallCounts) -> String {
     format!("{percent:.1}")
 }
 
-/// Calls a second; what is little is not nothing.
+/// Calls per second; small rates are not rounded to zero.
 fn per_second(rate: f64) -> String {
     if rate > 0.0 && rate < 0.01 {
         return "<0.01".to_owned();

@@ -49,7 +49,7 @@ pub struct SchemaForm {
     /// The text being typed, and the field it is for.
     draft: TextArea,
     draft_path: Option<Vec<usize>>,
-    /// What is wrong with the text being typed, as far as is plain while it is.
+    /// The error in the text being typed, as far as it can be known while typing.
     draft_problem: Option<String>,
     /// The whole as a text, while it is written so.
     json: Option<JsonDraft>,
@@ -90,7 +90,7 @@ impl SchemaForm {
         form
     }
 
-    /// The form of an object with this schema, filled with what is known of it. `title` says whose
+    /// The form of an object with this schema, filled with the known values. `title` says whose
     /// it is.
     pub fn of_schema(
         title: impl Into<String>,
@@ -188,7 +188,7 @@ impl SchemaForm {
         Some(last.unwrap_or(0))
     }
 
-    /// Whether it can be sent as far as can be seen at once; if not, goes to what is in the way and
+    /// Whether it can be sent, judging by a quick check; if not, goes to the first problem and
     /// says so.
     pub fn is_ready(&mut self) -> bool {
         self.complete_choice();
@@ -243,7 +243,7 @@ impl SchemaForm {
         }
     }
 
-    /// Takes in what a check found, if it was about what is here now. Whether it was.
+    /// Takes in the findings of a check if they match the current input; returns whether they did.
     pub fn checked(
         &mut self,
         schema: &Arc<Value>,
@@ -299,7 +299,7 @@ impl SchemaForm {
         self.is_writing().then_some(&self.draft)
     }
 
-    /// What is wrong with the text being typed, as far as is plain while it is.
+    /// The error in the text being typed, as far as it can be known while typing.
     pub fn draft_problem(&self) -> Option<&str> {
         self.draft_problem.as_deref().filter(|_| self.is_writing())
     }

@@ -16,7 +16,7 @@ use crate::tui::state::{SchemaForm, TextArea};
 /// A question that waits for an answer.
 #[derive(Debug, Clone)]
 pub struct PendingQuestion {
-    /// To be named in the answer.
+    /// The ID to answer with.
     pub id: AskId,
     /// The question as the server sent it.
     pub question: Question,

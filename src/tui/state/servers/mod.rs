@@ -200,7 +200,7 @@ impl ServersView {
         }
     }
 
-    /// Hears what the host tells.
+    /// Takes in host events.
     pub fn handle_host_event(&mut self, event: &HostEvent) {
         match event {
             HostEvent::ServerStateChanged { server, state } => {

@@ -1,4 +1,4 @@
-//! One frame, or a request with its answer, formatted for reading.
+//! One frame, or a request with its response, formatted for reading.
 //!
 //! Owns: the lines, made once when the frame is chosen, and how many of them one message may have.
 //! Never does: draw them.
@@ -27,7 +27,7 @@ pub enum FrameScope {
     /// Only the frame under the cursor.
     #[default]
     Chosen,
-    /// The request and its answer.
+    /// The request and its response.
     Both,
     /// Only the request of the pair.
     Request,

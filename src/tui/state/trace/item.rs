@@ -13,7 +13,7 @@ use crate::util::text;
 
 /// The largest message that is looked into for its line, in bytes.
 const MAX_PARSED_BYTES: usize = 16 * 1024;
-/// The most characters of what it is about.
+/// The maximum number of characters of what it is about.
 const ABOUT: usize = 160;
 /// The memory of an item beside its content, in bytes.
 const OVERHEAD: usize = 400;
@@ -35,7 +35,7 @@ pub struct TraceItem {
     pub about: String,
     /// Whether the line reports an error.
     pub is_error: bool,
-    /// The request it answers, or its answer.
+    /// The request it answers, or its response.
     pub pair: Option<u64>,
     /// The call it belongs to.
     pub call: Option<CallId>,
@@ -118,7 +118,7 @@ impl TraceItem {
         }
     }
 
-    /// How long it took since what it answers was sent.
+    /// The time since the request it answers was sent.
     pub fn latency(&self) -> Option<Duration> {
         match &self.what {
             TraceContent::Wire(passed) => passed.latency(),

@@ -396,7 +396,7 @@ impl TraceView {
         context.copy(what, texts.collect::<Vec<_>>().join("\n"))
     }
 
-    /// Has what is shown written as a trace.
+    /// Exports the shown items as a trace.
     fn export(&self, context: &mut AppContext) -> Vec<AppEffect> {
         let shown = self.found.iter().filter_map(|number| self.ring.get(*number));
         let (cut, whole): (Vec<&TraceItem>, Vec<&TraceItem>) = shown.partition(|item| item.is_cut);

@@ -42,7 +42,7 @@ pub struct TraceSearch {
 impl TraceSearch {
     /// Reads `srv:files method:tools/* way:sent error:yes call:ID client:NAME words !unwanted`, in any
     /// order.
-    /// `srv:=files` is exactly that server. What is not finished yet narrows nothing.
+    /// `srv:=files` is exactly that server. Incomplete terms do not filter.
     pub fn of(text: &str) -> Self {
         let terms = SYNTAX.parse(text);
         let (words, without) = (terms.words, terms.excluded);
