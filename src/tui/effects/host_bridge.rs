@@ -124,7 +124,7 @@ impl Drop for WithdrawOnDrop {
         if open {
             let send = self.bridge.event_tx.clone();
             let id = self.id;
-            // Must not be lost, or a dialog nobody waits for would stay open.
+            // Must not be lost, or a dialog that nothing waits for would stay open.
             tokio::spawn(async move {
                 let _gone = send.send(AppEvent::QuestionWithdrawn(id)).await;
             });
