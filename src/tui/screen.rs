@@ -127,7 +127,7 @@ impl Screen {
         told.map_err(|error| terminal_error(&error))
     }
 
-    /// Redraws everything next time.
+    /// Redraws everything the next time.
     pub fn clear(&mut self) {
         self.painter.invalidate();
     }

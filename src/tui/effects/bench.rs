@@ -37,7 +37,7 @@ const DRAIN_TIMEOUT: Duration = Duration::from_millis(800);
 #[derive(Default)]
 pub(super) struct BenchController {
     control: RunControl,
-    /// Stops waiting for responses.
+    /// Cancels the wait for the remaining responses.
     abort: CancellationToken,
 }
 

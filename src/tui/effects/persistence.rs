@@ -86,7 +86,7 @@ fn read_bounded(path: &Path) -> Result<String, ReadStateError> {
     Ok(std::fs::read_to_string(path)?)
 }
 
-/// Writes the state to remember.
+/// Writes the state to remember to its file.
 pub(super) struct StateWriter {
     file: Option<PathBuf>,
     project: String,

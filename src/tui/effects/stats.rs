@@ -37,7 +37,7 @@ struct OpenStatistics {
     baseline: Option<StatsBaseline>,
 }
 
-/// The counts at a reset.
+/// The counts at the time of a reset.
 struct StatsBaseline {
     /// Of the console's own project.
     project: Summary,

@@ -1,4 +1,4 @@
-//! Commands and events of pins.
+//! Commands and events of comparing and pinning tools.
 
 use crate::catalogue::changes::DefinitionChange;
 use crate::catalogue::pins::PinReportState;

@@ -153,7 +153,7 @@ pub enum Action {
     ShowTrace,
     /// Show its calls of the past.
     ShowHistory,
-    /// Watch or unwatch it.
+    /// Watch or unwatch the selected resource.
     Subscribe,
     /// Allow this one call, or trust the project.
     Yes,

@@ -105,7 +105,7 @@ impl JsonTree {
         }
     }
 
-    /// Recomputes the visible lines.
+    /// Recomputes which lines are visible.
     fn update_visible(&mut self) {
         self.visible.clear();
         let mut at = 0;

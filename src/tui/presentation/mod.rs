@@ -91,7 +91,7 @@ pub struct PresentationRequest {
     pub generation: u64,
     /// How the call ended.
     pub outcome: Arc<CallResult>,
-    /// What to make.
+    /// What to make of the result.
     pub kind: PresentationKind,
 }
 

@@ -276,7 +276,7 @@ impl ScrollText {
         self.highlight = words.map(str::to_owned);
     }
 
-    /// The highlighted words.
+    /// The words that are highlighted.
     pub fn highlight(&self) -> Option<&str> {
         self.highlight.as_deref()
     }

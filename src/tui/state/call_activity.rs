@@ -68,7 +68,7 @@ pub struct ChildCall {
     pub ended: Option<(bool, Duration)>,
 }
 
-/// What a call reported.
+/// What a call reported while it ran.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CallActivity {
     /// When it was first seen running.

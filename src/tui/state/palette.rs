@@ -36,7 +36,7 @@ pub struct PaletteEntry {
 pub struct PaletteWindow {
     /// The search text.
     pub line: LineInput,
-    /// The selected match.
+    /// The position of the selected match.
     pub list: ListCursor,
     entries: Vec<PaletteEntry>,
     found: Vec<usize>,

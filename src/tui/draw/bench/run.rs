@@ -21,7 +21,7 @@ use crate::util::units::show_duration;
 
 /// From this width on two tools stand beside each other.
 const WIDE: usize = 66;
-/// Kinds of failures shown separately.
+/// The kinds of failures shown separately.
 const KINDS: usize = 3;
 /// The widest line of the rate.
 const RATE: usize = 60;

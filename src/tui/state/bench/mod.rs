@@ -59,7 +59,7 @@ pub struct BenchRun {
     pub warnings: Vec<String>,
     /// Whether it makes no calls for now.
     pub is_paused: bool,
-    /// Whether it was stopped.
+    /// Whether the run was asked to stop.
     pub is_stopping: bool,
     /// What became of it; `None` while it goes on.
     pub end: Option<Result<Arc<BenchResult>, Error>>,

@@ -27,7 +27,7 @@ const PAGE_SIZE: usize = 500;
 /// The calls of the past.
 #[derive(Debug, Default)]
 pub struct HistoryView {
-    /// The selected match.
+    /// The position of the selected match.
     pub list: ListCursor,
     /// The filter as it was typed.
     pub filter: LineInput,

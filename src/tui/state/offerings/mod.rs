@@ -285,7 +285,7 @@ impl OfferingsView {
         self.show();
     }
 
-    /// Restores the selection.
+    /// Restores the selection after a change.
     fn arrange(&mut self, chosen: Option<&OfferingId>) {
         let rows = self.tree.rows();
         let at = |item: &OfferingId| {

@@ -21,7 +21,7 @@ impl OfferingsView {
         (watched, if self.changed.contains(&watched_resource) { '!' } else { ' ' })
     }
 
-    /// Takes in host events.
+    /// Takes in the events of the host.
     pub fn handle_host_event(&mut self, event: &HostEvent, view: ViewId) -> Vec<AppEffect> {
         match event {
             HostEvent::ListChanged {

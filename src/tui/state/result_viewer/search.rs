@@ -7,7 +7,7 @@ use crate::tui::state::LineInput;
 /// The words searched for in a result, and the lines that contain them.
 #[derive(Debug, Default)]
 pub struct ResultSearch {
-    /// The words as typed.
+    /// The words as they were typed.
     pub line: LineInput,
     /// Whether they are being typed.
     pub is_typing: bool,
