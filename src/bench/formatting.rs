@@ -51,7 +51,7 @@ pub fn model(model: &LoadModel) -> String {
             };
             format!(
                 "open load: {}, at most {in_flight} in flight ({over}), timed from the intended \
-                 moment",
+                 start",
                 self::arrivals(arrivals)
             )
         }

@@ -300,7 +300,7 @@ mod tests {
             list.add(&ProtocolWarning::SharedLine(count));
         }
         assert_eq!(list.lines().len(), MAX_WARNINGS + 1);
-        assert_eq!(list.lines().last().unwrap(), "and 11 more oddities");
+        assert_eq!(list.lines().last().unwrap(), "and 11 more warnings");
     }
 
     #[test]

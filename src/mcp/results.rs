@@ -178,7 +178,7 @@ mod tests {
     fn results_that_are_none_say_why() {
         for (value, words) in [
             (json!({}), "no content"),
-            (json!({ "content": "text" }), "no list"),
+            (json!({ "content": "text" }), "not an array"),
             (json!({ "content": [{ "type": "video" }] }), "unknown type \"video\""),
             (json!({ "content": [{ "type": "image", "data": "x" }] }), "mimeType is missing"),
             (json!({ "content": [], "isError": "yes" }), "isError"),

@@ -288,8 +288,8 @@ mod tests {
             ("version: 2\n", "", "its 'version'"),
             ("version: 2\n", "version: 2\nmodel: any\n", "its 'model'"),
             ("name: pdf", "name: pdf\nname: pdf", "twice"),
-            ("---\n\nHow", "\n\nHow", "no end"),
-            ("---\nname", "name", "does not begin"),
+            ("---\n\nHow", "\n\nHow", "does not end"),
+            ("---\nname", "name", "does not start"),
             ("name: pdf", "name: [", "cannot be read"),
         ] {
             let why = verify_text(&skill(), TEXT.replacen(from, to, 1).into()).unwrap_err();

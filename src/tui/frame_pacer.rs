@@ -29,8 +29,8 @@ impl FramePacer {
         self.paid_until.saturating_duration_since(now).saturating_sub(BURST)
     }
 
-    /// A frame was drawn. Frames that did not wait, because a person pressed a key, hold up later ones
-    /// by one interval at most.
+    /// A frame was drawn. Frames that did not wait because the user pressed a key delay later ones by
+    /// one interval at most.
     pub fn drawn(&mut self, now: Instant) {
         self.paid_until = (self.paid_until.max(now) + INTERVAL).min(now + BURST + INTERVAL);
     }

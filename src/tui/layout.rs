@@ -38,7 +38,7 @@ impl SizeClass {
     }
 }
 
-/// The bar above, what is between, and the two lines below.
+/// The top bar, the body, and the two lines at the bottom.
 pub fn frame(area: Rect) -> [Rect; 4] {
     Layout::vertical([
         Constraint::Length(1),
@@ -49,10 +49,10 @@ pub fn frame(area: Rect) -> [Rect; 4] {
     .areas(area)
 }
 
-/// The least and the greatest share of a pane, in percent.
+/// The minimum and maximum share of a pane, in percent.
 const SHARES: (u16, u16) = (15, 85);
 
-/// What a person made of the sizes of a view's panes.
+/// The pane sizes of a view, as changed by the user.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PaneShares {
     /// The share of the pane on the left, in percent of the width; `None` for the usual one.
@@ -90,7 +90,7 @@ impl PaneShares {
         self.upper.unwrap_or(usual).clamp(SHARES.0, SHARES.1)
     }
 
-    /// Moves a divider by so many percent, to the left or up when negative.
+    /// Moves a divider by this many percent; negative moves left or up.
     pub fn step(&mut self, divider: Divider, by: i16, view: ViewId, room: SizeClass) {
         let moved = |share: u16| Some(share.saturating_add_signed(by).clamp(SHARES.0, SHARES.1));
         match divider {
@@ -99,7 +99,7 @@ impl PaneShares {
         }
     }
 
-    /// Moves a divider to a place on the screen; `area` is what the view's panes are in.
+    /// Moves a divider to a screen position; `area` contains the view's panes.
     pub fn drag(&mut self, divider: Divider, (x, y): (u16, u16), area: Rect) {
         let share = |at: u16, from: u16, length: u16| {
             let behind = u32::from(at.saturating_sub(from)) + 1;
@@ -113,7 +113,7 @@ impl PaneShares {
     }
 }
 
-/// The divider at a place on the screen, where there is one among these panes.
+/// The divider at a screen position, if these panes have one there.
 pub fn divider_at(panes: &[(Pane, Rect)], (x, y): (u16, u16)) -> Option<Divider> {
     let [(_, first), rest @ ..] = panes else { return None };
     let has_columns = rest.iter().any(|(_, area)| area.x > first.x);

@@ -34,7 +34,7 @@ impl ListCursor {
         self.chosen = line.min(length.saturating_sub(1));
     }
 
-    /// Moves by so many lines, up when negative.
+    /// Moves by this many lines; negative moves up.
     pub fn step(&mut self, by: isize, length: usize) {
         self.choose(self.chosen.saturating_add_signed(by), length);
     }

@@ -72,11 +72,11 @@ pub struct ConsoleLaunch {
     pub host_factory: Arc<HostFactory>,
     /// What of the project is trusted at the start.
     pub trust: TrustStatus,
-    /// The words that name the only server again, when a command line does.
+    /// The words that name the only server, if the command line names one.
     pub command_end: Option<String>,
 }
 
-/// Runs the console until a person or a signal ends it.
+/// Runs the console until the user or a signal ends it.
 ///
 /// # Errors
 /// When there is no terminal to draw on, or it went away.
@@ -190,7 +190,7 @@ pub async fn run(launch: ConsoleLaunch) -> Result<Option<Signal>, Error> {
     }
 }
 
-/// How long it is until the clock shows another minute.
+/// The time until the clock shows the next minute.
 fn until_next_minute(unix: Duration) -> Duration {
     Duration::from_mins(1).saturating_sub(Duration::from_millis(
         u64::try_from(unix.as_millis() % 60_000).unwrap_or_default(),

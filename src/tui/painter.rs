@@ -39,15 +39,15 @@ pub struct Painter {
     last: Vec<u8>,
     /// The same frame as it is written to the terminal.
     bytes: Vec<u8>,
-    /// Whether what is on the screen is unknown.
+    /// Whether the screen's content is unknown.
     needs_full_redraw: bool,
 }
 
 impl Painter {
-    /// One whose screen shows nothing that is known.
+    /// A painter that assumes nothing about the screen's content.
     ///
     /// # Errors
-    /// Never, in fact: what is drawn is gathered in memory.
+    /// Never in practice: the output is collected in memory.
     pub fn new() -> io::Result<Self> {
         let size = (0, 0);
         let gathered = SharedBuffer::default();
@@ -62,15 +62,15 @@ impl Painter {
         })
     }
 
-    /// Forgets what is on the screen: everything is drawn anew next time.
+    /// Forgets what is on the screen: everything is redrawn next time.
     pub fn invalidate(&mut self) {
         self.needs_full_redraw = true;
     }
 
-    /// What is to be written so that this is shown; nothing when it is shown already.
+    /// The bytes that make the screen show this; empty when it already does.
     ///
     /// # Errors
-    /// Never, in fact: what is drawn is gathered in memory.
+    /// Never in practice: the output is collected in memory.
     pub fn paint(&mut self, state: &AppState) -> io::Result<&[u8]> {
         let anew = std::mem::take(&mut self.needs_full_redraw) || self.size != state.context.size;
         if anew {

@@ -49,10 +49,10 @@ pub struct PersistedState {
     /// The filter of the tool list.
     #[serde(default)]
     pub filter: String,
-    /// The sizes of panes that a person changed, by the name of their view.
+    /// The pane sizes that the user changed, by the name of their view.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub panes: BTreeMap<String, PaneShares>,
-    /// The colours that were chosen in the console, in whatever project.
+    /// The colours chosen in the console, in any project.
     #[serde(skip)]
     pub theme: Option<SavedColours>,
     /// The last arguments of tools by their full names, the newest last. A tool of this name in
@@ -116,7 +116,7 @@ impl PersistedState {
     /// Reads what the text of the file has of a project, which is named by its directory.
     ///
     /// # Errors
-    /// When it is not what [`text`](Self::text) makes, or another version made it.
+    /// When it was not written by [`text`](Self::text), or by another version.
     pub fn read(text: &str, project: &str) -> Result<Self, ReadStateError> {
         let mut file = StateFile::read(text)?;
         let mut memory = file.projects.shift_remove(project).unwrap_or_default();

@@ -71,7 +71,7 @@ impl Screen {
         Some((cell(size.width, size.columns)?, cell(size.height, size.rows)?))
     }
 
-    /// What a person does next. The end of the terminal is told as a hang-up.
+    /// The next user input. The end of the terminal is reported as a hang-up.
     ///
     /// # Errors
     /// When it cannot be read any more.
@@ -127,7 +127,7 @@ impl Screen {
         told.map_err(|error| terminal_error(&error))
     }
 
-    /// Draws everything anew next time.
+    /// Redraws everything the next time.
     pub fn clear(&mut self) {
         self.painter.invalidate();
     }
@@ -229,8 +229,8 @@ fn restore_terminal() {
     let _raw = terminal::disable_raw_mode();
 }
 
-/// While the terminal is ours a panic says nothing: if it was caught, its words are told as the
-/// error of a call; if not, they are told on the screen of the shell once that is back.
+/// While the console owns the terminal, panics print nothing: if caught, the message becomes the
+/// error of a call; if not, it is printed once the shell's screen is back.
 fn install_panic_hook() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

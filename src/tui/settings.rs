@@ -97,7 +97,7 @@ fn image(value: &ConfigNode) -> Result<Option<InlineImages>, Diagnostic> {
         let named = InlineImages::ALL.iter().find(|(known, _)| *known == name);
         let (_, found) = named.ok_or_else(|| {
             let all = InlineImages::ALL.map(|(name, _)| name).join(", ");
-            Diagnostic::error(format!("unknown value '{name}' of image.inline"))
+            Diagnostic::error(format!("unknown value '{name}' for image.inline"))
                 .with_hint(format!("expected one of {all}"))
                 .with_location(value.location())
         })?;

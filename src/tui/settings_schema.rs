@@ -31,16 +31,16 @@ pub fn schema() -> Value {
             "theme": {
                 "enum": ColourScheme::ALL.map(ColourScheme::name),
                 "default": ColourScheme::default().name(),
-                "description": "Colours; those chosen in the console win until this is changed",
+                "description": "Colours; a theme chosen in the console takes precedence until this changes",
             },
             "ascii": switch("Draw with ASCII characters only", false),
-            "reduced_motion": switch("Leave out spinners and other movement", false),
-            "mouse": switch("Listen to the mouse: click rows and views, scroll, drag pane borders", false),
-            "clock": switch("Show the time of day in the bar at the top", true),
+            "reduced_motion": switch("Disable spinners and other motion", false),
+            "mouse": switch("Use the mouse: click rows and views, scroll, drag pane borders", false),
+            "clock": switch("Show the time of day in the top bar", true),
             "image": { "$ref": "#/$defs/image", "description": "Pictures in results" },
             "keys": {
                 "$ref": "#/$defs/keys",
-                "description": "Other keys for actions, by the place where they hold",
+                "description": "Custom key bindings, by context",
             },
         },
         "$defs": {
@@ -51,7 +51,7 @@ pub fn schema() -> Value {
                     "inline": {
                         "enum": InlineImages::ALL.map(|(name, _)| name),
                         "default": "auto",
-                        "description": "auto shows them as the terminal is known to understand, and as coloured cells elsewhere; never decodes none; the others are for a terminal that auto does not know",
+                        "description": "auto uses the format the terminal is known to support, or coloured cells; never disables decoding; the others are for terminals that auto does not recognise",
                     },
                 },
             },
@@ -62,7 +62,7 @@ pub fn schema() -> Value {
             },
             "bindings": {
                 "type": "object",
-                "description": "A key such as x, X, ctrl-x, alt-x, f5, enter, space or page-up, and its action",
+                "description": "Maps a key such as x, X, ctrl-x, alt-x, f5, enter, space or page-up to its action",
                 "additionalProperties": { "$ref": "#/$defs/action" },
             },
             "action": { "enum": actions },

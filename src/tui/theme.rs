@@ -81,7 +81,7 @@ impl Default for Appearance {
 }
 
 impl Appearance {
-    /// What that comes to: without colour there is only one palette, whatever was chosen.
+    /// The effective scheme: without colour there is only one palette, whatever was chosen.
     pub fn theme(&self) -> Theme {
         let palette = if self.has_colour { self.palette } else { ColourScheme::Mono };
         Theme { palette, ascii: self.ascii }

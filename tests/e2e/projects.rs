@@ -102,7 +102,7 @@ fn the_console_shows_a_projects_calls_and_those_of_all_when_asked() {
     pty.type_keys("P").expect_shown("History 3  all projects");
     // The statistics follow, by name in the palette too.
     pty.type_keys("4").expect_shown("last 1h  all projects");
-    pty.type_keys(":all-proj").expect_shown("show the calls of all projects").type_keys("\r");
+    pty.type_keys(":all-proj").expect_shown("show calls of all projects").type_keys("\r");
     pty.expect_shown("last 1h  this project");
     pty.type_keys("6").expect_shown("History 1  this project").type_keys("q");
     assert_eq!(pty.finish().0, Some(0));

@@ -188,7 +188,7 @@ policy: [{ match: sums, action: deny }]
     // What is taken is told at the place of the entry, and nothing replaces it.
     let again = host.register_file(FileRole::Tools, name, text).unwrap();
     assert!(again.sources.is_empty());
-    let taken = |told: &&Diagnostic| told.message.starts_with("the name 'notes' is in use");
+    let taken = |told: &&Diagnostic| told.message.starts_with("the name 'notes' is taken");
     let told = again.diagnostics.iter().find(taken).unwrap();
     assert_eq!((told.location.as_ref().unwrap().line, told.entry.as_deref()), (6, Some("notes")));
     host.unregister_provider("sums").await.unwrap();

@@ -96,7 +96,7 @@ fn errors_come_first() {
     assert!(
         said[0].starts_with(
             "Errors first: 1,000 of 2,000 calls failed, mostly 'unreachable' (999); \
-             1 were still unanswered"
+             1 had no response"
         ),
         "{said:?}"
     );

@@ -372,7 +372,7 @@ mod tests {
         for (answer, kind, words) in [
             (of("error", json!({ "code": -1, "message": "boom" })), ErrorKind::Tool, "boom"),
             (of("error", json!("boom")), ErrorKind::Protocol, "malformed"),
-            (of("result", json!({ "content": 5 })), ErrorKind::Protocol, "no list"),
+            (of("result", json!({ "content": 5 })), ErrorKind::Protocol, "not an array"),
             (of("result", json!({ "resultType": "task" })), ErrorKind::Tool, "task"),
             (of("result", json!({ "resultType": "input_required" })), ErrorKind::Denied, "input"),
             (of("result", json!({ "resultType": "x" })), ErrorKind::Protocol, "unknown"),

@@ -129,10 +129,10 @@ async fn answers_that_are_none_say_why() {
     for (answer, words) in [
         (json!([]), "not an object"),
         (json!({}), "no contents"),
-        (json!({ "contents": "x" }), "no list"),
+        (json!({ "contents": "x" }), "not an array"),
         (json!({ "contents": [{ "text": "x" }] }), "no uri"),
         (json!({ "contents": [{ "uri": "a:1" }] }), "neither text nor blob"),
-        (json!({ "contents": [{ "uri": "a:1", "blob": 5 }] }), "no text"),
+        (json!({ "contents": [{ "uri": "a:1", "blob": 5 }] }), "not a string"),
         (json!({ "contents": [], "resultType": "perhaps" }), "unknown resultType"),
     ] {
         let work = offering_requests::read(&connection, "srv", "a:1", &options);
@@ -142,9 +142,9 @@ async fn answers_that_are_none_say_why() {
         assert!(error.message().contains(words), "{}", error.message());
     }
     for (answer, words) in [
-        (json!({ "messages": {} }), "no list"),
+        (json!({ "messages": {} }), "not an array"),
         (json!({ "messages": [{ "content": { "type": "text", "text": "x" } }] }), "no role"),
-        (json!({ "messages": [{ "role": "user", "content": "x" }] }), "no object"),
+        (json!({ "messages": [{ "role": "user", "content": "x" }] }), "not an object"),
         (json!({ "messages": [{ "role": "user", "content": { "type": "odour" } }] }), "odour"),
     ] {
         let arguments = JsonObject::new();
@@ -304,7 +304,7 @@ mod subscriptions {
         assert_eq!(told[..3], ["without a:2", "prompts", "a:1 3"]);
         let warnings = connection.protocol_warnings().join("\n");
         assert!(
-            warnings.contains("before it acknowledged") && warnings.contains("unasked"),
+            warnings.contains("before it acknowledged") && warnings.contains("unrequested"),
             "{warnings}"
         );
     }

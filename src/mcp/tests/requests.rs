@@ -67,7 +67,7 @@ async fn progress_puts_the_idle_limit_off_but_never_the_total() {
     .await;
     let error = answer.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Timeout);
-    assert!(error.message().contains("60 s in all"), "{}", error.message());
+    assert!(error.message().contains("60 s in total"), "{}", error.message());
     assert!(start.elapsed() >= Duration::from_mins(1));
     assert_eq!(seen.load(Ordering::SeqCst), 13);
 }
@@ -157,7 +157,7 @@ async fn a_late_answer_never_answers_another_request() {
     .await;
     assert_eq!(answer.unwrap().get(), r#""own""#);
     assert!(
-        connection.protocol_warnings()[0].contains("given up"),
+        connection.protocol_warnings()[0].contains("abandoned"),
         "{:?}",
         connection.protocol_warnings()
     );

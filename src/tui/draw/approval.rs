@@ -42,7 +42,7 @@ pub(super) fn draw(
     pane::paragraph(frame, styler, below, &seen);
 }
 
-/// The answers, from the table of keys; none while what was typed ahead may still come in.
+/// The possible answers, from the key table; none while what was typed ahead may still come in.
 fn answers(styler: &Styler<'_>, state: &AppState) -> Vec<Line<'static>> {
     if !state.inbox.is_approval_ready(state.context.now) {
         return vec![styler.line(StyleRole::Dim, "One moment… (ignoring keys typed ahead)")];

@@ -31,7 +31,7 @@ pub(super) fn top(frame: &mut Frame<'_>, words: &Styler<'_>, state: &AppState, a
     let mut tabs = Vec::new();
     for (number, view) in ViewId::ALL.into_iter().enumerate() {
         let title = if area.width >= 110 { view.title() } else { view.short() };
-        // Where there is no room for all, the others are numbers.
+        // When not all titles fit, the others are shown as numbers.
         let title = match area.width {
             80.. => format!("{} {title}", number + 1),
             _ if view == state.context.view => format!("{} {}", number + 1, view.title()),
@@ -118,19 +118,19 @@ pub(super) fn status(frame: &mut Frame<'_>, words: &Styler<'_>, state: &AppState
     frame.render_widget(words.line(meaning, format!(" {}", message.text)), area);
 }
 
-/// The footer: the keys of this place, as many as fit.
+/// The footer: the keys of this context, as many as fit.
 pub(super) fn keys(frame: &mut Frame<'_>, words: &Styler<'_>, state: &AppState, area: Rect) {
     let places = state.key_contexts();
     let mut here: Vec<&Binding> = Vec::new();
     for binding in places.iter().flat_map(|place| state.context.keys.bindings(*place)) {
-        // What something nearer has the key for does not happen, or is told there.
+        // Skips bindings whose key is taken by a nearer context.
         let happens = state.context.keys.action(binding.key, &places) == Some(binding.action);
         let is_told = here.iter().any(|told| told.key == binding.key);
         if binding.label.is_some() && happens && !is_told && !state.is_unavailable(binding.action) {
             here.push(binding);
         }
     }
-    // The way out and the way to know more are told before anything else.
+    // The keys to leave and to get help come first.
     let is_vital = |b: &&&Binding| {
         matches!(
             b.action,

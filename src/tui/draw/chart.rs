@@ -16,7 +16,7 @@ fn levels(ascii: bool) -> [char; 8] {
     if ascii { ASCII } else { BLOCKS }
 }
 
-/// So many numbers in at most `cells`: the greatest of neighbours where there are more.
+/// Numbers reduced to at most `cells`: the maximum of each group of neighbours.
 pub(super) fn downsample(numbers: &[f64], cells: usize) -> Vec<f64> {
     if cells == 0 || numbers.is_empty() {
         return Vec::new();
@@ -25,7 +25,7 @@ pub(super) fn downsample(numbers: &[f64], cells: usize) -> Vec<f64> {
     numbers.chunks(each).map(|chunk| chunk.iter().copied().fold(0.0, f64::max)).collect()
 }
 
-/// Numbers as a line of at most `cells` marks; the greatest one is the highest mark, and nothing is
+/// Numbers as a line of at most `cells` marks; the maximum is the highest mark, and nothing is
 /// a blank.
 pub(super) fn sparkline(numbers: &[f64], cells: usize, ascii: bool) -> String {
     let fitted = downsample(numbers, cells);
@@ -38,7 +38,7 @@ pub(super) fn sparkline(numbers: &[f64], cells: usize, ascii: bool) -> String {
     fitted.iter().map(mark).collect()
 }
 
-/// Counts as columns of so many rows, the highest row first; each column is `wide` cells.
+/// Counts as columns of this many rows, the top row first; each column is `wide` cells.
 pub(super) fn columns(counts: &[u64], height: usize, wide: usize, ascii: bool) -> Vec<String> {
     let most = float(counts.iter().copied().max().unwrap_or(0));
     let marks = levels(ascii);
@@ -62,7 +62,7 @@ pub(super) fn progress(share: f64, cells: usize) -> String {
     format!("[{}{}]", "#".repeat(full), ".".repeat(room - full))
 }
 
-/// Labels below an axis of so many cells, each beginning as near to its place as the others leave
+/// Labels below an axis of this many cells, each starting as near to its place as the others leave
 /// room; what finds none is left out. Earlier ones are more important.
 pub(super) fn labels(places: &[(usize, &str)], cells: usize) -> String {
     let mut taken: Vec<(usize, usize, &str)> = Vec::new();

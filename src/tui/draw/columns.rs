@@ -9,7 +9,7 @@ use crate::util::text;
 pub(super) struct ColumnSpec<C> {
     /// What the caller needs to fill a cell of this column.
     pub(super) what: C,
-    /// The heading; one that begins with a space is aligned left.
+    /// The heading; one that starts with a space is left-aligned.
     pub(super) title: &'static str,
     /// The width in cells, with the blank before the column.
     pub(super) width: usize,
@@ -17,7 +17,7 @@ pub(super) struct ColumnSpec<C> {
     pub(super) drop_priority: u8,
 }
 
-/// The columns that fit into so many cells when the first one gets at least `first`, in their
+/// The columns that fit into this many cells when the first one gets at least `first`, in their
 /// order; and how many cells the first one has.
 pub(super) fn fitting<C: Copy>(
     columns: &[ColumnSpec<C>],
@@ -35,14 +35,14 @@ pub(super) fn fitting<C: Copy>(
     }
 }
 
-/// A text on the left of so many cells; what is longer is cut.
+/// A text left-aligned in this many cells; longer text is cut.
 pub(super) fn align_left(said: &str, cells: usize) -> String {
     let cut = text::cut(said, cells);
     let pad = cells.saturating_sub(text::width(&cut));
     format!("{cut}{}", " ".repeat(pad))
 }
 
-/// A text on the right of so many cells; what is longer is cut.
+/// A text right-aligned in this many cells; longer text is cut.
 pub(super) fn right(said: &str, cells: usize) -> String {
     let cut = text::cut(said, cells.saturating_sub(1));
     let pad = cells.saturating_sub(text::width(&cut));

@@ -15,7 +15,7 @@ const MARGIN: usize = 7;
 /// The highest it gets: more rows tell nothing more.
 const HIGHEST: usize = 12;
 
-/// Durations as columns in at most so many cells and lines, and where the marked ones lie. With
+/// Durations as columns in at most this many cells and lines, with the marked ones. With
 /// fewer than four lines only the columns and their ends are left, in one line or two.
 pub(super) fn lines(
     styler: &Styler<'_>,
@@ -76,7 +76,7 @@ pub(super) fn lines(
     lines
 }
 
-/// The counts in at most so many cells, and how many cells each takes.
+/// The counts merged into at most this many cells, and the cells each takes.
 fn shaped(spread: &Distribution, cells: usize) -> (Vec<u64>, usize) {
     let counts: Vec<u64> = spread.classes.iter().map(|(_, count)| *count).collect();
     if counts.is_empty() || cells == 0 {
@@ -93,7 +93,7 @@ fn place(spread: &Distribution, time: Duration) -> usize {
     spread.classes.iter().position(|(to, _)| time <= *to).unwrap_or(spread.classes.len())
 }
 
-/// A place among all classes as one among those that are drawn.
+/// Maps a position among all buckets to one among the drawn ones.
 fn scaled(at: usize, spread: &Distribution, drawn: &[u64]) -> usize {
     at * drawn.len() / spread.classes.len().max(1)
 }

@@ -13,7 +13,7 @@ use crate::tui::theme::StyleRole;
 use crate::util::text;
 use crate::util::units::show_size;
 
-/// The most suggestions that are shown.
+/// The maximum number of suggestions that are shown.
 const SUGGESTED: usize = 5;
 /// From this height on they have a frame.
 const FRAMED: u16 = 16;
@@ -194,7 +194,7 @@ fn draw_form(
     frame.render_widget(ratatui::text::Text::from(lines), below);
 }
 
-/// What stands below the fields: the address that is made of them, what the server suggests.
+/// What is below the fields: the address that is made of them, what the server suggests.
 fn form_footer(styler: &Styler<'_>, asking: &OfferingForm) -> Vec<Line<'static>> {
     let suggestions = &asking.suggestions;
     let mut lines = Vec::new();

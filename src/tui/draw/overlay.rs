@@ -96,7 +96,7 @@ fn help(styler: &Styler<'_>, state: &AppState) -> Vec<Line<'static>> {
     for (mark, said) in [
         ("A", "asks for approval before a call"),
         ("~", "differs from its declaration or pin"),
-        ("!", "slower than it declares to be; see its details"),
+        ("!", "slower than declared; see its details"),
         ("x", "unavailable; see its details"),
     ] {
         lines.push(Line::from(vec![

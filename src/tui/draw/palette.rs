@@ -53,7 +53,7 @@ pub(super) fn draw(
     }
 }
 
-/// A letter in the corner of every pane that is seen, and a list of those that are not.
+/// A letter in the corner of every visible pane, and a list of the hidden ones.
 pub(super) fn jump(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Rect) {
     let seen = state.context.panes_shown();
     let letters = state.jump_labels();

@@ -10,7 +10,7 @@ use super::styler::Styler;
 use crate::tui::state::ScrollPosition;
 use crate::tui::theme::StyleRole;
 
-/// Draws the frame; gives what is inside.
+/// Draws the frame and returns the area inside.
 pub(super) fn open(
     frame: &mut Frame<'_>,
     styler: &Styler<'_>,
@@ -35,7 +35,7 @@ pub(super) fn open(
     inner
 }
 
-/// Draws a line that is being written, and what is wrong with it.
+/// Draws a line being edited, and its error.
 pub(super) fn prompt(
     frame: &mut Frame<'_>,
     styler: &Styler<'_>,
@@ -53,7 +53,7 @@ pub(super) fn prompt(
     frame.set_cursor_position((x, area.y));
 }
 
-/// Draws short text from its beginning, and says how much does not fit.
+/// Draws short text from the start and says how much does not fit.
 pub(super) fn paragraph(
     frame: &mut Frame<'_>,
     styler: &Styler<'_>,

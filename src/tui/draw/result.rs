@@ -45,7 +45,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState,
     if all > 1 {
         title = format!("{title}  {} of {all}", all - viewer.newer_calls);
     }
-    // What went wrong has only one face.
+    // An error has only one format.
     let has_faces = matches!(call.outcome.as_deref(), Some(Ok(outcome)) if outcome.result.is_ok());
     if viewer.format != ResultFormat::Text && has_faces {
         title = format!("{title}  {}", viewer.format.title());
@@ -75,9 +75,9 @@ pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState,
     }
 }
 
-/// What is done to the result that is shown: the search, the filter, the comparison.
+/// What is applied to the shown result: search, filter, comparison.
 fn notes(viewer: &ResultViewer) -> Vec<String> {
-    let compared = viewer.difference.as_ref().map(|_| "compared with the call before".to_owned());
+    let compared = viewer.difference.as_ref().map(|_| "compared with the previous call".to_owned());
     let filter = viewer.filter.line.text().trim();
     let filtered =
         (!filter.is_empty() && compared.is_none()).then(|| match viewer.filter.results {

@@ -13,7 +13,7 @@ use crate::tui::theme::StyleRole;
 use crate::util::text;
 use crate::util::units::show_duration;
 
-/// The most cells of a progress bar.
+/// The maximum number of cells of a progress bar.
 const BAR: usize = 40;
 
 /// `running` with the seconds since its start, and a spinner.
@@ -35,7 +35,7 @@ pub(super) fn status_text(styler: &Styler<'_>, state: &AppState, call: &ConsoleC
     format!("running{time} {}", turn.copied().unwrap_or_default())
 }
 
-/// Everything that was told of it until now.
+/// Everything reported for the call so far.
 pub(super) fn lines(
     styler: &Styler<'_>,
     state: &AppState,

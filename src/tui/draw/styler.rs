@@ -5,7 +5,7 @@ use ratatui::text::{Line, Span};
 use crate::tui::theme::{StyleRole, Theme};
 use crate::util::text;
 
-/// The most lines of a text that are laid out.
+/// The maximum number of lines of a text that are laid out.
 const LINES: usize = 5_000;
 
 /// Makes spans and lines that are safe for the terminal and styled by their role.

@@ -16,9 +16,9 @@ use crate::tui::theme::StyleRole;
 use crate::util::text::shorten;
 use crate::util::units::show_duration;
 
-/// The most arguments that are listed.
+/// The maximum number of arguments that are listed.
 const ARGUMENTS: usize = 100;
-/// The most characters of what a tool says about itself; its other sides show all.
+/// The maximum number of characters of a tool's description; its other tabs show all.
 const MAX_DESCRIPTION_CHARS: usize = 4_000;
 
 pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Rect) {
@@ -106,7 +106,7 @@ fn about(styler: &Styler<'_>, tool: &ToolDefinition) -> Vec<Line<'static>> {
     lines
 }
 
-/// What is wrong or doubtful: how it differs from what was declared or pinned, what the scan found.
+/// Problems and warnings: how it differs from what was declared or pinned, what the scan found.
 fn state_of(styler: &Styler<'_>, tool: &ToolDefinition, lines: &mut Vec<Line<'static>>) {
     let word = match tool.status {
         ToolStatus::Drifted => Some("differs from its declaration"),

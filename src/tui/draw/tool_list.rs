@@ -88,7 +88,7 @@ fn last_columns(catalogue: &ToolListState, row: &ToolRow, width: usize) -> Strin
     }
 }
 
-/// One tool: its mark, name and what is behind that.
+/// One tool: its mark, its name and the columns after it.
 fn tool(
     styler: &Styler<'_>,
     row: &ToolRow,

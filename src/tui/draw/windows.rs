@@ -38,8 +38,8 @@ pub(super) fn pin(
     let [above, line] = Layout::vertical([Constraint::Fill(1), Constraint::Length(1)]).areas(inner);
     scroll_text::draw(frame, styler, &window.text, above);
     let question = match window.review.state {
-        PinReportState::New => "Pin it as it is now? [y/N]",
-        _ => "Accept all of this as it is now? [y/N]",
+        PinReportState::New => "Pin this definition? [y/N]",
+        _ => "Accept all of these changes? [y/N]",
     };
     // Only now is it known whether the end is on the screen.
     let (role, text) = match window.readiness(state.context.now) {

@@ -6,7 +6,7 @@ use unicode_segmentation::UnicodeSegmentation as _;
 
 use crate::util::text;
 
-/// Breaks a line into lines of at most so many cells, behind a space where there is one.
+/// Wraps a line into lines of at most this many cells, after a space if possible.
 pub(super) fn wrap(line: &Line<'static>, width: usize) -> Vec<Line<'static>> {
     if width == 0 || line.width() <= width {
         return vec![line.clone()];

@@ -30,14 +30,14 @@ use crate::util::atomic_file::{self, FileMode};
 
 /// The time between two looks at a run.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
-/// How long answers are waited for when a run was told to end.
+/// How long to wait for responses after a run was stopped.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(800);
 
 /// Starts, pauses and stops benchmark runs, at most one at a time.
 #[derive(Default)]
 pub(super) struct BenchController {
     control: RunControl,
-    /// Waits for no more answers.
+    /// Cancels the wait for the remaining responses.
     abort: CancellationToken,
 }
 
@@ -132,14 +132,15 @@ impl BenchTask {
         };
         let cwd = self.deps.cwd.clone();
         let wanted = tokio::task::spawn_blocking(move || target_specs(spec.targets, &cwd)).await;
-        let lost = |_panicked| Error::internal("the thread that reads the arguments ended early");
+        let lost =
+            |_panicked| Error::internal("the thread reading the arguments stopped unexpectedly");
         let wanted = wanted.map_err(lost)??;
         let (host, clock) = (&self.deps.host, Arc::clone(&self.deps.clock));
         let mut warnings = Vec::new();
         let warn = |warning: &str| warnings.push(warning.to_owned());
         let found = tokio::select! {
             biased;
-            () = self.abort.cancelled() => Err(Error::timeout("stopped before a call was made")),
+            () = self.abort.cancelled() => Err(Error::timeout("stopped before any call was made")),
             found = targets::resolve(wanted, &terms, host, &clock, warn) => found,
         }?;
         let servers = servers(&found);
@@ -157,7 +158,8 @@ impl BenchTask {
             let findings = BenchFindings::conclude(&report, &environment, &demands);
             BenchResult { report, environment, findings }
         };
-        let lost = |_panicked| Error::internal("the thread that draws conclusions ended early");
+        let lost =
+            |_panicked| Error::internal("the thread evaluating the run stopped unexpectedly");
         tokio::task::spawn_blocking(concluded).await.map_err(lost)
     }
 
@@ -201,7 +203,7 @@ fn target_specs(targets: Vec<BenchRunTarget>, cwd: &Path) -> Result<Vec<TargetSp
 async fn read(cwd: &Path, file: Option<PathBuf>) -> Result<Option<baseline::SavedRun>, Error> {
     let Some(file) = file else { return Ok(None) };
     let path = cwd.join(file);
-    let lost = |_panicked| Error::internal("the thread that reads the baseline ended early");
+    let lost = |_panicked| Error::internal("the thread reading the baseline stopped unexpectedly");
     tokio::task::spawn_blocking(move || baseline::read(&path)).await.map_err(lost)?.map(Some)
 }
 
@@ -211,7 +213,7 @@ fn save_baseline(cwd: &Path, path: PathBuf, text: &str) -> AppEvent {
     let said = |text: String| AppEvent::StatusText { text, is_bad: true };
     if whole.exists() && baseline::read(&whole).is_err() {
         let shown = path.display();
-        return said(format!("{shown} exists and is not a run: choose another file"));
+        return said(format!("{shown} exists and is not a saved run: choose another file"));
     }
     match atomic_file::replace(&whole, text.as_bytes(), FileMode::Private) {
         Ok(()) => AppEvent::Bench(BenchEvent::BaselineSaved(path)),

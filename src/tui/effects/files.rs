@@ -1,4 +1,4 @@
-//! Writes files that a person exports.
+//! Writes files that the user exports.
 
 use std::path::{Path, PathBuf};
 

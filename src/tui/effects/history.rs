@@ -1,4 +1,4 @@
-//! Reads the history on a thread of its own, because files may be large and slow.
+//! Reads the history on its own thread, because files may be large and slow.
 
 use std::collections::HashSet;
 use std::io;

@@ -1,6 +1,6 @@
 //! The bridge between the host and the console: forwards approvals, questions and events.
 //!
-//! Owns: open questions, and the way of what the host tells to the console. Never does: answer.
+//! Owns: open questions, and the path of host events to the console. Never does: answer.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +16,7 @@ use crate::model::{
 };
 use crate::tui::event::{AppEvent, ApprovalPrompt, AskId};
 
-/// Where people are asked: questions wait here for their answers.
+/// Where the user is asked: questions wait here for their answers.
 #[derive(Clone)]
 pub struct HostBridge {
     event_tx: mpsc::Sender<AppEvent>,
@@ -33,7 +33,7 @@ struct PendingReplies {
 }
 
 impl HostBridge {
-    /// A bridge that tells of questions here.
+    /// A bridge that sends questions to this channel.
     pub fn new(send: mpsc::Sender<AppEvent>) -> Self {
         Self {
             event_tx: send,
@@ -44,7 +44,7 @@ impl HostBridge {
         }
     }
 
-    /// A sink for what the host tells. When the console cannot keep up, it is lost.
+    /// A sink for host events. Events are dropped when the console cannot keep up.
     pub fn event_sink(&self) -> EventSink {
         let bridge = self.clone();
         EventSink::new(move |event| bridge.try_send(AppEvent::Host(event)))
@@ -59,7 +59,7 @@ impl HostBridge {
         .with_gate(self.trace_gate())
     }
 
-    /// A sink for what is observed in an attached host. When the console cannot keep up, it is lost.
+    /// A sink for the events of an attached host. They are dropped when the console cannot keep up.
     pub fn observation_sink(&self) -> ObservationSink {
         let bridge = self.clone();
         Arc::new(move |seen| match seen {
@@ -72,7 +72,7 @@ impl HostBridge {
         })
     }
 
-    /// Keeps what crosses the wires from being told while it is closed.
+    /// The gate that keeps wire traffic from being reported while it is closed.
     pub fn trace_gate(&self) -> TraceGate {
         self.trace_gate.clone()
     }
@@ -124,7 +124,7 @@ impl Drop for WithdrawOnDrop {
         if open {
             let send = self.bridge.event_tx.clone();
             let id = self.id;
-            // Must not be lost: a dialog whose answer is not awaited would stay.
+            // Must not be lost, or a dialog that nothing waits for would stay open.
             tokio::spawn(async move {
                 let _gone = send.send(AppEvent::QuestionWithdrawn(id)).await;
             });

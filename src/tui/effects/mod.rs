@@ -1,7 +1,7 @@
 //! Runs the commands of the state outside of the event loop, and sends their results back as
 //! events.
 //!
-//! Owns: the calls that run. What one view wants done stands in a module of its own. Never does:
+//! Owns: the calls that run. Each view's commands are handled in their own module. Never does:
 //! decide anything.
 
 pub mod attachment;
@@ -45,9 +45,9 @@ pub use trust::HostFactory;
 pub struct ConsoleDeps {
     /// The gateway to all tools.
     pub host: Arc<ToolHost>,
-    /// Where statistics are kept, and for how long; `None` without a place.
+    /// Where statistics are stored, and for how long; `None` if nowhere.
     pub statistics: Option<(StatsLocation, Duration)>,
-    /// Where the calls of the past are kept; `None` without a place.
+    /// Where past calls are stored; `None` if nowhere.
     pub history: Option<RecordLocation>,
     /// Whether calls are kept there at the moment.
     pub keeps_history: bool,
@@ -56,7 +56,7 @@ pub struct ConsoleDeps {
     /// The directory of saved calls; `None` where there is none, and for a server that only the
     /// command line names.
     pub saved_calls: Option<PathBuf>,
-    /// The directory of what is remembered between runs; `None` without one.
+    /// The directory for state kept between runs; `None` without one.
     pub state: Option<PathBuf>,
     /// The directory of the project, to which the view, the filter and the last arguments belong.
     pub project: String,
@@ -90,8 +90,8 @@ pub struct EffectRunner {
 }
 
 impl EffectRunner {
-    /// Works with these, and tells what comes of it here. Inside of a runtime, because it begins to
-    /// watch the trust store and the attached host.
+    /// Runs effects with these dependencies and sends the results to `send`. Call it inside a
+    /// runtime, because it starts watching the trust store and the attached host.
     pub fn new(
         deps: ConsoleDeps,
         send: mpsc::Sender<AppEvent>,
@@ -133,7 +133,7 @@ impl EffectRunner {
         self.state_writer.finish(memory, &self.deps.host).await;
     }
 
-    /// Begins what is wanted, and returns at once.
+    /// Starts the effect and returns immediately.
     pub fn perform(&mut self, effect: AppEffect) {
         let host = Arc::clone(&self.deps.host);
         match effect {
@@ -242,7 +242,7 @@ impl EffectRunner {
         self.spawn_for_current_host(async move { listed(&host, reach, servers).await });
     }
 
-    /// Tells what the host said, unless another one has taken its place meanwhile.
+    /// Spawns the work and sends its event, unless the host was replaced meanwhile.
     fn spawn_for_current_host(&self, work: impl Future<Output = AppEvent> + Send + 'static) {
         let (send, epoch) = (self.event_tx.clone(), Arc::clone(&self.host_generation));
         let asked = epoch.load(Ordering::Relaxed);

@@ -22,7 +22,7 @@ use crate::util::output_paths::output_paths;
 use crate::util::private_file;
 use crate::util::timestamp::file_name_timestamp;
 
-/// How many changes of a resource wait to be told; more are counted where they come in.
+/// How many resource changes may wait to be reported; more are only counted on arrival.
 const CHANGE_QUEUE: usize = 16;
 
 /// The requests in flight, so that a newer one can replace an older one.
@@ -176,7 +176,7 @@ fn note(errors: &mut Vec<Error>, asked: &[ServerListing]) {
     }
 }
 
-/// Writes each part to a file of its own. Nothing of what the server wrote gets into a name.
+/// Writes each part to its own file. Nothing sent by the server ends up in a file name.
 fn save(path: &Path, parts: &[Value]) -> AppEvent {
     let kind = |part: &Value| match part.get("blob") {
         Some(_) => part.get("mimeType").and_then(Value::as_str).unwrap_or_default().to_owned(),

@@ -17,7 +17,7 @@ use crate::tui::persisted_state::{PersistedState, ReadStateError};
 use crate::tui::settings::{self, ConsoleSettings};
 use crate::util::atomic_file::{self, FileMode};
 
-/// The file of what is remembered, in the directory of state.
+/// The file of remembered state, in the state directory.
 const STATE_FILE: &str = "console.json";
 /// The least time between two writes.
 const WRITE_INTERVAL: Duration = Duration::from_secs(3);
@@ -52,7 +52,7 @@ fn settings(path: &Path, event: &mut PersistenceEvent) {
     event.problems.extend(problems.iter().map(one_line_problem));
 }
 
-/// A problem on one line, its place first.
+/// A problem on one line, its location first.
 fn one_line_problem(problem: &Diagnostic) -> String {
     let place = problem.location.as_ref().filter(|place| place.line > 0);
     let place = place.map_or_else(
@@ -86,11 +86,11 @@ fn read_bounded(path: &Path) -> Result<String, ReadStateError> {
     Ok(std::fs::read_to_string(path)?)
 }
 
-/// Writes what is to be remembered.
+/// Writes the state to remember to its file.
 pub(super) struct StateWriter {
     file: Option<PathBuf>,
     project: String,
-    /// What is to be remembered, and the host that knows what of it is secret.
+    /// The state to remember, and the host that knows which parts are secret.
     latest: watch::Sender<Option<(PersistedState, Arc<ToolHost>)>>,
     writer: Option<JoinHandle<()>>,
 }
@@ -136,7 +136,7 @@ impl StateWriter {
     }
 }
 
-/// What cannot be written is forgotten: nothing that a person asked for is lost with it.
+/// Write errors are ignored: nothing that the user asked for is lost.
 async fn write(path: PathBuf, project: String, host: Arc<ToolHost>, memory: PersistedState) {
     let write = move || {
         let harmless =

@@ -1,4 +1,4 @@
-//! Comparing a tool with its pin, and pinning it as a person saw it.
+//! Comparing a tool with its pin, and pinning it as the user saw it.
 //!
 //! Owns: that nothing is pinned but what was shown. Never does: ask.
 
@@ -51,7 +51,7 @@ async fn compare(tool: &str, host: &ToolHost) -> Result<Comparison, Error> {
     let Some(compared) = report.tools.first().filter(|compared| compared.now.is_some()) else {
         let failed = catalogue.servers.into_iter().find_map(|listing| listing.error);
         return Err(failed.unwrap_or_else(|| {
-            Error::denied(format!("'{tool}' cannot be pinned: it is not listed now"))
+            Error::denied(format!("'{tool}' cannot be pinned: it is not currently listed"))
         }));
     };
     let review = PinReview {
@@ -75,9 +75,7 @@ async fn accept(
         return Ok(PinsEvent::ChangedMeanwhile(review));
     }
     let Some(file) = PinFile::own(environment) else {
-        return Err(
-            Error::config("there is no state directory to keep pins in").with_hint("set HOME")
-        );
+        return Err(Error::config("no state directory for pins").with_hint("set HOME"));
     };
     let update = PinUpdate { host, report: &report, catalogue: &catalogue, accepted: true };
     file.change(|pinned| update.apply(pinned, file.own))?;

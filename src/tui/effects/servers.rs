@@ -11,7 +11,7 @@ use crate::model::{Error, ServerState, ServerStatus};
 use crate::tui::event::AppEvent;
 use crate::tui::event::servers::ServersEffect;
 
-/// Does what is wanted, and tells what comes of it here.
+/// Performs the command and sends the result.
 pub(super) async fn perform(
     host: Arc<ToolHost>,
     effect: ServersEffect,
@@ -20,7 +20,7 @@ pub(super) async fn perform(
     let event = match effect {
         ServersEffect::Restart(name) => {
             let event = status(host.restart_server(&name).await);
-            // It may be another program by now: what it offers is asked for anew.
+            // It may be a different program by now: list its offerings again.
             let is_ready = matches!(&event, AppEvent::ServerStatuses(all)
                 if all.iter().any(|one| matches!(one.state, ServerState::Ready)));
             let _unheard = send.send(event).await;

@@ -22,7 +22,7 @@ const MIN_TIMELINE_SPAN: Duration = Duration::from_mins(30);
 /// The most slices of a timeline.
 const SLICES: usize = 60;
 
-/// Reads the statistics in a thread of its own and reports each result as an event.
+/// Reads the statistics on its own thread and reports each result as an event.
 pub(super) struct StatsReader {
     store: Option<Arc<Mutex<OpenStatistics>>>,
     clock: Arc<dyn Clock>,
@@ -33,11 +33,11 @@ struct OpenStatistics {
     opened: Duration,
     /// The root of the project whose calls are shown; `None` shows those of all.
     project: Option<String>,
-    /// When a person began to count anew, and what had been counted then.
+    /// When the user reset the count, and the counts at that time.
     baseline: Option<StatsBaseline>,
 }
 
-/// What had been counted at a reset.
+/// The counts at the time of a reset.
 struct StatsBaseline {
     /// Of the console's own project.
     project: Summary,
@@ -52,7 +52,7 @@ impl StatsBaseline {
 }
 
 impl StatsReader {
-    /// Names the place; nothing is opened yet.
+    /// Sets the location; nothing is opened yet.
     pub(super) fn new(deps: &ConsoleDeps) -> Self {
         let clock = Arc::clone(&deps.clock);
         let keeper = deps.statistics.clone().map(|(place, retention)| {
@@ -101,7 +101,7 @@ async fn query(
             }
         }
     };
-    let lost = |_panicked| Error::internal("the thread that reads statistics ended early");
+    let lost = |_panicked| Error::internal("the thread reading statistics stopped unexpectedly");
     tokio::task::spawn_blocking(work).await.map_err(lost)?
 }
 

@@ -39,7 +39,7 @@ pub(super) async fn perform(
                 AppEvent::Tools(Box::new(ToolsEvent::QueryFinished { filter, input, results }))
             };
             let lost = |_panicked| AppEvent::StatusText {
-                text: "the thread of the filter ended early".to_owned(),
+                text: "the filter thread stopped unexpectedly".to_owned(),
                 is_bad: true,
             };
             tokio::task::spawn_blocking(work).await.unwrap_or_else(lost)
@@ -69,14 +69,14 @@ pub(super) async fn perform(
     }
 }
 
-/// Keeps a call in the file of the user's configuration directory; what to say about it.
+/// Saves a call to the file in the user's configuration directory; returns the status message.
 fn save_call(name: &str, call: SavedCall, directory: Option<&Path>) -> Result<String, Error> {
     if directory.is_none() {
-        return Err(Error::usage("calls are saved for servers and tools of files only")
-            .with_hint("toolhost add NAME -- COMMAND writes the server into one"));
+        return Err(Error::usage("only calls of servers and tools in config files can be saved")
+            .with_hint("add the server to one: toolhost add NAME -- COMMAND"));
     }
     let before = SavedCalls::open(directory)?.save(name, call)?;
-    let place = before.map_or("", |_before| " in the place of an earlier one");
+    let place = before.map_or("", |_before| ", replacing the earlier one");
     Ok(format!("saved{place}: toolhost run {name}"))
 }
 

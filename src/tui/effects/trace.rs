@@ -18,7 +18,7 @@ pub(super) async fn write(path: PathBuf, trace_export: TraceExport) -> AppEvent 
         Ok(()) => {
             let cut = match cut {
                 0 => String::new(),
-                cut => format!("; skipped {cut} too large to store whole"),
+                cut => format!("; skipped {cut} too large to keep"),
             };
             let text = format!("wrote {shown}: {length} lines for replay{cut}");
             AppEvent::StatusText { text, is_bad: false }

@@ -1,7 +1,7 @@
 //! Trust in the project: loads its configuration, stores a person's answer, has the host offer what
 //! follows from it, and notices when another process changes the trust store.
 //!
-//! Owns: the way from an answer to what the host offers then. Never does: ask or decide.
+//! Owns: the steps from an answer to what the host then offers. Never does: ask or decide.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -45,7 +45,7 @@ pub struct HostFactory {
     pub environment: Arc<dyn Environment>,
     /// The console, as the host sees it.
     pub front_end: FrontEnd,
-    /// Dates the answers that are stored.
+    /// The clock that dates stored answers.
     pub clock: Arc<dyn Clock>,
     /// Finds the background host that answers in place of one's own.
     pub finder: Arc<dyn HostFinder>,
@@ -79,7 +79,7 @@ struct NextHost {
 }
 
 impl HostFactory {
-    /// A project of which no host was built yet.
+    /// A project for which no host was built yet.
     pub fn new(
         options: AssemblyOptions,
         environment: Arc<dyn Environment>,
@@ -116,7 +116,7 @@ impl HostFactory {
         *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Some(current);
     }
 
-    /// Remembers the configuration files that a host was built from, as they are now.
+    /// Remembers the current state of the configuration files that a host was built from.
     pub fn watch_files(&self, configuration: &Configuration) {
         self.watch(WatchedFiles::of(configuration, []));
     }
@@ -136,7 +136,7 @@ impl HostFactory {
         (*generation, now.changed_since(before).filter_map(name).collect())
     }
 
-    /// The host that the console went on with last; `None` while it is the first one.
+    /// The host the console switched to last; `None` while it still uses the first one.
     pub fn host(&self) -> Option<Arc<ToolHost>> {
         self.host.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -160,7 +160,9 @@ impl HostFactory {
                     Ok(report) => status.diagnostics = report.diagnostics,
                     Err(ReloadError::Untrusted(_)) => return Ok(TrustEvent::HostKept(status)),
                     Err(ReloadError::Invalid(_)) => {
-                        return Err(Error::internal("errors in the files are accepted here"));
+                        return Err(Error::internal(
+                            "configuration errors must not stop this reload",
+                        ));
                     }
                     Err(ReloadError::Failed(error)) => return Err(error),
                 }
@@ -170,9 +172,9 @@ impl HostFactory {
             }
             Some(_) if !may_end_calls => {
                 return Err(Error::usage(
-                    "settings of audit, history or stats changed, which ends running calls",
+                    "the audit, history or stats settings changed; applying them ends running calls",
                 )
-                .with_hint("cancel the calls, and read the files again"));
+                .with_hint("cancel the calls, then reload the files"));
             }
             _ => {
                 let (options, front_end) = (&self.options, self.front_end.clone());
@@ -220,7 +222,7 @@ impl HostFactory {
 }
 
 impl ConsoleDeps {
-    /// The same console with what follows from another load of the configuration.
+    /// The same console after reloading the configuration.
     fn with_assembly(&self, assembly: &Assembly, state: Option<&Path>) -> Self {
         let configuration = &assembly.configuration;
         let statistics = assembly::stats_place(&configuration.stats, state);
@@ -255,12 +257,14 @@ impl EffectRunner {
             let done = tokio::task::spawn_blocking(work).await;
             drop(stored);
             project.attach_next().await;
-            let lost = |_panicked| Err(Error::internal("the thread that reads trust ended early"));
+            let lost = |_panicked| {
+                Err(Error::internal("the thread reading the trust store stopped unexpectedly"))
+            };
             AppEvent::Trust(done.unwrap_or_else(lost).unwrap_or_else(TrustEvent::Failed))
         });
     }
 
-    /// Waits for a while until the answers that were given are stored.
+    /// Waits a limited time until the given answers are stored.
     pub(super) async fn wait_for_trust_answers(&mut self) {
         let all = join_all(self.answers.drain(..));
         // Quitting does not wait for a slow disk for ever.
@@ -268,7 +272,7 @@ impl EffectRunner {
     }
 
     /// Goes on with what was read last. When that needed another host, calls of the old one are
-    /// cancelled, and its servers have ended before that is told.
+    /// cancelled, and its servers have ended before this is reported.
     pub(super) fn switch(&mut self) {
         let mut next = self.host_factory.next.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(NextHost { replacement, .. }) = next.take() else { return };

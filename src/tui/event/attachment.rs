@@ -1,10 +1,10 @@
 //! Events about the background host that the console is attached to.
 
-/// What is told about the attached host.
+/// Events about the attached background host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AttachmentEvent {
     /// Everything is passed on to the host with this process id; `None`: the console is its own host.
     Attached(Option<u32>),
-    /// The attached host ended, and the console goes on with a host of its own.
+    /// The attached host ended, and the console continues with its own host.
     Lost(u32),
 }

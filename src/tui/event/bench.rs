@@ -71,7 +71,7 @@ pub struct BenchRunSpec {
     pub plan: BenchPlan,
     /// Replaces every configured timeout; `None` keeps them.
     pub timeout: Option<Duration>,
-    /// Call even what would ask a person first, or says that it changes something.
+    /// Call even tools that need approval or declare that they write.
     pub allow_writes: bool,
     /// The conditions that make the run fail when they are true.
     pub thresholds: Vec<Threshold>,

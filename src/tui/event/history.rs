@@ -14,7 +14,7 @@ pub enum HistoryEffect {
     Read {
         /// Calls that do not pass are not read.
         filter: HistoryReadFilter,
-        /// The most calls to read.
+        /// The maximum number of calls to read.
         limit: usize,
     },
     /// Read this call, whole; then say whether its tool is still what it was.
@@ -32,11 +32,11 @@ pub struct HistoryReadFilter {
     pub tool: Option<String>,
     /// Only calls that failed, or only calls that did not.
     pub failed: Option<bool>,
-    /// The earliest time; `None` reads from the beginning.
+    /// The earliest time; `None` reads from the start.
     pub since: Option<Since>,
     /// Only calls of this session.
     pub session: Option<SessionFilter>,
-    /// Calls of all projects instead of those of the console's own.
+    /// Calls of all projects instead of only the console's own.
     pub all_projects: bool,
 }
 
@@ -66,7 +66,7 @@ pub struct PastCall {
     pub error: Option<String>,
     /// The duration of the call with its retries.
     pub duration: Duration,
-    /// The beginning of its arguments, on one line.
+    /// The start of its arguments, on one line.
     pub arguments: String,
 }
 

@@ -1,7 +1,7 @@
 //! Events that the console receives, and commands that it issues.
 //!
-//! Owns: the words that pass between the state and everything else. What concerns one view only
-//! stands in a module of its own: what the view wants done (`ToolsEffect`), and what came of it (`ToolsEvent`).
+//! Owns: the types exchanged between the state and everything else. Those of one view
+//! are in their own module: its commands (`ToolsEffect`) and their results (`ToolsEvent`).
 
 pub mod attachment;
 pub mod bench;
@@ -40,7 +40,7 @@ pub enum AppEvent {
     Input(UserInput),
     /// The current time since the Unix epoch.
     Tick(Duration),
-    /// The host tells what happens.
+    /// An event of the host.
     Host(crate::model::HostEvent),
     /// Something crossed the wire of a server.
     Traffic(Box<CapturedTraffic>),
@@ -71,21 +71,21 @@ pub enum AppEvent {
         /// How; `Err` when it was never made.
         outcome: Box<Result<CallOutcome, Error>>,
     },
-    /// A person is asked whether a call may be made.
+    /// The user is asked to approve a call.
     Approval {
-        /// To be named in the answer.
+        /// The ID to answer with.
         id: AskId,
         /// The call with what it would send and why approval is needed.
         prompt: Box<ApprovalPrompt>,
     },
-    /// A server asks the person something during a call.
+    /// A server asks the user something during a call.
     Question {
-        /// To be named in the answer.
+        /// The ID to answer with.
         id: AskId,
         /// The question with its kind and its server.
         question: Box<Question>,
     },
-    /// The answer to this question is no longer awaited.
+    /// Nothing waits for the answer to this question any more.
     QuestionWithdrawn(AskId),
     /// The outcome of an effect of the tools view.
     Tools(Box<tools::ToolsEvent>),
@@ -114,7 +114,7 @@ pub enum AppEvent {
     Offerings(offerings::OfferingsEvent),
     /// The outcome of an effect about trust in the project.
     Trust(trust::TrustEvent),
-    /// What became of the background host that answers in place of the console's own.
+    /// An event about the background host used instead of the console's own.
     Attachment(attachment::AttachmentEvent),
     /// Something that was done in silence is worth a word.
     StatusText {
@@ -232,7 +232,7 @@ pub enum AppEffect {
         /// The arguments to check against the schema.
         arguments: JsonObject,
     },
-    /// Let a person write this in their own editor.
+    /// Open this in the user's editor.
     OpenEditor(EditorDraft),
     /// An effect of the statistics view.
     Stats(stats::StatsEffect),
@@ -270,7 +270,7 @@ pub enum AppEffect {
 /// A request of one view to another.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Navigation {
-    /// Fill in the arguments of a tool, beginning with these.
+    /// Fill in the arguments of a tool, starting with these.
     FillArguments {
         /// The full name of the tool, with the component in front.
         tool: String,

@@ -16,18 +16,18 @@ pub enum OfferingsEffect {
     ListAll,
     /// List the resources, templates and prompts of this server again.
     List(String),
-    /// Read a resource. What was being read or filled in before is given up.
+    /// Read a resource. Cancels the previous read or fill-in request.
     ReadResource {
-        /// To be named in the answer.
+        /// The ID to repeat in the response event.
         ticket: OfferingRequestId,
         /// The name of the server in the configuration.
         server: String,
         /// The URI of the resource.
         uri: String,
     },
-    /// Fill in a prompt. What was being read or filled in before is given up.
+    /// Fill in a prompt. Cancels the previous read or fill-in request.
     GetPrompt {
-        /// To be named in the answer.
+        /// The ID to repeat in the response event.
         ticket: OfferingRequestId,
         /// The name of the server in the configuration.
         server: String,
@@ -36,7 +36,7 @@ pub enum OfferingsEffect {
         /// The values of the arguments; the specification allows only texts.
         arguments: JsonObject,
     },
-    /// Give up what is being read or filled in.
+    /// Cancel the current read or fill-in request.
     CancelRequest,
     /// Ask what an argument may be.
     Complete {
@@ -45,7 +45,7 @@ pub enum OfferingsEffect {
         /// Of what, and what was typed.
         query: CompletionQuery,
     },
-    /// Be told when a resource changes.
+    /// Subscribe to changes of a resource.
     Watch(WatchedResource),
     /// Unsubscribe from the changes of a resource.
     Unwatch(WatchedResource),
@@ -53,7 +53,7 @@ pub enum OfferingsEffect {
     Save(Arc<Vec<Value>>),
 }
 
-/// A request whose answer is waited for.
+/// A request that is waiting for its response.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OfferingRequestId(pub u64);
 

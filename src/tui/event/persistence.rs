@@ -10,13 +10,13 @@ pub enum PersistenceEffect {
     Load,
 }
 
-/// What was read, with what is wrong with it.
+/// What was read, with its problems.
 #[derive(Debug, Default)]
 pub struct PersistenceEvent {
     /// The settings from `console.yaml`, or the defaults.
     pub settings: ConsoleSettings,
     /// The state of the last session; `None` when there is none that can be used.
     pub persisted: Option<PersistedState>,
-    /// The problems in both files, each with its place.
+    /// The problems in both files, each with its location.
     pub problems: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! What is wanted of pins, and what comes of it.
+//! Commands and events of comparing and pinning tools.
 
 use crate::catalogue::changes::DefinitionChange;
 use crate::catalogue::pins::PinReportState;
@@ -13,7 +13,7 @@ pub enum PinsEffect {
     Accept(Box<PinReview>),
 }
 
-/// A tool compared with its pin, as a person sees it; secrets masked.
+/// A tool compared with its pin, as shown to the user; secrets masked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PinReview {
     /// The full name of the tool.

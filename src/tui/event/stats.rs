@@ -16,16 +16,16 @@ pub enum StatsEffect {
     ResetAndQuery(StatsViewQuery),
 }
 
-/// The window and the row whose statistics are read.
+/// The window and row to read statistics for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StatsViewQuery {
     /// The window of time that is summed up.
     pub window: StatsWindow,
-    /// The tools, by full name, whose timelines are read too.
+    /// The tools, by full name, whose timelines to read too.
     pub timelines_of: Vec<String>,
     /// The totals of all tools of one server.
     pub by_server: bool,
-    /// Calls of all projects instead of those of the console's own.
+    /// Calls of all projects instead of only the console's own.
     pub all_projects: bool,
 }
 
@@ -73,7 +73,7 @@ pub enum StatsWindow {
     Session,
     /// All statistics in the store.
     All,
-    /// Since a person began to count anew.
+    /// Since the user reset the count.
     SinceReset,
 }
 

@@ -31,7 +31,7 @@ pub enum ToolsEffect {
     Present(PresentationRequest),
     /// Keep a call under a name, for `toolhost run NAME`.
     SaveCall {
-        /// The name that a person typed.
+        /// The name that the user typed.
         name: String,
         /// The full name of the tool, with the component in front.
         tool: String,
@@ -40,7 +40,7 @@ pub enum ToolsEffect {
     },
     /// Write a result to files that were not there before.
     Save {
-        /// The beginning of the file names, made safe.
+        /// The file name prefix, made safe.
         stem: String,
         /// The result, and what of it.
         what: ResultExport,

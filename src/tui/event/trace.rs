@@ -22,12 +22,12 @@ pub enum TraceEffect {
 pub struct TraceExport {
     /// The messages in their order.
     pub items: Arc<Vec<Traffic>>,
-    /// How many were left out, because only their beginning was kept.
+    /// How many were left out because only their start was kept.
     pub cut: usize,
 }
 
 impl TraceExport {
-    /// An export of these messages, of which `cut` more were too large to store.
+    /// An export of these messages, without `cut` more that were too large to keep.
     pub fn new(items: Vec<Traffic>, cut: usize) -> Self {
         Self { items: Arc::new(items), cut }
     }

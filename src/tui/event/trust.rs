@@ -12,7 +12,7 @@ use crate::model::{Diagnostic, Error};
 pub struct TrustStatus {
     /// The stored answer under which the project acts; `None` when no answer covers it as it is.
     pub record: Option<Arc<ProjectRecord>>,
-    /// The request a person would be asked to trust; `None` when there is nothing to trust.
+    /// The request the user would be asked to trust; `None` when there is nothing to trust.
     pub request: Option<Arc<TrustRequest>>,
     /// How many entries do nothing until that is answered.
     pub untrusted: usize,
@@ -37,14 +37,14 @@ impl TrustStatus {
 pub enum TrustEffect {
     /// Load the configuration and tell how far it is trusted; the host stays as it is.
     Check,
-    /// Store a person's yes to exactly this request, and offer what it allows.
+    /// Store the user's yes to exactly this request, and offer what it allows.
     Trust {
         /// Exactly the request that was on the screen; nothing else is trusted.
         request: Arc<TrustRequest>,
         /// Whether code below the root may change from now on without asking.
         as_author: bool,
     },
-    /// Store a person's no to this content.
+    /// Store the user's no to this content.
     Refuse(Arc<TrustRequest>),
     /// Offer what the configuration says and the trust store allows now.
     Reload {
@@ -58,7 +58,7 @@ pub enum TrustEffect {
 /// What the effects report to the trust window.
 #[derive(Debug)]
 pub enum TrustEvent {
-    /// The trust store is not what it was: this process or another one wrote it.
+    /// The trust store changed: this process or another one wrote it.
     StoreChanged,
     /// These configuration files are not what the host was built from, by their names.
     FilesChanged(Vec<String>),

@@ -79,13 +79,13 @@ pub enum Action {
     Add,
     /// Remove the item from the list in the form.
     Remove,
-    /// Begin a new line in the field.
+    /// Start a new line in the field.
     NewLine,
     /// Take the next day in a date.
     Later,
-    /// Take the day before in a date.
+    /// Take the previous day in a date.
     Earlier,
-    /// Write in the person's own editor.
+    /// Edit in the user's editor.
     Editor,
     /// Between the form and its JSON.
     SwitchForm,
@@ -99,7 +99,7 @@ pub enum Action {
     SaveCall,
     /// Show the content in the next format, such as text, tree or raw.
     ChangeFormat,
-    /// Show the tool from another side: detail, schema, as it was told.
+    /// Switch the tool's tab: details, schema, raw.
     Detail,
     /// Show the calls that run, to stop one of them.
     Running,
@@ -153,7 +153,7 @@ pub enum Action {
     ShowTrace,
     /// Show its calls of the past.
     ShowHistory,
-    /// Be told when it changes, or not any more.
+    /// Watch or unwatch the selected resource.
     Subscribe,
     /// Allow this one call, or trust the project.
     Yes,

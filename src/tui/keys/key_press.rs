@@ -48,7 +48,7 @@ pub enum KeyPress {
 }
 
 impl KeyPress {
-    /// What a terminal told; `None` for releases, repeats and keys nothing is bound to.
+    /// The key of a terminal event; `None` for releases, repeats and keys that cannot be bound.
     pub fn from_event(event: &KeyEvent) -> Option<Self> {
         if event.kind == KeyEventKind::Release {
             return None;
@@ -56,7 +56,7 @@ impl KeyPress {
         let ctrl = event.modifiers.contains(KeyModifiers::CONTROL);
         let alt = event.modifiers.contains(KeyModifiers::ALT);
         Some(match event.code {
-            // Alt Gr is told as both: it makes characters.
+            // AltGr is reported as both: it produces characters.
             KeyCode::Char(c) if ctrl && !alt => Self::Ctrl(c.to_ascii_lowercase()),
             KeyCode::Char(c) if alt && !ctrl => Self::Alt(c),
             KeyCode::Char(c) => Self::Char(c),

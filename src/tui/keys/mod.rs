@@ -15,7 +15,7 @@ pub use keymap::Keymap;
 pub use remap::Remap;
 pub use tables::{Binding, KEY_TABLES, KeyTable};
 
-/// A place in the console with a table of keys of its own.
+/// A context in the console with its own key table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum KeyContext {
     /// Everywhere, unless something nearer has the key.

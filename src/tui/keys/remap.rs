@@ -1,12 +1,12 @@
 //! Applying the user's key bindings to the default tables.
 //!
-//! Owns: what becomes of a table when a key is given another meaning. Footer, help and palette are
-//! made from the map that comes of it.
+//! Owns: how a table changes when a key is rebound. Footer, help and palette are made from
+//! the resulting map.
 
 use super::keymap::Keymap;
 use super::{Action, Binding, KEY_TABLES, KeyContext, KeyPress};
 
-/// A key gets another meaning in one place.
+/// Rebinds a key in one context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Remap {
     /// The context in which the key changes.
@@ -78,7 +78,7 @@ impl Action {
 }
 
 impl Keymap {
-    /// Gives a key another meaning. What lost its last key in that place is told.
+    /// Rebinds a key. Returns the action that lost its last key in that context.
     pub fn remap(&mut self, remap: Remap) -> Option<Action> {
         let Remap { context: when, key, action } = remap;
         let bindings = self.bindings_mut(when)?;

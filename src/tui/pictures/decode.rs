@@ -6,11 +6,11 @@ use image::{DynamicImage, ImageDecoder as _, ImageError, ImageReader, Limits, Rg
 
 use crate::util::base64;
 
-/// The most bytes of a picture as it came, in base64.
+/// The maximum size of a received picture, in bytes of base64.
 const MAX_ENCODED_BYTES: usize = 32 << 20;
-/// The most columns or rows of pixels.
+/// The maximum number of columns or rows of pixels.
 const MAX_SIDE: u32 = 16_384;
-/// The most bytes that decoding may take.
+/// The maximum number of bytes that decoding may take.
 const MAX_DECODED_BYTES: u64 = 128 << 20;
 
 /// Why a picture is not shown.
@@ -33,7 +33,7 @@ pub enum PictureError {
     /// It is of no format that can be decoded here.
     #[error("neither PNG nor JPEG")]
     UnknownFormat,
-    /// It begins like a picture, but is none.
+    /// It starts like a picture but is not one.
     #[error("broken")]
     Broken,
 }
@@ -48,7 +48,7 @@ pub(super) fn decode(text: &str) -> Result<RgbaImage, PictureError> {
     limits.max_alloc = Some(MAX_DECODED_BYTES);
     let reader = ImageReader::new(Cursor::new(bytes)).with_guessed_format();
     let mut reader = reader.map_err(|_unread| PictureError::Broken)?;
-    // What has too many pixels is found out below, where its size can be told.
+    // Too many pixels is detected below, where the size can be reported.
     reader.limits(limits.clone());
     let mut decoder = reader.into_decoder().map_err(|error| refused(&error, (0, 0)))?;
     let (width, height) = decoder.dimensions();

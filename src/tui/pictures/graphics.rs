@@ -17,12 +17,12 @@ pub const PLACEHOLDER: char = '\u{10EEEE}';
 const ROW_MARKS: &str = "\u{305}\u{30D}\u{30E}\u{310}\u{312}\u{33D}\u{33E}\u{33F}\u{346}\u{34A}\u{34B}\u{34C}\u{350}\u{351}\u{352}\u{357}\u{35B}\u{363}\u{364}\u{365}\u{366}\u{367}\u{368}\u{369}\u{36A}\u{36B}\u{36C}\u{36D}\u{36E}\u{36F}\u{483}\u{484}\u{485}\u{486}\u{487}\u{592}\u{593}\u{594}\u{595}\u{597}\u{598}\u{599}\u{59C}\u{59D}\u{59E}\u{59F}\u{5A0}\u{5A1}\u{5A8}\u{5A9}\u{5AB}\u{5AC}\u{5AF}\u{5C4}\u{610}\u{611}\u{612}\u{613}\u{614}\u{615}\u{616}\u{617}\u{657}\u{658}";
 /// The number of the first picture of a result in kitty; it is also the colour of its placeholders.
 const FIRST_ID: u32 = 0x74_6800;
-/// The most bytes of base64 in one sequence of kitty.
+/// The maximum number of bytes of base64 in one sequence of kitty.
 const CHUNK: usize = 4096;
-/// Ordered dithering: a threshold for each place in squares of four by four.
+/// Ordered dithering: a threshold for each cell of a 4x4 matrix.
 const THRESHOLDS: [[u32; 4]; 4] = [[0, 8, 2, 10], [12, 4, 14, 6], [3, 11, 1, 9], [15, 7, 13, 5]];
 
-/// What is written to show a picture.
+/// What is sent to the terminal to show a picture.
 #[derive(Debug)]
 pub enum EncodedPicture {
     /// This once, and then placeholders in the colour of this number.
@@ -36,7 +36,7 @@ pub enum EncodedPicture {
     Sequence(String),
 }
 
-/// The mark of a row, from 0; `None` behind the last one that can be told.
+/// The mark of a row, from 0; `None` past the last one that can be encoded.
 pub fn row_mark(row: u16) -> Option<char> {
     ROW_MARKS.chars().nth(usize::from(row))
 }
@@ -66,7 +66,7 @@ pub(super) fn kitty(png: &[u8], number: u8, (columns, rows): (u16, u16)) -> Enco
     EncodedPicture::Placeholders { transmission, id }
 }
 
-/// A PNG as an inline image of iTerm2, in so many cells; the cursor goes on by one cell.
+/// A PNG as an iTerm2 inline image of this many cells; the cursor advances by one cell.
 pub(super) fn iterm2(png: &[u8], (columns, rows): (u16, u16)) -> EncodedPicture {
     let (size, text) = (png.len(), base64::encode(png));
     let place = format!("width={columns};height={rows};preserveAspectRatio=0;doNotMoveCursor=1");

@@ -16,7 +16,7 @@ pub use decode::PictureError;
 pub use graphics::{EncodedPicture, PLACEHOLDER, row_mark};
 pub use terminal::{GraphicsProtocol, TerminalGraphics};
 
-/// The most pixels that are sent to a terminal for one picture.
+/// The maximum number of pixels that are sent to a terminal for one picture.
 const MAX_SENT_PIXELS: u32 = 1_000_000;
 /// The size of a character cell in pixels, where the terminal does not tell.
 const USUAL_CELL: (u16, u16) = (10, 20);
@@ -27,9 +27,9 @@ pub enum InlineImages {
     /// In the way that the terminal is known to understand; as coloured cells in all others.
     #[default]
     Auto,
-    /// Pictures are told in a line, and nothing of them is decoded.
+    /// Pictures are described in one line and not decoded.
     Never,
-    /// In this way, whatever is known of the terminal.
+    /// In this format, regardless of what is known about the terminal.
     As(GraphicsProtocol),
 }
 
@@ -48,9 +48,9 @@ impl InlineImages {
 /// The room for a picture, and how the terminal shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PictureBox {
-    /// The most columns.
+    /// The maximum number of columns.
     pub columns: u16,
-    /// The most rows.
+    /// The maximum number of rows.
     pub rows: u16,
     /// The width and height of a cell in pixels; `None` where the terminal does not tell.
     pub cell: Option<(u16, u16)>,
@@ -80,7 +80,7 @@ impl Picture {
     /// from the others of the same result.
     ///
     /// # Errors
-    /// When it is no picture, none of a known format, broken, or larger than can be shown.
+    /// When it is not a picture, of an unknown format, broken, or too large to show.
     pub fn of(base64: &str, number: u8, within: PictureBox) -> Result<Self, PictureError> {
         let original = decode::decode(base64)?;
         let (width, height) = original.dimensions();
@@ -129,7 +129,7 @@ fn fit((width, height): (u32, u32), within: PictureBox) -> (u16, u16) {
     (within_range(columns, within.columns), within_range(rows, within.rows))
 }
 
-/// The picture in so many pixels: means where it shrinks, and pixels repeated where it grows.
+/// The picture scaled to this many pixels: averaged when it shrinks, repeated when it grows.
 fn scaled(picture: &RgbaImage, (width, height): (u32, u32)) -> RgbaImage {
     image::imageops::thumbnail(picture, width.max(1), height.max(1))
 }

@@ -1,4 +1,4 @@
-//! What a terminal can show, as far as the variables tell that it sets.
+//! What a terminal can show, judging by the environment variables it sets.
 
 use ratatui::style::Color;
 
@@ -27,7 +27,7 @@ pub struct TerminalGraphics {
 
 impl TerminalGraphics {
     /// Reads what a terminal tells about itself. Inside of tmux, screen and Zellij pictures are cells,
-    /// because these pass nothing else on unless they are told to.
+    /// because these pass nothing else on unless configured to.
     pub fn detect(variable: &dyn Fn(&'static str) -> Option<String>) -> Self {
         let is_set = |name| variable(name).is_some_and(|value| !value.is_empty());
         let value = |name| variable(name).unwrap_or_default();

@@ -23,10 +23,10 @@ const LIMITS: TextLimits = TextLimits {
     notice: "The rest is not shown; E saves all of it.",
 };
 
-/// The most pictures of a result that are decoded; of the others only their size is told.
+/// The maximum number of pictures decoded per result; for others only the size is shown.
 const MAX_PICTURES: u8 = 8;
 
-/// Everything about a call that ended, with what was told while it ran.
+/// Everything about a finished call, with what was reported while it ran.
 pub(super) fn text(
     outcome: &CallResult,
     activity: ScrollText,
@@ -94,7 +94,7 @@ fn ended(page: &mut ScrollText, outcome: &CallOutcome, pictures: Option<PictureB
     }
 }
 
-/// What the check of a result against the output schema of its tool came to, in two words; `None`
+/// The outcome of checking a result against its tool's output schema, in two words; `None`
 /// when there is no schema or no result.
 pub fn schema_verdict(outcome: &CallOutcome) -> Option<&'static str> {
     outcome.definition.output_schema.as_ref()?;
@@ -126,7 +126,7 @@ fn picture(page: &mut ScrollText, block: &Value, number: u8, within: PictureBox)
     }
 }
 
-/// One block, in words for what cannot be shown.
+/// One content block; a description for what cannot be shown.
 fn block(page: &mut ScrollText, block: &Value) {
     let of = |holder: &Value, field: &str| {
         let size = base64::decoded_len(holder[field].as_str().unwrap_or_default());
@@ -167,7 +167,7 @@ fn block(page: &mut ScrollText, block: &Value) {
     }
 }
 
-/// What went wrong, and what to do about it.
+/// The error and how to fix it.
 fn failed(page: &mut ScrollText, error: &Error) {
     let kind = error.kind().as_str();
     page.text(StyleRole::Error, &format!("{kind}: {}", error.message()));
@@ -240,7 +240,7 @@ pub(super) fn difference(before: &Value, now: &Value) -> ScrollText {
     };
     let hunks = diff::hunks(&text(before), &text(now), 3);
     if hunks.is_empty() {
-        page.line(StyleRole::Success, "The same as the call before.");
+        page.line(StyleRole::Success, "Same as the previous call.");
     }
     for hunk in &hunks {
         let place = format!("@@ line {} @@", hunk.new.start + 1);

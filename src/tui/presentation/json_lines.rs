@@ -1,4 +1,4 @@
-//! JSON as lines whose keys, texts, numbers and words are told apart.
+//! JSON as lines whose keys, texts, numbers and words are distinguished.
 //!
 //! Owns: which piece of a line of indented JSON is what. Never does: name a colour.
 
@@ -47,7 +47,7 @@ fn spans(line: &str) -> Vec<StyledSpan> {
     spans
 }
 
-/// What kind of JSON value a text begins.
+/// The kind of JSON value that a text starts.
 pub fn role(value: &str) -> StyleRole {
     match value.bytes().next() {
         Some(b'"') => StyleRole::JsonText,
@@ -57,7 +57,7 @@ pub fn role(value: &str) -> StyleRole {
     }
 }
 
-/// Where the text in quotes ends that `from` begins with.
+/// The end of the quoted string that `from` starts with.
 fn text_end(from: &str) -> Option<usize> {
     let mut is_escaped = true;
     for (at, byte) in from.bytes().enumerate() {

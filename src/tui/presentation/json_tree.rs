@@ -9,13 +9,13 @@ use super::json_lines;
 use crate::tui::list_cursor::ListCursor;
 use crate::util::text::shorten;
 
-/// The most lines of a tree.
+/// The maximum number of lines of a tree.
 const NODES: usize = 200_000;
 /// The greatest depth of nested values.
 const DEPTH: usize = 64;
-/// The most characters of a value.
+/// The maximum number of characters of a value.
 const LONGEST: usize = 300;
-/// A tree of up to so many lines is open at first; of a larger one only the top is.
+/// A tree with at most this many lines starts expanded; a larger one shows only its top level.
 const OPEN: usize = 500;
 
 /// One line of a tree.
@@ -78,7 +78,7 @@ impl JsonTree {
             Value::String(text) => (Value::from(shorten(text, LONGEST)).to_string(), false),
             other => (other.to_string(), false),
         };
-        let text = if is_json_text { format!("{text} (JSON in a text)") } else { text };
+        let text = if is_json_text { format!("{text} (JSON as text)") } else { text };
         let (at, end) = (self.nodes.len(), self.nodes.len() + 1);
         let node = JsonTreeNode { depth, key, text, is_branch, is_open: true, end, is_json_text };
         self.nodes.push(node);
@@ -105,7 +105,7 @@ impl JsonTree {
         }
     }
 
-    /// Finds out anew what is seen.
+    /// Recomputes which lines are visible.
     fn update_visible(&mut self) {
         self.visible.clear();
         let mut at = 0;
@@ -133,7 +133,7 @@ impl JsonTree {
         self.list.choose(line.unwrap_or(0), self.visible.len());
     }
 
-    /// The nodes whose key or value this is true of, by number.
+    /// The indices of the nodes whose key or value matches the predicate.
     pub fn find(&self, is_match: impl Fn(&str) -> bool) -> Vec<usize> {
         let nodes = self.nodes.iter().enumerate();
         let has = |node: &JsonTreeNode| is_match(&node.key) || is_match(&node.text);

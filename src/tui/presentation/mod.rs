@@ -68,14 +68,14 @@ impl ResultFormat {
     }
 }
 
-/// What is to be made of a result.
+/// What to make of a result.
 #[derive(Debug, Clone)]
 pub enum PresentationKind {
     /// The result in a format.
     Format {
         /// The format.
         format: ResultFormat,
-        /// What was told while the call ran, for the end of a text.
+        /// What was reported during the call, shown at the end of a text.
         activity: ScrollText,
         /// The room for each picture in a text; `None` shows none.
         pictures: Option<PictureBox>,
@@ -84,14 +84,14 @@ pub enum PresentationKind {
     Difference(Arc<CallResult>),
 }
 
-/// A result, and what is to be made of it.
+/// A result and what to make of it.
 #[derive(Debug, Clone)]
 pub struct PresentationRequest {
     /// Tells this request from all others of this console, and the newer from the older.
     pub generation: u64,
     /// How the call ended.
     pub outcome: Arc<CallResult>,
-    /// What is to be made.
+    /// What to make of the result.
     pub kind: PresentationKind,
 }
 

@@ -16,12 +16,12 @@ const MAX_LINE_BYTES: usize = 512;
 /// A piece of a line, and what it means.
 pub type StyledSpan = (StyleRole, String);
 
-/// How much of a text is kept, and what is said at its end when there was more.
+/// How much of a text is kept, and the notice at its end when it was truncated.
 #[derive(Debug, Clone, Copy)]
 pub struct TextLimits {
-    /// The most lines, those of broken lines included.
+    /// The maximum number of lines, wrapped lines included.
     pub lines: usize,
-    /// The most bytes of all lines together.
+    /// The maximum number of bytes of all lines together.
     pub bytes: usize,
     /// The last line of a text that was cut.
     pub notice: &'static str,
@@ -50,7 +50,7 @@ impl Default for ScrollPosition {
 }
 
 impl ScrollPosition {
-    /// Moves by so many rows, up when negative, and never past the ends of the text.
+    /// Moves by this many rows; negative moves up, and never past the ends of the text.
     pub fn scroll(&mut self, by: isize) {
         let last = self.last.get();
         self.row = self.row.min(last).saturating_add_signed(by).min(last);
@@ -61,7 +61,7 @@ impl ScrollPosition {
         self.height.get()
     }
 
-    /// Goes to a row, with two of those before it.
+    /// Scrolls to a row, keeping two rows above it.
     fn go_to(&mut self, row: usize) {
         self.row = row.saturating_sub(2);
     }
@@ -87,7 +87,7 @@ pub struct TextLine {
     pub spans: Vec<StyledSpan>,
     /// Whether the line before was too long and goes on here.
     pub is_continuation: bool,
-    /// A row of a picture, which is shown in place of pieces.
+    /// A row of a picture, shown instead of the pieces.
     pub picture: Option<PictureRow>,
 }
 
@@ -108,13 +108,13 @@ pub struct ScrollText {
     limits: TextLimits,
     is_cut: bool,
     indent: usize,
-    /// The words that are marked wherever they stand.
+    /// The words that are highlighted wherever they occur.
     highlight: Option<String>,
     position: ScrollPosition,
     layout: RefCell<Option<TextLayout>>,
 }
 
-/// Where each line begins when the text is broken to a width.
+/// Where each line starts when the text is wrapped to a width.
 #[derive(Debug, Clone)]
 pub struct TextLayout {
     /// The width in columns that the lines are broken to.
@@ -234,7 +234,7 @@ impl ScrollText {
         }
     }
 
-    /// Appends another text as it is, with its notice when it was cut.
+    /// Appends another text unchanged, with its notice when it was truncated.
     pub fn append(&mut self, other: Self) {
         *self.layout.get_mut() = None;
         self.bytes += other.bytes;
@@ -262,7 +262,7 @@ impl ScrollText {
         *self = with;
     }
 
-    /// Scrolls by so many rows, up when negative, and never past the ends.
+    /// Scrolls by this many rows; negative moves up, and never past the ends.
     pub fn scroll(&mut self, by: isize) {
         if self.layout.get_mut().is_none() {
             // Not drawn yet: one row for each line.
@@ -271,17 +271,17 @@ impl ScrollText {
         self.position.scroll(by);
     }
 
-    /// Marks these words wherever they stand.
+    /// Highlights these words wherever they occur.
     pub fn set_highlight(&mut self, words: Option<&str>) {
         self.highlight = words.map(str::to_owned);
     }
 
-    /// The words that are marked.
+    /// The words that are highlighted.
     pub fn highlight(&self) -> Option<&str> {
         self.highlight.as_deref()
     }
 
-    /// The lines, from 0, whose text this is true of.
+    /// The lines, counted from 0, whose text matches the predicate.
     pub fn find(&self, is_match: impl Fn(&str) -> bool) -> Vec<usize> {
         let has = |line: &TextLine| match line.spans.as_slice() {
             [(_, only)] => is_match(only),

@@ -1,7 +1,7 @@
 //! A list of objects as a table.
 //!
 //! Owns: which list of a result is a table, its columns, the order of its rows, and the chosen cell.
-//! Bounded: what is left out is told. Cells are made while they are drawn. Never does: draw.
+//! Bounded, and says what is left out. Cells are formatted when drawn. Never does: draw.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -14,15 +14,15 @@ use crate::tui::list_cursor::ListCursor;
 use crate::util::json;
 use crate::util::text::{self, shorten};
 
-/// The most rows of a table.
+/// The maximum number of rows of a table.
 const ROWS: usize = 100_000;
-/// The most columns of a table.
+/// The maximum number of columns of a table.
 const COLUMNS: usize = 64;
 /// How many rows are looked at for names and widths of columns.
 const SAMPLE: usize = 1_000;
 /// The widest column, in cells of the screen.
 const WIDEST: usize = 40;
-/// The most characters of a cell.
+/// The maximum number of characters of a cell.
 const LONGEST: usize = 300;
 
 /// A column of a table.
@@ -41,7 +41,7 @@ pub struct ResultColumn {
 pub struct TableOrder {
     /// The number of the column, from 0.
     pub column: usize,
-    /// Whether the greatest comes first.
+    /// Whether the largest value comes first.
     pub is_descending: bool,
 }
 
@@ -78,7 +78,7 @@ fn list_of(value: &Value) -> Option<(Vec<String>, &[Value])> {
 }
 
 impl ResultTable {
-    /// The table of a value; `None` when there is no list of objects in it.
+    /// The table for a value; `None` when it contains no list of objects.
     pub fn of(value: &Value) -> Option<Self> {
         let (path, list) = list_of(value)?;
         let rows: Vec<Value> = list.iter().take(ROWS).cloned().collect();
@@ -141,12 +141,12 @@ impl ResultTable {
         shown.iter().filter_map(|at| self.rows.get(*at))
     }
 
-    /// Moves by so many rows, up when negative.
+    /// Moves by this many rows; negative moves up.
     pub fn step(&mut self, by: isize) {
         self.list.step(by, self.order.len());
     }
 
-    /// Moves by so many columns, to the left when negative.
+    /// Moves by this many columns; negative moves left.
     pub fn step_column(&mut self, by: isize) {
         let last = self.columns.len().saturating_sub(1);
         self.column = self.column.saturating_add_signed(by).min(last);
@@ -164,12 +164,12 @@ impl ResultTable {
         };
         self.order = (0..self.rows.len()).collect();
         let (Some(order), Some(own)) = (self.sorted, self.columns.get(column)) else {
-            return "in the order of the result".to_owned();
+            return "in result order".to_owned();
         };
         let value = |row: &usize| self.rows.get(*row).and_then(|row| row.get(&own.key));
         self.order.sort_by(|a, b| {
             let (a, b) = (value(a), value(b));
-            // What is missing comes last, whichever way round.
+            // Missing values come last in either order.
             match (is_missing(a), is_missing(b)) {
                 (false, false) if order.is_descending => compare(b, a),
                 (false, false) => compare(a, b),
@@ -205,7 +205,7 @@ impl ResultTable {
     }
 }
 
-/// A cell as text: a text without quotes, what is nested by its size.
+/// A cell as text: strings without quotes, nested values by their size.
 pub fn cell_text(value: &Value) -> Cow<'_, str> {
     match value {
         Value::String(text) => shorten(text, LONGEST),
@@ -275,7 +275,7 @@ mod tests {
         // What has no number stays at the end.
         assert_eq!(names(&table), [r#""b""#, r#""A""#, r#""c""#, r#""d""#]);
         assert_eq!(table.row_path(), ["0"]);
-        assert_eq!(table.sort(), "in the order of the result");
+        assert_eq!(table.sort(), "in result order");
         assert_eq!(names(&table)[0], r#""b""#);
     }
 

@@ -1,6 +1,6 @@
-//! Words that are looked for in a text: capitals count when they have some.
+//! Searching a text for words: case-sensitive when they contain capitals.
 
-/// Whether a text has the words; capitals count when the words have some.
+/// Whether a text contains the words; case-sensitive when the words contain capitals.
 pub fn has_words(text: &str, words: &str) -> bool {
     if words.chars().any(char::is_uppercase) {
         text.contains(words)
@@ -9,7 +9,7 @@ pub fn has_words(text: &str, words: &str) -> bool {
     }
 }
 
-/// The pieces of a text between and of the words, in order, and which are the words.
+/// Splits a text around the words; each piece says whether it is one of the words.
 pub fn pieces<'a>(text: &'a str, words: &str) -> Vec<(&'a str, bool)> {
     let folded =
         if words.chars().any(char::is_uppercase) { text.to_owned() } else { text.to_lowercase() };

@@ -1,6 +1,6 @@
 //! The activity of a running call: progress, log lines, waits, and nested calls.
 //!
-//! Bounded: a tool that tells much is told less of, never listened to longer.
+//! Bounded: of a tool that reports a lot, less is kept; it never gets more time.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::util::text::shorten;
 const LOG: usize = 100;
 /// Calls within a call that are kept.
 const NESTED: usize = 50;
-/// The most characters of one line.
+/// The maximum number of characters of one line.
 const LONGEST: usize = 500;
 
 /// The progress a tool reported.
@@ -68,7 +68,7 @@ pub struct ChildCall {
     pub ended: Option<(bool, Duration)>,
 }
 
-/// What was told of a call.
+/// What a call reported while it ran.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CallActivity {
     /// When it was first seen running.
@@ -97,7 +97,7 @@ impl CallActivity {
         self.children.iter().find(|nested| nested.id == *id).map(|nested| nested.depth)
     }
 
-    /// Hears what is told of the call itself.
+    /// Takes in what the call itself reports.
     pub fn handle_host_event(&mut self, event: &HostEvent) {
         match event {
             HostEvent::Progress { progress, total, message, .. } => {

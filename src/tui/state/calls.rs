@@ -9,7 +9,7 @@ use crate::model::{CallId, HostEvent, JsonObject};
 use crate::tui::event::ConsoleCallId;
 use crate::tui::presentation::CallResult;
 
-/// The most ended calls that are kept.
+/// The maximum number of ended calls that are kept.
 const MAX_CALLS: usize = 200;
 
 /// A call made in this console, running or ended.
@@ -59,7 +59,7 @@ impl ConsoleCalls {
         run
     }
 
-    /// The host begins a call, and calls it this.
+    /// The host starts a call with this ID.
     pub fn set_host_id(&mut self, run: ConsoleCallId, id: CallId) {
         if let Some(call) = self.all.iter_mut().find(|call| call.run == run) {
             call.id = Some(id);
@@ -89,7 +89,7 @@ impl ConsoleCalls {
         running.for_each(|call| call.activity.tick(now));
     }
 
-    /// Hears what the host tells of calls that run.
+    /// Takes in host events about running calls.
     pub fn handle_host_event(&mut self, event: &HostEvent) {
         let mut running = self.all.iter_mut().rev().filter(|call| call.outcome.is_none());
         match event {
@@ -113,7 +113,7 @@ impl ConsoleCalls {
                     call.activity.end_nested(call_id, *success, *duration);
                 }
             }
-            // A log line does not say which call it belongs to, only whose it is.
+            // A log line does not name its call, only its origin.
             HostEvent::Log { origin, .. } => {
                 running
                     .filter(|call| call.is_of(origin))

@@ -21,15 +21,15 @@ use crate::util::units::show_size;
 /// typed for something else.
 pub const MIN_VISIBLE_TIME: Duration = Duration::from_millis(300);
 
-/// The most columns of a picture in a result.
+/// The maximum number of columns of a picture in a result.
 const MAX_COLUMNS: u16 = 160;
-/// The most rows of it; kitty knows marks for a few more.
+/// The maximum number of rows; kitty has marks for a few more.
 const MAX_ROWS: u16 = 60;
 
 /// Something that lies over everything else and has all keys.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Overlay {
-    /// What the keys do; scrolled by so many lines.
+    /// What the keys do; scrolled by this many lines.
     Help(ScrollPosition),
     /// Whether to leave although calls run.
     ConfirmQuit,
@@ -39,7 +39,7 @@ pub enum Overlay {
     Jump,
     /// The calls that run, to stop one of them.
     Running(ListCursor),
-    /// What is wrong with the configuration files.
+    /// The problems of the configuration files.
     Problems,
     /// A tool compared with its pin, and the question whether to pin it as it is.
     Pin,
@@ -50,12 +50,12 @@ pub enum Overlay {
 /// Whose calls the statistics and the history show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ShownProjects {
-    /// There is no project here: those of all.
+    /// There is no project here: calls of all projects.
     #[default]
     NoProject,
     /// Those of the project that the console was opened in.
     Own,
-    /// Those of all projects, because a person wanted it.
+    /// Those of all projects, because the user chose so.
     All,
 }
 
@@ -157,7 +157,7 @@ impl AppContext {
     pub fn switch_projects(&mut self) {
         self.shown_projects = match self.shown_projects {
             ShownProjects::NoProject => {
-                self.show_status("no project here: the calls of all are shown");
+                self.show_status("no project here: showing calls of all projects");
                 return;
             }
             ShownProjects::Own => ShownProjects::All,
@@ -195,7 +195,7 @@ impl AppContext {
         self.pane_shares.get(&self.view).copied().unwrap_or_default()
     }
 
-    /// Moves a divider by so many percent, to the left or up when negative.
+    /// Moves a divider by this many percent; negative moves left or up.
     pub fn step_divider(&mut self, divider: Divider, by: i16) {
         let (view, room) = (self.view, self.room());
         self.pane_shares.entry(view).or_default().step(divider, by, view, room);

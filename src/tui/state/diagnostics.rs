@@ -1,4 +1,4 @@
-//! What is wrong with the files, all of it: the window that the count on the status line opens.
+//! All problems of the configuration files: the window opened from the count on the status line.
 //!
 //! Owns: the text of that window, and the same for the clipboard.
 

@@ -45,7 +45,7 @@ impl<K: Copy> FilterSyntax<K> {
     }
 }
 
-/// Reads the value of a yes/no key: everything is yes but what begins with `n`.
+/// Reads the value of a yes/no key: anything is yes unless it starts with `n`.
 pub fn is_yes(value: &str) -> bool {
     !value.starts_with(['n', 'N'])
 }

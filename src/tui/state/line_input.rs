@@ -2,7 +2,7 @@
 
 use unicode_segmentation::UnicodeSegmentation as _;
 
-/// The most bytes a line may have; more is not typed or pasted.
+/// The maximum number of bytes a line may have; more is not typed or pasted.
 const LONGEST: usize = 64 * 1024;
 
 /// A line of text and where the cursor is in it.
@@ -124,14 +124,14 @@ impl LineInput {
         self.split().0.graphemes(true).count()
     }
 
-    /// Puts the cursor behind so many graphemes, or at the end.
+    /// Puts the cursor after this many graphemes, or at the end.
     pub fn move_to(&mut self, column: usize) {
         self.is_selected = false;
         let at = self.text.grapheme_indices(true).nth(column);
         self.cursor = at.map_or(self.text.len(), |(at, _)| at);
     }
 
-    /// Splits the line at the cursor and gives the rest, with its cursor at the beginning.
+    /// Splits the line at the cursor and gives the rest, with its cursor at the start.
     #[must_use]
     pub fn split_off(&mut self) -> Self {
         self.is_selected = false;

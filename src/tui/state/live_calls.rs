@@ -9,11 +9,11 @@ use std::time::Duration;
 use crate::model::HostEvent;
 use crate::util::histogram::Durations;
 
-/// The seconds whose calls are counted one by one.
+/// The number of seconds whose calls are counted individually.
 pub const LIVE_SECONDS: u64 = 60;
-/// The most other clients that are told apart for each tool.
+/// The maximum number of other clients counted separately for each tool.
 const MAX_CLIENTS: usize = 8;
-/// The most tools that are counted; of more, those that were called last.
+/// The maximum number of tools that are counted; of more, those that were called last.
 const MAX_TOOLS: usize = 500;
 
 /// The calls of each tool that ended since the console was opened.
@@ -31,7 +31,7 @@ pub struct LiveToolCalls {
     pub failed: u64,
     /// Calls that were cancelled.
     pub cancelled: u64,
-    /// How long those took that succeeded.
+    /// Durations of the successful calls.
     pub durations: Durations,
     /// How many calls each other client made, by its name.
     pub clients: BTreeMap<String, u64>,

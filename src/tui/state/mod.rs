@@ -120,7 +120,7 @@ pub struct AppState {
     pub others: OtherClients,
     /// Trust in the project.
     pub trust: ProjectTrust,
-    /// What is wrong with the configuration files.
+    /// The problems of the configuration files.
     pub configuration_problems: ConfigurationProblems,
     /// Whether calls of other clients ended since the figures of tools were read.
     has_stale_figures: bool,
@@ -181,7 +181,7 @@ impl AppState {
             && calls().is_some_and(|calls| calls.is_recent(self.context.now))
     }
 
-    /// Where keys are looked up, the nearest place first.
+    /// The contexts where keys are looked up, nearest first.
     pub fn key_contexts(&self) -> Vec<KeyContext> {
         if !self.inbox.approvals.is_empty() {
             return vec![KeyContext::Approval, KeyContext::Pane];
@@ -217,7 +217,7 @@ impl AppState {
         places.flat_map(at_form).collect()
     }
 
-    /// Whether an action has nothing to do at the moment, wherever it is bound.
+    /// Whether an action currently has no effect, wherever it is bound.
     pub fn is_unavailable(&self, action: Action) -> bool {
         match (action, &self.trust.window) {
             (Action::Trust, _) => !self.trust.has_question(),

@@ -6,7 +6,7 @@ use crate::model::JsonObject;
 use crate::tui::event::{AppEffect, Navigation};
 
 impl AppState {
-    /// Does what is done here; gives what is left to be done outside.
+    /// Performs the request here; returns the effects left to run.
     pub(super) fn resolve_navigation(&mut self, effects: Vec<AppEffect>) -> Vec<AppEffect> {
         let mut left = Vec::new();
         for effect in effects {

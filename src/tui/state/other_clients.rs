@@ -13,7 +13,7 @@ use crate::util::text::shorten;
 
 /// How many calls are remembered at least; of more than twice as many, those that began last.
 const MAX_CALLS: usize = 1_000;
-/// The most characters of the name of a client, which it chose itself.
+/// The maximum number of characters of the name of a client, which it chose itself.
 const MAX_NAME: usize = 60;
 
 /// A call that another client made.

@@ -23,7 +23,7 @@ impl AppState {
             Action::Jump => Overlay::Jump,
             Action::Running => Overlay::Running(ListCursor::default()),
             Action::Problems if self.configuration_problems.is_empty() => {
-                self.context.show_status("nothing is wrong with the configuration files");
+                self.context.show_status("no problems in the configuration files");
                 return true;
             }
             Action::Problems => {

@@ -23,7 +23,7 @@ pub enum PaletteCommand {
 pub struct PaletteEntry {
     /// The command that Enter runs.
     pub command: PaletteCommand,
-    /// The key of the command in this place, if it has one.
+    /// The key of the command in this context, if it has one.
     pub key: Option<KeyPress>,
     /// The name in `console.yaml`.
     pub name: String,
@@ -36,7 +36,7 @@ pub struct PaletteEntry {
 pub struct PaletteWindow {
     /// The search text.
     pub line: LineInput,
-    /// The chosen one of those that are found.
+    /// The position of the selected match.
     pub list: ListCursor,
     entries: Vec<PaletteEntry>,
     found: Vec<usize>,
@@ -81,7 +81,7 @@ impl PaletteWindow {
         for (at, entry) in self.entries.iter().enumerate() {
             let mut score =
                 |text: &str| pattern.score(Utf32Str::new(text, &mut letters), &mut matcher);
-            // The name counts more than what is said about it.
+            // The name counts more than its description.
             let name = score(&entry.name).map(|score| score * 2);
             if let Some(score) = name.or_else(|| score(&entry.about)) {
                 scored.push((score, at));
@@ -113,7 +113,7 @@ impl PaletteWindow {
         self.from(self.list.chosen()).next()
     }
 
-    /// Moves the cursor by so many lines, up when negative.
+    /// Moves the cursor by this many lines; negative moves up.
     pub fn step(&mut self, by: isize) {
         let length = self.found.len();
         self.list.step(by, length);

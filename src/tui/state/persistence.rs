@@ -12,7 +12,7 @@ use crate::tui::theme::ColourScheme;
 /// Tracks what is saved for the next session.
 #[derive(Debug, Default)]
 pub struct PersistenceTracker {
-    /// Whether a person did anything yet: who is at work is not taken elsewhere.
+    /// Whether the user did anything yet: an active user is not moved to another view.
     pub has_user_acted: bool,
     /// Whether the memory of the last run has come; before that nothing may be written over it.
     is_loaded: bool,
@@ -25,7 +25,7 @@ pub struct PersistenceTracker {
 }
 
 impl AppState {
-    /// Takes in what a person set and what was remembered.
+    /// Takes in the user's settings and the remembered state.
     pub(super) fn apply_persisted(&mut self, event: PersistenceEvent) -> Vec<AppEffect> {
         let PersistenceEvent { settings, persisted: memory, problems } = event;
         let memory = memory.unwrap_or_default();

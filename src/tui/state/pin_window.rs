@@ -45,7 +45,7 @@ impl PinWindow {
         self.progress.tick(&self.text, now, is_covered);
     }
 
-    /// Scrolls by so many rows, up when negative.
+    /// Scrolls by this many rows; negative moves up.
     pub fn scroll(&mut self, by: isize) {
         self.progress.note(&self.text);
         self.text.scroll(by);
@@ -62,7 +62,7 @@ impl PinWindow {
                 return vec![AppEffect::Pins(PinsEffect::Accept(review))];
             }
             Readiness::TooLong => {
-                context.show_error(format!("too long to be answered here; run: {command}"));
+                context.show_error(format!("too long to answer here; run: {command}"));
             }
             Readiness::Ready | Readiness::TooSoon | Readiness::Unread => {}
         }
@@ -106,15 +106,15 @@ fn show(review: PinReview, window: &mut Option<PinWindow>, context: &mut AppCont
 fn page(review: &PinReview) -> ScrollText {
     let mut page = ScrollText::with_indent(6);
     match review.state {
-        PinReportState::Same => page.line(StyleRole::Success, "It is what was pinned."),
+        PinReportState::Same => page.line(StyleRole::Success, "It matches its pin."),
         PinReportState::New => {
-            page.line(StyleRole::Plain, "It is not pinned yet. Once it is, calls stop when its");
+            page.line(StyleRole::Plain, "Not pinned yet. Once pinned, calls stop when its");
             page.line(StyleRole::Plain, "definition changes, until the change is accepted.");
         }
-        _ => page.line(StyleRole::Warning, "It is not what was pinned:"),
+        _ => page.line(StyleRole::Warning, "It differs from its pin:"),
     }
     if let (Some(server), false) = (&review.server, review.server_changes.is_empty()) {
-        page.heading(format!("server {server} (holds for all its tools)"));
+        page.heading(format!("server {server} (applies to all its tools)"));
         parts(&mut page, &review.server_changes);
     }
     parts(&mut page, &review.changes);

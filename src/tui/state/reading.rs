@@ -1,4 +1,4 @@
-//! Whether a text that asks for an answer was read.
+//! Whether a text that needs an answer was read.
 //!
 //! Owns: that an answer counts only when the text was on the screen for a moment, and its end was
 //! drawn. Never does: know what is asked.
@@ -31,7 +31,7 @@ pub struct ReadingProgress {
 }
 
 impl ReadingProgress {
-    /// Takes in the time; while something covers the text the moment begins anew.
+    /// Takes in the time; the moment starts over while something covers the text.
     pub fn tick(&mut self, text: &ScrollText, now: Duration, is_covered: bool) {
         self.note(text);
         self.since = if is_covered { None } else { self.since.or(Some(now)) };

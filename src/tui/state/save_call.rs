@@ -1,4 +1,4 @@
-//! The window in which a person names a call, to make it again with `toolhost run NAME`.
+//! The window in which a user names a call, to repeat it with `toolhost run NAME`.
 //!
 //! Owns: the call and the name that is typed. Never does: write a file.
 

@@ -2,7 +2,7 @@
 
 use super::LineInput;
 
-/// The most lines a text may have; more are not typed or pasted.
+/// The maximum number of lines a text may have; more are not typed or pasted.
 const LINES: usize = 10_000;
 
 /// A text, and which of its lines the cursor is in. There is always one line.
@@ -19,7 +19,7 @@ impl Default for TextArea {
 }
 
 impl TextArea {
-    /// A text, the cursor at its beginning.
+    /// A text with the cursor at its start.
     pub fn of(text: &str) -> Self {
         let mut lines: Vec<LineInput> = text.split('\n').map(LineInput::of).collect();
         lines[0].home();

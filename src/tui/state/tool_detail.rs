@@ -1,7 +1,7 @@
 //! The tabs of a tool's details, and the text of two of them.
 //!
-//! Owns: the schemas as a tree of lines, and the definition as it was told, made once when another
-//! tool or side is looked at. Bounded: a schema that refers to itself ends.
+//! Owns: the schemas as a tree of lines, and the raw definition, built once when another
+//! tool or tab is shown. Bounded: recursion of a schema into itself ends.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::util::json as json_text;
 
 /// The greatest depth of nested schemas.
 const DEPTH: usize = 8;
-/// The most properties that are listed.
+/// The maximum number of properties that are listed.
 const PROPERTIES: usize = 2_000;
 /// How much of a schema or definition is shown.
 const LIMITS: TextLimits =
@@ -67,7 +67,7 @@ impl ToolDetail {
         };
     }
 
-    /// Scrolls by so many rows, up when negative.
+    /// Scrolls by this many rows; negative moves up.
     pub fn scroll(&mut self, by: isize) {
         match self.tab {
             DetailTab::Detail => self.position.scroll(by),
@@ -81,7 +81,7 @@ impl ToolDetail {
         self.text.scroll_to_top();
     }
 
-    /// Makes the text anew when another tool is looked at, or another side of it.
+    /// Rebuilds the text when another tool or tab is shown.
     pub fn refresh(&mut self, tool: Option<&Arc<ToolDefinition>>) {
         let same = match (&self.source, tool) {
             (Some((made_of, side)), Some(tool)) => Arc::ptr_eq(made_of, tool) && *side == self.tab,

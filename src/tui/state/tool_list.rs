@@ -1,6 +1,6 @@
 //! The list of all tools, with fuzzy search.
 //!
-//! Owns: what each source told last, the order, and the query. Never does: ask a source.
+//! Owns: what each source listed last, the order, and the query. Never does: ask a source.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -19,7 +19,7 @@ use crate::stats::count::ToolKey;
 /// In which order tools stand while nothing is searched for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ToolSort {
-    /// As the sources told them.
+    /// As listed by the sources.
     #[default]
     Source,
     /// By the full name of the tool.
@@ -77,7 +77,7 @@ pub struct ToolListState {
     local: Vec<Arc<ToolRow>>,
     /// The tools servers listed, by the name of the server.
     servers: BTreeMap<String, Vec<Arc<ToolRow>>>,
-    /// The use of each, by its full name; programs of one name are told apart.
+    /// The use of each, by full name; programs with the same name are distinguished.
     usage: UsageByName,
     /// All of them in order.
     rows: Vec<Arc<ToolRow>>,
@@ -109,7 +109,7 @@ impl ToolListState {
         self.arrange();
     }
 
-    /// Takes in how the tools are used; an order by that is made anew.
+    /// Takes in how the tools are used; re-sorts if the order depends on it.
     pub fn set_usage(&mut self, usage: UsageByName) {
         self.usage = usage;
         if matches!(self.sort, ToolSort::P95 | ToolSort::Errors) {
@@ -164,7 +164,7 @@ impl ToolListState {
         self.rows.iter().find(|row| row.name == name).map(|row| &**row)
     }
 
-    /// Chooses the tool of this name among those that are found; `false` when it is not.
+    /// Selects the tool with this name among the matches; `false` when it is not there.
     pub fn choose(&mut self, name: &str) -> bool {
         let at = self.found().position(|row| row.name == name);
         if let Some(at) = at {
@@ -208,7 +208,7 @@ impl ToolListState {
         }
         self.rows = rows;
         self.found = ToolSearch::of(self.filter.text()).find(&self.rows);
-        // What was chosen stays chosen, wherever it is now.
+        // Keeps the selection.
         let again = chosen.and_then(|name| self.found().position(|row| row.name == name));
         self.list.choose(again.unwrap_or(self.list.chosen()), self.found.len());
     }
@@ -307,7 +307,7 @@ impl ToolSearch {
             .filter_map(|(at, row)| {
                 let mut score =
                     |text: &str| pattern.score(Utf32Str::new(text, &mut letters), &mut matcher);
-                // The name counts more than what is said about it.
+                // The name counts more than its description.
                 let name = score(&row.name).map(|score| score * 2);
                 let all = || row.write_secondary_text(&mut more).then(|| score(&more)).flatten();
                 Some((name.or_else(all)?, at))

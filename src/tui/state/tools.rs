@@ -54,7 +54,7 @@ impl View for ToolsView {
             }
             Action::CopyPath => match self.viewer.chosen_path() {
                 Some(path) => return Some(context.copy("path", path)),
-                None => context.show_error("a path is copied from the JSON tree: press t"),
+                None => context.show_error("paths are copied from the JSON tree: press t"),
             },
             Action::Filter => {
                 context.focus = Pane::Catalogue;
@@ -244,7 +244,7 @@ impl ToolsView {
         self.catalogue.refilter();
     }
 
-    /// Chooses the tool of this name, whatever was searched for; `false` when there is none.
+    /// Selects the tool with this name, ignoring the filter; `false` when there is none.
     pub fn choose(&mut self, tool: &str) -> bool {
         if !self.catalogue.choose(tool) {
             self.find("");
@@ -276,7 +276,7 @@ impl ToolsView {
         self.form.as_ref().map(|form| form.tool.as_str()).or_else(chosen)
     }
 
-    /// Makes anew what is made once for many pictures, where it is not true any more.
+    /// Rebuilds what is cached across frames, where it is outdated.
     pub fn refresh(&mut self, context: &AppContext) -> Option<AppEffect> {
         if self.subject.as_deref() != self.subject() {
             self.subject = self.subject().map(str::to_owned);

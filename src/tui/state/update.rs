@@ -155,7 +155,7 @@ impl AppState {
                 let key = self.context.keys.key_of(Action::Attach, &[KeyContext::Servers]);
                 let way = key.map(|key| format!("; {key} in Servers attaches again"));
                 self.context.show_error(format!(
-                    "the background host (pid {pid}) ended; servers are started here from now on{}",
+                    "the background host (pid {pid}) ended; servers now start here{}",
                     way.unwrap_or_default()
                 ));
                 vec![AppEffect::RefreshServers]
@@ -213,7 +213,7 @@ impl AppState {
                 self.context.show_status(format!("{origin}: {text}"));
             }
             HostEvent::Warning { text } => self.context.show_error(text),
-            // What a server logs crossed its wire, and stands in the trace as that.
+            // A server's log messages crossed its wire, so the trace has them already.
             HostEvent::Log { origin, level, text, .. } if !self.servers.has_server(origin) => {
                 self.trace.logged(origin, self.context.now, &level.0, text);
             }

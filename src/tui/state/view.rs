@@ -9,10 +9,10 @@ pub trait View {
     /// Performs an action; `None` when the view has no use for it.
     fn act(&mut self, action: Action, context: &mut AppContext) -> Option<Vec<AppEffect>>;
 
-    /// Where keys are looked up, the nearest place first.
+    /// The contexts where keys are looked up, nearest first.
     fn key_contexts(&self, focus: Pane) -> Vec<KeyContext>;
 
-    /// Scrolls a pane by so many lines, up when negative.
+    /// Scrolls a pane by this many lines; negative moves up.
     fn scroll(&mut self, focus: Pane, by: isize);
 
     /// Called when the view is shown, to ask for what it needs.
@@ -53,7 +53,7 @@ pub trait View {
     /// A row of a pane was pointed at with the mouse, counted from 0; the pane has so many.
     fn on_click(&mut self, _pane: Pane, _row: usize, _height: usize) {}
 
-    /// Whether a person lets it hold still.
+    /// Whether the user paused it.
     fn is_paused(&self) -> bool {
         false
     }

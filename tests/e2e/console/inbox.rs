@@ -84,7 +84,7 @@ fn two_servers_ask_at_once_and_each_gets_its_own_answer() {
     pty.expect_shown("8 Inbox(2)").type_keys("8").expect_shown("one asks");
     pty.type_keys("j").expect_shown("two asks").expect_shown("| Say something");
     pty.type_keys("\rhello\rthere\u{1b}[15~").expect_shown("answered two");
-    pty.expect_shown("8 Inbox(1)").type_keys("d").expect_shown("declined what one asks");
+    pty.expect_shown("8 Inbox(1)").type_keys("d").expect_shown("declined the question from one");
     pty.expect_shown("No questions.").type_keys("1/\u{15}one-ask\r");
     pty.expect_shown("▸ one-ask").expect_shown("Result  ok");
     leave(pty);
@@ -115,7 +115,7 @@ fn a_question_goes_with_the_call_that_it_belongs_to() {
     let mut pty = asked(&room, "srv", "form");
     pty.expect_shown("8 Inbox(1)").type_keys("8").expect_shown("| Who are you?");
     pty.type_keys("\r").expect_shown("^D decline").type_keys("\u{3}");
-    pty.expect_shown("srv does not wait for an answer any more");
+    pty.expect_shown("srv is no longer waiting for an answer");
     pty.expect_shown("No questions.").type_keys("1").expect_shown("Result  cancelled");
     leave(pty);
 }

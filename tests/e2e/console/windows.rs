@@ -39,7 +39,7 @@ fn files_without_a_problem_say_so() {
     let room = Sandbox::new();
     room.file("tools.yaml", "tools: [{ name: one, command: [echo, hi] }]\n");
     let mut pty = Pty::console(&room, &["--tools", "tools.yaml"], 30, 100);
-    pty.expect_shown("one").type_keys("W").expect_shown("nothing is wrong with the configuration");
+    pty.expect_shown("one").type_keys("W").expect_shown("no problems in the configuration");
     pty.type_keys("q");
     assert_eq!(pty.finish().0, Some(0));
 }
@@ -68,11 +68,11 @@ fn a_changed_pin_is_shown_and_accepted_only_by_a_yes() {
     pty.expect_shown("say").type_keys("/say").expect_shown("Catalogue 1/2").type_keys("\r");
     pty.expect_shown("differs from its pin").type_keys("p");
     pty.expect_shown("Pin  say").expect_shown("-says it").expect_shown("+says it otherwise");
-    pty.expect_shown("Accept all of this as it is now? [y/N]").type_keys("n");
+    pty.expect_shown("Accept all of these changes? [y/N]").type_keys("n");
     pty.expect_gone("Pin  say");
     assert_eq!(run(&room, &["verify"]), 8, "a no changes nothing");
 
-    pty.type_keys("p").expect_shown("Accept all of this as it is now? [y/N]").type_keys("y");
+    pty.type_keys("p").expect_shown("Accept all of these changes? [y/N]").type_keys("y");
     pty.expect_shown("pinned say as it is now").expect_gone("differs from its pin");
     // The console calls it at once, over the host it has.
     pty.type_keys("\r").expect_shown("Arguments  say").type_keys("\u{1b}[15~");
@@ -87,11 +87,11 @@ fn a_tool_without_a_pin_is_pinned_and_one_as_it_was_is_left() {
     described(&room, "says it");
     let mut pty = Pty::console(&room, &TOOLS, 24, 80);
     pty.expect_shown("say").type_keys("/say").expect_shown("Catalogue 1/2").type_keys("\r");
-    pty.type_keys("p").expect_shown("It is not pinned yet.");
-    pty.expect_shown("Pin it as it is now? [y/N]").type_keys("y");
+    pty.type_keys("p").expect_shown("Not pinned yet.");
+    pty.expect_shown("Pin this definition? [y/N]").type_keys("y");
     pty.expect_shown("pinned say as it is now").type_keys("p");
-    pty.expect_shown("It is what was pinned.").expect_shown("Esc closes").type_keys("y");
-    pty.type_keys("\u{1b}").expect_gone("It is what was pinned.").type_keys("q");
+    pty.expect_shown("It matches its pin.").expect_shown("Esc closes").type_keys("y");
+    pty.type_keys("\u{1b}").expect_gone("It matches its pin.").type_keys("q");
     assert_eq!(pty.finish().0, Some(0));
     // Only that tool has a pin.
     described(&room, "another");
@@ -118,7 +118,7 @@ fn pins_that_cannot_be_written_are_an_error_and_nothing_is_accepted() {
     std::fs::create_dir_all(room.path("state/toolhost")).unwrap();
     let mut pty = Pty::console(&room, &TOOLS, 40, 120);
     pty.expect_shown("say").type_keys("/say").expect_shown("Catalogue 1/2").type_keys("\r");
-    pty.type_keys("p").expect_shown("Pin it as it is now? [y/N]");
+    pty.type_keys("p").expect_shown("Pin this definition? [y/N]");
     std::fs::create_dir(room.path("state/toolhost/pins.json")).unwrap();
     pty.type_keys("y").expect_shown("the pins in").type_keys("q");
     assert_eq!(pty.finish().0, Some(0));

@@ -146,7 +146,7 @@ mod tests {
         exchange.add_bytes_read(2048);
         assert_eq!(
             waiting().as_deref(),
-            Some("the answer (status 200, text/event-stream, 2.0 KiB so far)")
+            Some("the response (status 200, text/event-stream, 2.0 KiB so far)")
         );
         running.end(&json!(1), &exchange);
         assert_eq!(waiting(), None);

@@ -457,7 +457,7 @@ fn wrong_entries_are_refused_with_their_reason() {
         (json!({ "command": 3 }), &[], "expected a list of texts, found a number"),
         (json!({ "command": "git log" }), &[], "'git log' is not the name of a program"),
         (json!({ "command": ["{x}"] }), &["x"], "the program itself cannot come from an argument"),
-        (json!({ "command": ["a", "{y}"] }), &["x"], "'{y}' is no property of the schema"),
+        (json!({ "command": ["a", "{y}"] }), &["x"], "'{y}' is not a property of the schema"),
         (
             json!({ "command": ["a", "{print $1}"] }),
             &[],
@@ -499,7 +499,7 @@ fn wrong_entries_are_refused_with_their_reason() {
             "expected a size from 1 to 16MiB, such as 64KiB, found text",
         ),
         (json!({ "command": ["a"], "env": { "A=B": "c" } }), &[], "'A=B' cannot be a variable"),
-        (json!({ "command": ["a\0b"] }), &[], "'a\\0b' holds a NUL byte"),
+        (json!({ "command": ["a\0b"] }), &[], "'a\\0b' contains a NUL byte"),
     ] {
         let harness = CommandHarness::new("", entry.clone(), schema(names));
         assert!(harness.build().providers.is_empty(), "{entry}");

@@ -55,7 +55,7 @@ async fn data_are_blocks() {
     assert_eq!(blob.content[0]["resource"]["blob"], "UEsDBAD/");
     let large = answered("max_response_bytes: 3", png).await.unwrap();
     assert_eq!(large.output, json!("[image/png, 5 B: too large to store]"));
-    assert!(large.warnings[0].contains("was cut"), "{:?}", large.warnings);
+    assert!(large.warnings[0].contains("was truncated"), "{:?}", large.warnings);
 }
 
 #[tokio::test]
@@ -150,7 +150,7 @@ async fn a_small_body_that_unpacks_to_much_is_cut_too() {
     let result = answered("max_response_bytes: 64KiB", reply).await.unwrap();
     let kept = result.output.as_str().unwrap();
     assert_eq!(kept.strip_suffix('…').unwrap().len(), 64 << 10);
-    assert!(result.warnings[0].contains("was cut"), "{:?}", result.warnings);
+    assert!(result.warnings[0].contains("was truncated"), "{:?}", result.warnings);
 }
 
 /// A gzip member that unpacks to about `size` letters: one literal, and then "258 of the last one"

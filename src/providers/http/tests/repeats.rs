@@ -104,7 +104,7 @@ async fn a_limit_of_the_attempt_is_judged_by_the_kind_too() {
         let outcome = hosted(&harness).await;
         assert_eq!(outcome.metadata.attempts, attempts, "{method}");
         if attempts == 1 {
-            failed(outcome.result, ErrorKind::Timeout, "no answer had come");
+            failed(outcome.result, ErrorKind::Timeout, "no response had arrived");
         }
     }
 }

@@ -121,7 +121,7 @@ async fn a_session_has_only_so_many_requests_without_an_answer() {
     let events = sessions.create_stream(&id, client(one_more)).await.unwrap();
     let told = events.map(|event| serde_json::to_string(&event.message).unwrap());
     let told: Vec<_> = told.collect().await;
-    assert!(told[1].contains("without an answer") && told[1].contains("\"more\""), "{told:?}");
+    assert!(told[1].contains("waiting for responses") && told[1].contains("\"more\""), "{told:?}");
 }
 
 #[tokio::test]

@@ -21,13 +21,13 @@ use crate::util::units::show_duration;
 
 /// From this width on two tools stand beside each other.
 const WIDE: usize = 66;
-/// Kinds of failures that are told apart.
+/// The kinds of failures shown separately.
 const KINDS: usize = 3;
 /// The widest line of the rate.
 const RATE: usize = 60;
-/// Where p50 stands among the columns of the steps.
+/// The position of p50 among the step columns.
 const P50: usize = 2;
-/// Where p99 stands among them.
+/// The position of p99 among them.
 const P99: usize = 4;
 
 pub(super) fn title(bench: &BenchView) -> String {
@@ -157,7 +157,7 @@ fn progress(
         None => time,
     };
     let is_over = run.end.is_some();
-    // What ended by one of its bounds is done, wherever the other one is.
+    // A run that reached one of its limits is done, regardless of the other.
     let share = if is_over && !run.is_stopping { 1.0 } else { seen.progress.unwrap_or(0.0) };
     let tail = format!(" {:>3.0} %  {of}  {time}", share * 100.0);
     let room = width.saturating_sub(tail.len()).min(60);
@@ -255,7 +255,7 @@ fn of_target(
     lines
 }
 
-/// Percentiles, in as many lines as they need; those of too few calls are dim, and marked.
+/// Percentiles, in as many lines as needed; those from too few calls are dim and marked.
 fn times(
     styler: &Styler<'_>,
     name: &str,
@@ -289,7 +289,7 @@ fn kinds(styler: &Styler<'_>, target: &TargetSnapshot) -> Option<Line<'static>> 
         .then(|| styler.line(StyleRole::Error, format!("failed  {}", said.join("  "))))
 }
 
-/// Lines on the left and lines on the right, which begin at this cell.
+/// Lines on the left, and lines on the right starting at this cell.
 fn side_by_side(
     styler: &Styler<'_>,
     left: Vec<Line<'static>>,

@@ -67,7 +67,7 @@ pub(super) fn failed(styler: &Styler<'_>, error: &Error) -> Vec<Line<'static>> {
     lines.extend(error.details().iter().map(|said| styler.line(StyleRole::Plain, said)));
     if let Some(hint) = error.hint() {
         // What is an option there is an entry of the plan here.
-        let hint = hint.replace("--allow-writes", "'writes' of the plan (--allow-writes)");
+        let hint = hint.replace("--allow-writes", "'writes' in the plan (--allow-writes)");
         lines.push(styler.line(StyleRole::Dim, format!("hint: {hint}")));
     }
     lines
@@ -111,10 +111,9 @@ fn account_lines(
             lines.push(styler.line(meaning, line));
         }
         if baseline.targets.iter().all(|change| change.ratios.is_empty()) {
-            lines.push(styler.line(
-                StyleRole::Error,
-                "the baseline has nothing that can be compared with this run",
-            ));
+            lines.push(
+                styler.line(StyleRole::Error, "the baseline has nothing to compare with this run"),
+            );
         }
     }
     for (at, target) in report.targets.iter().enumerate() {

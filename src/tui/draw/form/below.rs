@@ -1,4 +1,4 @@
-//! What is said below the chosen field of a form: what it takes, what is wrong with it so far, the
+//! The notes below the selected field of a form: its accepted values, its errors so far, the
 //! choices it has; and how many rows that and its text take.
 
 use jiff::civil::Date;
@@ -29,7 +29,7 @@ pub(super) fn text_rows(form: &SchemaForm, node: &FormNode) -> usize {
     if node.field.secret { 1 } else { lines.clamp(1, TEXT_ROWS) }
 }
 
-/// The most rows that the choices of a field take below it.
+/// The maximum number of rows that the choices of a field take below it.
 pub(super) fn choice_rows(node: &FormNode) -> usize {
     let choices = match &node.field.kind {
         FieldKind::Choice(choices) => choices.len(),
@@ -45,7 +45,7 @@ pub(super) fn rows_below(form: &SchemaForm, node: &FormNode) -> usize {
     1 + usize::from(form.draft_problem().is_some()) + choices_seen(node).len()
 }
 
-/// What is said below the chosen field: what it takes, what is wrong so far, its choices.
+/// The notes below the selected field: accepted values, errors so far, choices.
 pub(super) fn below(
     styler: &Styler<'_>,
     form: &SchemaForm,

@@ -21,7 +21,7 @@ use below::{below, choice_rows, draft, rows_below, text_rows};
 /// The widest that the names of fields get.
 const NAMES: usize = 28;
 
-/// A form in a pane of its own.
+/// A form in its own pane.
 pub(super) fn draw(
     frame: &mut Frame<'_>,
     styler: &Styler<'_>,
@@ -350,7 +350,7 @@ fn foot(styler: &Styler<'_>, form: &SchemaForm) -> Vec<Line<'static>> {
     }
     if let Some(command) = &shown.command {
         if form.asks_for_secret() {
-            let said = "! a value that looks like a secret is hidden here, but it is sent";
+            let said = "! a value that looks like a secret is hidden here but is sent";
             lines.push(styler.line(StyleRole::Warning, said));
         }
         lines.push(Line::from(vec![

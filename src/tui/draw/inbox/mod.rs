@@ -64,7 +64,7 @@ fn list(frame: &mut Frame<'_>, words: &Styler<'_>, state: &AppState, focused: bo
     }
 }
 
-/// One question: who asks, what kind of thing, for how long, and how it begins.
+/// One question: who asks, its kind, how long it has waited, and its first line.
 fn row(
     words: &Styler<'_>,
     state: &AppState,
@@ -135,7 +135,7 @@ fn question(
     }
 }
 
-/// What is asked has as much room as it needs, and at most two fifths of it.
+/// The question gets the room it needs, up to two fifths of the area.
 fn parts(asked: &[Line<'static>], area: Rect) -> (Rect, Rect) {
     let width = usize::from(area.width);
     let needed: usize = asked.iter().map(|line| wrap(line, width).len()).sum();
@@ -171,7 +171,7 @@ fn call_label(state: &AppState, call: &CallId) -> String {
     made.map_or_else(|| format!("call {}", call.0), |made| made.tool.clone())
 }
 
-/// Words of a server, behind a mark that its words cannot leave out.
+/// Text from a server, behind a mark that the text cannot suppress.
 fn quoted_lines(words: &Styler<'_>, said: &str) -> Vec<Line<'static>> {
     let said = text::shorten(said.trim(), MAX_SERVER_TEXT_CHARS);
     let lines = said.lines().map(|line| {

@@ -20,11 +20,11 @@ use crate::util::text::shorten;
 use crate::util::timestamp;
 use crate::util::units::{show_duration, show_size};
 
-/// The most characters of instructions.
+/// The maximum number of characters of instructions.
 const INSTRUCTIONS: usize = 2_000;
-/// The most lines of a log shown among the facts.
+/// The maximum number of lines of a log shown among the facts.
 const TAIL: usize = 6;
-/// How many lines of the trace are looked through for those of one server.
+/// How many trace lines are searched for those of one server.
 const MAX_SCANNED_ITEMS: usize = 2_000;
 /// From this width, in columns, the trace is drawn beside the facts.
 const WIDE: u16 = 100;
@@ -301,7 +301,7 @@ fn pings(past: Option<&ServerActivity>) -> Option<String> {
     Some(format!("{newest}  p50 {}  p95 {}", show_duration(half), show_duration(most)))
 }
 
-/// How the pings went, and how long the longest took; one alone is no history.
+/// Recent ping times and the longest; a single ping is not shown as history.
 fn history(styler: &Styler<'_>, past: Option<&ServerActivity>) -> Option<String> {
     let pings = &past.filter(|past| past.pings.len() > 1)?.pings;
     let longest = *pings.iter().max()?;
@@ -321,7 +321,7 @@ fn usage(
     Some(format!("{}  {sparks}  max {}", show(newest), show(most)))
 }
 
-/// The newest of these as marks, the greatest of all as the highest.
+/// The newest values as a sparkline, scaled to the maximum of all.
 fn sparks(styler: &Styler<'_>, samples: impl ExactSizeIterator<Item = u64> + Clone) -> String {
     let most = u128::from(samples.clone().max().unwrap_or(0).max(1));
     let marks: &[char] = if styler.theme.ascii {

@@ -111,7 +111,7 @@ fn row(
     Line::from(spans)
 }
 
-/// Of an address what tells it from others.
+/// The distinctive part of an address.
 fn address(endpoint: &str) -> String {
     endpoint.split_once("://").map_or(endpoint, |(_, rest)| rest).to_owned()
 }
@@ -153,7 +153,7 @@ fn calls(state: &AppState, server: &ServerStatus) -> (String, String) {
     (all.to_string(), rate)
 }
 
-/// A text in so many cells, with a space behind it.
+/// A text padded to this many cells, followed by a space.
 fn padded(said: &str, width: usize) -> String {
     let safe = text::safe_line(said);
     let cut = text::cut(&safe, width.saturating_sub(1));

@@ -19,7 +19,7 @@ use crate::util::units::{show_duration, show_size};
 
 /// From this width, in columns, the histogram is drawn beside the figures.
 const WIDE: u16 = 96;
-/// Kinds of failures that are told apart.
+/// The kinds of failures shown separately.
 const KINDS: usize = 8;
 
 pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Rect) {
@@ -154,7 +154,7 @@ fn since_before(styler: &Styler<'_>, state: &AppState, usage: &Usage) -> Option<
     ]))
 }
 
-/// Where all of it is kept.
+/// Where the statistics are stored, and their size.
 fn store(styler: &Styler<'_>, state: &AppState) -> Option<Line<'static>> {
     let seen = state.stats.snapshot.as_ref()?;
     let size = seen.size.map(|size| format!(", {}", show_size(size))).unwrap_or_default();

@@ -92,7 +92,7 @@ pub(super) fn line_of(styler: &Styler<'_>, usage: &Usage, window: StatsWindow) -
     styler.fact("used", format!("{} ({})", parts.join(", "), window.title()))
 }
 
-/// The share of calls that went well, in percent; only all is a hundred.
+/// The percentage of calls that succeeded; 100 only if all did.
 fn share(counts: &CallCounts) -> String {
     let Some(share) = counts.success_rate() else { return String::new() };
     let percent = share * 100.0;
@@ -100,7 +100,7 @@ fn share(counts: &CallCounts) -> String {
     format!("{percent:.1}")
 }
 
-/// Calls a second; what is little is not nothing.
+/// Calls per second; small rates are not rounded to zero.
 fn per_second(rate: f64) -> String {
     if rate > 0.0 && rate < 0.01 {
         return "<0.01".to_owned();

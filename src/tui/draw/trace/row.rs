@@ -80,7 +80,7 @@ pub(in crate::tui::draw) fn row(
     }
 }
 
-/// The arrow for the direction, or the mark of what is no message.
+/// The arrow for the direction, or the mark of an item that is not a message.
 fn direction_mark(styler: &Styler<'_>, item: &TraceItem) -> (&'static str, StyleRole) {
     let ascii = styler.theme.ascii;
     match &item.what {
@@ -152,7 +152,7 @@ fn figures(styler: &Styler<'_>, item: &TraceItem, columns: TraceColumns) -> Vec<
     spans
 }
 
-/// A name in so many cells, with a space behind it.
+/// A name padded to this many cells, followed by a space.
 fn padded(name: &str, width: usize) -> String {
     let safe = text::safe_line(name);
     let cut = text::cut(&safe, width.saturating_sub(1));

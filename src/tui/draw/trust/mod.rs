@@ -60,7 +60,7 @@ pub(super) fn draw(
     pane::paragraph(frame, styler, below, &keys);
 }
 
-/// The answers, from the table of keys.
+/// The possible answers, from the key table.
 fn answers(styler: &Styler<'_>, state: &AppState) -> Vec<Line<'static>> {
     let shown = state.context.keys.bindings(KeyContext::Trust).iter();
     let shown =
@@ -74,7 +74,7 @@ fn answers(styler: &Styler<'_>, state: &AppState) -> Vec<Line<'static>> {
     answers.collect()
 }
 
-/// Says below the tools what is not trusted; gives the room that is left above.
+/// Says below the tools what is not trusted; returns the area left above.
 pub(super) fn notice(
     frame: &mut Frame<'_>,
     styler: &Styler<'_>,

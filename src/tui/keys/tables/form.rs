@@ -65,7 +65,7 @@ pub(super) const FIELD_LINES: KeyTable = KeyTable {
     title: "Text in arguments",
     bindings: &[
         footer_binding(KeyPress::F(5), Action::Run, "run", "run the call"),
-        footer_binding(KeyPress::Ctrl('g'), Action::NewLine, "new line", "begin a new line"),
+        footer_binding(KeyPress::Ctrl('g'), Action::NewLine, "new line", "start a new line"),
         help_binding(KeyPress::Up, Action::Up, "line up, or previous field"),
         help_binding(KeyPress::Down, Action::Down, "line down, or next field"),
     ],
@@ -81,7 +81,7 @@ pub(super) const CHOICE: KeyTable = KeyTable {
             KeyPress::Left,
             Action::PreviousChoice,
             "previous",
-            "previous choice (or type its beginning)",
+            "previous choice (or type its start)",
         ),
     ],
 };
@@ -91,12 +91,12 @@ pub(super) const DATE: KeyTable = KeyTable {
     title: "Dates in arguments",
     bindings: &[
         footer_binding(KeyPress::F(5), Action::Run, "run", "run the call"),
-        footer_binding(KeyPress::Char('>'), Action::Later, "next day", "next day; first today"),
+        footer_binding(KeyPress::Char('>'), Action::Later, "next day", "next day; starts at today"),
         footer_binding(
             KeyPress::Char('<'),
             Action::Earlier,
             "day before",
-            "day before; first today",
+            "previous day; starts at today",
         ),
     ],
 };

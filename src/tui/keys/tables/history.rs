@@ -49,7 +49,7 @@ pub(super) const HISTORY: KeyTable = KeyTable {
         help_binding(
             KeyPress::Char('P'),
             Action::AllProjects,
-            "show the calls of all projects, or of this one",
+            "show calls of all projects or this one",
         ),
         help_binding(KeyPress::Char('E'), Action::Export, "export the listed calls as JSON lines"),
         help_binding(KeyPress::Char('u'), Action::Refresh, "reload the history"),

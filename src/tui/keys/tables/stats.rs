@@ -43,7 +43,7 @@ pub(super) const STATS: KeyTable = KeyTable {
         help_binding(
             KeyPress::Char('P'),
             Action::AllProjects,
-            "show the calls of all projects, or of this one",
+            "show calls of all projects or this one",
         ),
         help_binding(KeyPress::Char('H'), Action::Scale, "switch between linear and log scale"),
         help_binding(KeyPress::Char('h'), Action::ShowHistory, "show the history of the tool"),

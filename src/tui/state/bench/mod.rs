@@ -59,7 +59,7 @@ pub struct BenchRun {
     pub warnings: Vec<String>,
     /// Whether it makes no calls for now.
     pub is_paused: bool,
-    /// Whether it was told to end.
+    /// Whether the run was asked to stop.
     pub is_stopping: bool,
     /// What became of it; `None` while it goes on.
     pub end: Option<Result<Arc<BenchResult>, Error>>,
@@ -146,7 +146,7 @@ impl BenchView {
         self.run.as_ref().is_some_and(|run| run.end.is_none())
     }
 
-    /// Whether a run goes on that was not told to end.
+    /// Whether a run is in progress and was not stopped.
     pub fn is_stoppable(&self) -> bool {
         self.is_running() && self.run.as_ref().is_some_and(|run| !run.is_stopping)
     }
@@ -175,7 +175,7 @@ impl BenchView {
         match event {
             BenchEvent::BaselineSaved(path) => {
                 let path = path.display().to_string();
-                context.show_status(format!("saved {path}; the next run is compared with it"));
+                context.show_status(format!("saved {path}; the next run will be compared with it"));
                 self.form.set(PlanField::Baseline, path);
             }
             BenchEvent::Started { run, warnings } => {

@@ -35,7 +35,7 @@ pub struct PlanFieldError {
 #[derive(Debug, Clone, Default)]
 pub struct PlanForm {
     lines: Vec<(PlanField, LineInput)>,
-    /// Calls come at a rate, whatever the tool does.
+    /// Calls arrive at a fixed rate, regardless of the tool.
     pub is_open: bool,
     /// Calls of an open load come at random moments, as people do.
     pub is_poisson: bool,
@@ -166,7 +166,7 @@ impl PlanForm {
         match entry {
             PlanField::ToolA => "none; press a to choose",
             PlanField::ArgumentsA => "none",
-            PlanField::LinesA => "a file, one JSON object a line",
+            PlanField::LinesA => "a file, one JSON object per line",
             PlanField::Mix => "2 other {\"key\": 1}; 0.5 third",
             PlanField::ToolB => "none; press b to choose",
             PlanField::ArgumentsB => "same as A",
@@ -174,7 +174,7 @@ impl PlanForm {
             PlanField::Rate => "50, 50@10s,100@10s or 10..100:60s",
             PlanField::InFlight if self.is_open => "100 at most",
             PlanField::InFlight => "1; steps as 1,4,16,64",
-            PlanField::StepErrorLimit => "every step is made; 5% failed",
+            PlanField::StepErrorLimit => "all steps run; 5% failed",
             PlanField::Calls if self.text(PlanField::Duration).is_empty() => "1000",
             PlanField::Duration if self.text(PlanField::Calls).is_empty() => "10s",
             PlanField::Calls | PlanField::Duration => "no limit",

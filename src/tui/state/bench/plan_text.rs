@@ -16,7 +16,7 @@ pub(super) fn object(text: &str) -> Result<JsonObject, Error> {
         Ok(_) => Err(Error::usage("the arguments must be a JSON object such as {\"key\": 1}")),
         Err(error) => Err(Error::usage(format!("the arguments are not valid JSON: {error}"))
             .with_hint(
-                "write them as {\"key\": 1}; {{seq}} and {{int 1 9}} differ from call to call",
+                "write them as {\"key\": 1}; {{seq}} and {{int 1 9}} vary from call to call",
             )),
     }
 }
@@ -43,7 +43,7 @@ pub(super) fn mixed(text: &str) -> Result<Vec<BenchRunTarget>, Error> {
     let target = |part: &str| {
         let spec = part.parse::<MixSpec>().map_err(|_| {
             Error::usage(format!("'{part}': expected a weight, a tool and its arguments as JSON"))
-                .with_hint("several are written as 2 notes-get {\"key\": \"milk\"}; 1 clock")
+                .with_hint("for several tools, write 2 notes-get {\"key\": \"milk\"}; 1 clock")
         })?;
         let arguments = BenchArguments::Single(object(&spec.words.join(" "))?);
         Ok(BenchRunTarget { tool: spec.name, arguments, weight: spec.weight })

@@ -12,7 +12,7 @@ pub struct ToolPicker {
     pub side: TargetSide,
     /// The filter, in the language of the tool list.
     pub words: LineInput,
-    /// The chosen one of those that are found.
+    /// The position of the selected match.
     pub list: ListCursor,
     rows: Vec<Arc<ToolRow>>,
     found: Vec<usize>,

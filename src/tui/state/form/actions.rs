@@ -159,7 +159,7 @@ impl SchemaForm {
             (Some(last), _) => (way, last),
             (None, Some(item)) => item,
             (None, None) => {
-                self.problem = Some("not an item of a list".to_owned());
+                self.problem = Some("not a list item".to_owned());
                 return;
             }
         };

@@ -49,7 +49,7 @@ pub struct SchemaForm {
     /// The text being typed, and the field it is for.
     draft: TextArea,
     draft_path: Option<Vec<usize>>,
-    /// What is wrong with the text being typed, as far as is plain while it is.
+    /// The error in the text being typed, as far as it can be known while typing.
     draft_problem: Option<String>,
     /// The whole as a text, while it is written so.
     json: Option<JsonDraft>,
@@ -90,7 +90,7 @@ impl SchemaForm {
         form
     }
 
-    /// The form of an object with this schema, filled with what is known of it. `title` says whose
+    /// The form of an object with this schema, filled with the known values. `title` says whose
     /// it is.
     pub fn of_schema(
         title: impl Into<String>,
@@ -188,7 +188,7 @@ impl SchemaForm {
         Some(last.unwrap_or(0))
     }
 
-    /// Whether it can be sent as far as can be seen at once; if not, goes to what is in the way and
+    /// Whether it can be sent, judging by a quick check; if not, goes to the first problem and
     /// says so.
     pub fn is_ready(&mut self) -> bool {
         self.complete_choice();
@@ -243,7 +243,7 @@ impl SchemaForm {
         }
     }
 
-    /// Takes in what a check found, if it was about what is here now. Whether it was.
+    /// Takes in the findings of a check if they match the current input; returns whether they did.
     pub fn checked(
         &mut self,
         schema: &Arc<Value>,
@@ -299,7 +299,7 @@ impl SchemaForm {
         self.is_writing().then_some(&self.draft)
     }
 
-    /// What is wrong with the text being typed, as far as is plain while it is.
+    /// The error in the text being typed, as far as it can be known while typing.
     pub fn draft_problem(&self) -> Option<&str> {
         self.draft_problem.as_deref().filter(|_| self.is_writing())
     }
@@ -365,7 +365,7 @@ impl SchemaForm {
         written.object = object(&written.text.text());
     }
 
-    /// Takes a text for the whole: into the fields, or as it is when it is no object.
+    /// Takes a text for the whole: into the fields, or unchanged when it is not an object.
     fn take_text(&mut self, text: &str) {
         let was_json = self.json.take().is_some();
         match object(text) {
@@ -387,7 +387,7 @@ impl SchemaForm {
         }
     }
 
-    /// Something was put in: the lines and what is below them are made anew.
+    /// The input changed: rebuilds the lines and what is below them.
     fn changed(&mut self) {
         self.problem = None;
         self.draft_problem = self.node().and_then(FormNode::draft_problem);
@@ -428,7 +428,7 @@ impl SchemaForm {
 /// The message shown instead of a secret.
 const SECRET_NOT_SHOWN: &str = "holds a secret, which is not shown; Del unsets the field";
 
-/// The reasons why a text is no JSON object.
+/// The reasons why a text is not a JSON object.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 enum ParseArgumentsError {
     /// The text is JSON of another type.
@@ -441,7 +441,7 @@ enum ParseArgumentsError {
         line: usize,
         /// From 1; 0 where the parser stopped before a line.
         column: usize,
-        /// The parser's words, without the place.
+        /// The parser's message, without the position.
         message: String,
     },
 }

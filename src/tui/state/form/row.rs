@@ -19,7 +19,7 @@ pub struct FormRow {
     pub depth: usize,
     /// The path of the value that the row is about.
     pub path: ValuePath,
-    /// The violations at this place.
+    /// The violations at this location.
     pub problems: Vec<String>,
 }
 

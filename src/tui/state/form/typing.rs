@@ -12,7 +12,7 @@ use crate::tui::state::TextArea;
 use crate::util::timestamp::local_date;
 
 impl SchemaForm {
-    /// Where keys are looked up while it is filled in, the nearest place first.
+    /// The contexts where keys are looked up while it is edited, nearest first.
     pub fn key_contexts(&self) -> Vec<KeyContext> {
         if self.json.is_some() {
             return vec![KeyContext::MultilineText];
@@ -52,7 +52,7 @@ impl SchemaForm {
         }
     }
 
-    /// Takes the choice that begins with what was typed, or with the last letter of it.
+    /// Selects the choice that starts with what was typed, or with its last letter.
     pub(super) fn pick_typed(&mut self) {
         let typed = self.draft.text();
         let last = typed.graphemes(true).next_back().unwrap_or_default().to_owned();
@@ -102,7 +102,7 @@ impl SchemaForm {
         }
     }
 
-    /// Takes the only choice that begins with what was typed.
+    /// Selects the only choice that starts with what was typed.
     pub(super) fn complete_choice(&mut self) {
         let Some(node) = self.node_mut() else { return };
         let (FieldInput::Text(text), FieldKind::Choice(choices)) = (&node.input, &node.field.kind)

@@ -172,7 +172,7 @@ pub(super) fn comparison(comparison: &CallComparison) -> ScrollText {
     if comparison.is_truncated {
         page.line(
             StyleRole::Warning,
-            "the recorded results are truncated; only their beginnings are compared",
+            "the recorded results are truncated; only the recorded parts are compared",
         );
     }
     page

@@ -1,6 +1,6 @@
 //! The history view: a list of recorded calls, one in detail, two compared.
 //!
-//! Owns: what is asked for and when. Never does: read a file.
+//! Owns: what is requested and when. Never does: read a file.
 
 mod actions;
 mod entry_text;
@@ -27,7 +27,7 @@ const PAGE_SIZE: usize = 500;
 /// The calls of the past.
 #[derive(Debug, Default)]
 pub struct HistoryView {
-    /// The chosen one of those that are found.
+    /// The position of the selected match.
     pub list: ListCursor,
     /// The filter as it was typed.
     pub filter: LineInput,
@@ -271,7 +271,7 @@ impl HistoryView {
         self.next_request()
     }
 
-    /// The effects that read what is shown and neither known nor being read.
+    /// The effects that read what is shown but neither loaded nor being loaded.
     fn next_request(&mut self) -> Vec<AppEffect> {
         let mut effects = Vec::new();
         let filter =

@@ -42,7 +42,7 @@ pub struct HistorySearch {
 
 impl HistorySearch {
     /// Reads `calc`, `failed:yes`, `tool:calc*`, `since:1h`, `session:this`, `!web`, in any order.
-    /// What holds spaces stands in double quotes.
+    /// Values with spaces are in double quotes.
     pub fn of(text: &str) -> Self {
         let terms = SYNTAX.parse(text);
         let mut query = Self::default();

@@ -19,10 +19,10 @@ use crate::tui::state::{AppContext, ScrollPosition};
 use crate::util::diff::{self, DiffLine};
 use crate::util::json;
 
-/// A person is asked whether a call may be made.
+/// The user is asked to approve a call.
 #[derive(Debug, Clone)]
 pub struct PendingApproval {
-    /// To be named in the answer.
+    /// The ID to answer with.
     pub id: AskId,
     /// The call with what it would send and why approval is needed.
     pub prompt: ApprovalPrompt,
@@ -38,7 +38,7 @@ pub struct PendingApproval {
     pub difference: Vec<DiffLine>,
 }
 
-/// The most lines of a difference that are kept; the whole definition is a key away.
+/// The maximum number of lines of a difference that are kept; the whole definition is a key away.
 const MAX_DIFF_LINES: usize = 200;
 
 /// What of an approval is shown.

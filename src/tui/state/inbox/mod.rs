@@ -88,16 +88,19 @@ impl InboxView {
         self.questions.push(PendingQuestion::new(id, question));
     }
 
-    /// Removes a question whose answer is no longer awaited.
+    /// Removes a question that nothing waits for any more.
     pub fn withdraw(&mut self, id: AskId, context: &mut AppContext) {
         if let Some(at) = self.approvals.iter().position(|pending| pending.id == id)
             && let Some(pending) = self.approvals.remove(at)
         {
-            context.show_status(format!("the call of {} is off", pending.prompt.tool.name.full()));
+            context.show_status(format!(
+                "{} no longer needs approval",
+                pending.prompt.tool.name.full()
+            ));
         }
         if let Some(pending) = self.remove_question(id, context) {
             let server = &pending.question.server;
-            context.show_status(format!("{server} does not wait for an answer any more"));
+            context.show_status(format!("{server} is no longer waiting for an answer"));
         }
     }
 
@@ -158,8 +161,8 @@ impl InboxView {
         let server = &pending.question.server;
         context.show_status(match reply {
             QuestionReply::Accept(_) => format!("answered {server}"),
-            QuestionReply::Decline => format!("declined what {server} asks"),
-            _ => format!("turned away from {server} without an answer"),
+            QuestionReply::Decline => format!("declined the question from {server}"),
+            _ => format!("dismissed the question from {server}"),
         });
         vec![AppEffect::AnswerQuestion(id, Arc::new(reply))]
     }

@@ -16,7 +16,7 @@ use crate::tui::state::{SchemaForm, TextArea};
 /// A question that waits for an answer.
 #[derive(Debug, Clone)]
 pub struct PendingQuestion {
-    /// To be named in the answer.
+    /// The ID to answer with.
     pub id: AskId,
     /// The question as the server sent it.
     pub question: Question,
@@ -100,7 +100,7 @@ impl PendingQuestion {
         }
     }
 
-    /// Performs an action on the answer; `false` when it is not about it.
+    /// Performs an action on the answer; `false` when it does not apply.
     pub(super) fn act(&mut self, action: Action) -> bool {
         self.is_sending = false;
         let text = match &mut self.answer {

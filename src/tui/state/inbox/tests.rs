@@ -195,7 +195,7 @@ fn many_questions_stay_in_order_and_one_that_goes_moves_no_other() {
     state.update(AppEvent::QuestionWithdrawn(AskId(0)));
     assert_eq!(
         state.context.message.as_ref().unwrap().text,
-        "srv0 does not wait for an answer any more"
+        "srv0 is no longer waiting for an answer"
     );
     let chosen = state.inbox.chosen().unwrap();
     assert_eq!((chosen.id, state.context.focus), (AskId(2), Pane::Question));

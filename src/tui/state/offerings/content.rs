@@ -13,7 +13,7 @@ use crate::util::{base64, json};
 /// Larger text is shown as it is, even if it is JSON.
 const MAX_INDENTED_BYTES: usize = 512 * 1024;
 
-/// The text of what is open, or of why it could not be opened.
+/// The text of the opened item, or why it could not be opened.
 pub(super) fn open_content(opened: &OpenOffering, is_raw: bool) -> ScrollText {
     let mut page = ScrollText::default();
     match &opened.request {

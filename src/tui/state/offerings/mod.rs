@@ -1,6 +1,6 @@
 //! The resources view: resources, templates and prompts of servers.
 //!
-//! Owns: the tree of them, what is open, which resources are watched. Never does: ask a server, or
+//! Owns: the tree, the opened item, and which resources are watched. Never does: ask a server, or
 //! open a link.
 
 mod actions;
@@ -187,7 +187,7 @@ impl OfferingsView {
         self.open.as_ref().is_some_and(|opened| opened.answer.is_none())
     }
 
-    /// Whether what is open is what is chosen.
+    /// Whether the opened item is the selected one.
     pub fn is_open(&self) -> bool {
         let chosen = self.chosen_item();
         self.open.as_ref().is_some_and(|opened| Some(&opened.item) == chosen.as_ref())
@@ -285,7 +285,7 @@ impl OfferingsView {
         self.show();
     }
 
-    /// Chooses again what was chosen, wherever it is now.
+    /// Restores the selection after a change.
     fn arrange(&mut self, chosen: Option<&OfferingId>) {
         let rows = self.tree.rows();
         let at = |item: &OfferingId| {
@@ -311,7 +311,7 @@ impl OfferingsView {
         }
     }
 
-    /// Opens what is chosen, or asks for its arguments first.
+    /// Opens the selected item, or asks for its arguments first.
     fn fill(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
         let Some(item) = self.chosen_item() else { return Vec::new() };
         context.focus = Pane::Content;
@@ -401,7 +401,7 @@ impl OfferingsView {
         } else if self.is_reading() {
             self.open = None;
             self.show();
-            context.show_status("given up");
+            context.show_status("request cancelled");
             return Some(vec![AppEffect::Offerings(OfferingsEffect::CancelRequest)]);
         } else if context.is_zoomed {
             return None;

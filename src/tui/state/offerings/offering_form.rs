@@ -13,7 +13,7 @@ use crate::tui::event::offerings::OfferingsEffect;
 use crate::tui::state::LineInput;
 use crate::util::uri_template::{self, expand};
 
-/// The most suggestions that are kept.
+/// The maximum number of suggestions that are kept.
 const MAX_SUGGESTIONS: usize = 100;
 
 /// The form of a template or prompt while it is filled in.
@@ -25,7 +25,7 @@ pub struct OfferingForm {
     pub form: SchemaForm,
     /// What the server suggests for the field that is being written.
     pub suggestions: Suggestions,
-    /// What is being asked of the server.
+    /// The pending query to the server.
     pending_query: Option<CompletionQuery>,
     /// The newest query that was answered, so that it is not sent again.
     last_query: Option<CompletionQuery>,
@@ -86,7 +86,7 @@ impl OfferingForm {
         (self.item.kind == OfferingKind::Template).then(|| expand(&self.item.name, value))
     }
 
-    /// Whether everything is there that is needed; if not, goes to what is missing and says so.
+    /// Whether all required fields are filled; if not, goes to the missing one and says so.
     pub(super) fn is_filled(&mut self) -> bool {
         self.form.is_ready()
     }
@@ -120,7 +120,7 @@ impl OfferingForm {
         })]
     }
 
-    /// Takes in what the server suggests; what is wanted by now may be something else.
+    /// Takes in suggestions of the server, which may be outdated by now.
     pub(super) fn completed(
         &mut self,
         query: CompletionQuery,

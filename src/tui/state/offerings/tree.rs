@@ -11,7 +11,7 @@ use nucleo_matcher::{Config, Matcher, Utf32Str};
 use crate::model::{Prompt, Resource, ResourceTemplate};
 use crate::tui::event::offerings::{ServerOfferings, WatchedResource};
 
-/// A sort of what is offered.
+/// A kind of server offering: resource, template or prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum OfferingKind {
     /// A resource with a fixed URI.

@@ -1,6 +1,6 @@
 //! Watched resources, and lists that changed.
 //!
-//! Owns: what becomes of a change: a mark, or that what is open is read again.
+//! Owns: the effect of a change: a mark, or reloading the opened item.
 
 use super::{
     AppContext, MAX_CHANGED, OfferingId, OfferingRequest, OfferingsView, OpenOffering, ViewId,
@@ -10,7 +10,7 @@ use crate::tui::event::AppEffect;
 use crate::tui::event::offerings::{OfferingsEffect, WatchedResource};
 
 impl OfferingsView {
-    /// What is the matter with an item, in two marks: whether it is watched, whether it changed.
+    /// The status of an item in two marks: whether it is watched, whether it changed.
     pub fn marks(&self, item: &OfferingId) -> (char, char) {
         let Some(watched_resource) = self.tree.resource(item) else { return (' ', ' ') };
         let watched = match self.watched.get(&watched_resource) {
@@ -21,7 +21,7 @@ impl OfferingsView {
         (watched, if self.changed.contains(&watched_resource) { '!' } else { ' ' })
     }
 
-    /// Hears what the host tells.
+    /// Takes in the events of the host.
     pub fn handle_host_event(&mut self, event: &HostEvent, view: ViewId) -> Vec<AppEffect> {
         match event {
             HostEvent::ListChanged {
@@ -35,7 +35,7 @@ impl OfferingsView {
             }
             HostEvent::ResourceUpdated { server, uri } => {
                 let resource = WatchedResource { server: server.clone(), uri: uri.clone() };
-                // What is watched is told in a way that loses nothing.
+                // Updates of watched resources are delivered without loss.
                 if self.watched.contains_key(&resource) {
                     Vec::new()
                 } else {

@@ -1,10 +1,10 @@
-//! What was told of a call while it ran, as text.
+//! What a call reported while it ran, as text.
 
 use crate::tui::state::{CallActivity, ScrollText};
 use crate::tui::theme::StyleRole;
 use crate::util::units::show_duration;
 
-/// What was told while it ran: nested calls and log lines; empty when nothing was.
+/// What was reported while it ran: nested calls and log lines; empty if nothing.
 pub(super) fn of(activity: &CallActivity) -> ScrollText {
     let mut page = ScrollText::default();
     if !activity.children.is_empty() {

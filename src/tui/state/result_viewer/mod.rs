@@ -153,7 +153,7 @@ impl ResultViewer {
         }
     }
 
-    /// Looks again for the words, from what is seen on.
+    /// Repeats the search from the visible lines on.
     pub fn search_again(&mut self) {
         let words = self.search.words().map(str::to_owned);
         let from = match (self.shown_text(), &self.table) {
@@ -279,7 +279,7 @@ impl ResultViewer {
         self.dry_run = Some((tool, documents::dry_run_document(dry_run)));
     }
 
-    /// Scrolls what is shown of this tool by so many rows, up when negative.
+    /// Scrolls what is shown of this tool by this many rows; negative moves up.
     pub fn scroll(&mut self, by: isize, tool: &str) {
         match &mut self.dry_run {
             Some((of, document)) if of == tool => document.scroll(by),
@@ -347,7 +347,7 @@ impl ResultViewer {
         text.line(StyleRole::Dim, "rendering…");
         match &mut self.difference {
             Some(difference) if is_difference => *difference = text,
-            // What is fitted anew is shown as it was, until it is ready.
+            // A picture being refitted is shown as before until it is ready.
             _ if !self.text.is_empty() => {}
             _ => self.text = text,
         }

@@ -1,13 +1,13 @@
 //! A search in a result.
 //!
-//! Owns: the words, the lines they are in, and which of those is looked at. Never does: draw.
+//! Owns: the words, the lines they are in, and the current one. Never does: draw.
 
 use crate::tui::state::LineInput;
 
-/// The words that are looked for in a result, and the lines that have them.
+/// The words searched for in a result, and the lines that contain them.
 #[derive(Debug, Default)]
 pub struct ResultSearch {
-    /// The words as they are typed.
+    /// The words as they were typed.
     pub line: LineInput,
     /// Whether they are being typed.
     pub is_typing: bool,
@@ -21,7 +21,7 @@ impl ResultSearch {
         Some(self.line.text()).filter(|words| !words.is_empty())
     }
 
-    /// Takes in the lines that have the words; the first from `from` on is looked at.
+    /// Sets the lines that contain the words; the first one from `from` on becomes current.
     pub(super) fn set_found(&mut self, found: Vec<usize>, from: usize) {
         self.at = found.iter().position(|line| *line >= from).unwrap_or(0);
         self.found = found;

@@ -46,7 +46,7 @@ impl ServerActivity {
     /// This is what its process uses at `now`, the time since the Unix epoch. A process that was
     /// started again begins anew.
     pub(super) fn sample(&mut self, memory: Option<u64>, used: Option<Duration>, now: Duration) {
-        /// The least time between two samples: the processor time is told in hundredths of a second.
+        /// The minimum time between samples: processor time is reported in hundredths of a second.
         const INTERVAL: Duration = Duration::from_secs(1);
         let (Some(memory), Some(used)) = (memory, used) else {
             (self.memory, self.cpu, self.sampled) = Default::default();

@@ -200,7 +200,7 @@ impl ServersView {
         }
     }
 
-    /// Hears what the host tells.
+    /// Takes in the events of the host.
     pub fn handle_host_event(&mut self, event: &HostEvent) {
         match event {
             HostEvent::ServerStateChanged { server, state } => {

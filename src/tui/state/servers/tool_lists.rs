@@ -1,6 +1,6 @@
-//! Declared tools of a server against those it advertises.
+//! The declared tools of a server compared with those it advertises.
 //!
-//! Owns: both lists, as they were told last. What counts as a difference is decided in
+//! Owns: both lists, as last received. What counts as a difference is decided in
 //! `catalogue::drift`.
 
 use std::collections::HashSet;
@@ -69,7 +69,7 @@ impl ServerToolLists {
         !self.declared.is_empty()
     }
 
-    /// Whether the server told its tools.
+    /// Whether the server listed its tools.
     pub fn has_advertised(&self) -> bool {
         self.advertised.is_some()
     }

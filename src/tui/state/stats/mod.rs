@@ -25,7 +25,7 @@ use crate::util::number::float;
 const REFRESH_INTERVAL: Duration = Duration::from_secs(1);
 /// The rows above and below the chosen one whose timelines are read: more than a screen shows.
 const TIMELINE_ROWS: usize = 40;
-/// The most notes of the store that are shown above the table.
+/// The maximum number of notes of the store that are shown above the table.
 const NOTES: usize = 3;
 /// The number of bars in a histogram.
 const HISTOGRAM_BUCKETS: usize = 48;
@@ -90,7 +90,7 @@ impl StatsSort {
     }
 }
 
-/// The statistics view: what is read, how it is sorted and what is chosen.
+/// The statistics view: what is read, the sort order and the selection.
 #[derive(Debug, Default)]
 pub struct StatsView {
     /// The window of time that is looked at.
@@ -351,7 +351,7 @@ impl StatsView {
         }
     }
 
-    /// Puts the rows in order; what was chosen stays chosen, wherever it is now.
+    /// Sorts the rows and keeps the selection.
     fn arrange(&mut self, chosen: Option<ToolKey>) {
         let Some(seen) = &mut self.snapshot else { return };
         sort(&mut seen.summary.tools, self.column.order());

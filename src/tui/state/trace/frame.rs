@@ -1,4 +1,4 @@
-//! One frame, or a request with its answer, formatted for reading.
+//! One frame, or a request with its response, formatted for reading.
 //!
 //! Owns: the lines, made once when the frame is chosen, and how many of them one message may have.
 //! Never does: draw them.
@@ -18,7 +18,7 @@ const MESSAGE_LIMITS: TextLimits = TextLimits {
     bytes: usize::MAX,
     notice: "… more than 5,000 lines; y copies the frame",
 };
-/// A page of several messages has no limits of its own.
+/// A page of several messages has no limits itself.
 const PAGE_LIMITS: TextLimits = TextLimits { lines: usize::MAX, bytes: usize::MAX, notice: "" };
 
 /// Which messages of a request and its response are shown.
@@ -27,7 +27,7 @@ pub enum FrameScope {
     /// Only the frame under the cursor.
     #[default]
     Chosen,
-    /// The request and its answer.
+    /// The request and its response.
     Both,
     /// Only the request of the pair.
     Request,

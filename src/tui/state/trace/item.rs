@@ -1,6 +1,6 @@
 //! One item of the trace: a frame or a log line, and what it is about.
 //!
-//! Owns: the few words that stand in its line, found once when it comes. Never does: change what
+//! Owns: the short text of its line, computed once on arrival. Never does: change what
 //! crossed.
 
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::util::text;
 
 /// The largest message that is looked into for its line, in bytes.
 const MAX_PARSED_BYTES: usize = 16 * 1024;
-/// The most characters of what it is about.
+/// The maximum number of characters of what it is about.
 const ABOUT: usize = 160;
 /// The memory of an item beside its content, in bytes.
 const OVERHEAD: usize = 400;
@@ -29,13 +29,13 @@ pub struct TraceItem {
     pub what: TraceContent,
     /// The size in bytes, before anything was cut.
     pub size: usize,
-    /// Whether only its beginning was kept.
+    /// Whether only its start was kept.
     pub is_cut: bool,
     /// The summary: the tool and its arguments, or the error.
     pub about: String,
     /// Whether the line reports an error.
     pub is_error: bool,
-    /// The request it answers, or its answer.
+    /// The request it answers, or its response.
     pub pair: Option<u64>,
     /// The call it belongs to.
     pub call: Option<CallId>,
@@ -102,7 +102,7 @@ impl TraceItem {
         }
     }
 
-    /// Method, number and outcome of a message; `None` when it is no JSON-RPC.
+    /// Method, number and outcome of a message; `None` when it is not JSON-RPC.
     pub fn glance(&self) -> Option<&MessageInfo> {
         match &self.what {
             TraceContent::Wire(TrafficKind::Message { info: glance, .. }) => Some(glance),
@@ -110,7 +110,7 @@ impl TraceItem {
         }
     }
 
-    /// The direction; `None` for what is no message.
+    /// The direction; `None` if it is not a message.
     pub fn way(&self) -> Option<Direction> {
         match &self.what {
             TraceContent::Wire(passed) => passed.direction(),
@@ -118,7 +118,7 @@ impl TraceItem {
         }
     }
 
-    /// How long it took since what it answers was sent.
+    /// The time since the request it answers was sent.
     pub fn latency(&self) -> Option<Duration> {
         match &self.what {
             TraceContent::Wire(passed) => passed.latency(),

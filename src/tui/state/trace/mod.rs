@@ -87,7 +87,11 @@ impl View for TraceView {
             Action::Follow => {
                 self.follows = !self.follows;
                 self.choose_newest();
-                context.show_status(if self.follows { "follows the newest" } else { "stays" });
+                context.show_status(if self.follows {
+                    "following the newest line"
+                } else {
+                    "not following"
+                });
             }
             Action::Reset => {
                 self.clear();
@@ -105,7 +109,7 @@ impl View for TraceView {
                     self.follows = false;
                     self.show(next);
                 }
-                None => context.show_status("nothing here belongs to it"),
+                None => context.show_status("no request or response to show with it"),
             },
             Action::Copy => return Some(self.copy_selection(false, context)),
             Action::CopyCommand => return Some(self.copy_selection(true, context)),
@@ -186,7 +190,7 @@ impl TraceView {
         self.add(TraceItem::logged(origin, at, level, text));
     }
 
-    /// Adds the beginning or the end of a call of a tool that has no wire of its own.
+    /// Adds the start or end of a call of a tool without its own wire.
     pub fn call_changed(
         &mut self,
         event: &HostEvent,
@@ -257,7 +261,7 @@ impl TraceView {
         newest.map(|(_, item)| item).filter(move |item| item.server == server)
     }
 
-    /// What the chosen line belongs to: the request and the answer, as far as they are here.
+    /// The pair of the selected line: the request and the response, as far as they are kept.
     fn pair(&self) -> Vec<&TraceItem> {
         let Some(item) = self.chosen() else { return Vec::new() };
         let other = item.pair.and_then(|pair| self.ring.get(pair));
@@ -392,7 +396,7 @@ impl TraceView {
         context.copy(what, texts.collect::<Vec<_>>().join("\n"))
     }
 
-    /// Has what is shown written as a trace.
+    /// Exports the shown items as a trace.
     fn export(&self, context: &mut AppContext) -> Vec<AppEffect> {
         let shown = self.found.iter().filter_map(|number| self.ring.get(*number));
         let (cut, whole): (Vec<&TraceItem>, Vec<&TraceItem>) = shown.partition(|item| item.is_cut);

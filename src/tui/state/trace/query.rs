@@ -42,7 +42,7 @@ pub struct TraceSearch {
 impl TraceSearch {
     /// Reads `srv:files method:tools/* way:sent error:yes call:ID client:NAME words !unwanted`, in any
     /// order.
-    /// `srv:=files` is exactly that server. What is not finished yet narrows nothing.
+    /// `srv:=files` is exactly that server. Incomplete terms do not filter.
     pub fn of(text: &str) -> Self {
         let terms = SYNTAX.parse(text);
         let (words, without) = (terms.words, terms.excluded);
@@ -50,7 +50,7 @@ impl TraceSearch {
         for (key, value) in terms.values {
             match key {
                 TraceFilterKey::Server => query.servers.push(value.to_lowercase()),
-                // A method that is still being written is found by its beginning.
+                // A partially typed method matches by prefix.
                 TraceFilterKey::Method => query.wire.methods.push(format!("{value}*")),
                 TraceFilterKey::Direction => query.wire.direction = direction(&value),
                 TraceFilterKey::Error => query.error = Some(is_yes(&value)),

@@ -1,4 +1,4 @@
-//! The bounded ring of newest items, and the pairing of requests with answers.
+//! The bounded ring of newest items, and the pairing of requests with responses.
 //!
 //! Owns: the bounds. Each line has a number that it keeps while older ones go.
 
@@ -7,7 +7,7 @@ use std::collections::{HashMap, VecDeque};
 use super::item::{TraceContent, TraceItem};
 use crate::model::traffic::{Direction, MessageInfo, TrafficKind};
 
-/// The most lines that are kept.
+/// The maximum number of lines that are kept.
 pub const MAX_ITEMS: usize = 10_000;
 /// How many bytes they take at most, about.
 pub const BYTES: usize = 32 * 1024 * 1024;
@@ -19,7 +19,7 @@ pub struct TraceRing {
     /// The number of the oldest one.
     first: u64,
     bytes: usize,
-    /// Requests that wait for their answers, by server.
+    /// Requests that wait for their responses, by server.
     open: HashMap<String, HashMap<(Requester, String), u64>>,
 }
 
@@ -103,10 +103,10 @@ impl TraceRing {
         }
     }
 
-    /// The request that an answer belongs to; remembers requests.
+    /// The request that a response belongs to; remembers requests.
     fn pair(&mut self, item: &TraceItem, number: u64) -> Option<u64> {
         if let TraceContent::Wire(TrafficKind::Opened(_)) = &item.what {
-            // Identities begin anew with each connection.
+            // Request IDs start over with each connection.
             self.open.remove(&item.server);
         }
         let key = key(item)?;

@@ -86,7 +86,7 @@ impl ProjectTrust {
     /// Offers what the configuration files say now; `may_end_calls` where that needs another host.
     pub fn reload(&mut self, may_end_calls: bool, context: &mut AppContext) -> Vec<AppEffect> {
         if self.work != TrustTask::Idle {
-            context.show_status("the configuration is being read already");
+            context.show_status("the configuration is already being read");
             return Vec::new();
         }
         self.work = TrustTask::Reloading(ReloadCause::FilesChanged);
@@ -143,7 +143,7 @@ impl ProjectTrust {
     /// runs for that.
     pub fn attach(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
         if let Some(pid) = context.attached_host {
-            context.show_status(format!("attached to the background host (pid {pid}) already"));
+            context.show_status(format!("already attached to the background host (pid {pid})"));
         } else if context.calls.running().next().is_some() {
             context.show_status("calls are running here; attach when they have ended");
         } else if self.work == TrustTask::Idle {
@@ -223,8 +223,7 @@ impl ProjectTrust {
         match window.readiness(context.now) {
             Readiness::Ready => {}
             Readiness::TooLong => {
-                context
-                    .show_error(format!("too long to be answered here; run: {}", self.command()));
+                context.show_error(format!("too long to answer here; run: {}", self.command()));
                 return Vec::new();
             }
             Readiness::TooSoon | Readiness::Unread => return Vec::new(),
@@ -232,7 +231,7 @@ impl ProjectTrust {
         let request = Arc::clone(&window.request);
         self.window = None;
         self.work = TrustTask::Reloading(ReloadCause::Answered);
-        context.show_status("trusted; starting again with it");
+        context.show_status("trusted; restarting with it");
         vec![AppEffect::Trust(TrustEffect::Trust { request, as_author })]
     }
 
@@ -357,7 +356,7 @@ impl ProjectTrust {
                     self.ask_unless_refused();
                 }
             }
-            (_, None) => context.show_status("there is nothing to trust in this project any more"),
+            (_, None) => context.show_status("nothing left to trust in this project"),
         }
         self.recheck()
     }

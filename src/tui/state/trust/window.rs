@@ -23,7 +23,7 @@ pub struct TrustWindow {
     pub text: ScrollText,
     /// Whether all of it is shown although only a part has changed.
     pub shows_whole: bool,
-    /// How far a text that covers all that would be trusted anew was read.
+    /// How far a text was read that covers everything a new answer would trust.
     progress: ReadingProgress,
 }
 
@@ -34,7 +34,7 @@ impl TrustWindow {
         Self { request, text: page, shows_whole: false, progress: ReadingProgress::default() }
     }
 
-    /// Takes in the time; while something covers the window the moment begins anew.
+    /// Takes in the time; the moment starts over while something covers the window.
     pub fn tick(&mut self, now: Duration, is_covered: bool) {
         self.progress.tick(&self.text, now, is_covered);
     }

@@ -195,7 +195,9 @@ async fn continuing_ends_after_five_connections_or_a_refusal() {
 #[tokio::test]
 async fn a_modern_stream_is_never_continued() {
     let peer = TestServer::start(|_, _| TestResponse::events("id: a\nretry: 0\ndata:\n\n")).await;
-    call(&modern(&peer), 1, "tools/call").await.error(ErrorKind::Unreachable, "before the answer");
+    call(&modern(&peer), 1, "tools/call")
+        .await
+        .error(ErrorKind::Unreachable, "before the response");
     assert_eq!(peer.requests().len(), 1);
 }
 

@@ -338,7 +338,7 @@ async fn a_forgotten_session_is_recognised() {
     call(&wire, 0, "initialize").await;
     wire.set_agreement(Era::Legacy, "2025-11-25");
     let outcome = call(&wire, 1, "tools/list").await;
-    let error = outcome.error(ErrorKind::Unreachable, "forgot the session");
+    let error = outcome.error(ErrorKind::Unreachable, "no longer knows the session");
     assert_eq!(error.cause(), ErrorCause::SessionLost);
     assert_eq!(outcome.messages, [] as [&str; 0]);
 }

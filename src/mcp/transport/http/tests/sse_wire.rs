@@ -106,7 +106,7 @@ async fn what_is_no_such_stream_is_told() {
     let page = || TestResponse::full("200 OK", &["Content-Type: text/html"], "<title>Hi</title>");
     let error = opening(page).await;
     assert_eq!(error.kind(), ErrorKind::Protocol);
-    assert!(error.message().contains("is no event stream: text/html"), "{error}");
+    assert!(error.message().contains("is not an event stream: text/html"), "{error}");
     let error = opening(|| TestResponse::events("data: {}\n\n")).await;
     assert_eq!(error.kind(), ErrorKind::Protocol);
     let error = opening(|| TestResponse::events(": nothing\n\n")).await;

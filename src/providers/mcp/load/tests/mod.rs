@@ -263,7 +263,7 @@ def call(id, a, n):
     }
     assert!(matches!(&load.ends[&4], LoadOutcome::ToolError(words) if &**words == "disk full"));
     for (ticket, kind, words) in [
-        (2, ErrorKind::Protocol, "came back as a text"),
+        (2, ErrorKind::Protocol, "is a string, not a number"),
         (5, ErrorKind::Tool, "error -32602: no such thing"),
         (6, ErrorKind::Protocol, "malformed"),
         (7, ErrorKind::Protocol, "not an object"),
@@ -323,7 +323,7 @@ def told(message):
     assert_eq!(beside.unwrap().output, "by the way");
     let outputs = outputs.0.lock().unwrap().clone();
     assert_eq!((outputs.len(), outputs[199].as_str()), (200, "200 pongs"));
-    for words in ["listening on 3000 (200 times)", "unknown id", "answered twice"] {
+    for words in ["listening on 3000 (200 times)", "unknown id", "got two responses"] {
         assert!(doubts(&*executor, words), "{words}: {:?}", executor.warnings());
     }
     provider.close().await;
@@ -386,7 +386,7 @@ def told(message):
     executor.run(&mut load).await.unwrap();
     let error = load.failure(0);
     assert_eq!(error.kind(), ErrorKind::Timeout);
-    assert_eq!(error.message(), "no answer within 150 ms");
+    assert_eq!(error.message(), "no response within 150 ms");
     assert!(is_ok(&load.ends[&1]));
     let outputs = outputs.0.lock().unwrap().clone();
     assert!(outputs[0].contains("1000000000") && outputs[0].contains("no answer"), "{outputs:?}");

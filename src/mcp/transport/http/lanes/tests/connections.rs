@@ -36,7 +36,7 @@ async fn a_server_that_closes_after_each_answer_works_and_is_told_of() {
     let connections: Vec<_> = peer.requests().iter().map(|heard| heard.connection).collect();
     assert_eq!(connections, (0..20).collect::<Vec<_>>());
     let warnings = lanes.protocol_warnings();
-    assert!(warnings[0].starts_with("20 answers after which the server closed"), "{warnings:?}");
+    assert!(warnings[0].starts_with("20 responses after which the server closed"), "{warnings:?}");
 }
 
 #[tokio::test]

@@ -171,7 +171,7 @@ async fn a_stream_that_goes_on_after_its_answer_costs_its_connection() {
     assert!(call(&mut lanes, 1).await.unwrap().is_plain);
     assert_eq!(peer.requests()[1].connection, 1);
     assert!(
-        lanes.protocol_warnings()[0].contains("event streams that went on"),
+        lanes.protocol_warnings()[0].contains("event streams that stayed open"),
         "{:?}",
         lanes.protocol_warnings()
     );

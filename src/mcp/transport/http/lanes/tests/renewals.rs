@@ -95,7 +95,7 @@ async fn a_refusal_that_stands_is_counted_and_not_argued_with() {
     // Two were sent twice.
     assert_eq!(peer.requests().len(), 7);
     let warnings = lanes.protocol_warnings();
-    assert!(warnings.iter().any(|warning| warning.contains("login")), "{warnings:?}");
+    assert!(warnings.iter().any(|warning| warning.contains("token renewals")), "{warnings:?}");
 }
 
 #[tokio::test]
@@ -138,7 +138,11 @@ async fn a_forgotten_session_is_begun_again_once() {
         send(&mut lanes, ticket).await;
     }
     for _ in 0..2 {
-        is_error(ended(&mut lanes).await.answer, ErrorKind::Unreachable, "forgot the session");
+        is_error(
+            ended(&mut lanes).await.answer,
+            ErrorKind::Unreachable,
+            "no longer knows the session",
+        );
     }
     for ticket in 2..6 {
         assert!(call(&mut lanes, ticket).await.unwrap().is_plain);
