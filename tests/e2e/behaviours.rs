@@ -157,9 +157,9 @@ fn noise_between_messages_is_a_warning_over_every_transport() {
         (Place::Http, "banner", "an event is not JSON: [debug] working on it"),
         (Place::Stdio, "broken-braces", "non-protocol line on stdout: {info: starting up}"),
         (Place::Http, "broken-braces", "an event is not JSON: {info: starting up}"),
-        (Place::Stdio, "nul-bytes", "raw NUL bytes stand between messages"),
-        (Place::Http, "nul-bytes", "raw NUL bytes stand between messages"),
-        (Place::Stdio, "nul-separated", "raw NUL bytes stand between messages"),
+        (Place::Stdio, "nul-bytes", "raw NUL bytes between messages"),
+        (Place::Http, "nul-bytes", "raw NUL bytes between messages"),
+        (Place::Stdio, "nul-separated", "raw NUL bytes between messages"),
     ] {
         let text = said(place, fault);
         assert!(text.contains(warning), "{fault}: {text}");

@@ -148,7 +148,7 @@ fn a_prompt_is_filled_in_and_its_arguments_complete() {
 fn a_bad_item_costs_itself_and_a_bad_page_what_follows() {
     for (fault, words) in [
         ("offers-bad-items", "not an object"),
-        ("offers-cursor-loop", "came twice"),
+        ("offers-cursor-loop", "was repeated"),
         ("offers-second-page-fails", "second page is lost"),
     ] {
         for house in everywhere(fault) {

@@ -95,7 +95,7 @@ fn where_nobody_is_questions_are_declined_at_once_and_that_is_said() {
         .run(["call", "srv-ask", "what=sample"])
         .check()
         .exits(6)
-        .says(&["nobody could be asked"]);
+        .says(&["no person can be asked"]);
 }
 
 #[test]

@@ -185,7 +185,7 @@ fn a_server_that_refuses_streamable_http_is_tried_with_sse() {
     let entry = |kind: &str| room(&format!("{kind}url: \"http://{address}/sse\""));
     let finished = entry("").with_servers(CALL).check();
     assert_eq!(finished.exits(0).out(), "hello\n");
-    finished.says(&["write type: sse into its entry"]);
+    finished.says(&["set type: sse in its entry"]);
     // Whoever names a transport gets that one.
     let finished = entry("type: http, ").with_servers(CALL).check();
     finished.exits(4).says(&["404 Not Found"]);

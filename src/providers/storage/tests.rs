@@ -97,7 +97,7 @@ fn all_that_is_wrong_with_an_entry_is_told_at_once() {
     [
         "expected read or write, found text",
         "there is no tool 'reead' to select",
-        "'mongo' is no type of storage; it is one of memory, disk, redis, postgresql",
+        "'mongo' is not a type of storage; it is one of memory, disk, redis, postgresql",
         "expected a number or a size such as 64KiB, of at least 1, found '-1'",
         "expected a duration such as 30, 500ms, 30s or 2m, found text",
     ]

@@ -288,7 +288,7 @@ fn a_socket_that_is_in_use_is_not_taken_and_one_that_is_left_behind_is() {
     room.toolhost(["serve", "--unix", "plain"])
         .go()
         .exits(9)
-        .says(&["is there already, and no socket"]);
+        .says(&["exists and is not a socket"]);
 }
 
 #[test]

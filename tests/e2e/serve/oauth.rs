@@ -236,7 +236,7 @@ fn an_issuer_that_does_not_answer_is_told_and_other_tokens_work() {
     assert_eq!(post_stateless(&http, &issuer.token(&json!({})), "tools/list", json!({})).0, 503);
     assert_eq!(post_stateless(&http, "sesame", "tools/list", json!({})).0, 200);
     for (words, said) in [
-        (&["--oauth-issuer", "http://as.example"][..], "over https"),
+        (&["--oauth-issuer", "http://as.example"][..], "must use https"),
         (&["--oauth-issuer", "https://as.example", "--oauth-scope", "a=nope"], "'nope'"),
     ] {
         let words = [&["serve", "--http", "127.0.0.1:0"][..], words].concat();

@@ -146,15 +146,15 @@ fn what_is_wrong_is_told_at_once_and_in_place() {
          type: files, scope: session }\n  - { name: f, type: files, scope: ELSEWHERE }\n"
     ), @r#"
     [
-        "2:25: there is no toolkit 'FileMangementToolkit' (did you mean 'FileManagementToolkit'?)",
-        "2:100: there is no scope 'PROJEKT_ROOT' (did you mean 'PROJECT_ROOT'?)",
+        "2:25: unknown toolkit 'FileMangementToolkit' (did you mean 'FileManagementToolkit'?)",
+        "2:100: unknown scope 'PROJEKT_ROOT' (did you mean 'PROJECT_ROOT'?)",
         "2:55: 'access' is read or write, found 'rw' ()",
         "2:87: expected a size from 1 to 16MiB, such as 256KiB, found text ()",
         "2:67: there is no tool 'x' to select (there are read_file, list_directory, file_search, write_file, copy_file, move_file, file_delete)",
-        "3:5: nothing says which directory this is about (add 'root_dir: ./data', or 'scope: PROJECT_ROOT')",
-        "4:50: 'write' is selected, but 'access' is read (say 'access: write', or leave the tool out)",
-        "5:5: nothing says which directory this is about (add 'root_dir: ./data', or 'scope: PROJECT_ROOT')",
-        "6:36: there is no scope 'ELSEWHERE' (there are AGENT_DATA, AGENT_DATA_DIR, PROJECT_ROOT)",
+        "3:5: no directory is configured (add 'root_dir: ./data', or 'scope: PROJECT_ROOT')",
+        "4:50: 'write' is selected, but 'access' is read (set 'access: write', or leave the tool out)",
+        "5:5: no directory is configured (add 'root_dir: ./data', or 'scope: PROJECT_ROOT')",
+        "6:36: unknown scope 'ELSEWHERE' (there are AGENT_DATA, AGENT_DATA_DIR, PROJECT_ROOT)",
     ]
     "#);
 }

@@ -638,7 +638,7 @@ fn an_interpreter_that_is_not_there_makes_the_tool_unavailable() {
     [
         "'DIR/./none/python' does not exist",
         "'no-such-python' was not found in PATH",
-        "the root 'DIR/nowhere' is no directory",
+        "the root 'DIR/nowhere' is not a directory",
     ]
     "#);
 }

@@ -112,7 +112,7 @@ impl TokenIssuer {
             // The issuer was written by the one who runs the server; what it names was not.
             let is_own = metadata.jwks_uri.origin() == self.url.origin();
             if !is_own && metadata.jwks_uri.scheme() != "https" {
-                return Err(Error::denied("its keys are at a URL without https"));
+                return Err(Error::denied("its keys are at another address, without https"));
             }
             let keys: JsonWebKeys = fetch::json(&metadata.jwks_uri, !is_own).await?;
             return Ok(keys.keys.into_iter().take(super::MAX_KEYS).collect());

@@ -77,7 +77,7 @@ pub(super) const RESULT: KeyTable = KeyTable {
         alias_binding(KeyPress::Char(' '), Action::Open),
         footer_binding(KeyPress::Char('/'), Action::Filter, "search", "search in the result"),
         help_binding(KeyPress::Char('n'), Action::NextMatch, "next match"),
-        help_binding(KeyPress::Char('N'), Action::PreviousMatch, "match before"),
+        help_binding(KeyPress::Char('N'), Action::PreviousMatch, "previous match"),
         footer_binding(
             KeyPress::Char('|'),
             Action::Query,

@@ -94,7 +94,7 @@ impl InboxView {
             && let Some(pending) = self.approvals.remove(at)
         {
             context.show_status(format!(
-                "{} no longer needs approval",
+                "{} is no longer waiting for approval",
                 pending.prompt.tool.name.full()
             ));
         }

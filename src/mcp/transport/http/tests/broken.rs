@@ -255,7 +255,7 @@ async fn a_request_says_what_it_waits_for() {
     // An abandoned `send` can still say it.
     assert!(wire.waiting_for(&json!(1)).is_some());
     wire.send(request(2, "tools/call")).await.unwrap();
-    waits(2, "the answer (status 200, text/event-stream, 9 B so far)").await;
+    waits(2, "the response (status 200, text/event-stream, 9 B so far)").await;
     wire.close().await;
 }
 

@@ -273,7 +273,7 @@ def call(id, a, n):
         assert_eq!((error.kind(), error.server()), (kind, Some("srv")), "{error}");
         assert!(error.message().contains(words), "{error}");
     }
-    assert!(doubts(&*executor, "batch array") && doubts(&*executor, "written otherwise"));
+    assert!(doubts(&*executor, "batch array") && doubts(&*executor, "different spelling"));
     provider.close().await;
 }
 
