@@ -1,7 +1,7 @@
 //! Negotiating a protocol version with a server, over one wire or two.
 //!
-//! Owns: the wait for the handshake's answers and its deadlines, what we say about ourselves, and
-//! the wording of a handshake that failed. The order of things is decided by `lifecycle`. Never
+//! Owns: waiting for the handshake's responses, its deadlines, what we declare about ourselves, and
+//! the errors of a failed handshake. The order of steps is decided by `lifecycle`. Never
 //! does: anything after both sides agreed.
 
 use std::sync::Arc;
@@ -61,7 +61,7 @@ pub struct ConnectOptions {
 }
 
 impl ConnectOptions {
-    /// What the server is told that it may ask.
+    /// The questions we declare that the server may ask.
     pub(super) fn questions(&self) -> QuestionAbilities {
         answerable(&self.roots, &*self.inbox)
     }

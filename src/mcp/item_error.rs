@@ -1,6 +1,6 @@
 //! Why an item of a server's list cannot be used.
 //!
-//! Owns: every such reason and its words, which name the item as far as possible. Never does:
+//! Owns: every such reason and its message, which names the item as far as possible. Never does:
 //! read an item.
 
 use super::headers::HeaderAnnotationError;
@@ -54,7 +54,7 @@ pub enum ItemError {
         /// How long it may be.
         limit: usize,
     },
-    /// The member by which an item is known cannot be shown as it is.
+    /// The member that identifies an item contains characters that cannot be shown.
     #[error("the {key} \"{shown}\" of {} {item} has characters that cannot be shown", article(.item))]
     UnshowableKey {
         /// The kind of item, in one word.
@@ -78,7 +78,7 @@ pub enum ItemError {
         /// How long it may be.
         limit: usize,
     },
-    /// A tool's name, made safe, that cannot be shown as it is.
+    /// A tool's name, made safe, that contains characters that cannot be shown.
     #[error("the tool name \"{0}\" has characters that cannot be shown")]
     UnshowableToolName(String),
     /// A tool without a schema of its arguments.
@@ -92,7 +92,7 @@ pub enum ItemError {
         /// What is wrong with the annotation.
         flaw: HeaderAnnotationError,
     },
-    /// A member of a named item is not what it has to be.
+    /// A member of a named item has the wrong type or value.
     #[error("{item} \"{name}\": {member} is {value}")]
     InvalidMember {
         /// The kind of item, in one word.
@@ -128,7 +128,7 @@ pub enum ItemError {
         /// The name that two arguments share.
         argument: String,
     },
-    /// A skill that cannot be loaded as it is listed.
+    /// A listed skill that cannot be loaded.
     #[error("skill \"{uri}\": {flaw}")]
     InvalidSkill {
         /// The address of its `SKILL.md`.
@@ -152,7 +152,7 @@ pub enum SkillListingError {
         /// How many it may list.
         limit: usize,
     },
-    /// A file without address, digest or size, in the words of the parser.
+    /// A file without address, digest or size, with the parser's message.
     #[error("its files cannot be read: {0}")]
     UnreadableFiles(String),
     /// Neither a list of files nor the word that says they change.

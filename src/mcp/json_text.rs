@@ -1,7 +1,7 @@
 //! Untrusted JSON text: limits before it is parsed, and repair of invalid strings.
 //!
-//! Owns: how deep and how large such a tree may be, the words when text is no JSON, and strings that
-//! hold half of a character. Never does: know what a message is.
+//! Owns: how deep and how large such a tree may be, the errors for text that is not JSON, and
+//! strings with half of a surrogate pair. Never does: know what a message is.
 
 use std::borrow::Cow;
 
@@ -88,7 +88,7 @@ pub(super) fn not_json(error: &serde_json::Error, text: &str) -> Error {
     }
 }
 
-/// Whether a parser gave up because of the depth: it stands on a bracket at its limit, which is one
+/// Whether a parser failed because of the depth: it stopped at a bracket at its limit, which is one
 /// level less than ours.
 pub(super) fn is_depth_error(error: &serde_json::Error, text: &str) -> bool {
     let lines = text.split_inclusive('\n').take(error.line().saturating_sub(1));
@@ -105,7 +105,7 @@ fn excerpt_around(text: &str, column: usize) -> String {
     text.chars().skip(from).take(120).collect()
 }
 
-/// Replaces `\uD800`–`\uDFFF` escapes that are no pair by `\uFFFD`; borrows when there is none.
+/// Replaces `\uD800`–`\uDFFF` escapes that are not a pair by `\uFFFD`; borrows when there is none.
 pub(super) fn replace_lone_surrogates(text: &str) -> Cow<'_, str> {
     let bytes = text.as_bytes();
     // Few messages have any escape, and a search for two bytes is set up for each.

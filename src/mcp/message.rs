@@ -1,6 +1,6 @@
 //! Classifying a JSON-RPC message from its bytes, without parsing it into a tree.
 //!
-//! Owns: what counts as a message, which lines are none, and why something is neither. Every warning is
+//! Owns: what counts as a message, which lines do not, and what is invalid. Every warning is
 //! returned, never swallowed. Never does: know which requests are pending.
 //!
 //! Only the envelope is looked at; `params`, `result` and `error` stay the bytes they were, so
@@ -254,7 +254,7 @@ fn broken_object(error: &serde_json::Error, text: &str) -> ParsedInput {
     ParsedInput::Unreadable(not_json(error, text))
 }
 
-/// The warning about something that is no message: a line of stdout, or an event (`delimited`).
+/// The warning about something that is not a message: a line of stdout, or an event (`delimited`).
 pub fn non_message(text: String, delimited: bool) -> ProtocolWarning {
     if delimited {
         ProtocolWarning::EventNotJson(Some(text))

@@ -1,8 +1,8 @@
 //! Notifications of changed lists and resources, for subscribers.
 //!
-//! Owns: the reading of such notifications, how often each list changed, and the listeners: bounded
-//! queues in which equal news is counted instead of kept twice, so that a storm of notifications
-//! costs a listener neither memory nor time. Never does: decide who wants to know what.
+//! Owns: reading such notifications, how often each list changed, and the listeners: bounded
+//! queues in which equal notifications are counted instead of kept twice, so that a flood of them
+//! costs a listener neither memory nor time. Never does: decide who subscribes to what.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -72,7 +72,7 @@ pub enum NotificationFlaw {
 /// Reads a notification; `None` when it is about something else.
 ///
 /// # Errors
-/// What is wrong with it, in words that follow its name.
+/// What is wrong with it, as text that follows its name.
 pub fn read(method: &str, params: &Value) -> Result<Option<ChangeNotification>, NotificationFlaw> {
     let told = match method {
         "notifications/tools/list_changed" => NotificationKind::ListChanged(ListKind::Tools),
@@ -116,7 +116,7 @@ impl NotificationHub {
         listener
     }
 
-    /// Counts a change of a list, and tells every listener.
+    /// Counts a change of a list, and notifies every listener.
     pub fn publish(&mut self, news: &ChangeNotification) {
         if let NotificationKind::ListChanged(list) = news.kind {
             self.versions[list_index(list)] += 1;

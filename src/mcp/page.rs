@@ -1,6 +1,6 @@
 //! One page of a server's list, with its items still as text.
 //!
-//! Owns: what makes an answer a page, whatever it lists. Never does: look into an item.
+//! Owns: what makes a response a page, for every kind of list. Never does: look into an item.
 
 use std::fmt;
 
@@ -36,12 +36,12 @@ pub(super) enum NextPage {
     End,
     /// The next page is asked for with this cursor.
     Cursor(String),
-    /// Something that is no cursor.
+    /// Something that is not a cursor.
     Invalid(String),
 }
 
 impl ListPage {
-    /// Reads a page whose items stand under `field`; `what` names the list for messages.
+    /// Reads a page whose items are in `field`; `what` names the list for messages.
     pub fn read(raw: &RawJson, field: &'static str, what: &str) -> Result<Self, Error> {
         let mut text = serde_json::Deserializer::from_str(raw.get());
         PageVisitor { field }

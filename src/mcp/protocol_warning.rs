@@ -1,7 +1,7 @@
 //! Protocol violations of a peer that are tolerated with a warning.
 //!
-//! Owns: every such oddity, its words, and a bounded list of those of one server. Never does:
-//! decide what follows of one. What ends a request or a connection is an error.
+//! Owns: every such warning, its text, and a bounded list of the warnings of one server. Never
+//! does: decide what follows from one. What ends a request or a connection is an error.
 
 use super::notifications::NotificationFlaw;
 use super::questions::QuestionRejection;
@@ -16,7 +16,7 @@ pub(super) const WARNING_CHARS: usize = 300;
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ProtocolWarning {
     // The text of messages.
-    /// Bytes of a message are no UTF-8.
+    /// A message contains bytes that are not UTF-8.
     #[error("a message is not valid UTF-8; the bad bytes are shown as \u{fffd}")]
     InvalidUtf8,
     /// `\uD800` to `\uDFFF` without its other half.
@@ -28,10 +28,10 @@ pub enum ProtocolWarning {
     /// An array of messages, as JSON-RPC has it and MCP does not.
     #[error("messages arrived as a batch array, which no supported revision allows")]
     BatchArray,
-    /// So many messages without a line end between them.
+    /// The number of messages without a line end between them.
     #[error("{0} messages arrived on one line")]
     SharedLine(usize),
-    /// A member of the envelope that stands there more than once.
+    /// A member that the envelope contains more than once.
     #[error("a message has the key \"{0}\" twice; the last one counts")]
     DuplicateKey(&'static str),
     /// Another version of JSON-RPC, as its JSON text.
@@ -40,10 +40,10 @@ pub enum ProtocolWarning {
     /// A message that names no version of JSON-RPC.
     #[error("the message has no \"jsonrpc\": \"2.0\"")]
     NoRpcVersion,
-    /// A line of stdout that is no message.
+    /// A line of stdout that is not a message.
     #[error("non-protocol line on stdout: {0}")]
     NonProtocolLine(String),
-    /// An event or a body that is no message, and its beginning when that can be quoted.
+    /// An event or a body that is not a message, and its start when that can be quoted.
     #[error("an event is not JSON{}", quoted(.0.as_deref()))]
     EventNotJson(Option<String>),
 
@@ -51,7 +51,7 @@ pub enum ProtocolWarning {
     /// A second answer to one request.
     #[error("a request got two responses; the first one counts")]
     AnsweredTwice,
-    /// The answer to a request that was given up.
+    /// The response to an abandoned request.
     #[error("a response arrived after its request was abandoned; ignored")]
     LateAnswer,
     /// A number that came back written in another way.
@@ -65,7 +65,7 @@ pub enum ProtocolWarning {
     /// The same in a run of many calls, where ids are made up in advance.
     #[error("an id was returned in a different spelling")]
     RunIdRewritten,
-    /// An error that names no request, in the server's words.
+    /// An error that names no request, as the server worded it.
     #[error("an error without an id: {0}")]
     ErrorWithoutId(String),
     /// An answer to nothing that was asked, as the JSON of its id.
@@ -75,7 +75,7 @@ pub enum ProtocolWarning {
     #[error("it sent too much before the handshake ended; some of it was dropped")]
     TooMuchBeforeHandshake,
 
-    // What the server asks and tells.
+    // Requests and notifications of the server.
     /// A request whose id is neither text nor a whole number.
     #[error("a {method} request has the id {id}; it gets no response")]
     UnusableRequestId {
@@ -140,7 +140,7 @@ pub enum ProtocolWarning {
         /// How many of them are shown.
         kept: usize,
     },
-    /// So many changes were dropped before a subscriber took them.
+    /// The number of changes dropped before a subscriber read them.
     #[error("it sent {0} change notifications faster than they could be processed")]
     ChangesLost(u64),
     /// A second acknowledgement of one subscription.
@@ -169,7 +169,7 @@ pub enum ProtocolWarning {
     DefinitionDifference(String),
 
     // HTTP.
-    /// A session id of so many bytes.
+    /// A session id that is too long: its length in bytes.
     #[error("a session id of {0} bytes is not used")]
     SessionIdTooLong(usize),
     /// A session id that no header can carry.
@@ -189,7 +189,7 @@ pub enum ProtocolWarning {
     /// The stream of what the server says on its own is broken, and why.
     #[error("the server's event stream is no longer read: {0}")]
     EventStreamLost(String),
-    /// The same stream ended so many times.
+    /// The number of times the same stream ended.
     #[error("the server ended its event stream {0} times: its notifications no longer arrive")]
     EventStreamEnded(u32),
     /// The transport before Streamable HTTP names its address once.
@@ -258,8 +258,8 @@ impl WarningList {
         }
     }
 
-    /// Adds a warning if there is none like it and there is room: what is said over and over
-    /// before the handshake is over counts once.
+    /// Adds a warning unless the list is full or already has it: one that is repeated during the
+    /// handshake counts once.
     pub fn add_once(&mut self, warning: &ProtocolWarning) {
         let text = truncate(&warning.to_string(), WARNING_CHARS);
         if self.known.len() < MAX_WARNINGS && !self.known.iter().any(|(known, _)| *known == text) {

@@ -1,4 +1,4 @@
-//! The ids of abandoned requests, whose late answers are ignored.
+//! The ids of abandoned requests, whose late responses are ignored.
 //!
 //! Owns: how many of them are remembered. Never does: tell the server.
 
@@ -20,7 +20,7 @@ impl RetiredIds {
         self.0.push_back(id);
     }
 
-    /// Whether the request with this id was given up, as far as is remembered.
+    /// Whether the request with this id was abandoned, as far as is remembered.
     pub fn contains(&self, id: i64) -> bool {
         self.0.contains(&id)
     }

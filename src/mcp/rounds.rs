@@ -2,9 +2,9 @@
 //!
 //! Owns: the rounds of `tools/call`, `prompts/get` and `resources/read` in revision 2026-07-28
 //! (`input_required`, answered by the same request with `inputResponses`), and the pages that
-//! revision 2025-11-25 asks for with the error -32042. Each round is a request of its own with an
-//! id of its own; they are few, and a server that goes on asking where no person answers ends the
-//! request. Never does: know what the final answer means.
+//! revision 2025-11-25 asks for with the error -32042. Each round is a separate request with its
+//! own id. The number of rounds is limited, and the request fails when a server keeps asking although
+//! no person answers. Never does: know what the final response means.
 
 use futures_util::future::try_join_all;
 use serde_json::{Value, json};
@@ -243,7 +243,7 @@ async fn open_pages(
     Err(connection.in_context(error, options.phase))
 }
 
-/// Errors whose numbers say more than their words.
+/// Errors whose codes say more than their messages.
 pub(super) fn with_hint(error: Error) -> Error {
     match error.rpc_code() {
         Some(UNSUPPORTED_VERSION) => {

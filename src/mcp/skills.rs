@@ -1,7 +1,7 @@
 //! Skills of a server (extension `io.modelcontextprotocol/skills`).
 //!
-//! Owns: listing them, and loading one with the checks that make it worth trusting: every file has
-//! the size and digest that the list gave, and `SKILL.md` says of itself what the list said. Never
+//! Owns: listing them, and loading one with the checks that make it trustworthy: every file has
+//! the listed size and digest, and the frontmatter of `SKILL.md` matches the list. Never
 //! does: fetch a file before its skill is loaded, use one that fails a check, or follow a skill.
 
 use std::fmt::Write as _;
@@ -30,7 +30,7 @@ const MAX_FILES: usize = 1_000;
 /// The line that begins and ends a frontmatter.
 const FRONTMATTER_DELIMITER: &str = "---";
 
-/// A skill, as its server lists it. All of it is the server's own words.
+/// A skill, as its server lists it. All text in it comes from the server.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Skill {
     /// The address of its `SKILL.md`.
@@ -173,10 +173,10 @@ enum SkillFileError {
     #[error("it is not one file")]
     NotOneFile,
     /// Another number of bytes than the list says.
-    #[error("it has {came} bytes, listed were {listed}")]
+    #[error("it has {came} bytes, but {listed} were listed")]
     WrongSize { came: usize, listed: u64 },
     /// Other bytes than the list says.
-    #[error("its digest is {came}, listed was {listed}")]
+    #[error("its digest is {came}, but {listed} was listed")]
     WrongDigest { came: String, listed: String },
     /// A `SKILL.md` that is not UTF-8.
     #[error("it is not text")]
@@ -190,10 +190,10 @@ enum SkillFileError {
     /// A `SKILL.md` without a second delimiter.
     #[error("its frontmatter does not end")]
     EndlessFrontmatter,
-    /// YAML that cannot be parsed, in the words of the parser.
+    /// YAML that cannot be parsed, with the parser's message.
     #[error("its frontmatter cannot be read: {0}")]
     UnreadableFrontmatter(String),
-    /// YAML that is no mapping.
+    /// YAML that is not a mapping.
     #[error("its frontmatter has no keys")]
     FrontmatterWithoutKeys,
     /// YAML that says two things of one key.
@@ -276,7 +276,7 @@ mod tests {
     fn a_file_is_what_was_listed_or_nothing() {
         let file = SkillFile { uri: "skill://a".to_owned(), digest: DIGEST.to_owned(), size: 3 };
         assert_eq!(file.mismatch(b"abc"), None);
-        assert!(file.mismatch(b"abcd").unwrap().to_string().contains("4 bytes, listed were 3"));
+        assert!(file.mismatch(b"abcd").unwrap().to_string().contains("4 bytes, but 3 were listed"));
         assert!(file.mismatch(b"abd").unwrap().to_string().contains("digest"));
     }
 

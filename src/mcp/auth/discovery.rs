@@ -1,7 +1,7 @@
 //! Discovering a server's authorization server, and checking its metadata.
 //!
-//! Owns: the way from a challenge, or from nothing, to metadata that may be used. The search itself
-//! is the SDK's: protected resource metadata (RFC 9728) where the challenge says, at the path and
+//! Owns: getting from a challenge, or from nothing, to usable metadata. The search itself is done
+//! by the SDK: protected resource metadata (RFC 9728) where the challenge says, at the path and
 //! at the root, authorization server metadata (RFC 8414, OpenID Connect) in all its places, and the
 //! fixed endpoints of the revision 2025-03-26.
 
@@ -86,12 +86,12 @@ impl AuthorizationServer {
     /// The token endpoint.
     ///
     /// # Errors
-    /// When it is no URL.
+    /// When it is not a URL.
     pub(super) fn token_endpoint(&self) -> Result<Url, Error> {
         endpoint(&self.metadata.token_endpoint, "token endpoint")
     }
 
-    /// The ways a client may prove who it is at the token endpoint; empty when that is not said.
+    /// The client authentication methods of the token endpoint; empty when the metadata has none.
     pub(super) fn token_auth_methods(&self) -> Vec<&str> {
         let methods = self.metadata.additional_fields.get("token_endpoint_auth_methods_supported");
         let methods = methods.and_then(|methods| methods.as_array());
@@ -130,7 +130,7 @@ impl AuthorizationServer {
         Ok(Some(key))
     }
 
-    /// The scopes to ask for: what has to be asked for, or else what the server says, and more.
+    /// The scopes to request: the required ones, or else those the server names, plus extra ones.
     pub(super) async fn select_scopes(&self, scopes: ScopeRequest) -> Vec<String> {
         let mut selected = scopes.only;
         if selected.is_empty() {
@@ -161,7 +161,7 @@ pub(super) struct ScopeRequest {
     pub additional: Vec<String>,
 }
 
-/// All of `first`, and what `second` has beside it.
+/// All of `first`, and what only `second` has.
 pub(super) fn union(first: &[String], second: &[String]) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for scope in first.iter().chain(second) {

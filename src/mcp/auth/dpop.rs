@@ -1,7 +1,7 @@
 //! Sender-constrained tokens (DPoP, RFC 9449).
 //!
-//! Owns: the key and the proofs that it is held. A token and its key are kept together; a key is
-//! made for each login.
+//! Owns: the key and the proofs of possession. A token and its key are stored together; each login
+//! gets its own key.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -23,7 +23,7 @@ pub(super) struct ProofKey {
     key: SigningKey,
     /// The public half of the key, as a JWK.
     public: Value,
-    /// All of it, as it is kept.
+    /// The whole key pair, as stored.
     serialized: SecretString,
 }
 
@@ -55,7 +55,7 @@ impl ProofKey {
         })
     }
 
-    /// The key as it is kept.
+    /// The key as stored.
     pub(super) fn serialized(&self) -> &str {
         self.serialized.expose_secret()
     }

@@ -1,7 +1,7 @@
 //! The credentials of one server: obtaining, caching and renewing tokens.
 //!
-//! Owns: [`OAuth`]: which token is shown, and what a refusal means — a renewal, a login, more
-//! scopes, or the end. Never does: send anything itself.
+//! Owns: [`OAuth`]: which token is sent, and what a refusal means — a renewal, a login, more
+//! scopes, or failure. Never does: send anything itself.
 
 use std::fmt;
 use std::sync::Arc;
@@ -52,7 +52,7 @@ struct State {
     key: Option<ProofKey>,
     /// What the server wants to find in the next proof.
     nonce: Option<String>,
-    /// Why there is no login any more.
+    /// Why the login is no longer valid.
     login_end_reason: Option<String>,
 }
 
@@ -70,11 +70,11 @@ impl OAuth {
         Self { settings, http, state: Mutex::default() }
     }
 
-    /// Logs in anew, whatever there was: a person through `browser`, a program by itself. `scopes`
-    /// is asked for beside what the entry says.
+    /// Logs in again, whether or not there is a login: a person through `browser`, a program by
+    /// itself. `scopes` are requested in addition to those of the entry.
     ///
     /// # Errors
-    /// When there is no authorization server to trust, or it or the person says no.
+    /// When there is no trusted authorization server, or it or the person refuses.
     pub async fn login(
         &self,
         browser: &dyn Browser,
@@ -372,7 +372,7 @@ fn challenge_params(oauth: &OAuth, text: Option<&str>) -> Option<WWWAuthenticate
 }
 
 fn scope_list(text: Option<&str>) -> Vec<String> {
-    /// The most scopes that are kept of an answer.
+    /// Maximum number of scopes kept from a response.
     const MOST: usize = 100;
     text.unwrap_or_default().split_whitespace().take(MOST).map(str::to_owned).collect()
 }

@@ -1,8 +1,8 @@
 //! Storing logins in an encrypted file.
 //!
-//! Owns: [`FileVault`]: `logins` in `auth` of the state directory, the generated `load_key` beside it,
-//! and the locks by which processes take turns. Files are 0600, the directory 0700; a file is
-//! replaced as a whole. What cannot be read is never overwritten: a person removes it.
+//! Owns: [`FileVault`]: `logins` in `auth` of the state directory, the generated `load_key` next to it,
+//! and the locks between processes. Files are 0600, the directory 0700; a file is
+//! replaced as a whole. An unreadable file is never overwritten: the user removes it.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _};

@@ -1,11 +1,11 @@
 //! Requests to authorization servers.
 //!
-//! Owns: [`AuthHttp`] — which addresses may be asked, no redirects to elsewhere, bounded answers,
-//! a deadline for each request. Never does: know what is asked.
+//! Owns: [`AuthHttp`] — which addresses may be contacted, no redirects to elsewhere, bounded
+//! responses, a deadline for each request. Never does: know what is requested.
 //!
 //! A server names its authorization server, and that names its endpoints: none of them is the
-//! user's choice. So `https` to a public address is asked, and besides only the origins that the
-//! user wrote down.
+//! user's choice. So only `https` at public addresses is contacted, and the origins that the
+//! user configured.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -47,13 +47,13 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Origins that are asked with one object.
 const MAX_ORIGINS: usize = 16;
 
-/// Which addresses beside public ones may be asked.
+/// Which non-public addresses may be contacted.
 #[derive(Debug, Clone, Default)]
 pub struct AddressPolicy {
     /// Addresses the user wrote down: their whole origins may be asked, wherever they lead.
     pub user_urls: Vec<Url>,
     /// A server on this machine may name other ports of this machine. Off by default: a server that
-    /// was forwarded here could make toolhost ask whatever else listens.
+    /// was forwarded here could make toolhost contact any other local service.
     pub allows_any_local_port: bool,
 }
 
@@ -127,8 +127,8 @@ pub(super) struct AuthResponse {
 }
 
 impl AuthHttp {
-    /// Asks whatever `address_policy` permits. `insecure` takes any certificate; `tracer` is told of each
-    /// exchange.
+    /// Contacts any address that `address_policy` permits. `insecure` accepts any certificate;
+    /// `tracer` gets each exchange.
     pub(super) fn new(reach: AddressPolicy, insecure: bool, tracer: Tracer) -> Arc<Self> {
         let heads = HeadTracer::new(tracer, &HeaderMap::new());
         let (clients, trouble) = (Mutex::default(), Mutex::default());
@@ -192,7 +192,7 @@ impl AuthHttp {
     /// One request and its whole answer.
     ///
     /// # Errors
-    /// When it may not be asked, or no answer came in time and size.
+    /// When it may not be contacted, or no response came within the time and size limits.
     pub(super) async fn send(
         &self,
         method: Method,

@@ -1,8 +1,8 @@
 //! The encryption key of stored logins, in the system's keychain.
 //!
-//! Owns: reading it there and keeping it there, off the thread that waits for servers, because a
-//! keychain may ask a person to unlock it. Never does: fall back to anything else. A build without
-//! the feature `keyring` says so.
+//! Owns: reading and storing it, off the thread that waits for servers, because a keychain may ask
+//! the user to unlock it. Never does: fall back to anything else. A build without the feature
+//! `keyring` reports that.
 
 use std::time::Duration;
 
@@ -43,7 +43,7 @@ pub(super) async fn store_key(key: &SecretBox<[u8; KEY_LEN]>) -> Result<(), Erro
     run_blocking(move || Ok(keychain::write(SERVICE, ACCOUNT, &key)?)).await
 }
 
-/// Works on a thread of its own.
+/// Runs on its own thread.
 async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, LoginKeyError> + Send + 'static,
 ) -> Result<T, Error> {

@@ -1,7 +1,7 @@
 //! Interactive login: the authorization code flow.
 //!
-//! Owns: the authorization code flow from discovery to a token: which client asks, for which
-//! scopes, and what comes back. Never does: open a page; see [`crate::model::Browser`].
+//! Owns: the authorization code flow from discovery to a token: which client, which scopes, and
+//! the redirect back. Never does: open a page; see [`crate::model::Browser`].
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ pub(super) struct ClientIdentity<'a> {
 /// Leads a person through a login. `scopes` is what is wished for.
 ///
 /// # Errors
-/// When there is no authorization server to trust, or it or the person says no.
+/// When there is no trusted authorization server, or it or the person refuses.
 pub(super) async fn login(
     settings: &OAuthSettings,
     http: &Arc<AuthHttp>,

@@ -1,14 +1,15 @@
 //! OAuth for HTTP servers.
 //!
-//! Owns: finding authorization servers, logging in, renewing tokens, asking for more when a server
-//! wants more, and tokens for programs (client credentials). Never does: open a browser, talk to a
-//! person (see [`crate::model::Browser`]), or send a token anywhere but to the server it is for.
+//! Owns: finding authorization servers, logging in, renewing tokens, requesting more scopes when a
+//! server requires them, and tokens for programs (client credentials). Never does: open a browser,
+//! talk to a person (see [`crate::model::Browser`]), or send a token anywhere but to the server it
+//! is for.
 //!
 //! The parts: [`OAuth`] are the [`Credentials`](super::credentials::Credentials) of one server;
 //! `discovery` finds who issues tokens; `login` and `program` get one; `renewal` renews it;
-//! [`vault`] and [`mod@file`] keep it; `http` decides who is asked at all. What the SDK does well it
-//! does here: the search, the registration, the authorization request, the exchange of the code and
-//! the checks of what comes back.
+//! [`vault`] and [`mod@file`] store it; `http` decides which addresses may be contacted. The SDK
+//! does discovery, registration, the authorization request, the code exchange and the checks of
+//! the responses.
 //!
 //! A program that embeds this needs no files and no terminal:
 //!
@@ -61,7 +62,7 @@ use crate::mcp::tracer::Tracer;
 use crate::model::Browser;
 use crate::util::clock::{Clock, SystemClock};
 
-/// Hears of secrets as they are learned: a name, and the value.
+/// Called for each secret as it is learned, with a name and the value.
 pub type SecretListener = Arc<dyn Fn(&str, &str) + Send + Sync>;
 
 /// How a server's tokens are got and kept.
@@ -73,7 +74,7 @@ pub struct OAuthSettings {
     pub url: Url,
     /// On what grounds a token is given. A login without a registered client by default.
     pub grant: OAuthGrant,
-    /// What is asked for beside what the server wants; empty by default.
+    /// Scopes to request in addition to those the server requires; empty by default.
     pub scopes: Vec<String>,
     /// The only issuer whose tokens are taken. It may be private when the user wrote it.
     pub issuer: Option<Url>,
@@ -84,8 +85,8 @@ pub struct OAuthSettings {
     /// Who leads a person to the authorization server. Without one, a login that is needed is a
     /// error with the command that makes it.
     pub browser: Option<Arc<dyn Browser>>,
-    /// The user said that this server wants OAuth. Otherwise a login is used if there is one, and
-    /// logins that cannot be read are only spoken of when the server wants one.
+    /// The user configured OAuth for this server. Otherwise a login is used if there is one, and
+    /// unreadable logins are only reported when the server requires one.
     pub is_required: bool,
     /// The user wrote the issuer and the token endpoint. Otherwise a file of a project names them,
     /// and they have to be https and public, like those that a server names.
@@ -106,7 +107,7 @@ pub struct OAuthSettings {
 }
 
 impl OAuthSettings {
-    /// Settings for a server that wants OAuth, with nothing known beforehand.
+    /// Settings for a server that requires OAuth, with nothing known in advance.
     pub fn new(server: impl Into<String>, url: Url) -> Self {
         Self {
             server: server.into(),
@@ -158,7 +159,7 @@ impl fmt::Debug for OAuthSettings {
 pub enum OAuthGrant {
     /// A person logs in (authorization code with PKCE).
     Login {
-        /// A client that was registered beforehand. Without one, the document at `client_metadata`
+        /// A client that was registered in advance. Without one, the document at `client_metadata`
         /// is the identity where that is supported, and else toolhost registers itself.
         client_id: Option<String>,
         /// The secret of that client.
@@ -195,9 +196,9 @@ pub enum ProgramCredential {
         /// How it signs; by the kind of key when not given.
         algorithm: Option<Algorithm>,
     },
-    /// A token that the platform gave to this workload stands for the client (RFC 7523).
+    /// A token that the platform issued to this workload authenticates the client (RFC 7523).
     Workload {
-        /// The JWT that stands in for a secret.
+        /// The JWT used in place of a secret.
         assertion: SecretString,
     },
     /// The login at an enterprise's identity provider is exchanged for a token of the server.

@@ -1,6 +1,6 @@
 //! Refreshing tokens.
 //!
-//! Owns: one renewal. Who may do it when is the engine's business.
+//! Owns: one renewal. The engine decides who may renew, and when.
 
 use std::sync::Arc;
 

@@ -1,9 +1,9 @@
 //! Encryption of the file of stored logins.
 //!
-//! Owns: the keys and the shape of a sealed file. A key that was generated lies beside what it
-//! seals: it guards against copies of the one file (a backup, a mistaken upload), not against a
-//! reader of the directory. `TOOLHOST_ENCRYPTION_KEY` guards as well as it is kept, a key in the
-//! keychain of the system (see `keychain`) as well as that is.
+//! Owns: the keys and the format of an encrypted file. A generated key is stored next to the file:
+//! it protects against copies of the one file (a backup, a mistaken upload), not against a
+//! reader of the directory. `TOOLHOST_ENCRYPTION_KEY` protects as well as it is itself protected,
+//! a key in the system's keychain (see `keychain`) as well as the keychain is.
 
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::hkdf::{HKDF_SHA256, Salt};

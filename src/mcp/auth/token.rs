@@ -1,6 +1,6 @@
 //! One request to a token endpoint, for grants the SDK does not support.
 //!
-//! Owns: the form, the ways a client proves who it is there, and reading the answer.
+//! Owns: the form, the client authentication methods, and reading the response.
 
 use reqwest::Method;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
@@ -18,7 +18,7 @@ use crate::net::address::display_url;
 use crate::net::excerpt::{server_message, truncate};
 use crate::util::base64;
 
-/// The type of an assertion that stands for a client.
+/// The type of an assertion that authenticates a client.
 const CLIENT_ASSERTION: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
 /// How a client proves who it is.
@@ -60,7 +60,7 @@ pub(super) struct TokenEndpointResponse {
 }
 
 impl TokenEndpointResponse {
-    /// The token as it is kept; `now` in seconds since the Unix epoch.
+    /// The token as stored; `now` in seconds since the Unix epoch.
     ///
     /// # Errors
     /// When it is of another kind than was asked for: bound to `key`, or to none.

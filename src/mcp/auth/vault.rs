@@ -34,7 +34,7 @@ pub struct OAuthClient {
     pub secret: Option<String>,
     /// Where logins end, as it was registered.
     pub redirect: String,
-    /// It was registered by toolhost, and can be used again as it is.
+    /// It was registered by toolhost, and can be reused unchanged.
     pub registered: bool,
 }
 

@@ -1,11 +1,11 @@
-//! Partial parsing of a call's answer, only as far as the benchmark needs.
+//! Partial parsing of a call's response, only as far as the benchmark needs.
 //!
-//! Owns: recognising a plain answer in its bytes, without building anything of it, and what a
-//! whole answer means for a call of a run. Never does: know which calls are in flight.
+//! Owns: recognising a plain response in its bytes, without building a tree, and what a complete
+//! response means for a call of a run. Never does: know which calls are in flight.
 //!
-//! [`plain_answer_id`] is sure or silent: it names an id only when the usual reading of the line would find
-//! one well-formed answer with this id, without warnings about it, that is no error. Everything else
-//! (and some unusual ways to write a plain answer) is left to that reading.
+//! [`plain_answer_id`] never guesses: it returns an id only when the full parser would find one
+//! well-formed response with this id, without warnings, that is not an error. Everything else
+//! (and some unusual spellings of a plain response) is left to the full parser.
 
 use bytes::Bytes;
 
@@ -21,7 +21,7 @@ const SHORT_TEXT: usize = 24;
 /// The id of the plain answer that a line is, if it is one.
 pub fn plain_answer_id(line: &[u8]) -> Option<i64> {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
-    // Control characters may stand between values, never in texts: not worth telling apart.
+    // Control characters may occur between values, never in strings: not worth telling apart.
     if line.iter().any(|byte| *byte < b' ') || std::str::from_utf8(line).is_err() {
         return None;
     }
@@ -62,7 +62,7 @@ impl<'a> AnswerScanner<'a> {
         id
     }
 
-    /// The result of a call that went well and is over.
+    /// The result of a call that succeeded and is complete.
     fn result(&mut self) -> Option<()> {
         self.members(DEPTH - 1, |scan, key| match key {
             b"isError" => scan.word(b"false"),

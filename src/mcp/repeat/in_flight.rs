@@ -1,16 +1,16 @@
 //! The calls of a run that are in flight.
 //!
-//! Owns: their ids, and which one has waited longest. Its memory is that of the calls that may be
-//! in flight at once, however long one of them is without an answer. Never does: read a clock.
+//! Owns: their ids, and which one has waited longest. Memory is bounded by the number of calls that
+//! may be in flight at once, however long one of them goes unanswered. Never does: read a clock.
 //!
-//! An id names the place of its call: its lower bits are the number of a slot, and ids whose slot is
-//! still taken are left out. Half of the slots are always free, so that few are.
+//! The lower bits of an id are the slot number of its call; ids whose slot is still taken are
+//! skipped. Half of the slots are always free, so few are skipped.
 
 use std::time::Instant;
 
 use crate::mcp::call_template::FIRST_ID;
 
-/// The index that stands for no slot.
+/// The index that means no slot.
 const NO_SLOT: usize = usize::MAX;
 
 /// A call without an answer.
@@ -101,8 +101,8 @@ impl InFlightCalls {
         self.next - 1
     }
 
-    /// Takes up a call whose id was [reserved](Self::reserve) just now. `now` stands in for its
-    /// moment of sending until that is known.
+    /// Adds a call whose id was just [reserved](Self::reserve). `now` is used as its sending time
+    /// until that is known.
     pub fn insert(&mut self, id: i64, ticket: u64, bytes: usize, now: Instant) {
         let at = self.slot(id);
         self.slots[at] = CallSlot {

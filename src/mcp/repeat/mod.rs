@@ -1,9 +1,8 @@
 //! Many calls of one tool over one connection, bypassing the session.
 //!
-//! Owns: the second speed of a connection. Requests are written in advance but for their ids and
-//! arguments, and an answer is recognised in its bytes; whatever is not plainly the answer to one
-//! of these calls goes the way that everything else goes. Never does: say what is sent when, or
-//! count.
+//! Owns: the fast path of a connection. Requests are serialised in advance except for their ids and
+//! arguments, and responses are recognised in their bytes; anything not plainly a response to one
+//! of these calls takes the ordinary path. Never does: decide what is sent when, or count.
 
 pub mod answer;
 pub mod in_flight;

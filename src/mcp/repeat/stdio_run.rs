@@ -1,10 +1,10 @@
 //! A run of calls over the pipes of a stdio connection.
 //!
-//! Owns: the requests that are on their way, and what came for them. Never does: wait for anything
-//! but the wire, read a clock, or say when a call is too late.
+//! Owns: the requests in flight, and their responses. Never does: wait for anything but the wire,
+//! read a clock, or decide when a call has timed out.
 //!
-//! What is due is written at once and what came is read at once; nothing is allocated for a call.
-//! Whatever is not plainly an answer to one of these calls is read as usual, by the [`McpSession`].
+//! All due requests are written in one go and all responses read in one go, without allocating per
+//! call. Anything not plainly a response to one of these calls is left to the [`McpSession`].
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -28,9 +28,9 @@ use crate::model::{CallId, Error, JsonObject};
 
 /// How much is put together before it is written.
 const WRITE_BATCH: usize = 64 * 1024;
-/// A server that took nothing of what was begun for so long has stopped reading, for all we know.
+/// A server that reads nothing of a partly written line for this long is taken to have stopped reading.
 const STALL_TIMEOUT: Duration = Duration::from_millis(100);
-/// How long the end of a server is waited for that takes nothing any more.
+/// How long to wait for a server that no longer reads to exit.
 const EXIT_REPORT_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The right to call one tool many times over a connection.
@@ -75,7 +75,7 @@ impl StdioLane {
             return Err(Error::internal("this connection has no pipes"));
         };
         let PipeLoan { mut incoming, outgoing } = lender.lend().await;
-        // What came before and was not looked at is none of ours.
+        // Unread input from before the run does not belong to it.
         incoming.each_line(&mut |line| {
             session.route_run_line(line, &mut |_, outcome| Some(outcome));
         });
@@ -133,9 +133,9 @@ pub struct RunAnswer<'a> {
 
 /// The answer to a call, in the form it was read.
 pub enum AnswerBody<'a> {
-    /// A result that does not say no; the line it stands in.
+    /// A result that is not an error: the line that contains it.
     Plain(&'a [u8]),
-    /// Something that had to be read.
+    /// Anything else, parsed.
     Parsed(Result<RawJson, Error>),
 }
 
@@ -219,7 +219,7 @@ impl StdioRun<'_> {
         }
     }
 
-    /// Tells `take` every answer that has come until `now`, and hands everything else to the
+    /// Passes every response that has arrived by `now` to `take`, and everything else to the
     /// session.
     pub fn take_answers(&mut self, now: Instant, mut take: impl FnMut(RunAnswer<'_>)) {
         self.tick(now);
@@ -261,8 +261,8 @@ impl StdioRun<'_> {
         });
     }
 
-    /// Gives up the call that waits longest; the server is told why, and its answer is not waited
-    /// for any more.
+    /// Abandons the call that has waited longest: tells the server why, and no longer waits for the
+    /// response.
     pub fn cancel_oldest(&mut self, reason: &str) -> Option<InFlightCall> {
         let flight = self.in_flight.take_oldest()?;
         self.retired.insert(flight.id);

@@ -170,7 +170,7 @@ impl CatalogueServer {
 
 /// The error of requests that the end of the server cut off; a client that left reads none.
 fn ended() -> ErrorData {
-    let words = "the server ended while the request ran";
+    let words = "the server ended during the request";
     ErrorData::new(ErrorCode(protocol::ENDED), words, None)
 }
 

@@ -19,7 +19,7 @@ pub(super) fn greet() -> Prompt {
                 .with_required(false),
         ]),
     )
-    .with_title("Greet somebody")
+    .with_title("Greet someone")
 }
 
 /// The messages of a prompt.

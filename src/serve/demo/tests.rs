@@ -240,7 +240,7 @@ async fn a_name_is_asked_for_in_the_way_of_the_era() {
     let accept = ElicitResult::new(ElicitationAction::Accept);
     let answers = [
         (accept.clone().with_content(json!({ "name": " Ada " })), "Hello, Ada!"),
-        (accept.with_content(json!({ "name": "" })), "!the answer holds no name"),
+        (accept.with_content(json!({ "name": "" })), "!the answer has no name"),
         (
             ElicitResult::new(ElicitationAction::Decline),
             "Hello, whoever you are. Thank you anyway.",

@@ -94,7 +94,7 @@ impl HttpShared {
                 ChallengeOutcome::Refused => return Ok(response),
             }
         }
-        Err(Error::internal("a loop without an end ended"))
+        Err(Error::internal("an infinite loop ended"))
     }
 
     /// Puts what there is to show into the headers of a request, in place of what was shown before.

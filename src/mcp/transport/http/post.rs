@@ -117,7 +117,7 @@ impl HttpShared {
     pub(super) async fn send_control(self: Arc<Self>, frame: OutgoingFrame) -> Result<(), Error> {
         let what = match &frame.kind {
             FrameKind::Notification { method, .. } => method.as_str(),
-            _ => "an answer",
+            _ => "a response",
         };
         let limit = self.limits.control;
         match timeout(limit, self.post(&frame, None)).await {
@@ -459,8 +459,10 @@ impl Drop for StopOnDrop<'_> {
 /// The error for something that came where the answer to `id` belongs.
 pub(super) fn unexpected_answer(seen: &AnswerMatch, id: &Value) -> Error {
     match seen {
-        AnswerMatch::OtherAnswer(other) => Error::protocol(format!("answer to unknown id {other}"))
-            .with_detail(format!("the request has the id {id}")),
+        AnswerMatch::OtherAnswer(other) => {
+            Error::protocol(format!("response to unknown id {other}"))
+                .with_detail(format!("the request has the id {id}"))
+        }
         AnswerMatch::Unreadable(why) => Error::protocol(format!("the response is not JSON: {why}")),
         AnswerMatch::Answer | AnswerMatch::NotAnAnswer => {
             Error::protocol("the server sent another message instead of the response")

@@ -344,7 +344,7 @@ impl Wire for StdioWire {
 }
 
 fn stdin_not_read_error(error: &std::io::Error) -> Error {
-    Error::unreachable(format!("it does not read its stdin any more: {error}"))
+    Error::unreachable(format!("it no longer reads its stdin: {error}"))
 }
 
 async fn read_more(

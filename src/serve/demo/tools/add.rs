@@ -48,7 +48,7 @@ impl DemoTool for Add {
         };
         Ok(match sum(&a, &b) {
             Some(sum) => CallToolResult::structured(json!({ "sum": Value::Number(sum) })).into(),
-            None => super::error_result("the sum is too large to write down"),
+            None => super::error_result("the sum is too large to represent"),
         })
     }
 }

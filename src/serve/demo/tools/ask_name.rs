@@ -62,7 +62,7 @@ impl DemoTool for AskName {
             answer = call.context.peer.create_elicitation_with_timeout(form, Some(ANSWER_TIMEOUT)) => {
                 Ok(match answer {
                     Ok(answer) => greet(&answer),
-                    Err(error) => super::error_result(format!("no answer came: {error}")),
+                    Err(error) => super::error_result(format!("no answer: {error}")),
                 })
             }
         }
@@ -93,7 +93,7 @@ fn greet(answer: &ElicitResult) -> CallToolResponse {
                 Some(Value::String(name)) if !name.trim().is_empty() => {
                     super::text(format!("Hello, {}!", name.trim()))
                 }
-                _ => super::error_result("the answer holds no name"),
+                _ => super::error_result("the answer has no name"),
             }
         }
         ElicitationAction::Decline => super::text("Hello, whoever you are. Thank you anyway."),

@@ -109,8 +109,8 @@ impl EventStream {
         self.client = None;
         let last = self.next.saturating_sub(1);
         if !is_read && self.kept.back().is_none_or(|kept| kept.index < last) {
-            let words = "the answer was not kept: the connection ended before it was read, and too \
-                         much waits for other clients";
+            let words = "the response was dropped: the connection ended before it was read, and too \
+                         much is waiting for other clients";
             let error = ErrorData::internal_error(words, None);
             self.keep(last, Arc::new(ServerJsonRpcMessage::error(error, id.cloned())));
         }

@@ -93,7 +93,7 @@ async fn answers_that_clients_do_not_read_are_kept_up_to_a_number_of_bytes() {
     let kept = come_back(&sessions, &one.0, fitting - 1).await.unwrap();
     assert!(kept[0].len() > answer, "{}", kept[0].len());
     let told = come_back(&sessions, &one.0, fitting).await.unwrap();
-    assert!(told[0].contains("\"error\"") && told[0].contains("was not kept"), "{told:?}");
+    assert!(told[0].contains("\"error\"") && told[0].contains("was dropped"), "{told:?}");
     // The client of another token still has its share.
     let others = HttpSessions::with_limits(limits, common.of_one_token());
     let mut other = opened(&others).await;

@@ -24,7 +24,7 @@ pub(super) async fn answer(mut call: ServedCall, end: &CancellationToken) -> Htt
     match end.run_until_cancelled(call.next()).await.flatten() {
         Some(first @ (JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_))) => whole(&first),
         Some(first) => stream(first, call, end.clone()),
-        None => text(StatusCode::INTERNAL_SERVER_ERROR, "the server ended while the call ran"),
+        None => text(StatusCode::INTERNAL_SERVER_ERROR, "the server ended during the call"),
     }
 }
 

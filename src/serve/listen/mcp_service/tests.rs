@@ -437,5 +437,5 @@ async fn a_server_that_stops_says_so_to_those_that_wait() {
     };
     let (answer, ()) = tokio::join!(own.answer(head, body), ending);
     let answer = seen(answer.unwrap()).await;
-    assert!(answer.body.contains("the server ended while the request ran"), "{answer:?}");
+    assert!(answer.body.contains("the server ended during the request"), "{answer:?}");
 }

@@ -104,7 +104,7 @@ async fn certificates_are_checked_unless_a_person_said_not_to() {
     let wire = HttpWire::connect(insecure).unwrap();
     let mut lanes = lanes_of(&wire, 1).await;
     // The server there answers to the id 1, whatever is asked.
-    is_error(call(&mut lanes, 0).await, ErrorKind::Protocol, "answer to unknown id 1");
+    is_error(call(&mut lanes, 0).await, ErrorKind::Protocol, "response to unknown id 1");
 }
 
 #[tokio::test]
