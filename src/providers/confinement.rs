@@ -57,15 +57,15 @@ pub(crate) struct Sandbox {
     network: bool,
     /// The directory of the entry's file, to which relative paths refer.
     base_dir: PathBuf,
-    /// What the kind of tool needs, whatever the entry names.
+    /// What the kind of tool needs, regardless of the entry.
     required_paths: Vec<PathBuf>,
-    /// The user's home, which is not given away with a directory that holds it.
+    /// The user's home, which is not exposed by exposing a directory that contains it.
     users_home: Option<PathBuf>,
     home: HomeDir,
     scratch: PathBuf,
 }
 
-/// The sandbox of a tool's entry; nothing when it asks for none. What leaves it usable is added to
+/// The sandbox of a tool's entry; `None` if it asks for none. What leaves it usable is added to
 /// `warnings`. `sets_home` says whether the entry itself gives the program a `HOME`.
 ///
 /// # Errors
@@ -143,13 +143,13 @@ pub(crate) fn effects(entry: &ConfigNode, base_dir: &Path) -> Vec<EntryEffect> {
     }
 }
 
-/// The sandbox of a server; nothing when it has none.
+/// The sandbox of a server; `None` if it has none.
 pub(crate) fn of_server(spec: &ServerSpec, environment: &dyn Environment) -> Option<Sandbox> {
     let Endpoint::Stdio { env, .. } = &spec.endpoint else { return None };
     let keeps_network = spec.permissions.network == Some(false);
     let base_dir = spec.location.file.parent().unwrap_or(Path::new("/")).to_path_buf();
     let Some(mut requested) = spec.sandbox.clone() else {
-        // Its permissions keep the network from it, and nothing else.
+        // Its permissions only deny it the network.
         let requested = SandboxSpec::without_network(spec.location.clone());
         let (limits, home) = (ResourceLimits::default(), HomeDir::Inherited);
         let sandbox = || Sandbox::new(requested, limits, false, home, &base_dir, environment);
@@ -209,7 +209,7 @@ impl Sandbox {
     }
 
     /// Lets the program read what it cannot work without, even where the entry names what can be
-    /// read; not a directory that holds the user's home.
+    /// read; not a directory that contains the user's home.
     pub(crate) fn require_readable(&mut self, paths: impl IntoIterator<Item = PathBuf>) {
         self.required_paths.extend(paths);
     }
@@ -245,7 +245,7 @@ impl Sandbox {
     /// What `program`, started in `cwd`, is confined to.
     ///
     /// # Errors
-    /// An error of kind denied when this system cannot keep what is asked.
+    /// An error of kind denied if this system cannot enforce the sandbox.
     pub(crate) fn confinement(&self, program: &Path, cwd: &Path) -> Result<Confinement, Error> {
         let level = self.level.clone().map_err(|refusal| refused(&refusal))?;
         if let (HomeDir::At(home), true) = (&self.home, level.confines()) {
@@ -287,7 +287,7 @@ impl Sandbox {
         }
     }
 
-    /// Whether a directory is given without being named: not one that holds the user's home.
+    /// Whether a directory is exposed without being named: not one that contains the user's home.
     fn may_expose(&self, directory: &Path) -> bool {
         directory != Path::new("/")
             && !self.users_home.as_deref().is_some_and(|home| confine::contains(directory, home))
@@ -315,7 +315,7 @@ impl Sandbox {
         lines
     }
 
-    /// What it keeps and leaves open on this system; nothing when it cannot be made.
+    /// What it enforces and leaves open on this system; `None` if it cannot be set up.
     pub(crate) fn coverage(&self) -> Option<Coverage> {
         Some(confine::coverage(&self.base_confinement(self.level.clone().ok()?)))
     }
@@ -323,18 +323,19 @@ impl Sandbox {
 
 /// A refusal as an error.
 pub(crate) fn refused(refusal: &ConfinementError) -> Error {
-    let error = Error::denied(format!("it is not started without its sandbox: {refusal}"))
-        .with_phase(ErrorPhase::Start);
+    let error =
+        Error::denied(format!("not started, because its sandbox cannot be set up: {refusal}"))
+            .with_phase(ErrorPhase::Start);
     match refusal {
         ConfinementError::Unsupported { remedy, .. } => error.with_hint(remedy.clone()),
         ConfinementError::Path { .. } => {
-            error.with_hint("'sandbox' in the entry names it: make it, or leave it out")
+            error.with_hint("'sandbox' in the entry names it: create it, or leave it out")
         }
         ConfinementError::Failed(_) => error,
     }
 }
 
-/// A failed start as an error; `text` words what the system said.
+/// A failed start as an error; `text` formats the system's error.
 pub(crate) fn not_started(
     error: &StartError,
     text: impl FnOnce(&std::io::Error) -> String,

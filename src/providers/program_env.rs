@@ -28,8 +28,11 @@ pub(super) fn read_env(entry: &ConfigNode) -> Result<BTreeMap<String, String>, D
     for (key, value) in node.as_map()? {
         let text = value.as_scalar_text()?;
         if !is_variable(&key.text) || text.contains('\0') {
-            return Err(Diagnostic::error(format!("'{}' cannot be a variable", key.text))
-                .with_location(node.location_of(key)));
+            return Err(Diagnostic::error(format!(
+                "'{}' cannot be an environment variable",
+                key.text
+            ))
+            .with_location(node.location_of(key)));
         }
         env.insert(key.text.clone(), text);
     }

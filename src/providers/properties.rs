@@ -14,7 +14,7 @@ pub(super) struct SchemaProperties {
     pub(super) names: Vec<String>,
     /// Those that every call has.
     pub(super) required: Vec<String>,
-    /// Values that stand in for absent arguments.
+    /// Defaults for absent arguments.
     pub(super) defaults: Vec<(String, Value)>,
     /// Whether the schema leaves open which names there are.
     pub(super) allows_additional: bool,

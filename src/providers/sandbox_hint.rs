@@ -37,7 +37,7 @@ pub(super) fn for_exit(
 }
 
 fn hint(closed: Option<&Path>) -> String {
-    let way = "'level: limits' of 'sandbox' closes no files";
+    let way = "'level: limits' of 'sandbox' restricts no files";
     match closed {
         Some(path) => {
             let directory = if path.is_dir() { path } else { path.parent().unwrap_or(path) };
@@ -48,8 +48,8 @@ fn hint(closed: Option<&Path>) -> String {
             )
         }
         None => format!(
-            "its sandbox may be why: 'toolhost inspect' shows what it may touch, and 'read' and \
-             'write' of 'sandbox' give it more; {way}"
+            "its sandbox may be the reason: 'toolhost inspect' shows what it may access, and 'read' \
+             and 'write' of 'sandbox' allow more; {way}"
         ),
     }
 }

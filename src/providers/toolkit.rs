@@ -93,8 +93,8 @@ pub(super) fn choose(
     } else if let Some((_, list)) = entry.get_any(&["tools", "selected_tools"]) {
         match list.as_list() {
             Ok([]) => diagnostics.push(
-                Diagnostic::error("the list selects no tool")
-                    .with_hint("name some, or leave it out for all of them")
+                Diagnostic::error("the list selects no tools")
+                    .with_hint("name some, or omit the list to select all")
                     .with_location(list.location()),
             ),
             Ok(items) => {
@@ -120,7 +120,7 @@ pub(super) fn choose(
     for (at, tool) in chosen.iter().enumerate() {
         if chosen.iter().take(at).any(|before| before.name == tool.name) {
             diagnostics.push(
-                Diagnostic::error(format!("'{}' is asked for twice", tool.name))
+                Diagnostic::error(format!("'{}' is selected twice", tool.name))
                     .with_hint("give one of them another 'name'")
                     .with_location(tool.place.clone()),
             );
@@ -171,7 +171,7 @@ fn read_item(
         let diagnostic = Diagnostic::error(format!("unknown key '{}'", key.text))
             .with_location(item.location_of(key));
         let hint = did_you_mean(&key.text, ITEM_KEYS)
-            .unwrap_or_else(|| format!("a selected tool knows {}", ITEM_KEYS.join(", ")));
+            .unwrap_or_else(|| format!("the keys of a selected tool are {}", ITEM_KEYS.join(", ")));
         return Err(diagnostic.with_hint(hint));
     }
     let named = item.get_any(&["name", "tool_name"]).map(|(_, node)| node);
@@ -207,8 +207,8 @@ fn find_tool(
         let names: Vec<&str> = available.iter().map(|tool| tool.name).collect();
         let all =
             available.iter().flat_map(|o| std::iter::once(o.name).chain(o.aliases.iter().copied()));
-        let hint =
-            did_you_mean(word, all).unwrap_or_else(|| format!("there are {}", names.join(", ")));
+        let hint = did_you_mean(word, all)
+            .unwrap_or_else(|| format!("the tools are {}", names.join(", ")));
         Diagnostic::error(format!("there is no tool '{word}' to select"))
             .with_hint(hint)
             .with_location(at.location())
@@ -311,7 +311,7 @@ mod tests {
         assert_eq!(chosen("name: a, component: b, tools: [get]").unwrap(), ["b-get=read"]);
         assert_eq!(
             chosen("name: a, selected_tools: []").unwrap_err(),
-            ["the list selects no tool (name some, or leave it out for all of them)"]
+            ["the list selects no tool (name some, or omit the list to select all)"]
         );
     }
 
@@ -347,7 +347,7 @@ mod tests {
             "expected a mapping, found a list ()",
             "this does not say which tool is meant (add 'original_tool_name: …')",
             "unknown key 'nmae' (did you mean 'name'?)",
-            "'a-read' is asked for twice (give one of them another 'name')",
+            "'a-read' is selected twice (give one of them another 'name')",
         ]
         "#);
         insta::assert_debug_snapshot!(

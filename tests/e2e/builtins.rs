@@ -43,7 +43,7 @@ fn a_project_may_not_fetch_before_it_is_trusted() {
     let room = Sandbox::new();
     room.file("tools.yaml", ENTRIES);
     let refused = room.toolhost(["call", "public", "url=https://example.com/", "--yes"]).check();
-    refused.exits(6).says(&["the address that a call names"]);
+    refused.exits(6).says(&["the address given in the call"]);
     // The others reach nothing, and need no trust.
     let swapped = ["call", "swap", "pattern=a", "text=cat", "replacement=u"];
     assert!(room.toolhost(swapped).check().exits(0).out().contains("cut"));

@@ -228,7 +228,7 @@ fn a_constructor_that_fails_is_shown_with_its_line_and_its_words() {
     for words in [
         "shop/counting.py:37: the constructor of 'shop.counting.Broken' failed: FileNotFoundError",
         "No such file or directory: '/nowhere/none'",
-        "it gets what 'config' of the entry says",
+        "its arguments come from 'config' in the entry",
     ] {
         assert!(broken.contains(words), "{broken}");
     }
@@ -259,7 +259,7 @@ fn a_class_that_cannot_be_meant_is_refused_with_its_place() {
         ("module: shop.counting, class: Operation", "is abstract: it leaves run"),
         ("module: shop.counting, class: Operation", "such as Adder of shop.counting"),
         ("module: shop.counting, class: Added", "did you mean 'Adder'?"),
-        ("module: shop.counting, class: threading", "is no class but a module"),
+        ("module: shop.counting, class: threading", "is not a class but a module"),
         ("module: shop.counting, class: Empty", "has neither 'run' nor a public method"),
         ("module: shop, class: Store", "missing a required argument: 'settings'"),
         ("module: shop, class: Store, config: { setings: 1 }", "settings (required), prefix=''"),

@@ -184,7 +184,7 @@ fn a_full_disk_keeps_the_old_content() {
         room.program("/bin/sh", words).check()
     };
     for tool in ["d-write", "d-append"] {
-        call(tool, "f").exits(3).says(&["limit on file sizes", "the old content stays"]);
+        call(tool, "f").exits(3).says(&["limit on file sizes", "the old content is kept"]);
         call(tool, "fresh").exits(3).says(&["limit on file sizes"]);
     }
     assert_eq!(names(&room.path("work/data")), ["f"]);

@@ -27,9 +27,9 @@ const EXPECTED: &[(&str, i32, &str)] = &[
     ("none", 0, ""),
     // What is no HTTP, or not all of it.
     ("tcp-reset", 4, "connection reset"),
-    ("tcp-silent", 7, "no answer had come"),
+    ("tcp-silent", 7, "no response had arrived"),
     ("tcp-garbage", 10, "does not speak HTTP"),
-    ("http-slow-headers", 7, "no answer had come"),
+    ("http-slow-headers", 7, "no response had arrived"),
     ("http-huge-headers", 10, "response headers"),
     ("http-short-body", 10, ""),
     ("http-endless-body", 0, "the response was truncated"),
@@ -61,9 +61,9 @@ const EXPECTED: &[(&str, i32, &str)] = &[
     ("wrong-id", 0, ""),
     ("evil-links", 0, ""),
     // Answers that do not come, or do not end.
-    ("never-answer-call", 7, "no answer had come"),
+    ("never-answer-call", 7, "no response had arrived"),
     ("slow-drip", 7, ""),
-    ("sse-no-answer", 7, "of the answer"),
+    ("sse-no-answer", 7, "of the response"),
     ("sse-endless-event", 0, "the response was truncated"),
     ("sse-reconnect-storm", 0, ""),
     ("sse-odd-framing", 0, ""),

@@ -159,12 +159,12 @@ fn every_way_to_fail_has_its_code() {
         ("login", 5, "401"),
         ("away", 6, "which is not followed"),
         ("broken", 10, "not the JSON"),
-        ("slow", 7, "no answer had come"),
+        ("slow", 7, "no response had arrived"),
         ("nobody", 4, "connection refused"),
     ] {
         named(&room, &["call", name]).check().exits(code).says(&[words]);
     }
-    named(&room, &["call", "item", "id=.."]).check().exits(2).says(&["another directory"]);
+    named(&room, &["call", "item", "id=.."]).check().exits(2).says(&["would change the directory"]);
     named(&room, &["call", "drop", "id=3"]).check().exits(6).says(&["--yes"]);
     named(&room, &["call", "drop", "id=3", "--yes"]).check().exits(0);
     let last = api.heard().pop().unwrap();

@@ -212,7 +212,7 @@ fn what_goes_wrong_in_http_has_its_code_for_an_api_tool() {
         ("giant-message", 0, "the response was truncated"),
         ("many-values", 0, "the response was truncated"),
         ("deep-json", 10, "not the JSON"),
-        ("never-answers-call", 7, "no answer had come"),
+        ("never-answers-call", 7, "no response had arrived"),
         ("ansi-everywhere", 0, ""),
         ("evil-everywhere", 0, ""),
     ] {

@@ -309,7 +309,7 @@ fn a_sandboxed_function_reaches_neither_secrets_nor_the_network() {
     assert!(filled.err().contains("MemoryError (memory limit of 128 MiB)"), "{filled}");
     let page = run(&["inspect", "pry"]).out();
     assert!(page.contains("sandboxed") && page.contains("no network"), "{page}");
-    assert!(!page.contains("with your own rights"), "{page}");
+    assert!(!page.contains("with your own permissions"), "{page}");
     assert!(room.inhabitants().is_empty(), "{:?}", room.inhabitants());
 }
 
@@ -352,5 +352,5 @@ fn a_root_that_holds_the_home_is_not_given_away() {
     );
     let refused = room.toolhost(["--tools", "tools.yaml", "call", "f"]).check();
     refused.exits(6);
-    assert!(refused.err().contains("holds your home"), "{refused}");
+    assert!(refused.err().contains("contains your home"), "{refused}");
 }

@@ -61,7 +61,7 @@ fn what_cannot_be_a_key_or_a_value_is_refused_before_it_is_stored() {
     }
     assert_eq!(named(&room, &["call", "n-write", "key=k", "value=x"]).check().code, Some(0));
     let full = named(&room, &["call", "n-write", "key=l", "value=x"]).check();
-    full.exits(3).says(&["quota: the store holds 1 keys", "max_keys"]);
+    full.exits(3).says(&["quota: the store already has 1 keys", "max_keys"]);
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn a_damaged_store_is_named_and_never_changed() {
     let room = room(NOTES);
     room.file("notes.db", "these are my own notes, not yours\n");
     let refused = named(&room, &["call", "notes-write", "key=a", "value=1"]).check();
-    refused.exits(10).says(&["notes.db is damaged or no store", ".recover"]);
+    refused.exits(10).says(&["notes.db is damaged or not a store", ".recover"]);
     let text = std::fs::read_to_string(room.path("work/notes.db")).unwrap();
     assert_eq!(text, "these are my own notes, not yours\n");
 }

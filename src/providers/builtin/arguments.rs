@@ -13,15 +13,15 @@ impl BuiltinArguments<'_> {
     /// The text under `key`.
     ///
     /// # Errors
-    /// A usage error when it is missing or something else.
+    /// A usage error if it is missing or of another type.
     pub(super) fn text(self, key: &str) -> Result<String, Error> {
         self.optional_text(key)?.ok_or_else(|| Error::usage(format!("'{key}' is missing")))
     }
 
-    /// The text under `key`, when there is one; null counts as nothing.
+    /// The text under `key`, if there is one; null counts as absent.
     ///
     /// # Errors
-    /// A usage error when it is something else.
+    /// A usage error if it is of another type.
     pub(super) fn optional_text(self, key: &str) -> Result<Option<String>, Error> {
         match self.0.get(key) {
             None | Some(serde_json::Value::Null) => Ok(None),
@@ -33,7 +33,7 @@ impl BuiltinArguments<'_> {
     /// The number under `key`, when there is one.
     ///
     /// # Errors
-    /// A usage error when it is something else.
+    /// A usage error if it is of another type.
     pub(super) fn number(self, key: &str) -> Result<Option<f64>, Error> {
         match self.0.get(key) {
             None | Some(serde_json::Value::Null) => Ok(None),
@@ -47,7 +47,7 @@ impl BuiltinArguments<'_> {
     /// Whether the switch `key` is on; off when it is not given.
     ///
     /// # Errors
-    /// A usage error when it is something else.
+    /// A usage error if it is of another type.
     pub(super) fn flag(self, key: &str) -> Result<bool, Error> {
         match self.0.get(key) {
             None | Some(serde_json::Value::Null) => Ok(false),
@@ -57,7 +57,7 @@ impl BuiltinArguments<'_> {
         }
     }
 
-    /// One of a closed set of words under `key`, or the first of them when there is none.
+    /// One of a fixed set of words under `key`; the first of them by default.
     ///
     /// # Errors
     /// A usage error that lists the words.

@@ -1,4 +1,4 @@
-//! `builtin.echo`: returns its input, for trying things out.
+//! `builtin.echo`: returns its input, for testing.
 
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ pub(super) const ECHO: BuiltinFunction = BuiltinFunction {
             "properties": {
                 "message": {
                     "type": "string",
-                    "description": "What to say",
+                    "description": "The message to return",
                     "examples": ["hello"],
                 },
             },

@@ -11,18 +11,18 @@ pub(super) const FAIL: BuiltinFunction = BuiltinFunction {
     name: "fail",
     aliases: &[],
     title: "Fail",
-    description: "Fails on purpose: with a well-formed no (mode tool), or with an error of the \
-                  kind unreachable, timeout or protocol, as if no answer had come.",
+    description: "Fails on purpose: with a failed result (mode tool), or with an error of kind \
+                  unreachable, timeout or protocol, as if no response had arrived.",
     input: || {
         json!({
             "type": "object",
             "properties": {
-                "message": { "type": "string", "description": "What to say", "default": "failed on purpose" },
+                "message": { "type": "string", "description": "The message", "default": "failed on purpose" },
                 "mode": {
                     "type": "string",
                     "enum": ["tool", "error"],
                     "default": "tool",
-                    "description": "tool: the tool says no; error: no usable answer comes",
+                    "description": "tool: the tool reports a failure; error: no usable response arrives",
                 },
                 "kind": {
                     "type": "string",

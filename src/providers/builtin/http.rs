@@ -18,8 +18,8 @@ pub(super) const FETCH: BuiltinFunction = BuiltinFunction {
     name: "fetch",
     aliases: &[],
     title: "Fetch a URL",
-    description: "Sends an HTTP request and gives the answer: JSON as a value, text as text. A \
-                  redirect is followed within the same origin.",
+    description: "Sends an HTTP request and returns the response: JSON as a value, text as text. \
+                  Redirects are followed within the same origin.",
     input: || {
         json!({
             "type": "object",
@@ -34,13 +34,13 @@ pub(super) const FETCH: BuiltinFunction = BuiltinFunction {
                     "additionalProperties": { "type": "string" },
                     "description": "Headers to send",
                 },
-                "body": { "description": "The body: a text as it is, anything else as JSON" },
+                "body": { "description": "The body: text is sent unchanged, anything else as JSON" },
                 "max_bytes": {
                     "type": "integer",
                     "minimum": 1,
                     "maximum": MAX_BYTES,
                     "default": DEFAULT_BYTES,
-                    "description": "How much of the answer is kept",
+                    "description": "Number of bytes of the response to keep",
                 },
             },
             "required": ["url"],
@@ -65,14 +65,14 @@ fn request(arguments: BuiltinArguments<'_>, rules: NetworkRules) -> Result<Fetch
                 headers.push((name.clone(), text.to_owned()));
             }
         }
-        Some(_) => return Err(Error::usage("'headers' must be an object of texts")),
+        Some(_) => return Err(Error::usage("the values of 'headers' must be text")),
     }
     let max_bytes = match arguments.0.get("max_bytes") {
         None | Some(Value::Null) => DEFAULT_BYTES,
         Some(value) => value
             .as_u64()
             .filter(|bytes| (1..=MAX_BYTES).contains(bytes))
-            .ok_or_else(|| Error::usage(format!("'max_bytes' is from 1 to {MAX_BYTES}")))?,
+            .ok_or_else(|| Error::usage(format!("'max_bytes' must be from 1 to {MAX_BYTES}")))?,
     };
     Ok(FetchRequest {
         url: arguments.text("url")?,

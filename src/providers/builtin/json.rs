@@ -14,8 +14,8 @@ pub(super) const QUERY: BuiltinFunction = BuiltinFunction {
     name: "query",
     aliases: &[],
     title: "Query JSON",
-    description: "Runs a jq expression over a JSON value, or over a text that holds one. The \
-                  results come as one value when there is one, else as a list.",
+    description: "Runs a jq expression over a JSON value or JSON text. A single result is returned \
+                  as a value, anything else as a list.",
     input: || {
         json!({
             "type": "object",

@@ -1,4 +1,4 @@
-//! `builtin.json_diff`: how one JSON value becomes another, as operations of JSON Patch.
+//! `builtin.json_diff`: compares two JSON values and lists the JSON Patch operations.
 
 use serde_json::{Map, Value, json};
 
@@ -7,7 +7,7 @@ use super::{BuiltinFunction, FunctionBody, FunctionResult};
 use crate::model::{Error, ToolResult};
 use crate::util::clock::Clock;
 
-/// How many operations a result holds at most.
+/// Maximum number of operations in a result.
 const MAX_OPERATIONS: usize = 10_000;
 
 /// The row of the table of built-in functions.
@@ -16,10 +16,10 @@ pub(super) const DIFF: BuiltinFunction = BuiltinFunction {
     name: "diff",
     aliases: &[],
     title: "Compare JSON",
-    description: "Tells how one JSON value becomes another: a list of operations (add, remove, \
-                  replace) in the form of JSON Patch, each with a JSON Pointer and, where there \
-                  was one, the old value. Numbers are compared by value, objects without regard \
-                  to the order of their keys.",
+    description: "Compares two JSON values and lists the operations (add, remove, replace) that \
+                  turn the first into the second, as in JSON Patch: each has a JSON Pointer and \
+                  the old value, if any. Numbers are compared by value, objects regardless of the \
+                  order of their keys.",
     input: || {
         json!({
             "type": "object",
@@ -147,8 +147,8 @@ impl Operations {
         }
     }
 
-    /// Items at the beginning and the end that are equal stay; what is between them is compared one
-    /// by one, and what is left over is added or removed.
+    /// Equal items at the start and the end are skipped; those between them are compared one by
+    /// one, and the rest are added or removed.
     fn arrays(&mut self, path: &mut String, before: &[Value], after: &[Value]) {
         let pairs = || before.iter().zip(after);
         let start = pairs().take_while(|(old, new)| is_equal(old, new)).count();
@@ -176,7 +176,7 @@ impl Operations {
     }
 }
 
-/// Does something one step further down.
+/// Runs `act` one level deeper in the path.
 fn below(path: &mut String, step: &str, act: impl FnOnce(&mut String)) {
     let length = path.len();
     path.push('/');

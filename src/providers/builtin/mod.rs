@@ -1,9 +1,9 @@
 //! The built-in tools: small functions in Rust that need no file and no program.
 //!
 //! Owns: the table of functions, how an entry of `tools.yaml` picks one, and the provider that
-//! runs them. Never does: reach out of the process, but for `builtin.http`, which only says what is
-//! to be asked; any other function sees its arguments, the clock and the call's context, and nothing
-//! else.
+//! runs them. Never does: reach outside the process, except for `builtin.http`, which only
+//! describes the request to send; any other function sees only its arguments, the clock and the
+//! call's context.
 
 mod arguments;
 mod calculator;
@@ -35,7 +35,7 @@ use crate::provider::ProviderKind;
 use crate::providers::http::FetchRequest;
 use crate::util::clock::Clock;
 
-/// What one built-in function gives.
+/// How a built-in function computes its result.
 type FunctionResult = Result<ToolResult, Error>;
 
 /// One row of the table.
@@ -63,15 +63,15 @@ struct BuiltinFunction {
 
 /// The code of a function: blocking for an instant, or asynchronous.
 enum FunctionBody {
-    /// Computes its result without waiting for anything.
+    /// Computes its result without waiting.
     Sync(fn(&dyn Clock, BuiltinArguments<'_>) -> FunctionResult),
     /// Over time, with progress and cancellation.
     Async(for<'a> fn(&'a ToolContext, BuiltinArguments<'a>) -> FunctionFuture<'a>),
-    /// Says what is to be asked over the network.
+    /// Describes the request to send over the network.
     Network(fn(BuiltinArguments<'_>, NetworkRules) -> Result<FetchRequest, Error>),
 }
 
-/// What decides whom a function may ask.
+/// What decides which addresses a function may contact.
 #[derive(Debug, Clone, Copy)]
 struct NetworkRules {
     /// Only public addresses, because no person sees the call.
@@ -105,13 +105,13 @@ pub fn kind() -> ProviderKind {
     }
 }
 
-/// What an entry would do: nothing, unless its function uses the network.
+/// The effects of an entry: none, unless its function uses the network.
 fn effects(entry: &ConfigNode, _site: &EntrySite<'_>) -> Vec<EntryEffect> {
     let text = |key| entry.get(key).and_then(|node| node.as_text().ok());
     let function = text("module").and_then(|module| table::find(module, text("function")).ok());
     match function {
         Some(function) if function.uses_network() => {
-            vec![EntryEffect::Contacts("the address that a call names".to_owned())]
+            vec![EntryEffect::Contacts("the address given in the call".to_owned())]
         }
         _ => Vec::new(),
     }

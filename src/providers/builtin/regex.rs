@@ -30,8 +30,8 @@ pub(super) const MATCH: BuiltinFunction = BuiltinFunction {
     name: "match",
     aliases: &[],
     title: "Match a regular expression",
-    description: "Tells whether a regular expression matches somewhere in a text, and what its \
-                  first match and its groups are. Anchor it with ^ and $ for the whole text.",
+    description: "Reports whether a regular expression matches anywhere in a text, with the first \
+                  match and its groups. Anchor it with ^ and $ to match the whole text.",
     input: || input(&[]),
     output: None,
     idempotent: true,
@@ -44,8 +44,8 @@ pub(super) const FIND_ALL: BuiltinFunction = BuiltinFunction {
     name: "find_all",
     aliases: &[],
     title: "Find all matches",
-    description: "Finds all matches of a regular expression in a text that do not overlap, with \
-                  their groups and their places counted in characters.",
+    description: "Finds all non-overlapping matches of a regular expression in a text, with their \
+                  groups and their positions in characters.",
     input: || {
         input(&[(
             "limit",
@@ -54,7 +54,7 @@ pub(super) const FIND_ALL: BuiltinFunction = BuiltinFunction {
                 "minimum": 1,
                 "maximum": MAX_MATCHES,
                 "default": DEFAULT_MATCHES,
-                "description": "How many matches are listed",
+                "description": "Maximum number of matches to list",
             }),
         )])
     },
@@ -70,19 +70,16 @@ pub(super) const REPLACE: BuiltinFunction = BuiltinFunction {
     aliases: &[],
     title: "Replace matches",
     description: "Replaces all matches of a regular expression in a text, or the first few. In the \
-                  replacement $1 and ${name} stand for groups, and $$ for a dollar.",
+                  replacement $1 and ${name} stand for groups, and $$ for a dollar sign.",
     input: || {
         input(&[
-            (
-                "replacement",
-                json!({ "type": "string", "description": "What stands there instead" }),
-            ),
+            ("replacement", json!({ "type": "string", "description": "The replacement" })),
             (
                 "count",
                 json!({
                     "type": "integer",
                     "minimum": 1,
-                    "description": "How many matches are replaced; all when it is not given",
+                    "description": "Maximum number of matches to replace; all by default",
                 }),
             ),
         ])
@@ -100,10 +97,10 @@ fn input(more: &[(&str, Value)]) -> Value {
         "properties": {
             "pattern": {
                 "type": "string",
-                "description": "The expression, in the syntax of Rust's regex: as in Perl, without \
-                                look-around and back-references",
+                "description": "The expression, in the syntax of Rust's regex: like Perl's, but \
+                                without look-around and back-references",
             },
-            "text": { "type": "string", "description": "Where to look" },
+            "text": { "type": "string", "description": "The text to search" },
         },
         "required": ["pattern", "text"],
         "additionalProperties": false,
@@ -116,9 +113,9 @@ fn input(more: &[(&str, Value)]) -> Value {
             schema["examples"][0][*name] = json!("<$0>");
         }
     }
-    schema["properties"]["ignore_case"] = flag("Whether letters of both cases are the same");
+    schema["properties"]["ignore_case"] = flag("Whether to ignore case");
     schema["properties"]["multi_line"] = flag("Whether ^ and $ match at each line");
-    schema["properties"]["dot_all"] = flag("Whether . matches the end of a line");
+    schema["properties"]["dot_all"] = flag("Whether . matches line breaks too");
     schema
 }
 
@@ -166,7 +163,7 @@ fn read(
     if text.len() > MAX_TEXT_BYTES {
         let (size, limit) = (show_size(text.len() as u64), show_size(MAX_TEXT_BYTES as u64));
         return Ok(Err(ToolResult::failure(format!(
-            "'text' has {size}, and {limit} is the limit"
+            "'text' has {size}, and the limit is {limit}"
         ))));
     }
     let count = |key| -> Result<Option<usize>, Error> {
@@ -179,7 +176,7 @@ fn read(
         )]
         let whole = whole.map(|n| n as usize);
         if number.is_some() && whole.is_none() {
-            return Err(Error::usage(format!("'{key}' must be a whole number from 1")));
+            return Err(Error::usage(format!("'{key}' must be a whole number, 1 or more")));
         }
         Ok(whole)
     };
@@ -218,7 +215,7 @@ impl CharacterCount<'_> {
     }
 }
 
-/// A match as it is told: the text, the place, and the groups by number and name.
+/// A match as JSON: the text, the position, and the groups by number and name.
 fn told(regex: &Regex, found: &Captures<'_>, count: &mut CharacterCount<'_>) -> Value {
     let Some(whole) = found.get(0) else { return Value::Null };
     let (start, end) = (count.at(whole.start()), count.at(whole.end()));
@@ -269,7 +266,7 @@ fn all(request: &RegexRequest) -> FunctionResult {
     let listed = matches.len();
     let mut result = ToolResult::json(json!({ "matches": matches, "complete": !is_cut }));
     if is_cut {
-        result.warnings.push(format!("there are more matches; the first {listed} are listed"));
+        result.warnings.push(format!("there are more matches; only the first {listed} are listed"));
     }
     Ok(result)
 }
@@ -335,7 +332,7 @@ mod tests {
         let told = told.unwrap();
         assert_eq!(told.output["complete"], false);
         assert_eq!(told.output["matches"][1], json!({ "text": "b", "start": 2, "end": 3 }));
-        assert_eq!(told.warnings, ["there are more matches; the first 2 are listed"]);
+        assert_eq!(told.warnings, ["there are more matches; only the first 2 are listed"]);
         let lines =
             output(all, json!({ "pattern": "^.$", "text": "a\nb", "multi_line": true })).await;
         assert_eq!(lines["matches"].as_array().unwrap().len(), 2);

@@ -60,7 +60,7 @@ impl HintedError for FunctionLookupError {
                 (function.as_str(), function_names(module))
             }
         };
-        let all = format!("known are {}", known.join(", "));
+        let all = format!("choose from {}", known.join(", "));
         Some(match did_you_mean(name, known) {
             Some(meant) => format!("{meant} {all}"),
             None => all,
@@ -123,7 +123,7 @@ mod tests {
         assert_eq!(find("builtin.echo", None).unwrap().name, "echo");
         let (message, hint) = refusal("builtin.text", None);
         assert_eq!(message, "'builtin.text' has several functions");
-        assert_eq!(hint, "known are count, transform");
+        assert_eq!(hint, "choose from count, transform");
     }
 
     fn refusal(module: &str, function: Option<&str>) -> (String, String) {
@@ -137,12 +137,12 @@ mod tests {
         assert_eq!(message, "there is no module 'builtin.calculater'");
         assert_eq!(
             hint,
-            "did you mean 'builtin.calculator'? known are builtin.calculator, builtin.time, \
+            "did you mean 'builtin.calculator'? choose from builtin.calculator, builtin.time, \
              builtin.text, builtin.hash, builtin.json, builtin.json_diff, builtin.regex, \
              builtin.http, builtin.uuid, builtin.echo, builtin.wait, builtin.fail"
         );
         let (message, hint) = refusal("builtin.calculator", Some("compute"));
         assert_eq!(message, "'builtin.calculator' has no function 'compute'");
-        assert_eq!(hint, "known are calculate");
+        assert_eq!(hint, "choose from calculate");
     }
 }

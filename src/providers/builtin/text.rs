@@ -139,7 +139,7 @@ fn title(text: &str) -> String {
     out
 }
 
-/// Letters and digits in small, everything between them as one dash.
+/// Letters and digits in lower case, everything between them as one dash.
 fn slug(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

@@ -23,7 +23,7 @@ pub(super) const NOW: BuiltinFunction = BuiltinFunction {
     name: "now",
     aliases: &[("src.tools.core.datetime_tool", "get_datetime")],
     title: "Current time",
-    description: "Tells the current time in a time zone, as RFC 3339, Unix seconds, a date, a \
+    description: "Returns the current time in a time zone, as RFC 3339, Unix seconds, a date, a \
                   time, an HTTP date, or in a pattern such as %Y-%m-%d %H:%M.",
     input: || {
         json!({
@@ -45,7 +45,7 @@ pub(super) const NOW: BuiltinFunction = BuiltinFunction {
         })
     },
     output: None,
-    // Asking twice changes nothing, but the answer differs.
+    // A repeated call changes nothing, but its result differs.
     idempotent: false,
     run: FunctionBody::Sync(|clock, arguments| {
         let since = clock.unix();

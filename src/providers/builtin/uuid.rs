@@ -12,7 +12,7 @@ pub(super) const GENERATE: BuiltinFunction = BuiltinFunction {
     name: "generate",
     aliases: &[],
     title: "Generate UUIDs",
-    description: "Makes fresh UUIDs, one a line: version 4 (random) or 7 (sorted by time).",
+    description: "Generates UUIDs, one per line: version 4 (random) or 7 (sortable by time).",
     input: || {
         json!({
             "type": "object",

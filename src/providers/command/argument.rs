@@ -1,7 +1,7 @@
 //! The argument templates of a command: each element of the entry's list makes one argument.
 //!
 //! Owns: filling an element in. Never does: split, quote or join. One element is one argument of the
-//! program, or none, whatever the values hold.
+//! program, or none, for any value.
 
 use crate::model::{Error, JsonObject};
 use crate::providers::template::{
@@ -18,11 +18,11 @@ impl Placeholder for CommandPlaceholder {
     }
 }
 
-/// The one argument that an element becomes; `None` when it is nothing but a placeholder whose
+/// The argument that an element becomes; `None` if it is only a placeholder whose
 /// argument is absent.
 ///
 /// # Errors
-/// A usage error when an argument is absent within a larger element, holds a NUL byte, or would
+/// A usage error when an argument is absent within a larger element, contains a NUL byte, or would
 /// make the program's argument start with `-` although `allow_dash` is off.
 pub(super) fn fill_argument(
     element: &TextTemplate<CommandPlaceholder>,
@@ -33,7 +33,7 @@ pub(super) fn fill_argument(
         let text = arguments.get(name).and_then(value_text);
         if text.as_ref().is_some_and(|text| text.contains('\0')) {
             return Err(Error::usage(format!("'{name}' contains a NUL byte"))
-                .with_hint("an argument of a program cannot hold one"));
+                .with_hint("a program argument cannot contain one"));
         }
         Ok(text)
     };
@@ -102,7 +102,9 @@ mod tests {
     fn braces_without_a_name_are_refused() {
         for template in ["{", "}", "{}", "{print $1}", "a{b", "{a}}"] {
             assert!(
-                fill(template, json!({ "a": 1 })).unwrap_err().contains("belongs to no"),
+                fill(template, json!({ "a": 1 }))
+                    .unwrap_err()
+                    .contains("is not part of a placeholder"),
                 "{template}"
             );
         }

@@ -23,7 +23,7 @@ pub(super) fn call_independent_env(
 /// Adds the arguments of the call as `TOOLHOST_ARG_…`, for entries with `input: env`.
 ///
 /// # Errors
-/// A usage error when a value holds a NUL byte.
+/// A usage error if a value contains a NUL byte.
 pub(super) fn add_arguments(
     env: &mut BTreeMap<String, String>,
     entry: &CommandEntry,
@@ -36,7 +36,7 @@ pub(super) fn add_arguments(
         let Some(value) = value_text(value) else { continue };
         if value.contains('\0') {
             return Err(Error::usage(format!("'{name}' contains a NUL byte"))
-                .with_hint("a variable of a program cannot hold one"));
+                .with_hint("an environment variable cannot contain one"));
         }
         env.insert(variable(name), value);
     }
@@ -54,7 +54,7 @@ pub(super) fn add_context(
 ) -> Result<(), Error> {
     for (name, value) in &context.environment {
         if !is_variable(name) || value.contains('\0') {
-            return Err(Error::usage(format!("'{name}' cannot be a variable of a program")));
+            return Err(Error::usage(format!("'{name}' cannot be an environment variable")));
         }
         if decides_code(name) {
             return Err(Error::usage(format!("'{name}' cannot be set by a call"))

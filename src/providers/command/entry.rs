@@ -41,7 +41,7 @@ pub(super) const KEYS: &[&str] = &[
     "sandbox",
 ];
 
-/// How the arguments of a call reach the program, beside its argument template.
+/// How the arguments of a call reach the program, besides its argument template.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum CommandInput {
     /// As one JSON object on stdin.
@@ -50,7 +50,7 @@ pub(super) enum CommandInput {
     StdinText(String),
     /// Each as a variable `TOOLHOST_ARG_{NAME}`.
     Env,
-    /// In the elements of the template and nowhere else.
+    /// Only in the elements of the template.
     Args,
     /// Not at all: the program is the same for every call.
     None,
@@ -70,7 +70,7 @@ pub(super) enum CommandOutput {
 pub(super) struct CommandEntry {
     /// The program as written: a bare name or a path.
     pub(super) program: String,
-    /// The elements after the program; each becomes one argument or none.
+    /// The elements after the program; each becomes at most one argument.
     pub(super) arguments: Vec<TextTemplate<CommandPlaceholder>>,
     /// The working directory; `None` is the one the call is made in.
     pub(super) cwd: Option<PathBuf>,
@@ -80,7 +80,7 @@ pub(super) struct CommandEntry {
     pub(super) env: BTreeMap<String, String>,
     /// Variables of our own environment that the program gets too.
     pub(super) env_keys: Vec<String>,
-    /// How the program gets the arguments of a call, beside its elements.
+    /// How the program gets the arguments of a call, besides its elements.
     pub(super) input: CommandInput,
     /// How its standard output is read.
     pub(super) output: CommandOutput,
@@ -90,7 +90,7 @@ pub(super) struct CommandEntry {
     pub(super) allow_dash: bool,
     /// What has to be unchanged when it is started.
     pub(super) seal: Seal,
-    /// Values that stand in for absent arguments.
+    /// Defaults for absent arguments.
     pub(super) defaults: Vec<(String, Value)>,
     /// What the program is confined to.
     pub(super) sandbox: Option<Box<Sandbox>>,
@@ -107,7 +107,7 @@ pub(super) fn read(
 ) -> Result<CommandEntry, Diagnostic> {
     let entry = &spec.entry;
     if let Some(shell) = entry.get("shell").filter(|node| !matches!(node.as_bool(), Ok(false))) {
-        return Err(Diagnostic::error("there is no shell between toolhost and a command")
+        return Err(Diagnostic::error("toolhost does not run commands in a shell")
             .with_hint("write the program and its arguments as a list; a script can be one of them")
             .with_location(shell.location()));
     }
@@ -164,7 +164,7 @@ pub(super) type RawElement<'n> = (String, &'n ConfigNode);
 /// The program, and the elements after it.
 ///
 /// # Errors
-/// When there is no program, or it is not a fixed one.
+/// If there is no program, or it is not fixed.
 pub(super) fn command(entry: &ConfigNode) -> Result<(String, Vec<RawElement<'_>>), Diagnostic> {
     let Some(node) = entry.get("command") else {
         return Err(Diagnostic::error("'command' is missing").with_location(entry.location()));
@@ -204,7 +204,7 @@ pub(super) fn command(entry: &ConfigNode) -> Result<(String, Vec<RawElement<'_>>
         }
         Some(program) => Ok((program, elements)),
         None => Err(Diagnostic::error("the program itself cannot come from an argument")
-            .with_hint("name the program; arguments may stand in the elements after it")
+            .with_hint("name the program; placeholders are allowed in the elements after it")
             .with_location(node.location())),
     }
 }
@@ -246,7 +246,7 @@ fn output(entry: &ConfigNode) -> Result<CommandOutput, Diagnostic> {
     match node.as_text()? {
         "text" => Ok(CommandOutput::Text),
         "json" => Ok(CommandOutput::Json),
-        other => Err(Diagnostic::error(format!("'output' is text or json, found '{other}'"))
+        other => Err(Diagnostic::error(format!("'output' must be text or json, found '{other}'"))
             .with_location(node.location())),
     }
 }
@@ -298,7 +298,7 @@ impl SchemaProperties {
             {
                 warnings.push(
                     Diagnostic::warning(format!("calls without '{name}' will be refused"))
-                        .with_hint("make it required, give it a default, or an element of its own")
+                        .with_hint("make it required, give it a default, or its own element")
                         .with_location(node.location()),
                 );
             }
@@ -319,7 +319,7 @@ impl SchemaProperties {
         let unused: Vec<&str> =
             self.names.iter().map(String::as_str).filter(|name| !used.contains(name)).collect();
         (!unused.is_empty()).then(|| {
-            Diagnostic::warning(format!("the command makes no use of {}", unused.join(", ")))
+            Diagnostic::warning(format!("the command does not use {}", unused.join(", ")))
                 .with_hint("put {name} into the command, or set 'input: stdin_json'")
                 .with_location(spec.location.clone())
         })

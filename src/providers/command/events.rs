@@ -19,7 +19,7 @@ pub(super) struct CommandEventReader<'a> {
     bad_lines: u32,
 }
 
-/// What every event of one call says beside its line.
+/// What every event of one call carries besides its line.
 struct EventParser<'a> {
     call: &'a CallId,
     /// The name of the tool.
@@ -43,7 +43,7 @@ impl<'a> CommandEventReader<'a> {
         lines.feed(bytes, |line| parser.handle(line, events, bad_lines));
     }
 
-    /// The warning about lines that became no events, once the pipe is at its end. A last line may
+    /// The warning about lines without events, once the pipe is at its end. A last line may
     /// lack its newline.
     pub(super) fn finish(mut self) -> Option<String> {
         let Self { lines, parser, events, bad_lines } = &mut self;

@@ -2,7 +2,7 @@
 //!
 //! Owns: what an entry may say (`entry`), filling an element of the template (`argument`), the
 //! environment (`call_env`), one run (`run`, `events`) and its result (`result`). Never does:
-//! split or quote anything; an argument of a call becomes one argument of the program or none.
+//! split or quote anything; an argument of a call becomes at most one argument of the program.
 
 mod argument;
 mod call_env;
@@ -34,7 +34,7 @@ pub fn kind() -> ProviderKind {
     }
 }
 
-/// What an entry would do: start its program.
+/// The effects of an entry: it starts its program.
 fn effects(entry: &ConfigNode, site: &EntrySite<'_>) -> Vec<EntryEffect> {
     let argv = match entry::command(entry) {
         Ok((program, elements)) => {
@@ -51,7 +51,8 @@ fn effects(entry: &ConfigNode, site: &EntrySite<'_>) -> Vec<EntryEffect> {
     };
     let mut effects = vec![EntryEffect::Runs(runs)];
     if entry.get("allow_dash").is_some_and(|node| matches!(node.as_bool(), Ok(true))) {
-        effects.push(EntryEffect::Other("lets values start an argument with '-'".to_owned()));
+        effects
+            .push(EntryEffect::Other("allows values that start an argument with '-'".to_owned()));
     }
     effects.extend(confinement::effects(entry, site.base_dir));
     effects

@@ -12,11 +12,11 @@ use crate::util::process::show_exit;
 
 /// How much of an output is quoted in a message, in characters.
 const MAX_QUOTED_CHARS: usize = 200;
-/// How many lines of stderr stand in a result.
+/// Number of lines of stderr in a result.
 const SHOWN_LINES: usize = 20;
 
 /// Reads a finished run of the program `name`: exit 0 is success, another exit is a well-formed
-/// no, a signal means that no answer came.
+/// no, a signal means that there is no result.
 ///
 /// # Errors
 /// When a signal ended the program, or its output is not the JSON its entry promises.
@@ -36,7 +36,7 @@ pub(super) fn read(
     }
     let over = matches!(cause, Some(LimitCause::Limit(_)));
     if status.signal().is_some() || over {
-        // A program that was ended has given no answer, whatever it wrote.
+        // A program that was killed has no result, even if it wrote one.
         return Err(Error::unreachable(ended).with_phase(ErrorPhase::Call).with_details(stderr));
     }
     let mut result = if !status.success() {

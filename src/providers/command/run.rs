@@ -26,7 +26,7 @@ pub(super) struct ProgramLimits {
     pub(super) stdout: u64,
     /// How long the program may leave a piece of its input unread.
     pub(super) write_timeout: Duration,
-    /// How long the pipes are still read when the program is gone but something holds them.
+    /// How long to keep reading the pipes after the program exited, if they are still held open.
     pub(super) drain_timeout: Duration,
     /// How long each step of ending it may take.
     pub(super) grace: ShutdownTimeouts,
@@ -39,7 +39,7 @@ impl ProgramLimits {
             stdout,
             write_timeout: Duration::from_secs(10),
             drain_timeout: Duration::from_millis(200),
-            // A command is not asked by closing its stdin: that was closed after its input.
+            // Closing stdin cannot stop a command: it was closed after the input.
             grace: ShutdownTimeouts { eof: Duration::ZERO, ..ShutdownTimeouts::default() },
         }
     }
@@ -56,7 +56,7 @@ pub(super) struct ProgramExit {
     pub(super) stderr: Vec<String>,
     /// Warnings for the result, such as output that may be incomplete.
     pub(super) warnings: Vec<String>,
-    /// What its end says about the limits it ran under.
+    /// What its exit shows about the limits it ran under.
     pub(super) cause: Option<LimitCause>,
 }
 
@@ -123,7 +123,7 @@ async fn wait_for_exit<T>(
     cancel: &CancellationToken,
     limits: &ProgramLimits,
 ) -> Result<(ExitStatus, bool), Error> {
-    let lost = |error| Error::internal(format!("the program's end could not be seen: {error}"));
+    let lost = |error| Error::internal(format!("cannot get the program's exit status: {error}"));
     let stopped = || {
         Error::new(
             ErrorKind::Interrupted(Signal::Interrupt),
@@ -156,7 +156,7 @@ async fn wait_for_exit<T>(
     Ok((status, drained))
 }
 
-/// Writes the input and closes the pipe. A program that does not want it all is no error.
+/// Writes the input and closes the pipe. A program that does not read it all is not an error.
 async fn write(
     stdin: Option<ChildStdin>,
     input: Option<Vec<u8>>,
@@ -179,7 +179,7 @@ async fn write(
     Ok(())
 }
 
-/// Keeps what comes, up to `limit` bytes.
+/// Keeps the output, up to `limit` bytes.
 async fn collect(
     pipe: Option<impl AsyncRead + Unpin>,
     kept: &mut Vec<u8>,
@@ -204,7 +204,7 @@ async fn collect(
     }
 }
 
-/// Hands on what comes, piece by piece.
+/// Passes the output on, piece by piece.
 async fn read_chunks(
     pipe: Option<impl AsyncRead + Unpin>,
     mut take: impl FnMut(&[u8]),

@@ -2,7 +2,7 @@
 //!
 //! | the entry says | the engine is |
 //! |---|---|
-//! | nothing, `storage_type: memory` | memory |
+//! | none, `storage_type: memory` | memory |
 //! | `storage_type: disk`, or `path` or `persist` | a file |
 //! | `storage_type: redis`, or `url` | a Redis server |
 
@@ -34,16 +34,16 @@ pub(in crate::providers) const KEYS: [&str; 10] = [
     "max_total_bytes",
 ];
 
-/// Those of [`KEYS`] in which variables are expanded, beside the ones that always are.
+/// Those of [`KEYS`] in which variables are expanded, besides the ones where they always are.
 pub(in crate::providers) const EXPAND: [&str; 2] = ["path", "persist"];
 
-/// The engines, as words of a file.
+/// The engines, as spelled in a file.
 const STORAGE_TYPES: [&str; 4] = ["memory", "disk", "redis", "postgresql"];
 
-/// What may be held when the entry says nothing, and the most it may say.
+/// The default limits, and the maximum an entry may set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::providers) struct EngineLimits {
-    /// What an engine refuses to exceed.
+    /// The limits an engine enforces.
     pub(in crate::providers) quota: Quota,
     /// The longest key, in bytes.
     pub(in crate::providers) max_key_bytes: u64,
@@ -51,7 +51,7 @@ pub(in crate::providers) struct EngineLimits {
     pub(in crate::providers) max_value_bytes: u64,
 }
 
-/// The most of what has no bound of its own.
+/// The maximum for limits without their own bound.
 const UNBOUNDED: u64 = u64::MAX >> 1;
 /// The largest `max_value_bytes`: arguments of a call are not longer either.
 const MAX_VALUE_BYTES: u64 = 16 << 20;
@@ -67,19 +67,19 @@ pub(in crate::providers) enum EngineLocation {
     Disk(disk::StoreFile),
     /// In a Redis server, under keys of the component's own.
     Redis {
-        /// The address, with whatever credentials it holds.
+        /// The address, with any credentials in it.
         url: SecretString,
         /// Host and port without credentials, for messages and `touches`.
         host: String,
     },
 }
 
-/// What an entry says about its engine.
+/// The engine settings of an entry.
 #[derive(Debug, Clone)]
 pub(in crate::providers) struct EngineConfig {
     /// The place, which decides the sort of engine.
     pub(in crate::providers) location: EngineLocation,
-    /// How much the engine may hold, and how long keys and values may be.
+    /// The quota of the engine, and the maximum size of keys and values.
     pub(in crate::providers) limits: EngineLimits,
     /// How long values are kept, in milliseconds; `None` is for ever.
     pub(in crate::providers) ttl: Option<u64>,
@@ -88,7 +88,7 @@ pub(in crate::providers) struct EngineConfig {
 /// Reads what an entry says; `component` is the name its tools share.
 ///
 /// # Errors
-/// Everything that is wrong, at once.
+/// All errors at once.
 pub(in crate::providers) fn read(
     spec: &ToolSpec,
     component: &str,
@@ -213,7 +213,7 @@ fn file(
     else {
         let Some(state) = &context.state_dir else {
             return Err(Diagnostic::error("there is no home directory to keep this store in")
-                .with_hint("say where: 'path: …'")
+                .with_hint("set 'path: …'")
                 .with_location(spec.location.clone()));
         };
         // Components of two projects may share a name and never a store.
@@ -257,7 +257,7 @@ fn redis(entry: &ConfigNode) -> Result<EngineLocation, Diagnostic> {
             .with_location(entry.location()));
     };
     let text = node.as_text()?;
-    // The text may hold a password, so no message repeats it.
+    // The text may contain a password, so no message repeats it.
     let url = url::Url::parse(text)
         .ok()
         .filter(|url| url.scheme() == "redis" && url.has_host())
@@ -271,7 +271,7 @@ fn redis(entry: &ConfigNode) -> Result<EngineLocation, Diagnostic> {
     Ok(EngineLocation::Redis { url: text.into(), host })
 }
 
-/// What an entry would do with its engine. What is kept in memory reaches nothing.
+/// The effects of an entry's engine. Values in memory have none.
 pub(in crate::providers) fn effects(entry: &ConfigNode, site: &EntrySite<'_>) -> Vec<EntryEffect> {
     let text = |key: &str| entry.get(key).and_then(|node| node.as_text().ok());
     let file = text("path").or_else(|| text("persist"));
@@ -307,7 +307,7 @@ pub(in crate::providers) fn effects(entry: &ConfigNode, site: &EntrySite<'_>) ->
 }
 
 impl EngineLocation {
-    /// What a tool touches, as a line of `inspect`.
+    /// What a tool touches, as a line for `inspect`.
     pub(in crate::providers) fn touches(&self, writes: bool) -> String {
         match self {
             Self::Memory => "keeps values in memory while toolhost runs".to_owned(),
@@ -340,7 +340,7 @@ impl EngineLocation {
 }
 
 /// The name of a session's part of an engine. Sessions are named by callers, so the name is hashed:
-/// it becomes short, plain and reveals nothing.
+/// the hash is short, plain and reveals nothing.
 pub(in crate::providers) fn session_space(kind: &str, session: Option<&str>) -> String {
     match session {
         None => kind.to_owned(),

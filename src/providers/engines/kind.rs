@@ -24,17 +24,17 @@ use crate::util::clock::Clock;
 pub(in crate::providers) struct EngineKind {
     /// What an entry is called in messages, such as `store`.
     pub(in crate::providers) noun: &'static str,
-    /// Its space in every engine; sessions have spaces of their own beside it.
+    /// Its space in every engine; sessions have their own spaces besides it.
     pub(in crate::providers) space: &'static str,
     /// The limits of an entry that sets none.
     pub(in crate::providers) defaults: EngineLimits,
     /// The tools, in the order in which they are listed.
     pub(in crate::providers) tools: &'static [EngineTool],
-    /// Whether an entry may use the tools that change something.
+    /// Whether an entry may use the tools that make changes.
     pub(in crate::providers) may_write: fn(&ToolSpec) -> Result<bool, Diagnostic>,
     /// The notice after the first write to an engine in memory.
     pub(in crate::providers) memory_notice: &'static str,
-    /// What the definitions of an entry with `scope: session` add to `touches`.
+    /// What definitions of an entry with `scope: session` add to `touches`.
     pub(in crate::providers) session_note: &'static str,
     /// Whether calls may use the other spellings of a tool too.
     pub(in crate::providers) has_aliases: bool,
@@ -54,11 +54,11 @@ pub(in crate::providers) struct EngineTool {
     pub(in crate::providers) is_default: bool,
     /// Whether it changes what the engine keeps.
     pub(in crate::providers) changes: bool,
-    /// Whether it puts something into the engine that a person expects to find again.
+    /// Whether it stores something that a user expects to find again.
     pub(in crate::providers) keeps: bool,
-    /// Whether a second call with the same arguments changes nothing more.
+    /// Whether a second call with the same arguments has no further effect.
     pub(in crate::providers) is_idempotent: bool,
-    /// What its definition says about destruction.
+    /// What its definition says about destructive effects.
     pub(in crate::providers) destructive: DestructiveHint,
     /// The limit of a call when the entry sets none; `None` is the host's default.
     pub(in crate::providers) timeout: Option<Duration>,
@@ -70,18 +70,18 @@ pub(in crate::providers) struct EngineTool {
     pub(in crate::providers) output: fn() -> Value,
     /// What a call with these arguments does, for previews.
     pub(in crate::providers) summary: fn(&JsonObject) -> &'static str,
-    /// Starts a call; nothing happens before the future is polled.
+    /// Prepares a call; nothing happens before the future is polled.
     pub(in crate::providers) run: for<'a> fn(EngineCall<'a>) -> EngineFuture<'a>,
 }
 
-/// What the definition of a tool says about destruction.
+/// What the definition of a tool says about destructive effects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::providers) enum DestructiveHint {
-    /// Nothing, whatever the entry says: the tool changes nothing.
+    /// None, regardless of the entry: the tool changes nothing.
     Absent,
     /// Whatever `destructiveHint` of the entry says, absent included.
     AsWritten,
-    /// That it destroys, unless the entry says that nothing is lost.
+    /// Destructive, unless the entry says that nothing is lost.
     UnlessDenied,
 }
 

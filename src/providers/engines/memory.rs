@@ -37,12 +37,12 @@ struct MemoryEntry {
 }
 
 impl MemoryEngine {
-    /// An engine that holds nothing; `clock` decides when values expire.
+    /// An empty engine; `clock` decides when values expire.
     pub(super) fn new(clock: Arc<dyn Clock>) -> Self {
         Self { clock, inner: Mutex::default(), write_notify: Notify::new() }
     }
 
-    /// What is kept, without what has expired.
+    /// The entries that have not expired.
     fn inner(&self) -> MutexGuard<'_, MemoryState> {
         let now = millis(self.clock.as_ref());
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);

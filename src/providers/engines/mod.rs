@@ -5,7 +5,7 @@
 //! does: know what a value means.
 //!
 //! An engine keeps *spaces*; a space maps keys to texts. Every write gets a version that no other
-//! write of the engine ever had, so that a version tells whether another write came in between.
+//! write of the engine ever had, so a changed version shows that another write came in between.
 //! Keys sort by their bytes. Each operation is atomic, whichever processes share the engine, and an
 //! operation that was answered has happened.
 
@@ -27,17 +27,17 @@ use crate::model::Error;
 /// A place that keeps texts under keys.
 #[async_trait]
 pub(super) trait Engine: Send + Sync {
-    /// What `key` holds; `None` too when it has expired.
+    /// The value of `key`; also `None` if it has expired.
     ///
     /// # Errors
-    /// When the engine cannot be used. That holds for every operation.
+    /// If the engine cannot be used. This applies to every operation.
     async fn read(&self, space: &str, key: &str) -> Result<Option<StoredValue>, Error>;
 
     /// Writes if the condition and the quota allow it; otherwise nothing changes.
     async fn write(&self, write: WriteRequest) -> Result<WriteOutcome, Error>;
 
-    /// Removes `key` and hands out what it held: of several who take at once, one gets it. With
-    /// `version` only if that is the version it holds.
+    /// Removes `key` and returns its value: of several concurrent callers, one gets it. With
+    /// `version`, only if that is its version.
     async fn take(
         &self,
         space: &str,
@@ -45,7 +45,7 @@ pub(super) trait Engine: Send + Sync {
         version: Option<u64>,
     ) -> Result<TakeOutcome, Error>;
 
-    /// Keys that begin with `prefix`, in order, after the key `after`.
+    /// Keys that start with `prefix`, in order, after the key `after`.
     async fn page(
         &self,
         space: &str,
@@ -54,10 +54,10 @@ pub(super) trait Engine: Send + Sync {
         limit: usize,
     ) -> Result<KeyPage, Error>;
 
-    /// Removes everything in a space; returns how many keys that were.
+    /// Removes everything in a space; returns the number of keys.
     async fn clear(&self, space: &str) -> Result<u64, Error>;
 
-    /// The spaces that hold something and whose names begin with `prefix`, in order, at most
+    /// The non-empty spaces whose names start with `prefix`, in order, at most
     /// `limit`, each with its number of keys (those that have expired may be counted still).
     async fn spaces(&self, prefix: &str, limit: usize) -> Result<Vec<(String, u64)>, Error>;
 
@@ -66,7 +66,7 @@ pub(super) trait Engine: Send + Sync {
         None
     }
 
-    /// Ends what the engine holds open. Idempotent, bounded in time; a later operation opens it
+    /// Closes what the engine has open. Idempotent, bounded in time; a later operation opens it
     /// again.
     async fn close(&self) {}
 }
@@ -89,7 +89,7 @@ pub(super) struct WriteRequest {
     pub(super) key: Option<String>,
     /// The value to keep, as text.
     pub(super) value: String,
-    /// What has to hold for the write to happen.
+    /// The condition for the write.
     pub(super) condition: WriteCondition,
     /// What must not be exceeded.
     pub(super) quota: Quota,
@@ -98,25 +98,25 @@ pub(super) struct WriteRequest {
 }
 
 impl WriteRequest {
-    /// What an entry counts for in the quota of bytes: its names and its value.
+    /// What an entry counts towards the quota of bytes: its names and its value.
     pub(super) fn size(&self, key: &str) -> u64 {
         (self.space.len() + key.len() + self.value.len()) as u64
     }
 }
 
-/// What has to hold for a write to happen.
+/// The condition for a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WriteCondition {
-    /// Write whatever the key holds.
+    /// Write unconditionally.
     Any,
-    /// Write only while the key holds nothing, or something that has expired.
+    /// Write only if the key has no value, or one that has expired.
     Absent,
-    /// The key holds this version.
+    /// The key must have this version.
     Version(u64),
 }
 
 impl WriteCondition {
-    /// Whether it holds for a key that is at `current`.
+    /// Whether it is met for a key at version `current`.
     fn holds(self, current: Option<u64>) -> bool {
         match self {
             Self::Any => true,
@@ -126,7 +126,7 @@ impl WriteCondition {
     }
 }
 
-/// How much an engine may hold.
+/// The quota of an engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Quota {
     /// The most keys of one space; others do not count.
@@ -149,18 +149,18 @@ impl Quota {
 /// The outcome of a write; all but `Done` changed nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum WriteOutcome {
-    /// The value is kept; the answer came after the commit.
+    /// The value is stored; the answer came after the commit.
     Done {
         /// The key, made up or given.
         key: String,
-        /// The version it holds now.
+        /// Its version now.
         version: u64,
     },
-    /// The condition did not hold; this is the version it holds.
+    /// The condition was not met; this is the current version.
     Conflict(Option<u64>),
-    /// The space holds as many keys as it may.
+    /// The space already has the maximum number of keys.
     TooManyKeys,
-    /// All spaces together would hold more bytes than they may.
+    /// All spaces together would exceed the quota of bytes.
     TooManyBytes,
 }
 
@@ -169,9 +169,9 @@ pub(super) enum WriteOutcome {
 pub(super) enum TakeOutcome {
     /// It was there, and is not any more.
     Removed(StoredValue),
-    /// The key held nothing, so nothing was removed.
+    /// The key had no value, so nothing was removed.
     Absent,
-    /// The key holds this version and not the expected one; it was kept.
+    /// The key has this version instead of the expected one; it was kept.
     Conflict(u64),
 }
 
@@ -184,7 +184,7 @@ pub(super) struct KeyPage {
     pub(super) more: bool,
 }
 
-/// A key with what is known of its value without reading it.
+/// A key, with what is known about its value without reading it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct KeyInfo {
     /// The key as it was written, or as the engine numbered it.
@@ -205,7 +205,7 @@ fn millis(clock: &dyn crate::util::clock::Clock) -> u64 {
     u64::try_from(clock.unix().as_millis()).unwrap_or(u64::MAX)
 }
 
-/// When something that is written `now` expires.
+/// When a value written at `now` expires.
 fn expiry(now: u64, ttl: Option<u64>) -> Option<u64> {
     ttl.map(|ttl| now.saturating_add(ttl))
 }

@@ -1,7 +1,7 @@
 //! The engines that entries use, and when each ends.
 //!
-//! Owns: that entries that mean the same place share an engine, those of the next reading of the
-//! files with those of the last, and that it is closed by the last of them. Never does: look into one.
+//! Owns: that entries for the same place share an engine, also across a reload of the files, and
+//! that the last of them closes it. Never does: look into one.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

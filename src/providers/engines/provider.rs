@@ -53,7 +53,7 @@ fn provider(
     let writable =
         (kind.may_write)(spec).map_err(|diagnostic| note(vec![diagnostic])).unwrap_or(true);
     let selected = match &component {
-        // Without a component nothing can be selected, and that was said.
+        // Without a component nothing can be selected; that was reported.
         None => None,
         Some(_) => toolkit::choose(spec, kind.tools.iter().map(|row| &row.tool))
             .and_then(|selected| allowed(kind, spec, selected, writable))
@@ -86,7 +86,7 @@ fn provider(
 /// access allows.
 ///
 /// # Errors
-/// A tool that changes something is named by an entry that may only read.
+/// A read-only entry names a tool that makes changes.
 fn allowed(
     kind: &EngineKind,
     spec: &ToolSpec,
@@ -105,7 +105,7 @@ fn allowed(
         if row.changes && !writable {
             diagnostics.push(
                 Diagnostic::error(format!(
-                    "'{}' changes the {}, but the entry may only read",
+                    "'{}' changes the {}, but the entry is read-only",
                     tool.name, kind.noun
                 ))
                 .with_hint("set 'access: write', or leave it out")
@@ -129,7 +129,7 @@ impl EngineProvider {
         })
     }
 
-    /// Says once that what is kept in memory is gone with this process.
+    /// Warns once that values in memory are lost when this process exits.
     fn warn_if_in_memory(&self, context: &ToolContext) {
         if matches!(self.config.location, EngineLocation::Memory)
             && !self.has_warned.swap(true, Ordering::Relaxed)

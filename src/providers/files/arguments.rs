@@ -21,7 +21,7 @@ impl<'a> FileArguments<'a> {
     /// A text under one of these names, which mean the same.
     ///
     /// # Errors
-    /// A usage error when it is something else.
+    /// A usage error if it is of another type.
     pub(super) fn text(&self, names: &[&'static str]) -> Result<Option<&'a str>, Error> {
         let Some((name, value)) = self.value(names) else { return Ok(None) };
         value.as_str().map(Some).ok_or_else(|| Error::usage(format!("'{name}' must be text")))
@@ -30,7 +30,7 @@ impl<'a> FileArguments<'a> {
     /// A text that has to be there.
     ///
     /// # Errors
-    /// A usage error when it is absent or something else.
+    /// A usage error if it is absent or of another type.
     pub(super) fn required(&self, names: &[&'static str]) -> Result<&'a str, Error> {
         let name = names.first().copied().unwrap_or_default();
         self.text(names)?.ok_or_else(|| Error::usage(format!("'{name}' is missing")))
@@ -39,7 +39,7 @@ impl<'a> FileArguments<'a> {
     /// A switch; absent is off.
     ///
     /// # Errors
-    /// A usage error when it is something else.
+    /// A usage error if it is of another type.
     pub(super) fn flag(&self, name: &'static str) -> Result<bool, Error> {
         let Some((_, value)) = self.value(&[name]) else { return Ok(false) };
         value.as_bool().ok_or_else(|| Error::usage(format!("'{name}' must be true or false")))
@@ -48,7 +48,7 @@ impl<'a> FileArguments<'a> {
     /// A whole number that is at least `least`.
     ///
     /// # Errors
-    /// A usage error when it is something else.
+    /// A usage error if it is of another type.
     pub(super) fn count(&self, name: &'static str, least: u64) -> Result<Option<u64>, Error> {
         let Some((_, value)) = self.value(&[name]) else { return Ok(None) };
         let count = value.as_u64().filter(|count| *count >= least);

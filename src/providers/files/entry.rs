@@ -144,7 +144,7 @@ fn directory(
         return Err(match entry.get("root_dir") {
             // YAML reads a lone ~ as nothing.
             Some(node) => diagnostic
-                .with_hint("for your home write \"~\", in quotes")
+                .with_hint("for your home directory, write \"~\" in quotes")
                 .with_location(node.location()),
             None => diagnostic
                 .with_hint("add 'root_dir: ./data', or 'scope: PROJECT_ROOT'")
@@ -157,7 +157,7 @@ fn directory(
     }
     let names: Vec<&str> = scopes.keys().map(String::as_str).collect();
     let hint = did_you_mean(word, names.iter().copied())
-        .unwrap_or_else(|| format!("there are {}", names.join(", ")));
+        .unwrap_or_else(|| format!("the names are {}", names.join(", ")));
     Err(Diagnostic::error(format!("unknown scope '{word}'"))
         .with_hint(hint)
         .with_location(node.location()))
@@ -170,7 +170,7 @@ fn access(entry: &ConfigNode) -> Result<FileAccess, Diagnostic> {
     match node.as_text()? {
         "read" => Ok(FileAccess::Read),
         "write" => Ok(FileAccess::Write),
-        other => Err(Diagnostic::error(format!("'access' is read or write, found '{other}'"))
+        other => Err(Diagnostic::error(format!("'access' must be read or write, found '{other}'"))
             .with_location(node.location())),
     }
 }

@@ -17,7 +17,7 @@ pub(super) fn is_escape(error: &io::Error) -> bool {
 /// A path that leads out of the directory.
 pub(super) fn outside(path: &str, root: &str) -> Error {
     Error::denied(format!("'{path}' is outside {root}"))
-        .with_hint("give a path relative to that directory; nothing else can be reached from here")
+        .with_hint("give a path relative to that directory; nothing else is accessible")
 }
 
 /// The error for an error of the system while `doing` something with `path`.
@@ -35,7 +35,7 @@ pub(super) fn io_error(doing: &str, path: &str, root: &str, error: &io::Error) -
 
 /// The error for an error while new content was written for `path`.
 pub(super) fn write_error(path: &str, existed: bool, error: &io::Error) -> Error {
-    let still = if existed { "; the old content stays" } else { "" };
+    let still = if existed { "; the old content is kept" } else { "" };
     Error::tool(format!("cannot write '{path}': {}{still}", io_error_text(error)))
 }
 
@@ -48,8 +48,8 @@ pub(super) fn already_exists_error(path: &str) -> Error {
 pub(super) fn io_error_text(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::StorageFull => "the disk is full".to_owned(),
-        io::ErrorKind::QuotaExceeded => "the quota of the disk is used up".to_owned(),
-        io::ErrorKind::FileTooLarge => "the file would pass the limit on file sizes".to_owned(),
+        io::ErrorKind::QuotaExceeded => "the disk quota is used up".to_owned(),
+        io::ErrorKind::FileTooLarge => "the file would exceed the limit on file sizes".to_owned(),
         io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
         io::ErrorKind::NotADirectory => "a part of the path is not a directory".to_owned(),
         io::ErrorKind::InvalidFilename => "the name is too long".to_owned(),
@@ -58,7 +58,7 @@ pub(super) fn io_error_text(error: &io::Error) -> String {
             "the other path is on another file system; copy and delete instead".to_owned()
         }
         _ if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => {
-            "there are too many symbolic links, or one where none is followed".to_owned()
+            "too many symbolic links, or one where none is followed".to_owned()
         }
         _ => {
             let text = error.to_string();
@@ -70,5 +70,5 @@ pub(super) fn io_error_text(error: &io::Error) -> String {
 
 /// The error of a call that was told to stop.
 pub(super) fn stopped() -> Error {
-    Error::new(ErrorKind::Interrupted(Signal::Interrupt), "the files were left before the end")
+    Error::new(ErrorKind::Interrupted(Signal::Interrupt), "the operation was stopped")
 }

@@ -136,21 +136,21 @@ impl FileOperation {
     pub(super) fn description(self) -> &'static str {
         match self {
             Self::Read => {
-                "Read a text file or some of its lines. A long file is cut, and the end of the \
-                 answer says how to go on"
+                "Read a text file or some of its lines. A long file is truncated, and the end of \
+                 the result says how to continue"
             }
             Self::List => "List the entries of a directory, with types, sizes and dates",
             Self::Search => {
-                "Find files by a pattern over their names, by a text in them, or by both. Binary \
-                 files and directories named .git are left out, and links are not followed"
+                "Find files by a pattern for their names, by text in them, or both. Binary files \
+                 and .git directories are skipped, and links are not followed"
             }
             Self::Info => "The type, size, date and mode of a file or directory",
             Self::Write => {
-                "Write a text file, replacing what it held. Either all of it is written or nothing"
+                "Write a text file, replacing its content. Either all of it is written or nothing"
             }
-            Self::Append => "Add text to the end of a file, which is created when there is none",
+            Self::Append => "Append text to a file, which is created if it does not exist",
             Self::Edit => {
-                "Replace a piece of text in a file by another. It has to stand in the file exactly \
+                "Replace a piece of text in a file with another. It must occur in the file exactly \
                  once"
             }
             Self::Copy => "Copy a file; an existing one is kept unless overwrite is true",
@@ -204,22 +204,22 @@ impl FileOperation {
         let path = words.pick("path", "file_path");
         let directory = words.pick("path", "dir_path");
         let limit = json!({ "type": "integer", "minimum": 1, "maximum": MAX_ENTRIES,
-            "default": DEFAULT_ENTRIES, "description": "The most entries to answer with" });
+            "default": DEFAULT_ENTRIES, "description": "Maximum number of entries to return" });
         match self {
             Self::Read => object(
                 &[
                     (path, file("The file, relative to the directory of these tools")),
                     ("offset", count("The first line to read, from 1")),
-                    ("limit", count("The most lines to read")),
+                    ("limit", count("Maximum number of lines to read")),
                     (
                         "byte_offset",
                         json!({ "type": "integer", "minimum": 0, "description":
-                        "Where to start in bytes, instead of a line" }),
+                        "The first byte to read, instead of a line" }),
                     ),
                     (
                         "encoding",
                         json!({ "enum": ["text", "base64"], "default": "text",
-                        "description": "base64 gives the bytes of any file" }),
+                        "description": "base64 returns the bytes of any file" }),
                     ),
                 ],
                 &[path],
@@ -227,10 +227,7 @@ impl FileOperation {
             Self::List => object(
                 &[
                     (directory, directory_of("list")),
-                    (
-                        "recursive",
-                        flag("Whether to list the directories in it too, but those named .git"),
-                    ),
+                    ("recursive", flag("Whether to list its subdirectories too, except .git")),
                     ("limit", limit),
                 ],
                 &[],
@@ -244,9 +241,9 @@ impl FileOperation {
                              against names, with one against paths" }),
                     ),
                     (directory, directory_of("search")),
-                    ("text", text("A text that has to stand in a line of the file")),
+                    ("text", text("Text that a line of the file must contain")),
                     ("regex", flag("Whether the text is a regular expression")),
-                    ("ignore_case", flag("Whether upper and lower case are the same")),
+                    ("ignore_case", flag("Whether to ignore case")),
                     ("limit", limit),
                 ],
                 match words {
@@ -257,24 +254,27 @@ impl FileOperation {
             Self::Info => object(&[(path, file("A file or directory"))], &[path]),
             Self::Write | Self::Append => {
                 let mut properties = vec![
-                    (path, file("The file; directories on the way to it are created")),
-                    ("text", text("What to write")),
+                    (path, file("The file; missing parent directories are created")),
+                    ("text", text("The text to write")),
                     (
                         "encoding",
                         json!({ "enum": ["text", "base64"], "default": "text",
-                        "description": "What the text is: itself, or bytes in base64" }),
+                        "description": "What the text is: plain text, or bytes in base64" }),
                     ),
                 ];
                 if words == Vocabulary::LangChain {
-                    properties.push(("append", flag("Whether to add to the end instead")));
+                    properties.push(("append", flag("Whether to append instead")));
                 }
                 object(&properties, &[path, "text"])
             }
             Self::Edit => object(
                 &[
                     (path, file("The file")),
-                    ("old", text("What stands there now, exactly, line breaks included")),
-                    ("new", json!({ "type": "string", "description": "What shall stand there" })),
+                    ("old", text("The text to replace, exactly, including line breaks")),
+                    (
+                        "new",
+                        json!({ "type": "string", "description": "The text to replace it with" }),
+                    ),
                 ],
                 &[path, "old", "new"],
             ),
@@ -283,7 +283,7 @@ impl FileOperation {
                 let to = words.pick("to", "destination_path");
                 object(
                     &[
-                        (from, file("What to take")),
+                        (from, file("The source path")),
                         (to, text("The new path, or a directory to put it into")),
                         ("overwrite", flag("Whether an existing file may be replaced")),
                     ],

@@ -177,7 +177,7 @@ impl ToolProvider for FilesProvider {
             perform(operation, &job, &FileArguments(&arguments))
         });
         let done = work.await.map_err(|cause| {
-            Error::internal(format!("the work on files ended unexpectedly: {cause}"))
+            Error::internal(format!("the file operation ended unexpectedly: {cause}"))
         })?;
         match done {
             // A no of the tool is an answer.

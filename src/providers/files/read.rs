@@ -44,7 +44,7 @@ pub(super) fn run(job: &FileJob, arguments: &FileArguments<'_>) -> Result<ToolRe
     if let Some(what) = binary(&head) {
         let size = units::show_size(size);
         return Err(Error::tool(format!("'{}' is not text: {what}, {size}", path.shown()))
-            .with_hint("encoding=base64 gives its bytes"));
+            .with_hint("encoding=base64 returns its bytes"));
     }
     match byte {
         Some(start) => piece.text(None, start, lines),
@@ -154,8 +154,8 @@ impl FileExcerpt<'_> {
         let mut result = ToolResult::text(text);
         if broken {
             result.warnings.push(format!(
-                "'{}' is not all UTF-8: what is not is shown as \u{fffd}; encoding=base64 gives the \
-                 bytes as they are",
+                "'{}' is not all UTF-8: invalid bytes are shown as \u{fffd}; encoding=base64 returns \
+                 the bytes unchanged",
                 self.path.shown()
             ));
         }

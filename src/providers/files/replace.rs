@@ -84,9 +84,8 @@ impl<'a> FileReplacement<'a> {
             Ok(found) if found.is_file() => Some(found),
             Ok(found) if found.is_symlink() => {
                 let shown = path.shown();
-                return Err(Error::denied(format!("'{shown}' is a symbolic link")).with_hint(
-                    "links are not followed when something is written; name the file itself",
-                ));
+                return Err(Error::denied(format!("'{shown}' is a symbolic link"))
+                    .with_hint("links are not followed when writing; name the file itself"));
             }
             Ok(found) => return Err(open::no_file(path.path(), found.file_type())),
             Err(cause) if cause.kind() == io::ErrorKind::NotFound => None,

@@ -90,10 +90,12 @@ impl SearchQuery {
                 .with_hint("give a pattern for names, a text, or both: glob=*.md text=milk"));
         }
         if [glob, text].into_iter().flatten().any(str::is_empty) {
-            return Err(Error::usage("what is looked for is empty"));
+            return Err(Error::usage("the pattern or text to search for is empty"));
         }
         if [glob, text].into_iter().flatten().any(|pattern| pattern.len() > MAX_PATTERN_BYTES) {
-            return Err(Error::usage(format!("a pattern has at most {MAX_PATTERN_BYTES} bytes")));
+            return Err(Error::usage(format!(
+                "a pattern can have at most {MAX_PATTERN_BYTES} bytes"
+            )));
         }
         let text = text.map(|text| {
             let pattern =
@@ -123,7 +125,7 @@ impl NamePattern {
     fn read(pattern: &str) -> Result<Self, Error> {
         let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
         let glob = GlobBuilder::new(pattern).literal_separator(true).build();
-        let glob = glob.map_err(|error| Error::usage(format!("the pattern is none: {error}")))?;
+        let glob = glob.map_err(|error| Error::usage(format!("invalid pattern: {error}")))?;
         Ok(Self { matcher: glob.compile_matcher(), paths: pattern.contains('/') })
     }
 
@@ -206,7 +208,7 @@ impl SearchResults {
         }
         if self.full {
             warnings.push(format!(
-                "the search ended after {}, {} files; a narrower path or pattern reaches further",
+                "the search ended after {}, {} files; narrow the path or pattern to search further",
                 units::show_size(self.read),
                 self.searched
             ));

@@ -70,8 +70,8 @@ pub(super) fn check(entry: &ConfigNode) -> Result<(), Diagnostic> {
     }
     let hint = did_you_mean(word, std::iter::once(FILE_MANAGEMENT)).unwrap_or_else(|| {
         format!(
-            "there is {FILE_MANAGEMENT}; a class of your own is 'module' and 'class', a service is \
-             an MCP server in mcp.yaml"
+            "use {FILE_MANAGEMENT}, 'module' and 'class' for your own class, or an MCP server in \
+             mcp.yaml for a service"
         )
     });
     Err(unknown(word, node).with_hint(hint))

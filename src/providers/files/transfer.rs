@@ -89,7 +89,7 @@ pub(super) fn delete(job: &FileJob, arguments: &FileArguments<'_>) -> Result<Too
         parent.remove_dir(name).map_err(|cause| match cause.kind() {
             io::ErrorKind::DirectoryNotEmpty => {
                 Error::tool(format!("the directory '{}' is not empty", path.shown()))
-                    .with_hint("delete what is in it first")
+                    .with_hint("delete its contents first")
             }
             _ => error(cause),
         })?;

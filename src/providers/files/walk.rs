@@ -93,7 +93,7 @@ impl<'a> Walk<'a> {
                 WalkControl::Continue | WalkControl::SkipChildren => continue,
             }
             if depth >= MAX_DEPTH {
-                self.unreadable.push(format!("'{}' is too deep", path.display()));
+                self.unreadable.push(format!("'{}' is nested too deeply", path.display()));
                 continue;
             }
             // The directory may have become a link since: it is opened beneath `dir`, so that it
@@ -154,7 +154,7 @@ pub(super) fn unreadable_line(unseen: &[String]) -> Option<String> {
     let first = unseen.get(..SHOWN).unwrap_or(unseen).join(", ");
     match (unseen.is_empty(), more) {
         (true, _) => None,
-        (false, 0) => Some(format!("not looked at: {first}")),
-        (false, more) => Some(format!("not looked at: {first} and {more} more")),
+        (false, 0) => Some(format!("skipped: {first}")),
+        (false, more) => Some(format!("skipped: {first} and {more} more")),
     }
 }

@@ -46,8 +46,8 @@ pub(super) fn run(
     Ok(success_result(
         match (existed, append) {
             (false, _) => format!("created '{shown}' with {written}"),
-            (true, false) => format!("replaced the content of '{shown}' by {written}"),
-            (true, true) => format!("added {written} to '{shown}', which has {size} now"),
+            (true, false) => format!("replaced the content of '{shown}' with {written}"),
+            (true, true) => format!("added {written} to '{shown}', which now has {size}"),
         },
         warnings,
     ))
@@ -59,7 +59,7 @@ pub(super) fn edit(job: &FileJob, arguments: &FileArguments<'_>) -> Result<ToolR
     let old = arguments.required(&["old"])?;
     let new = arguments.required(&["new"])?;
     if old.is_empty() {
-        return Err(Error::usage("'old' is empty: nothing says where the new text belongs"));
+        return Err(Error::usage("'old' is empty: there is no text to replace"));
     }
     let target = FileReplacement::open(job, &path, false)?;
     let (file, metadata) = target.open_existing()?;

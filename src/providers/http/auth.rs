@@ -73,8 +73,10 @@ pub(super) fn read(
             let (user, user_name) = auth.value("username")?;
             let (password, name) = auth.value("password")?;
             if user.contains(':') {
-                return Err(Diagnostic::error("a user name for basic authentication holds no ':'")
-                    .with_location(node.location()));
+                return Err(Diagnostic::error(
+                    "a user name for basic authentication cannot contain ':'",
+                )
+                .with_location(node.location()));
             }
             let both = base64::encode(format!("{user}:{password}").as_bytes());
             (authorization, secret_after("Basic ", both, format!("{user_name}:{name}")))

@@ -8,7 +8,7 @@ use crate::config::node::ConfigNode;
 /// The effects of an entry.
 pub(in crate::providers) fn effects(entry: &ConfigNode, site: &EntrySite<'_>) -> Vec<EntryEffect> {
     let address =
-        contacted(entry, site).unwrap_or_else(|| "an address it does not name".to_owned());
+        contacted(entry, site).unwrap_or_else(|| "an address not in the entry".to_owned());
     vec![EntryEffect::Contacts(address)]
 }
 

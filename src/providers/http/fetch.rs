@@ -34,7 +34,7 @@ pub(in crate::providers) struct FetchRequest {
     pub(in crate::providers) headers: Vec<(String, String)>,
     /// The body: a text is sent as it is, anything else as JSON.
     pub(in crate::providers) body: Option<Value>,
-    /// How much of the answer is kept, in bytes.
+    /// Number of bytes of the response to keep, in bytes.
     pub(in crate::providers) max_bytes: usize,
     /// Whether only public addresses may be asked, because no person sees the call.
     pub(in crate::providers) requires_public: bool,
@@ -78,8 +78,7 @@ pub(in crate::providers) async fn fetch(
         response_path: None,
         max_response: wanted.max_bytes,
         limit_name: "max_bytes",
-        auth_hint: "pass the credentials in 'headers'; an entry of the kind 'http' keeps them out \
-                    of calls",
+        auth_hint: "pass the credentials in 'headers'; an entry of kind 'http' keeps them out of calls",
     };
     response::read(rules, &answer)
 }
@@ -121,7 +120,7 @@ fn address(wanted: &FetchRequest) -> Result<Url, Error> {
             .with_hint("start it with https:// or http://")
     })?;
     if !["http", "https"].contains(&url.scheme()) || !url.has_host() {
-        return Err(Error::usage(format!("the scheme '{}' is not spoken", url.scheme()))
+        return Err(Error::usage(format!("the scheme '{}' is not supported", url.scheme()))
             .with_hint("use https or http"));
     }
     if !url.username().is_empty() || url.password().is_some() {
@@ -130,14 +129,15 @@ fn address(wanted: &FetchRequest) -> Result<Url, Error> {
     }
     url.set_fragment(None);
     if let Some(ip) = literal_ip(&url) {
-        let refuse = |what: &str| Err(Error::denied(format!("{ip} is {what}, which is not asked")));
+        let refuse =
+            |what: &str| Err(Error::denied(format!("{ip} is {what}, so it is not contacted")));
         if is_link_local(ip) {
             return refuse("a link-local address");
         }
         if wanted.requires_public && !is_public(ip) {
-            return refuse("no public address").map_err(|error| {
+            return refuse("not a public address").map_err(|error| {
                 error.with_hint(
-                    "a tool that asks a person first may ask it: requires_approval: true",
+                    "a tool that requires approval may contact it: requires_approval: true",
                 )
             });
         }
@@ -149,8 +149,8 @@ fn header(name: &str, text: &str) -> Result<(HeaderName, HeaderValue), Error> {
     let header = HeaderName::try_from(name)
         .map_err(|_| Error::usage(format!("'{name}' is not a header name")))?;
     if RESERVED_HEADERS.contains(&header.as_str()) {
-        return Err(Error::usage(format!("the header '{header}' belongs to HTTP itself"))
-            .with_hint("leave it out; it is set as it must be"));
+        return Err(Error::usage(format!("the header '{header}' is set by HTTP itself"))
+            .with_hint("leave it out; it is set automatically"));
     }
     let mut value = HeaderValue::from_str(text).map_err(|_| {
         Error::usage(format!("the value for the header '{header}' contains a control character"))

@@ -21,14 +21,14 @@ pub(super) const RESERVED_HEADERS: [&str; 9] = [
 /// The name of a header an entry may set.
 ///
 /// # Errors
-/// When it is no name, or belongs to HTTP itself.
+/// When it is no name, or is set by HTTP itself.
 pub(super) fn header_name(text: &str, place: &SourceLocation) -> Result<HeaderName, Diagnostic> {
     let name = HeaderName::try_from(text).map_err(|_| {
         Diagnostic::error(format!("'{text}' is not a header name")).with_location(place.clone())
     })?;
     if RESERVED_HEADERS.contains(&name.as_str()) {
-        return Err(Diagnostic::error(format!("the header '{name}' belongs to HTTP itself"))
-            .with_hint("leave it out; it is set as it must be")
+        return Err(Diagnostic::error(format!("the header '{name}' is set by HTTP itself"))
+            .with_hint("leave it out; it is set automatically")
             .with_location(place.clone()));
     }
     Ok(name)

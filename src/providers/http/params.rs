@@ -93,7 +93,7 @@ fn place(argument: &str, node: &ConfigNode) -> Result<ArgumentLocation, Diagnost
     };
     match word {
         "path" if named.is_some() => {
-            Err(Diagnostic::error("an argument in the path has no other name")
+            Err(Diagnostic::error("an argument in the path cannot be renamed")
                 .with_hint("the placeholder in endpoint_url names the argument")
                 .with_location(name_at.location()))
         }

@@ -149,7 +149,7 @@ fn success(rules: ResponseRules<'_>, answer: &HttpResponse) -> Result<ToolResult
         return json_result(rules, answer);
     }
     if wanted {
-        return Err(Error::protocol(format!("the answer is {kind} and no JSON"))
+        return Err(Error::protocol(format!("the response is {kind}, not JSON"))
             .with_hint("'response_path' in the entry needs JSON"));
     }
     Ok(if is_binary(&kind, &answer.body) {

@@ -140,11 +140,11 @@ fn words(node: &ConfigNode) -> Result<Vec<RetryCondition>, Diagnostic> {
     let mut on = Vec::new();
     for word in node.as_texts()? {
         on.push(RetryCondition::parse(&word).ok_or_else(|| {
-            let diagnostic = Diagnostic::error(format!("'{word}' is nothing to retry on"))
+            let diagnostic = Diagnostic::error(format!("'{word}' is not a retry condition"))
                 .with_location(node.location());
             let hint = did_you_mean(&word, DEFAULT_CONDITIONS);
             diagnostic.with_hint(hint.unwrap_or_else(|| {
-                format!("there are {}, 4xx and single statuses", DEFAULT_CONDITIONS.join(", "))
+                format!("use {}, 4xx or single status codes", DEFAULT_CONDITIONS.join(", "))
             }))
         })?);
     }
@@ -227,7 +227,7 @@ mod tests {
         let (retry, diagnostics) = retry("{ max: 1000, on: [timeuot], bakoff: 1 }");
         assert_eq!(
             diagnostics,
-            ["at most 100 retries", "'timeuot' is nothing to retry on", "unknown key 'bakoff'"]
+            ["at most 100 retries", "'timeuot' is not a retry condition", "unknown key 'bakoff'"]
         );
         assert_eq!(retry.max, Some(DEFAULT_RETRIES));
     }

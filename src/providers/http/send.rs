@@ -42,7 +42,9 @@ impl DownloadProgress {
         let place = address::host_and_port(url);
         match self.0.load(Ordering::Relaxed) {
             NO_HEADERS => format!("no response had arrived from {place}"),
-            bytes => format!("{} of the response from {place} had come", show_size(bytes as u64)),
+            bytes => {
+                format!("{} of the response from {place} had arrived", show_size(bytes as u64))
+            }
         }
     }
 }

@@ -115,7 +115,7 @@ impl TemplateReader<'_> {
     /// Reads a text as it stands in the file.
     ///
     /// # Errors
-    /// When a brace belongs to no placeholder, or a reference leads nowhere.
+    /// When a brace is not part of a placeholder, or a reference leads nowhere.
     pub(super) fn read(
         &self,
         written: &str,
@@ -330,7 +330,7 @@ mod tests {
     fn what_is_no_placeholder_is_refused_without_the_value_of_a_variable() {
         for text in ["{", "}", "{}", "{a b}", "a}", "${API_TOKEN", "${API_TOKEN}{"] {
             let why = read(text).unwrap_err().to_string();
-            assert!(why.contains("belongs to no"), "{why}");
+            assert!(why.contains("is not part of a placeholder"), "{why}");
             assert!(!why.contains("s{x}t"), "{why}");
         }
         let why = read("{context.home}").unwrap_err().to_string();

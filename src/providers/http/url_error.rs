@@ -7,7 +7,7 @@ use crate::providers::hinted_error::HintedError;
 pub(super) enum UrlTemplateError {
     #[error("this is not a URL: {0}")]
     Invalid(#[from] url::ParseError),
-    #[error("the scheme '{0}' is not spoken")]
+    #[error("the scheme '{0}' is not supported")]
     Scheme(String),
     #[error("this names a host without a scheme")]
     NoScheme,
@@ -23,15 +23,15 @@ pub(super) enum UrlTemplateError {
     #[error("an argument cannot be the name of a query parameter")]
     PlaceholderInQueryName,
     /// The URL has fewer placeholders once it is parsed than it was written with.
-    #[error("a '..' in the path takes a placeholder away")]
+    #[error("a '..' in the path removes a placeholder")]
     LostPlaceholder,
     #[error("a relative endpoint_url needs a base_url")]
     NoBase,
     #[error("the base_url '{0}' is not a URL")]
     InvalidBase(String),
-    #[error("a base_url takes no placeholders")]
+    #[error("a base_url cannot contain placeholders")]
     PlaceholderInBase,
-    #[error("a base_url has neither query nor fragment")]
+    #[error("a base_url cannot have a query or fragment")]
     QueryInBase,
 }
 
@@ -43,7 +43,7 @@ impl HintedError for UrlTemplateError {
             Self::NoScheme => "start it with https://",
             Self::Credentials => "use headers or auth: URLs are shown and logged",
             Self::Fragment | Self::PlaceholderInFragment => "write %23 for a '#' itself",
-            Self::PlaceholderInOrigin => "placeholders may stand in the path and in the query",
+            Self::PlaceholderInOrigin => "placeholders are allowed in the path and in the query",
             Self::PlaceholderInQueryName => "write name={argument}",
             Self::LostPlaceholder => "write the path without it",
             Self::NoBase => "set base_url in the entry or in defaults, or write the whole URL",

@@ -197,7 +197,7 @@ fn fill_segment(
     if is_dots(&filled) {
         let names: Vec<&str> = segment.arguments().collect();
         return Err(Error::usage(format!(
-            "'{}' would make the path segment '{filled}', which means another directory",
+            "'{}' would make the path segment '{filled}', which would change the directory",
             names.join("', '")
         )));
     }
@@ -464,8 +464,8 @@ mod tests {
     fn a_path_value_is_one_segment_that_is_there() {
         let target = read("https://h/a/{x}", None).unwrap();
         for (value, part) in [
-            (json!(".."), "another directory"),
-            (json!("."), "another directory"),
+            (json!(".."), "would change the directory"),
+            (json!("."), "would change the directory"),
             (json!(""), "is empty"),
             (json!(null), "is missing"),
             (json!(["a"]), "takes one value"),
@@ -475,7 +475,9 @@ mod tests {
         }
         assert_eq!(fill(&target, json!({ "x": "%2e%2e" })).unwrap(), "https://h/a/%252e%252e");
         let dot = read("https://h/a/.{x}", None).unwrap();
-        assert!(fill(&dot, json!({ "x": "." })).unwrap_err().contains("another directory"));
+        assert!(
+            fill(&dot, json!({ "x": "." })).unwrap_err().contains("would change the directory")
+        );
     }
 
     proptest! {

@@ -52,7 +52,7 @@ pub(super) fn encode_message(
     let stored = Value::Object(stored).to_string();
     if stored.len() as u64 > limits.max_value_bytes {
         return Err(Error::usage(format!(
-            "the message has {} as JSON; a message here has at most {}",
+            "the message has {} as JSON; a message can have at most {}",
             show_size(stored.len() as u64),
             show_size(limits.max_value_bytes)
         ))

@@ -46,9 +46,9 @@ static MAILBOX: EngineKind = EngineKind {
     },
     tools: &tools::TOOLS,
     may_write: |_| Ok(true),
-    memory_notice: "keeps messages in memory: they are gone when toolhost ends; \
+    memory_notice: "keeps messages in memory: they are lost when toolhost exits; \
                     'storage_type: disk' keeps them",
-    session_note: "each session has mailboxes of its own",
+    session_note: "each session has its own mailboxes",
     has_aliases: false,
     is_instant_in_memory: false,
     cancelled: None,

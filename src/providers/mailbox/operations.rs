@@ -53,7 +53,7 @@ pub(super) async fn send(call: EngineCall<'_>) -> Result<ToolResult, Error> {
             return Ok(ToolResult::json(json!({ "id": key, "to": to })));
         }
         WriteOutcome::TooManyBytes => (
-            format!("quota: all messages may have {} together", show_size(limits.quota.bytes)),
+            format!("quota: all messages together may have {}", show_size(limits.quota.bytes)),
             json!({ "reason": "quota", "max_total_bytes": limits.quota.bytes }),
         ),
         WriteOutcome::TooManyKeys => (
@@ -106,7 +106,7 @@ pub(super) async fn receive(call: EngineCall<'_>) -> Result<ToolResult, Error> {
             () = next => pause = (pause * 2).min(POLL_INTERVALS.1),
             () = &mut over => {}
             () = cancel.cancelled() => {
-                return Err(Error::timeout(format!("no message came to '{name}' in time")));
+                return Err(Error::timeout(format!("no message arrived for '{name}' in time")));
             }
         }
     }

@@ -25,22 +25,22 @@ pub(super) static TOOLS: [EngineTool; 3] = [
         timeout: None,
         description: |_, sort| {
             format!(
-                "Leaves a message in somebody's mailbox ({sort}): a text, or any JSON value as \
+                "Puts a message into a mailbox ({sort}): a text, or any JSON value as \
                  message."
             )
         },
         input: |limits| {
             let properties = json!({
                 "to": mailbox_name(limits),
-                "text": { "type": "string", "maxLength": limits.max_value_bytes, "description": "what to say, as text" },
-                "message": { "description": "what to say, as any JSON value" },
-                "from": short_text("who says it"),
-                "topic": short_text("what it is about"),
+                "text": { "type": "string", "maxLength": limits.max_value_bytes, "description": "the message as text" },
+                "message": { "description": "the message as any JSON value" },
+                "from": short_text("the sender"),
+                "topic": short_text("the subject"),
             });
             (properties, &["to"])
         },
         output: || json!({ "id": text_schema(), "to": text_schema() }),
-        summary: |_| "leaves a message in a mailbox",
+        summary: |_| "puts a message into a mailbox",
         run: |call| Box::pin(operations::send(call)),
     },
     EngineTool {
@@ -53,16 +53,16 @@ pub(super) static TOOLS: [EngineTool; 3] = [
         timeout: Some(RECEIVE_TIMEOUT),
         description: |_, sort| {
             format!(
-                "Takes the oldest messages out of a mailbox ({sort}), each for one receiver only. \
-                 With wait it waits that many seconds for one, with keep the messages stay."
+                "Takes the oldest messages out of a mailbox ({sort}); each goes to one receiver only. \
+                 wait sets how many seconds to wait for a message; keep leaves them in the mailbox."
             )
         },
         input: |limits| {
             let properties = json!({
                 "name": mailbox_name(limits),
-                "limit": { "type": "integer", "minimum": 1, "maximum": MAX_MESSAGES, "default": 1, "description": "the most messages to take" },
+                "limit": { "type": "integer", "minimum": 1, "maximum": MAX_MESSAGES, "default": 1, "description": "maximum number of messages to take" },
                 "wait": { "type": "number", "minimum": 0, "maximum": MAX_WAIT_SECONDS, "default": 0, "description": "how many seconds to wait for a message" },
-                "keep": { "type": "boolean", "default": false, "description": "leave the messages where they are" },
+                "keep": { "type": "boolean", "default": false, "description": "leave the messages in the mailbox" },
             });
             (properties, &["name"])
         },
@@ -94,7 +94,7 @@ pub(super) static TOOLS: [EngineTool; 3] = [
         is_idempotent: true,
         destructive: DestructiveHint::AsWritten,
         timeout: None,
-        description: |_, sort| format!("Lists the mailboxes that hold messages ({sort})."),
+        description: |_, sort| format!("Lists the mailboxes that contain messages ({sort})."),
         input: |_| (json!({}), &[]),
         output: || {
             json!({
@@ -103,7 +103,7 @@ pub(super) static TOOLS: [EngineTool; 3] = [
                     "properties": { "name": text_schema(), "messages": { "type": "integer" } },
                     "required": ["name", "messages"],
                 } },
-                "more": { "type": "boolean", "description": "whether there are more than are listed" },
+                "more": { "type": "boolean", "description": "whether there are more than those listed" },
             })
         },
         summary: |_| "lists the mailboxes",

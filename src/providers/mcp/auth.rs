@@ -123,15 +123,15 @@ impl LoginSupport for McpProvider {
 impl McpProvider {
     fn login_of(&self) -> Result<&OAuth, Error> {
         self.access.login.as_deref().ok_or_else(|| match &self.spec.endpoint {
-            Endpoint::Stdio { .. } => {
-                Error::usage("this server is a program: nobody logs in to it")
-                    .with_hint("give it credentials with 'env'")
-            }
+            Endpoint::Stdio { .. } => Error::usage("this server is a program: it has no login")
+                .with_hint("give it credentials with 'env'"),
             Endpoint::Http { auth, .. } if matches!(**auth, AuthSpec::Unset) => {
                 Error::denied("a token would travel unencrypted").with_hint("use https")
             }
-            Endpoint::Http { .. } => Error::usage("the entry says another way to authenticate")
-                .with_hint("write auth: { type: oauth }, or nothing"),
+            Endpoint::Http { .. } => {
+                Error::usage("the entry configures another authentication method")
+                    .with_hint("write auth: { type: oauth }, or leave 'auth' out")
+            }
         })
     }
 }

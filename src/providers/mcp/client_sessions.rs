@@ -96,7 +96,7 @@ impl SessionServers {
             return Ok(Arc::clone(&free.server));
         }
         if connections.len() >= MAX_SESSIONS {
-            let words = format!("{MAX_SESSIONS} client sessions have a connection of their own");
+            let words = format!("{MAX_SESSIONS} client sessions have their own connection");
             return Err(Error::unreachable(words).with_server(&self.spec.name).with_hint(
                 "end one of those clients; without 'shared: false' all clients share one connection",
             ));

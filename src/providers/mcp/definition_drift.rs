@@ -43,7 +43,7 @@ pub fn check_drift(
         return Ok(std::iter::once(first).chain(lines).collect());
     }
     Err(Error::denied(drifted.to_string()).with_details(lines).with_hint(
-        "look at it with `toolhost inspect`; `drift: warn` in the server's entry lets changes pass",
+        "review it with `toolhost inspect`; `drift: warn` in the server's entry allows changes",
     ))
 }
 

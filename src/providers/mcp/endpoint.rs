@@ -303,7 +303,7 @@ fn not_startable(cause: &ResolveError) -> Error {
             error.with_hint(format!("chmod +x {}", file.display()))
         }
         ResolveError::Missing(_) | ResolveError::Directory(_) => {
-            error.with_hint("a relative path begins at the cwd of the entry")
+            error.with_hint("a relative path starts at the cwd of the entry")
         }
     }
 }

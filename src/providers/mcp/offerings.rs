@@ -139,7 +139,7 @@ impl OfferingSupport for McpProvider {
                 }
             };
             let Some(wait) = backoff.next_delay(gracefully) else {
-                return Err(error.with_detail("it was begun again often enough"));
+                return Err(error.with_detail("it was reopened too many times"));
             };
             let waited = async {
                 let sent = changes.send(SubscriptionEvent::Interrupted(error)).await;
@@ -317,8 +317,8 @@ impl McpProvider {
         // In the modern era the acknowledgement says it for each address.
         let subscribes = capabilities["resources"]["subscribe"] == serde_json::Value::Bool(true);
         (connection.agreement.era == Era::Legacy && !subscribes).then(|| {
-            Error::tool("the server does not tell when a resource changes")
-                .with_detail("its capabilities do not hold resources.subscribe")
+            Error::tool("the server does not report changes to resources")
+                .with_detail("its capabilities do not include resources.subscribe")
                 .with_server(&self.spec.name)
                 .with_hint("poll instead: toolhost resources read")
         })
@@ -326,7 +326,7 @@ impl McpProvider {
 
     fn lacks(&self, capability: &str) -> Error {
         Error::tool(format!("the server offers no {capability}"))
-            .with_detail(format!("its capabilities do not hold {capability}"))
+            .with_detail(format!("its capabilities do not include {capability}"))
             .with_server(&self.spec.name)
             .with_hint(format!("toolhost inspect {} shows what it offers", self.spec.name))
     }

@@ -10,14 +10,14 @@ pub(super) enum OperationError {
     ReferenceOutside(String),
     #[error("there is nothing at '{0}'")]
     ReferenceMissing(String),
-    #[error("references lead in a circle")]
+    #[error("references form a cycle")]
     ReferenceCycle,
     #[error("a schema is deeper than {MAX_DEPTH}")]
     SchemaTooDeep,
-    #[error("more than {MAX_DEFS} schemas are referred to")]
+    #[error("more than {MAX_DEFS} schemas are referenced")]
     TooManySchemas,
     /// The path has a query or a fragment.
-    #[error("its path holds more than a path")]
+    #[error("its path has a query or a fragment")]
     PathWithQuery,
     #[error("it needs the cookie '{0}', and cookies are not sent")]
     RequiredCookie(String),

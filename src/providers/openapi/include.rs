@@ -27,7 +27,7 @@ pub(super) fn choose(
             spec.entry.get("include").map_or_else(|| spec.location.clone(), ConfigNode::location);
         let some: Vec<&str> = all.iter().take(8).map(|operation| operation.id.as_str()).collect();
         diagnostics.push(
-            Diagnostic::error("'include' has to say which operations become tools")
+            Diagnostic::error("'include' must say which operations become tools")
                 .with_hint(format!("write include: {{ operations: [{}] }}", some.join(", ")))
                 .with_location(place),
         );
@@ -38,7 +38,7 @@ pub(super) fn choose(
         if !KEYS.contains(&word) {
             let diagnostic = Diagnostic::error(format!("unknown key '{word}'"));
             let hint = did_you_mean(word, KEYS)
-                .unwrap_or_else(|| format!("there are {}", KEYS.join(", ")));
+                .unwrap_or_else(|| format!("the keys are {}", KEYS.join(", ")));
             diagnostics.push(diagnostic.with_hint(hint).with_location(include.location_of(key)));
             continue;
         }
@@ -101,5 +101,5 @@ fn unknown(all: &[OpenApiOperation], key: &str, text: &str) -> Diagnostic {
     }
     let mut some: Vec<&str> = known.into_iter().take(12).collect();
     some.dedup();
-    diagnostic.with_hint(format!("there are {}", some.join(", ")))
+    diagnostic.with_hint(format!("choose from {}", some.join(", ")))
 }

@@ -116,7 +116,7 @@ fn operations(
         (Some(node), _) => node.as_text()?.to_owned(),
         (None, true) => {
             return Err(Diagnostic::error("an entry with credentials needs a 'base_url'")
-                .with_hint("without one the document says where they are sent")
+                .with_hint("without it, the document decides where they are sent")
                 .with_location(node.location()));
         }
         (None, false) => {

@@ -79,7 +79,7 @@ fn reference(
     };
     match reference.root.as_str() {
         "item" | "index" if !here.has_item => {
-            error(format!("'{{{reference}}}' means something only in a step with 'each'"))
+            error(format!("'{{{reference}}}' is only available in a step with 'each'"))
         }
         "item" | "index" => None,
         "context" => match first {
@@ -168,7 +168,7 @@ impl<'a> SchemaArguments<'a> {
         }
         (how == Embedding::InText && !self.required.contains(&name)).then(|| {
             Diagnostic::warning(format!("calls without '{name}' will be refused"))
-                .with_hint("make it required, give it a default, or a value of its own")
+                .with_hint("make it required, give it a default, or its own value")
                 .with_location(place.clone())
         })
     }

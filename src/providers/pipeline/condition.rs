@@ -116,7 +116,7 @@ fn equal(left: &Value, right: &Value) -> bool {
 }
 
 fn wrong(node: &ConfigNode) -> Diagnostic {
-    Diagnostic::error("this is no condition")
+    Diagnostic::error("this is not a condition")
         .with_hint("write \"{x}\", \"not {x}\", \"{x} == value\" or \"{x} != value\"")
         .with_location(node.location())
 }

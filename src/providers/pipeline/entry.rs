@@ -79,7 +79,7 @@ fn stages(entry: &ConfigNode, diagnostics: &mut Vec<Diagnostic>) -> Vec<StageDra
     let items = match node.as_list() {
         Ok([]) => {
             diagnostics.push(
-                Diagnostic::error("a pipeline has at least one step")
+                Diagnostic::error("a pipeline needs at least one step")
                     .with_location(node.location()),
             );
             return Vec::new();
@@ -96,8 +96,8 @@ fn stages(entry: &ConfigNode, diagnostics: &mut Vec<Diagnostic>) -> Vec<StageDra
         let group = item.get("parallel").and_then(|node| node.as_list().ok());
         if group.is_some() && item.entries().len() > 1 {
             diagnostics.push(
-                Diagnostic::error("a group of steps has no other keys beside 'parallel'")
-                    .with_hint("'when', 'each' and the like stand in the steps themselves")
+                Diagnostic::error("a group of steps takes no key other than 'parallel'")
+                    .with_hint("put 'when', 'each' and similar keys into the steps themselves")
                     .with_location(item.location()),
             );
         }
@@ -108,7 +108,7 @@ fn stages(entry: &ConfigNode, diagnostics: &mut Vec<Diagnostic>) -> Vec<StageDra
             steps.extend(step::read(member, number, diagnostics));
         }
         if number > MAX_STEPS {
-            let message = format!("a pipeline has at most {MAX_STEPS} steps");
+            let message = format!("a pipeline can have at most {MAX_STEPS} steps");
             diagnostics.push(Diagnostic::error(message).with_location(item.location()));
             break;
         }

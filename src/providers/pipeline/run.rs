@@ -92,10 +92,9 @@ impl PipelineRun<'_> {
                 kept += approximate_size(&done.state);
                 if kept > MAX_OUTPUT_BYTES {
                     let size = MAX_OUTPUT_BYTES >> 20;
-                    let message = format!("{}: the outputs are beyond {size} MiB", title(step));
-                    return Err(
-                        Error::protocol(message).with_hint("keep less of what the steps give")
-                    );
+                    let message =
+                        format!("{}: the outputs are larger than {size} MiB", title(step));
+                    return Err(Error::protocol(message).with_hint("return less from the steps"));
                 }
                 scope.record(&step.id, done.state);
                 reports.push(done.report);
@@ -176,7 +175,7 @@ impl PipelineRun<'_> {
         };
         let count = items.len();
         if count > MAX_ITEMS {
-            let message = format!("{}: {count} items are beyond {MAX_ITEMS}", title(step));
+            let message = format!("{}: {count} items exceed the limit of {MAX_ITEMS}", title(step));
             return Err(Error::protocol(message));
         }
         let (mut outputs, mut first_failure) = (Vec::with_capacity(count), None);
@@ -228,11 +227,11 @@ impl PipelineRun<'_> {
         let arguments = match filled.map_err(|error| step_error(step, item, &error))? {
             Some(Value::Object(arguments)) => arguments,
             None => JsonObject::new(),
-            Some(_) => return Err(step_error(step, item, &"'args' became no object")),
+            Some(_) => return Err(step_error(step, item, &"'args' did not become an object")),
         };
         if arguments.values().map(approximate_size).sum::<usize>() > MAX_ARGUMENT_BYTES {
             let size = MAX_ARGUMENT_BYTES >> 20;
-            let why = format!("the arguments are beyond {size} MiB");
+            let why = format!("the arguments are larger than {size} MiB");
             return Err(Error::protocol(step_message(step, item, &why)));
         }
         let call = NestedCall {
@@ -280,7 +279,7 @@ impl PipelineRun<'_> {
             }
         };
         let words = failure_text(&error);
-        self.log("warning", format!("{words}; going on"));
+        self.log("warning", format!("{words}; continuing"));
         Ok((output, Some(words), None))
     }
 

@@ -47,10 +47,10 @@ pub(super) enum ReferenceValue<'a> {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub(super) enum ReferenceError {
     /// A step or item does not have what the reference names.
-    #[error("'{reference}' is not there: {reached}")]
+    #[error("'{reference}' does not exist: {reached}")]
     Missing { reference: ValueReference, reached: ReachedValue },
     /// The caller did not say, and the reference stands inside a larger text.
-    #[error("'{0}' was not given, and stands inside a text")]
+    #[error("'{0}' was not given, but is used inside text")]
     NotGiven(ValueReference),
 }
 
@@ -76,7 +76,7 @@ pub(super) enum ReachedValue {
     Number,
     #[error("that value is true or false")]
     Bool,
-    #[error("there is nothing")]
+    #[error("that value is null")]
     Null,
 }
 

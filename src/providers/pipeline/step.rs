@@ -162,7 +162,7 @@ fn name(node: &ConfigNode) -> Result<String, Diagnostic> {
         return Err(Diagnostic::error(message).with_location(node.location()));
     }
     if RESERVED_NAMES.contains(&name.as_str()) {
-        let message = format!("'{name}' means something else in a template");
+        let message = format!("'{name}' is reserved in templates");
         return Err(Diagnostic::error(message)
             .with_hint("give the step another id")
             .with_location(node.location()));
@@ -199,7 +199,7 @@ fn on_error(
         _ => {}
     }
     diagnostics.push(
-        Diagnostic::error("'on_error' is fail, continue, or { default: value }")
+        Diagnostic::error("'on_error' must be fail, continue, or { default: value }")
             .with_location(node.location()),
     );
     OnError::Fail
@@ -211,8 +211,8 @@ fn parallel(node: &ConfigNode, each: bool, diagnostics: &mut Vec<Diagnostic>) ->
     match number {
         Some(n) if each && (1..=MAX_PARALLEL).contains(&n) => return n,
         Some(_) if !each => diagnostics.push(
-            Diagnostic::error("'parallel' as a number belongs to a step with 'each'")
-                .with_hint("for steps at the same time write - parallel: [ {…}, {…} ]")
+            Diagnostic::error("'parallel' as a number is only for a step with 'each'")
+                .with_hint("to run steps at the same time, write - parallel: [ {…}, {…} ]")
                 .with_location(value.location()),
         ),
         _ => diagnostics.push(value.expected("a number from 1 to 8")),
@@ -223,7 +223,8 @@ fn parallel(node: &ConfigNode, each: bool, diagnostics: &mut Vec<Diagnostic>) ->
 fn limit(node: &ConfigNode) -> Result<Duration, Diagnostic> {
     let limit = node.as_duration()?;
     if limit.is_zero() {
-        return Err(Diagnostic::error("no step can end in no time").with_location(node.location()));
+        return Err(Diagnostic::error("the timeout must be greater than zero")
+            .with_location(node.location()));
     }
     Ok(limit)
 }

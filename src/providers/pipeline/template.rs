@@ -81,7 +81,7 @@ impl PipelineTemplate {
     /// Reads a text.
     ///
     /// # Errors
-    /// A brace that belongs to no placeholder.
+    /// A brace that is not part of a placeholder.
     pub(super) fn parse(text: &str) -> Result<Self, TemplateError> {
         let template = TextTemplate::<ValueReference>::parse(text)?;
         Ok(match (template.literal(), template.sole_placeholder()) {
@@ -216,11 +216,11 @@ mod tests {
     fn what_a_step_did_not_give_is_named() {
         assert_eq!(
             fill("{find.output.item}").unwrap_err(),
-            "'find.output.item' is not there: it has 'items'"
+            "'find.output.item' does not exist: it has 'items'"
         );
         assert_eq!(
             fill("{find.output.items[2]}").unwrap_err(),
-            "'find.output.items[2]' is not there: the list has 2 items"
+            "'find.output.items[2]' does not exist: the list has 2 items"
         );
         assert!(fill("{find.output.items[0].x}").unwrap_err().ends_with("that value is text"));
     }
@@ -228,7 +228,7 @@ mod tests {
     #[test]
     fn stray_braces_are_refused() {
         for text in ["{", "}", "{}", "{a", "a}", "{a b}", "{a.}", "{a[x]}", "{.a}", "{\"a\": 1}"] {
-            assert!(fill(text).unwrap_err().contains("belongs to no"), "{text}");
+            assert!(fill(text).unwrap_err().contains("is not part of a placeholder"), "{text}");
         }
     }
 

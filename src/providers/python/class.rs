@@ -85,8 +85,8 @@ fn methods(node: &ConfigNode) -> Result<Vec<String>, Diagnostic> {
         }
     }
     if node.as_list()?.is_empty() {
-        return Err(Diagnostic::error("the list selects no method")
-            .with_hint("name some, or leave it out for all of them")
+        return Err(Diagnostic::error("the list selects no methods")
+            .with_hint("name some, or omit the list to select all")
             .with_location(node.location()));
     }
     node.as_texts()
@@ -108,9 +108,8 @@ fn limit(node: &ConfigNode) -> Result<Duration, Diagnostic> {
 pub(super) fn refuse_keys_of_classes(entry: &ConfigNode) -> Result<(), Vec<Diagnostic>> {
     let refuse = |key: &str| {
         let location = entry.location_of(entry.key(key)?);
-        let error =
-            Diagnostic::error(format!("'{key}' is for a 'class', and the entry names none"));
-        Some(error.with_hint("add 'class: …', or take the key away").with_location(location))
+        let error = Diagnostic::error(format!("'{key}' is for a 'class', but the entry has none"));
+        Some(error.with_hint("add 'class: …', or remove the key").with_location(location))
     };
     let diagnostics: Vec<Diagnostic> = KEYS.into_iter().filter_map(refuse).collect();
     if diagnostics.is_empty() { Ok(()) } else { Err(diagnostics) }

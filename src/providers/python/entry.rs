@@ -171,8 +171,8 @@ fn module(entry: &ConfigNode) -> Result<String, Diagnostic> {
     }
     let diagnostic = Diagnostic::error(format!("'{text}' cannot be the name of a Python module"));
     let hint = match text.strip_suffix(".py") {
-        Some(stem) => format!("write it as for import: {}", stem.replace('/', ".")),
-        None => "write it as for import, such as mytools.text".to_owned(),
+        Some(stem) => format!("write it as in an import: {}", stem.replace('/', ".")),
+        None => "write it as in an import, such as mytools.text".to_owned(),
     };
     Err(diagnostic.with_hint(hint).with_location(node.location()))
 }

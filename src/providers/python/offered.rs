@@ -156,7 +156,7 @@ impl ToolProvider for OfferedToolsProvider {
         }
         if offered.functions.is_empty() {
             let message = format!(
-                "'{source}' has no definition of a tool, and no public function with types for all \
+                "'{source}' has no tool definition, and no public function with types for all \
                  parameters"
             );
             listing.diagnostics.push(self.located(Diagnostic::warning(message)));

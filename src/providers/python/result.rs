@@ -88,7 +88,7 @@ fn of_value(value: Value) -> ToolResult {
 fn failure(output: Value, error: Value) -> ToolResult {
     let message = match (&error, &output) {
         (Value::String(text), _) | (Value::Null, Value::String(text)) => text.clone(),
-        (Value::Null, _) => "the function says that it failed, and not why".to_owned(),
+        (Value::Null, _) => "the function reported a failure without a reason".to_owned(),
         (Value::Object(map), _) => match map.get("message").and_then(Value::as_str) {
             Some(message) => message.to_owned(),
             None => error.to_string(),

@@ -151,11 +151,11 @@ fn with_sandbox_hint(mut reply: WorkerReply, sandbox: &Sandbox) -> WorkerReply {
     match (error.exception.as_deref(), sandbox.memory_limit()) {
         (Some("MemoryError"), Some(limit)) => {
             error.message = format!("{} ({limit})", error.message);
-            let hint = "'memory' of 'sandbox' in the entry says how much it may use";
+            let hint = "'memory' of 'sandbox' in the entry sets how much it may use";
             error.hint.get_or_insert_with(|| hint.to_owned());
         }
         (Some("PermissionError"), _) if sandbox.confines() => {
-            let hint = "its sandbox may be why: 'toolhost inspect' shows what it may touch";
+            let hint = "its sandbox may be the reason: 'toolhost inspect' shows what it may access";
             error.hint.get_or_insert_with(|| hint.to_owned());
         }
         _ => {}
@@ -172,12 +172,10 @@ fn require_root(entry: &PythonEntry) -> Result<(), Error> {
         }
         let root = entry.root.display();
         return Err(Error::denied(format!(
-            "the root '{root}' holds your home, which its sandbox does not give away"
+            "the root '{root}' contains your home, which its sandbox does not expose"
         ))
         .with_phase(ErrorPhase::Start)
-        .with_hint(
-            "let 'root' name a directory of its own, or list it under 'read' of 'sandbox'",
-        ));
+        .with_hint("set 'root' to a separate directory, or list it under 'read' of 'sandbox'"));
     }
     Err(Error::unreachable(format!("the root '{}' is not a directory", entry.root.display()))
         .with_phase(ErrorPhase::Start)

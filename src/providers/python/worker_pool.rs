@@ -85,7 +85,7 @@ impl WorkerSlot {
             return Ok(());
         }
         let error = Error::unreachable(format!(
-            "the Python worker died {MAX_CRASHES} times within a minute and is not started again yet"
+            "the Python worker died {MAX_CRASHES} times within a minute and is not restarted yet"
         ));
         Err(match gone.map(|worker| worker.exit_error()) {
             Some(last) => {

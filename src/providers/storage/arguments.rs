@@ -21,16 +21,16 @@ pub(super) fn key<'a>(arguments: &'a JsonObject, limits: &EngineLimits) -> Resul
     let key = arguments
         .get("key")
         .and_then(Value::as_str)
-        .ok_or_else(|| Error::usage("'key' must be a text"))?;
+        .ok_or_else(|| Error::usage("'key' must be text"))?;
     if key.is_empty() {
         return Err(Error::usage("'key' is empty"));
     }
     if key.contains('\0') {
-        return Err(Error::usage("'key' holds a NUL character"));
+        return Err(Error::usage("'key' contains a NUL character"));
     }
     if key.len() as u64 > limits.max_key_bytes {
         return Err(Error::usage(format!(
-            "'key' has {} bytes; a key of this store has at most {}",
+            "'key' has {} bytes; a key of this store can have at most {}",
             key.len(),
             limits.max_key_bytes
         )));
@@ -47,7 +47,7 @@ pub(super) fn value(arguments: &JsonObject, limits: &EngineLimits) -> Result<Str
     let text = value.to_string();
     if text.len() as u64 > limits.max_value_bytes {
         return Err(Error::usage(format!(
-            "'value' has {} as JSON; a value of this store has at most {}",
+            "'value' has {} as JSON; a value of this store can have at most {}",
             show_size(text.len() as u64),
             show_size(limits.max_value_bytes)
         ))
@@ -70,7 +70,7 @@ pub(super) fn version(arguments: &JsonObject) -> Result<Option<u64>, Error> {
     }
 }
 
-/// What has to hold for a write.
+/// The condition for a write.
 ///
 /// # Errors
 /// A usage error when the two conditions contradict each other.

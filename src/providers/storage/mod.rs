@@ -63,14 +63,14 @@ static STORE: EngineKind = EngineKind {
     },
     tools: &tools::TOOLS,
     may_write,
-    memory_notice: "keeps values in memory: they are gone when toolhost ends; 'storage_type: disk' \
+    memory_notice: "keeps values in memory: they are lost when toolhost exits; 'storage_type: disk' \
                     keeps them",
-    session_note: "each session has keys of its own",
+    session_note: "each session has its own keys",
     has_aliases: true,
     is_instant_in_memory: true,
     cancelled: Some(|| {
-        Error::timeout("the store was not waited for")
-            .with_hint("what was asked of it may still happen")
+        Error::timeout("stopped waiting for the store")
+            .with_hint("the operation may still be performed")
     }),
     preview: |summary, place, arguments| Preview {
         summary: format!("{summary} of the store {place}"),

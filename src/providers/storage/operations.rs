@@ -22,7 +22,7 @@ pub(super) async fn read(call: EngineCall<'_>) -> Result<ToolResult, Error> {
         return missing(&call, key).await;
     };
     let value: Value = serde_json::from_str(&entry.value).map_err(|error| {
-        Error::protocol(format!("what the store holds under '{key}' is not JSON: {error}"))
+        Error::protocol(format!("the value of '{key}' in the store is not JSON: {error}"))
     })?;
     let structured = json!({ "key": key, "value": value, "version": entry.version });
     Ok(ToolResult { structured: Some(structured), ..ToolResult::json(value) })
@@ -33,10 +33,10 @@ async fn missing(call: &EngineCall<'_>, key: &str) -> Result<ToolResult, Error> 
     let known = page.items.iter().map(|item| item.key.as_str());
     let hint = did_you_mean(key, known).unwrap_or_else(|| {
         let is_empty = page.items.is_empty();
-        if is_empty { "it holds no keys at all" } else { "its 'list' tool shows the keys" }.into()
+        if is_empty { "it has no keys" } else { "its 'list' tool shows the keys" }.into()
     });
     Ok(failure_result(
-        format!("the store holds no key '{key}'"),
+        format!("the store has no key '{key}'"),
         hint,
         json!({ "reason": "missing" }),
     ))
@@ -63,12 +63,12 @@ pub(super) async fn write(call: EngineCall<'_>) -> Result<ToolResult, Error> {
         }
         WriteOutcome::Conflict(at) => conflict(key, at),
         WriteOutcome::TooManyKeys => failure_result(
-            format!("quota: the store holds {} keys, as many as it may", limits.quota.keys),
+            format!("quota: the store already has {} keys, its limit", limits.quota.keys),
             "delete some, or raise 'max_keys' of the entry".to_owned(),
             json!({ "reason": "quota", "max_keys": limits.quota.keys }),
         ),
         WriteOutcome::TooManyBytes => failure_result(
-            format!("quota: the store may hold {} in all", show_size(limits.quota.bytes)),
+            format!("quota: the store may hold {} in total", show_size(limits.quota.bytes)),
             "delete something, or raise 'max_total_bytes' of the entry".to_owned(),
             json!({ "reason": "quota", "max_total_bytes": limits.quota.bytes }),
         ),
@@ -121,9 +121,9 @@ pub(super) async fn clear(call: EngineCall<'_>) -> Result<ToolResult, Error> {
 fn conflict(key: &str, at: Option<u64>) -> ToolResult {
     let message = match at {
         Some(at) => format!("conflict: '{key}' is at version {at}"),
-        None => format!("conflict: '{key}' holds nothing"),
+        None => format!("conflict: '{key}' has no value"),
     };
-    let hint = "read it again, and write with the version it has then".to_owned();
+    let hint = "read it again, and write with its current version".to_owned();
     failure_result(message, hint, json!({ "reason": "conflict", "version": at }))
 }
 

@@ -35,7 +35,7 @@ pub fn server_alias(spec: &ToolSpec) -> Option<Result<ServerAlias, Diagnostic>> 
                 .with_location(node.location())))
         }
         (true, None) => Some(Err(Diagnostic::error(
-            "a store of type postgresql needs the MCP server that knows the database",
+            "a store of type postgresql needs the MCP server for the database",
         )
         .with_hint("name a server of mcp.yaml: 'mcp_server: …'; its tools get this entry's name")
         .with_location(spec.location.clone()))),

@@ -68,10 +68,7 @@ fn what_a_definition_says_is_true() {
     let path = harness.dir.path().join("data/n.db");
     assert_eq!(
         touches,
-        format!(
-            "writes {} (each write is flushed to the disk before it is answered)",
-            path.display()
-        )
+        format!("writes {} (each write is flushed to the disk before it returns)", path.display())
     );
     assert_eq!(harness.definition("n-get").touches, [format!("reads {}", path.display())]);
     assert!(!path.exists(), "nothing is opened before a call");
@@ -105,7 +102,7 @@ fn all_that_is_wrong_with_an_entry_is_told_at_once() {
     let harness = self::harness("name: n, type: storage, access: read, tools: [get, put]");
     insta::assert_debug_snapshot!(harness.messages(), @r#"
     [
-        "'n-put' changes the store, but the entry may only read",
+        "'n-put' changes the store, but the entry is read-only",
     ]
     "#);
     for (entry, message) in [
@@ -151,10 +148,7 @@ async fn values_come_back_as_they_were_written() {
 async fn what_is_missing_is_said_with_what_was_meant() {
     let harness = harness("name: n, type: storage");
     let (message, hint) = no(harness.call("n-read", json!({ "key": "shoping" })).await);
-    assert_eq!(
-        (&*message, &*hint),
-        ("the store holds no key 'shoping'", "it holds no keys at all")
-    );
+    assert_eq!((&*message, &*hint), ("the store has no key 'shoping'", "it has no keys"));
     output(&harness, "n-write", json!({ "key": "shopping", "value": 1 })).await;
     let (_, hint) = no(harness.call("n-read", json!({ "key": "shoping" })).await);
     assert_eq!(hint, "did you mean 'shopping'?");
@@ -169,7 +163,7 @@ async fn a_write_can_depend_on_what_is_there() {
         harness.call("n-write", arguments)
     };
     let (message, _) = no(write(json!({ "if_version": 1 })).await);
-    assert_eq!(message, "conflict: 'k' holds nothing");
+    assert_eq!(message, "conflict: 'k' has no value");
     assert!(write(json!({ "if_absent": true })).await.unwrap().success);
     let (message, _) = no(write(json!({ "if_absent": true })).await);
     assert_eq!(message, "conflict: 'k' is at version 1");
@@ -200,7 +194,7 @@ async fn what_does_not_fit_is_refused_before_anything_is_stored() {
     assert!(write("a", "1").await.unwrap().success);
     assert!(write("b", "1").await.unwrap().success);
     let (message, hint) = no(write("c", "1").await);
-    assert_eq!(message, "quota: the store holds 2 keys, as many as it may");
+    assert_eq!(message, "quota: the store already has 2 keys, its limit");
     assert!(hint.contains("max_keys"), "{hint}");
     assert!(write("a", "12345678901234567").await.unwrap().success);
     let (message, _) = no(write("b", "12345678901234567890").await.or_else(|error| {
@@ -271,7 +265,7 @@ async fn values_in_memory_are_said_to_be_lost_once() {
     }
     let events = harness.events();
     assert_eq!(events.len(), 1, "{events:?}");
-    assert!(events[0].contains("gone when toolhost ends"), "{events:?}");
+    assert!(events[0].contains("lost when toolhost exits"), "{events:?}");
     assert_eq!(
         harness.definition("n-read").touches,
         ["keeps values in memory while toolhost runs"]

@@ -20,7 +20,7 @@ pub(super) static TOOLS: [EngineTool; 5] = [
         destructive: DestructiveHint::Absent,
         timeout: None,
         description: |component, sort| {
-            format!("Reads what a key of {} holds.", store(component, sort))
+            format!("Reads the value of a key in {}.", store(component, sort))
         },
         input: |limits| (json!({ "key": key(limits) }), &["key"]),
         output: || json!({ "key": text_schema(), "value": {}, "version": version_schema() }),
@@ -37,8 +37,8 @@ pub(super) static TOOLS: [EngineTool; 5] = [
         timeout: None,
         description: |component, sort| {
             format!(
-                "Writes a JSON value to a key of {}. With if_version only while the key holds \
-                 that version, with if_absent only while it holds nothing.",
+                "Writes a JSON value to a key of {}. if_version requires the key to have that version, \
+                 if_absent requires it to have no value.",
                 store(component, sort)
             )
         },
@@ -47,7 +47,7 @@ pub(super) static TOOLS: [EngineTool; 5] = [
                 "key": key(limits),
                 "value": { "maxLength": limits.max_value_bytes, "description": "any JSON value" },
                 "if_version": expected_version(),
-                "if_absent": { "type": "boolean", "description": "only if the key holds nothing" },
+                "if_absent": { "type": "boolean", "description": "only if the key has no value" },
             });
             (properties, &["key", "value"])
         },
@@ -68,9 +68,9 @@ pub(super) static TOOLS: [EngineTool; 5] = [
         },
         input: |limits| {
             let properties = json!({
-                "prefix": key_text("only keys that begin with this", limits),
-                "limit": { "type": "integer", "minimum": 1, "maximum": MAX_PAGE_SIZE, "default": DEFAULT_PAGE_SIZE, "description": "the most keys to give" },
-                "cursor": key_text("where the page before ended", limits),
+                "prefix": key_text("only keys that start with this", limits),
+                "limit": { "type": "integer", "minimum": 1, "maximum": MAX_PAGE_SIZE, "default": DEFAULT_PAGE_SIZE, "description": "maximum number of keys to return" },
+                "cursor": key_text("the cursor of the previous page", limits),
             });
             (properties, &[])
         },
@@ -132,7 +132,7 @@ fn key(limits: &EngineLimits) -> Value {
 }
 
 fn expected_version() -> Value {
-    json!({ "type": "integer", "minimum": 1, "description": "the version the key must hold" })
+    json!({ "type": "integer", "minimum": 1, "description": "the version the key must have" })
 }
 
 fn version_schema() -> Value {

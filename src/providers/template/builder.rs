@@ -22,7 +22,7 @@ impl<'t, P: Placeholder> TemplateBuilder<'t, P> {
     /// Reads the next piece of the text.
     ///
     /// # Errors
-    /// A brace that belongs to no placeholder, or a placeholder that the kind refuses.
+    /// A brace that is not part of a placeholder, or a placeholder that the kind refuses.
     pub(in crate::providers) fn read(&mut self, piece: &str) -> Result<(), TemplateError> {
         let mut rest = piece;
         while let Some(at) = rest.find(['{', '}']) {

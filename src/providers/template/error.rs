@@ -6,7 +6,7 @@ use crate::providers::hinted_error::HintedError;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(in crate::providers) enum TemplateError {
     /// A single brace that neither opens nor closes a placeholder of the kind.
-    #[error("the '{brace}' at column {column} of '{text}' belongs to no placeholder")]
+    #[error("the '{brace}' at column {column} of '{text}' is not part of a placeholder")]
     UnmatchedBrace {
         brace: char,
         /// The place of the brace in the text, in characters from 1.
@@ -27,7 +27,7 @@ impl HintedError for TemplateError {
     fn hint(&self) -> Option<String> {
         Some(match self {
             Self::UnmatchedBrace { .. } => {
-                "write {name} for an argument, and {{ or }} for a brace itself".to_owned()
+                "write {name} for an argument, and {{ or }} for a literal brace".to_owned()
             }
             Self::UnknownContextField { known, .. } => format!("it has {}", known.join(", ")),
         })

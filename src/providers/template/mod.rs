@@ -42,7 +42,7 @@ impl<P: Placeholder> TextTemplate<P> {
     /// Reads a whole text.
     ///
     /// # Errors
-    /// A brace that belongs to no placeholder, or a placeholder that the kind refuses.
+    /// A brace that is not part of a placeholder, or a placeholder that the kind refuses.
     pub(super) fn parse(text: &str) -> Result<Self, TemplateError> {
         let mut builder = TemplateBuilder::new(text);
         builder.read(text)?;

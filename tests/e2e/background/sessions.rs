@@ -115,7 +115,7 @@ fn more_sessions_than_may_have_a_server_are_refused_and_told_why() {
         count(&room, &["--session", &format!("session-{number}")]);
     }
     let refused = call(&room, &["counter-count", "--session", "one-more"]);
-    refused.exits(4).says(&["16 client sessions have a connection of their own", "shared: false"]);
+    refused.exits(4).says(&["16 client sessions have their own connection", "shared: false"]);
     // Those that are there go on.
     assert_eq!(count(&room, &["--session", "session-3"]).1, 2);
     room.toolhost(["down"]).check().exits(0);

@@ -1,4 +1,4 @@
-//! Errors of the calculator, in Python's words where Python has some.
+//! Errors of the calculator, worded as in Python where Python has them.
 
 use super::{MAX_DEPTH, MAX_EXPRESSION_BYTES};
 
@@ -13,7 +13,7 @@ pub(super) enum CalculatorError {
     TooDeep,
     #[error("Import not supported")]
     Import,
-    #[error("'^' at column {column} is not supported: a power is '**'")]
+    #[error("'^' at column {column} is not supported: use '**' for powers")]
     Caret { column: usize },
     #[error("invalid syntax: unexpected '{character}' at column {column}")]
     UnexpectedCharacter { character: char, column: usize },
@@ -58,7 +58,7 @@ pub(super) enum CalculatorError {
     MissingOperand,
 }
 
-/// What the parser could have gone on with.
+/// What the parser expected next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ExpectedToken {
     #[error("a value")]

@@ -28,7 +28,7 @@ const SYMBOLS: [&str; 17] =
 /// Splits an expression into tokens.
 ///
 /// # Errors
-/// Names the first thing that is not part of the language.
+/// Reports the first text that is not part of the language.
 pub(super) fn tokens(text: &str) -> Result<Vec<ExprToken<'_>>, CalculatorError> {
     let mut tokens = Vec::new();
     let mut rest = text;
@@ -108,7 +108,7 @@ fn number(literal: &str, column: usize) -> Result<Number, CalculatorError> {
     Number::float(float)
 }
 
-/// `None` when a character is no digit of the base; an error when there are too many.
+/// `None` if a character is not a digit of the base; an error when there are too many.
 fn integer(digits: &str, base: u32) -> Option<Result<Number, CalculatorError>> {
     if digits.is_empty() || !digits.chars().all(|c| c.is_digit(base)) {
         return None;

@@ -59,7 +59,7 @@ pub(super) const CALCULATE: BuiltinFunction = BuiltinFunction {
 /// The value of an expression as Python would print it.
 ///
 /// # Errors
-/// When it is no expression, is too large, or Python would raise an exception.
+/// If it is not an expression, is too large, or Python would raise an exception.
 fn evaluate(expression: &str) -> Result<String, CalculatorError> {
     if expression.trim().is_empty() {
         return Err(CalculatorError::Empty);

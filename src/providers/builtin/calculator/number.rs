@@ -41,7 +41,7 @@ impl Number {
         }
     }
 
-    /// A truth value as 0 or 1; anything else as it is.
+    /// A boolean as 0 or 1; anything else unchanged.
     pub(super) fn bool_as_int(self) -> Self {
         match self {
             Self::Bool(value) => Self::Int(i128::from(value)),

@@ -207,7 +207,7 @@ fn errors_are_told_in_the_documents_words() {
         ("sqrt()", "sqrt() takes 1 argument (0 given)"),
         ("min(1)", "min() takes 2 or more arguments (1 given)"),
         ("007", "leading zeros in decimal integer literals are not permitted"),
-        ("2 ^ 3", "'^' at column 3 is not supported: a power is '**'"),
+        ("2 ^ 3", "'^' at column 3 is not supported: use '**' for powers"),
         ("1 +", "invalid syntax: the expression ends where a value was expected"),
         ("(1", "invalid syntax: the expression ends where ')' was expected"),
         ("1 2", "invalid syntax: '2' at column 3 where an operator was expected"),

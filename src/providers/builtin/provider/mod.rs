@@ -93,7 +93,7 @@ fn complete(spec: &ToolSpec, function: &BuiltinFunction) -> ToolDefinition {
         definition.requires_approval |=
             spec.entry.get("requires_approval").is_none_or(ConfigNode::is_null);
         definition.annotations.open_world.get_or_insert(true);
-        definition.touches.push("sends a request to the address that a call names".to_owned());
+        definition.touches.push("sends a request to the address given in the call".to_owned());
         return definition;
     }
     let annotations = &mut definition.annotations;

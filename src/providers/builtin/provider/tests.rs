@@ -170,7 +170,7 @@ fn definitions_are_complete_and_honest() {
         if name == "builtin.http.fetch" {
             assert_eq!(definition.annotations.read_only, None, "{name}");
             assert!(definition.requires_approval && !definition.is_repeatable, "{name}");
-            assert_eq!(definition.touches, ["sends a request to the address that a call names"]);
+            assert_eq!(definition.touches, ["sends a request to the address given in the call"]);
         } else {
             assert_eq!(definition.annotations.read_only, Some(true), "{name}");
             assert!(definition.is_repeatable && !definition.requires_approval, "{name}");

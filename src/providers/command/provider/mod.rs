@@ -37,7 +37,7 @@ struct CommandTool {
     entry: CommandEntry,
 }
 
-/// What a call comes to, before anything is started.
+/// A prepared call, before anything is started.
 struct Invocation {
     argv: Vec<String>,
     env: BTreeMap<String, String>,
@@ -109,7 +109,7 @@ fn complete(
 }
 
 /// The executable. A name is looked for in the `PATH` the program itself will see; a path is
-/// relative to the file the entry stands in.
+/// relative to the file of the entry.
 fn locate(entry: &CommandEntry, environment: &dyn Environment) -> Result<PathBuf, Error> {
     let path = entry.env.get("PATH").cloned().or_else(|| environment.var("PATH"));
     resolve(&entry.program, path.as_deref(), &entry.base_dir).map_err(|cause| {
@@ -125,7 +125,7 @@ fn locate(entry: &CommandEntry, environment: &dyn Environment) -> Result<PathBuf
                 error.with_hint(format!("chmod +x {}", file.display()))
             }
             ResolveError::Missing(_) | ResolveError::Directory(_) => {
-                error.with_hint("a path is relative to the file the entry stands in")
+                error.with_hint("a path is relative to the file of the entry")
             }
         }
     })

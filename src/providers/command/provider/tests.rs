@@ -461,12 +461,12 @@ fn wrong_entries_are_refused_with_their_reason() {
         (
             json!({ "command": ["a", "{print $1}"] }),
             &[],
-            "the '{' at column 1 of '{print $1}' belongs to no placeholder",
+            "the '{' at column 1 of '{print $1}' is not part of a placeholder",
         ),
         (
             json!({ "command": ["a"], "shell": true }),
             &[],
-            "there is no shell between toolhost and a command",
+            "toolhost does not run commands in a shell",
         ),
         (
             json!({ "command": ["a"], "sandbox": { "level": "limits", "network": false } }),
@@ -491,7 +491,7 @@ fn wrong_entries_are_refused_with_their_reason() {
         (
             json!({ "command": ["a"], "output": "xml" }),
             &[],
-            "'output' is text or json, found 'xml'",
+            "'output' must be text or json, found 'xml'",
         ),
         (
             json!({ "command": ["a"], "max_output": "1GiB" }),
@@ -520,7 +520,7 @@ fn doubtful_entries_work_with_a_warning() {
     let harness = CommandHarness::new("", entry, schema(&["n", "unused"]));
     assert_eq!(
         harness.diagnostics(),
-        ["calls without 'n' will be refused", "the command makes no use of unused"]
+        ["calls without 'n' will be refused", "the command does not use unused"]
     );
     assert!(!harness.build().providers.is_empty());
 }
@@ -546,6 +546,6 @@ fn a_person_is_told_the_whole_of_it() {
         found_from: Some(base.to_path_buf()),
         usual_cwd: "/here".into(),
     };
-    let dash = EntryEffect::Other("lets values start an argument with '-'".to_owned());
+    let dash = EntryEffect::Other("allows values that start an argument with '-'".to_owned());
     assert_eq!(effects, [EntryEffect::Runs(runs), dash]);
 }

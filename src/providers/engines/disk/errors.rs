@@ -38,11 +38,11 @@ pub(super) fn database_error(path: &Path, error: &rusqlite::Error) -> Error {
     }
 }
 
-/// The error for a file that is there and is no store, or no whole one. It is never changed.
+/// The error for an existing file that is not a store, or is damaged. It is never changed.
 pub(super) fn damaged(path: &Path, why: &str) -> Error {
     let shown = path.display();
-    Error::protocol(format!("{shown} is damaged or no store: {why}")).with_hint(format!(
+    Error::protocol(format!("{shown} is damaged or not a store: {why}")).with_hint(format!(
         "nothing was changed; recover its contents with `sqlite3 {shown} .recover`, or move it \
-         away to begin anew"
+         away to start over"
     ))
 }

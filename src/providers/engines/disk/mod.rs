@@ -56,12 +56,12 @@ impl SyncMode {
         }
     }
 
-    /// What it means, for people.
+    /// What it means, as text for people.
     pub(in crate::providers) fn words(self) -> &'static str {
         match self {
-            Self::Full => "each write is flushed to the disk before it is answered",
+            Self::Full => "each write is flushed to the disk before it returns",
             Self::Normal => "a power cut may lose the last writes",
-            Self::Off => "never waits for the disk: a power cut may damage it",
+            Self::Off => "never waits for the disk: a power cut may damage the store",
         }
     }
 }
@@ -69,13 +69,13 @@ impl SyncMode {
 /// Which file, and how it is treated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::providers) struct StoreFile {
-    /// Where the `SQLite` file is, or will be once something is written.
+    /// Where the `SQLite` file is, or will be after the first write.
     pub(in crate::providers) path: PathBuf,
     /// The directory that it has to be in once links are followed; `None` when any was allowed.
     pub(in crate::providers) within: Option<PathBuf>,
     /// Whether its directory is toolhost's own, to be kept private.
     pub(in crate::providers) own_directory: bool,
-    /// Whether it may be made and written.
+    /// Whether it may be created and written.
     pub(in crate::providers) writable: bool,
     /// When a write counts as written.
     pub(in crate::providers) sync: SyncMode,
@@ -114,7 +114,9 @@ impl DiskEngine {
                 writer::run(&file, asked);
                 drop(alive);
             })
-            .map_err(|error| Error::internal(format!("no thread for a store: {error}")))?;
+            .map_err(|error| {
+                Error::internal(format!("cannot start a thread for a store: {error}"))
+            })?;
         *worker = Some(WriterThread { jobs: jobs.clone(), finished: gone });
         Ok(jobs)
     }

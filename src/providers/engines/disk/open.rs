@@ -16,7 +16,7 @@ use crate::util::private_file;
 pub(super) struct StoreConnection {
     /// The `SQLite` connection, with its schema checked and its pragmas set.
     pub(super) db: Connection,
-    /// Why nothing can be written, when that is so.
+    /// Why it cannot be written, if so.
     pub(super) read_only: Option<Error>,
 }
 
@@ -27,7 +27,7 @@ pub(super) fn open(file: &StoreFile) -> Result<StoreConnection, Error> {
     if !check(&place, file)? {
         if !file.writable {
             return Err(Error::unreachable(format!("the store {shown} does not exist yet"))
-                .with_hint("a write through an entry without 'access: read' makes it"));
+                .with_hint("a write through an entry without 'access: read' creates it"));
         }
         make(&place, file)?;
     }
@@ -70,7 +70,7 @@ fn durability(sync: SyncMode) -> Durability {
     }
 }
 
-/// The place of the file; its directory is made when it may be.
+/// The place of the file; its directory is created if allowed.
 fn find(file: &StoreFile) -> Result<DatabasePath, Error> {
     let (Some(parent), Some(name)) = (file.path.parent(), file.path.file_name()) else {
         return Err(Error::config(format!("{} is not the name of a file", file.path.display())));
@@ -96,12 +96,12 @@ fn find(file: &StoreFile) -> Result<DatabasePath, Error> {
     Ok(place)
 }
 
-/// Whether there is a file; it has to be a private one of ours with something in it.
+/// Whether there is a file; it must be private, ours and not empty.
 fn check(place: &DatabasePath, file: &StoreFile) -> Result<bool, Error> {
     let shown = file.path.display();
     let standing = place
         .inspect()
-        .map_err(|error| Error::unreachable(format!("{shown} cannot be looked at: {error}")))?;
+        .map_err(|error| Error::unreachable(format!("{shown} cannot be inspected: {error}")))?;
     match standing {
         PathStatus::Missing => return Ok(false),
         PathStatus::Link => {
@@ -133,7 +133,7 @@ fn make(place: &DatabasePath, file: &StoreFile) -> Result<(), Error> {
         LAYOUT.create(db)
     };
     place.make(errors::BUSY_TIMEOUT, fill).map_err(|what| {
-        Error::unreachable(format!("the store {} cannot be made: {what}", file.path.display()))
+        Error::unreachable(format!("the store {} cannot be created: {what}", file.path.display()))
     })
 }
 
@@ -141,7 +141,7 @@ fn make(place: &DatabasePath, file: &StoreFile) -> Result<(), Error> {
 fn stays_within(file: &StoreFile, parent: &Path) -> Result<(), Error> {
     let Some(root) = &file.within else { return Ok(()) };
     let there = parent.ancestors().find_map(|at| at.canonicalize().ok());
-    // What does not exist yet is made later, and is ours then.
+    // What does not exist yet is created later, and is ours then.
     let root =
         root.canonicalize().ok().or_else(|| root.ancestors().find_map(|at| at.canonicalize().ok()));
     match (there, root) {

@@ -1,8 +1,8 @@
 //! The writer thread of one file: batches pending operations into one transaction, answers after
 //! the commit.
 //!
-//! Group commit: whatever is asked while the disk is busy with one commit shares the next one, so
-//! that many writers pay for one flush together. No job is answered before the commit.
+//! Group commit: operations that arrive while the disk is busy with one commit share the next one,
+//! so many writers share the cost of one flush. No job is answered before the commit.
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
@@ -14,7 +14,7 @@ use crate::util::database;
 /// How many operations share a commit.
 const MAX_BATCH: usize = 64;
 
-/// Something to do in a transaction. It may be done more than once, when a transaction fails.
+/// An operation within a transaction. It may run more than once, if a transaction fails.
 pub(super) trait DiskJob: Send {
     /// Whether it changes the file, so that it needs the writing transaction.
     fn writes(&self) -> bool;
@@ -22,7 +22,7 @@ pub(super) trait DiskJob: Send {
     fn is_wanted(&self) -> bool;
     /// Does it; the result is kept until it is settled.
     fn apply(&mut self, db: &Connection) -> rusqlite::Result<()>;
-    /// Answers: with the result after a commit, else with the error.
+    /// Sends the answer: the result after a commit, otherwise the error.
     fn settle(self: Box<Self>, outcome: Result<(), Error>);
 }
 
@@ -129,7 +129,7 @@ fn commit(
             }
             true
         }
-        // One of them may be the reason, so each gets a transaction of its own; but a lock held by
+        // One of them may be the reason, so each gets its own transaction; but a lock held by
         // another process fails them all alike.
         Err(cause) if jobs.len() > 1 && !database::is_busy(&cause) => {
             let mut good = true;

@@ -3,8 +3,8 @@
 //! Owns: the connection, and one script for each operation: a script is atomic in Redis, so that
 //! conditions and quotas hold against other writers. Never does: repeat what may have happened.
 //!
-//! All keys begin with `toolhost:{component}:`. Whether values expire is decided by the clock of
-//! the machine that asks, so the machines' clocks should agree.
+//! All keys start with `toolhost:{component}:`. The clock of the client machine decides whether
+//! values have expired, so the machines' clocks should agree.
 
 #[cfg(test)]
 pub(in crate::providers) mod tests;
@@ -65,7 +65,7 @@ impl RedisEngine {
         Self { url, host, prefix, clock, link: Mutex::default() }
     }
 
-    /// The shared connection, made anew when the one before was lost.
+    /// The shared connection, reopened if the previous one was lost.
     async fn connection(&self) -> Result<MultiplexedConnection, Error> {
         let mut link = self.link.lock().await;
         let now = self.clock.now();
@@ -121,14 +121,14 @@ impl RedisEngine {
 
     fn error(&self, cause: &RedisError) -> Error {
         let host = &self.host;
-        // Their text never holds the address that was given, and so no password.
+        // Their text never contains the configured address, and so no password.
         match cause.kind() {
             redis::ErrorKind::AuthenticationFailed => {
                 Error::auth(format!("redis at {host} refused the credentials: {cause}"))
                     .with_hint("they are set in 'url' of the entry")
             }
             redis::ErrorKind::Server(ServerErrorKind::NoPerm) => {
-                Error::auth(format!("redis at {host} does not allow it: {cause}"))
+                Error::auth(format!("redis at {host} denied permission: {cause}"))
             }
             _ if cause.code() == Some("NOAUTH") => {
                 Error::auth(format!("redis at {host} requires credentials"))
@@ -137,11 +137,11 @@ impl RedisEngine {
             _ if cause.is_timeout() => {
                 self.silent().with_hint("the operation may still have been performed")
             }
-            redis::ErrorKind::Server(_) | redis::ErrorKind::Extension => {
-                Error::unreachable(format!("redis at {host} could not do it: {cause}"))
-            }
+            redis::ErrorKind::Server(_) | redis::ErrorKind::Extension => Error::unreachable(
+                format!("redis at {host} could not perform the operation: {cause}"),
+            ),
             redis::ErrorKind::Parse | redis::ErrorKind::UnexpectedReturnType => {
-                Error::protocol(format!("redis at {host} answered strangely: {cause}"))
+                Error::protocol(format!("redis at {host} sent an unexpected response: {cause}"))
             }
             _ => Error::unreachable(format!("redis at {host} cannot be reached: {cause}"))
                 .with_hint("is it running, and is its address right?"),
@@ -150,7 +150,7 @@ impl RedisEngine {
 
     fn strange(&self, answer: &[String]) -> Error {
         let first = answer.first().map(String::as_str).unwrap_or_default();
-        Error::protocol(format!("redis at {} answered strangely: '{first}'", self.host))
+        Error::protocol(format!("redis at {} sent an unexpected response: '{first}'", self.host))
     }
 
     fn number(&self, text: &str) -> Result<u64, Error> {

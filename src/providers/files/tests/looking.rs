@@ -69,7 +69,7 @@ async fn bytes_that_are_no_text_are_said_and_given_when_asked_for() {
     );
     assert_snapshot!(call(&harness, "read", json!({ "path": "latin" })).await, @r"
     caf�
-    (warning: 'latin' is not all UTF-8: what is not is shown as �; encoding=base64 gives the bytes as they are)
+    (warning: 'latin' is not all UTF-8: invalid bytes are shown as �; encoding=base64 returns the bytes unchanged)
     ");
 }
 
@@ -134,7 +134,7 @@ async fn a_search_is_by_name_by_text_or_by_both() {
         (json!({ "text": "milk", "limit": 2 }), "a.md:3: milk 2\nsub/c.txt:1: milk.\n"),
         (json!({ "text": "eggs" }), "nothing found\n"),
         (json!({}), "2: no search criteria"),
-        (json!({ "text": "" }), "2: what is looked for is empty"),
+        (json!({ "text": "" }), "2: the pattern or text to search for is empty"),
         (
             json!({ "text": "a{99999}{9999}", "regex": true }),
             "2: 'text' is not a regular expression: Compiled regex exceeds size limit of 1048576 bytes.",

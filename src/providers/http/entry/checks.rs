@@ -77,7 +77,7 @@ impl EntryParser<'_> {
             ),
             BodyType::Text if !matches!(body, Some(BodyTemplate::Text(_))) => {
                 self.diagnostics.push(
-                    Diagnostic::error("'body_type: text' needs a text as 'body'")
+                    Diagnostic::error("'body_type: text' needs 'body' to be text")
                         .with_hint("write body: \"{name}\"")
                         .with_location(spot(self, "body_type")),
                 );
@@ -104,7 +104,7 @@ impl EntryParser<'_> {
         match (retry.max, own) {
             (Some(max), Some(node)) if max != definition.retries => self.diagnostics.push(
                 Diagnostic::error(format!(
-                    "'retries' says {}, 'retry' says {max}",
+                    "'retries' is {}, but 'retry' is {max}",
                     definition.retries
                 ))
                 .with_hint("one of them is enough")
@@ -122,9 +122,9 @@ impl EntryParser<'_> {
         {
             self.diagnostics.push(
                 Diagnostic::warning(
-                    "only failures to connect are repeated: this method may act twice",
+                    "only failures to connect are retried: repeating this method may act twice",
                 )
-                .with_hint("say retry: { on: […] }, or annotations: { idempotentHint: true }")
+                .with_hint("set retry: { on: […] }, or annotations: { idempotentHint: true }")
                 .with_location(node.location()),
             );
         }

@@ -81,7 +81,7 @@ pub(super) struct HttpEntry {
     pub(super) locations: BTreeMap<String, ArgumentLocation>,
     /// Arguments that stand in a text.
     pub(super) templated: BTreeSet<String>,
-    /// Values that stand in for absent arguments.
+    /// Defaults for absent arguments.
     pub(super) defaults: Vec<(String, Value)>,
     /// The part of the answer that is the result.
     pub(super) response_path: Option<String>,
@@ -287,7 +287,7 @@ impl<'a> EntryParser<'a> {
         let Some(node) = self.written("endpoint_url") else {
             let mut diagnostic = Diagnostic::error("'endpoint_url' is missing");
             if self.spec.entry.get("url").is_some() {
-                diagnostic = diagnostic.with_hint("an API tool says 'endpoint_url', not 'url'");
+                diagnostic = diagnostic.with_hint("an API tool takes 'endpoint_url', not 'url'");
             }
             self.diagnostics.push(diagnostic.with_location(self.spec.location.clone()));
             return None;
@@ -304,8 +304,8 @@ impl<'a> EntryParser<'a> {
         let target = self.ok_or_report(read.map_err(|error| error.diagnostic(node)))?;
         if target.path_has_context() {
             self.diagnostics.push(
-                Diagnostic::error("the path takes arguments only, nothing of the context")
-                    .with_hint("headers, query and body may hold {context.…}")
+                Diagnostic::error("the path takes arguments only, no context values")
+                    .with_hint("headers, query and body may contain {context.…}")
                     .with_location(node.location()),
             );
         }

@@ -69,7 +69,7 @@ async fn a_path_picks_a_part_of_the_answer() {
     let html = || TestResponse::full("200 OK", &["Content-Type: text/html"], "<p>");
     failed(answered("response_path: /a", html).await, ErrorKind::Protocol, "not the JSON");
     let png = || TestResponse::full("200 OK", &["Content-Type: image/png"], b"\x89");
-    failed(answered("response_path: /a", png).await, ErrorKind::Protocol, "image/png and no JSON");
+    failed(answered("response_path: /a", png).await, ErrorKind::Protocol, "image/png, not JSON");
 }
 
 #[tokio::test]

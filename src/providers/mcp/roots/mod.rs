@@ -66,14 +66,14 @@ fn inside(uri: &str, roots: &[String]) -> Result<(), &'static str> {
     if roots.iter().filter_map(|root| NormalizedUri::read(root).ok()).any(|root| holds(&root)) {
         return Ok(());
     }
-    Err("it lies in none of the server's roots")
+    Err("it is outside the server's roots")
 }
 
 /// A relative reference lies in a root when it does from that root on.
 fn within_any(reference: &str, roots: &[String]) -> Result<(), &'static str> {
     let joined = |root: &String| format!("{}/{reference}", root.trim_end_matches('/'));
     let one = |root: &String| inside(&joined(root), std::slice::from_ref(root));
-    let mut verdict = Err("it lies in none of the server's roots");
+    let mut verdict = Err("it is outside the server's roots");
     for root in roots {
         verdict = one(root);
         if verdict.is_ok() {
@@ -87,7 +87,7 @@ fn refused(uri: &str, verdict: Result<(), &'static str>, roots: &[String]) -> Re
     verdict.map_err(|why| {
         Error::denied(format!("'{}' is refused: {why}", shorten(uri, SHOWN)))
             .with_details(roots.iter().take(20).map(|root| format!("root: {root}")))
-            .with_hint("`roots:` in the server's entry says what it may be pointed to")
+            .with_hint("`roots:` in the server's entry lists what its arguments may point to")
     })
 }
 

@@ -21,10 +21,10 @@ impl NormalizedUri {
     /// Reads an absolute address. Query and fragment are no part of a place.
     pub(super) fn read(uri: &str) -> Result<Self, &'static str> {
         if uri.chars().any(|c| c <= ' ' || c == '\\' || c.is_control() || is_invisible(c)) {
-            return Err("it holds a character that no address has");
+            return Err("it contains a character not allowed in an address");
         }
         let Some((scheme, rest)) = split_scheme(uri) else {
-            return Err("it is no absolute address");
+            return Err("it is not an absolute address");
         };
         let scheme = scheme.to_ascii_lowercase();
         let rest = rest.split(['?', '#']).next().unwrap_or_default();
@@ -34,7 +34,7 @@ impl NormalizedUri {
         };
         let authority = match scheme.as_str() {
             "file" if !path.starts_with('/') && !rest.is_empty() && !path.is_empty() => {
-                return Err("it is no absolute address");
+                return Err("it is not an absolute address");
             }
             // Both mean this machine.
             "file" if authority.eq_ignore_ascii_case("localhost") => String::new(),
@@ -85,11 +85,11 @@ fn split_scheme(uri: &str) -> Option<(&str, &str)> {
 /// is in a root only when the root names the same.
 fn host(uri: &str, authority: &str) -> Result<String, &'static str> {
     if authority.is_empty() {
-        return Err("it names no host");
+        return Err("it has no host");
     }
     let url = url::Url::parse(uri).map_err(|_| "it is not an address")?;
     let user = authority.rsplit_once('@').map(|(user, _)| user).unwrap_or_default();
-    let host = url.host_str().ok_or("it names no host")?;
+    let host = url.host_str().ok_or("it has no host")?;
     let host = host.strip_suffix('.').unwrap_or(host);
     Ok(format!("{user}@{host}:{}", url.port_or_known_default().unwrap_or_default()))
 }
@@ -104,7 +104,7 @@ fn segments(path: &str) -> Result<Vec<Vec<u8>>, &'static str> {
             b".." => drop(all.pop()),
             plain => {
                 if hides_a_path(plain) {
-                    return Err("an escape hides a part of its path");
+                    return Err("a % escape hides a part of its path");
                 }
                 all.push(segment);
             }

@@ -131,7 +131,7 @@ async fn a_failure_can_be_lived_with() {
     let steps = result.meta.unwrap();
     assert_eq!(steps["steps"][0]["error"], why);
     assert_eq!(steps["steps"][2], json!({ "id": "c", "tool": "one", "skipped": true }));
-    assert!(harness.events().iter().any(|e| e.contains("connection refused; going on")));
+    assert!(harness.events().iter().any(|e| e.contains("connection refused; continuing")));
 }
 
 #[tokio::test(start_paused = true)]
@@ -202,7 +202,7 @@ async fn what_is_missing_is_said_by_the_step_that_misses_it() {
     .await;
     assert_eq!(
         result.unwrap_err().message(),
-        "step 'b' (two): 'a.output.y' is not there: it has 'x'"
+        "step 'b' (two): 'a.output.y' does not exist: it has 'x'"
     );
     assert_eq!(calls.len(), 1);
 }
@@ -226,7 +226,7 @@ fn everything_that_can_be_told_is_told_at_once() {
     [
         "unknown key 'tol' in a step",
         "the step 'a' names no tool",
-        "'item' means something else in a template",
+        "'item' is reserved in templates",
         "the tool itself cannot come from a value",
         "the '{' at column 1 of '{' belongs to no placeholder",
         "'on_error' is fail, continue, or { default: value }",
@@ -234,14 +234,14 @@ fn everything_that_can_be_told_is_told_at_once() {
         "'args' must be a mapping",
         "this is no condition",
         "expected a list, or one placeholder for a list, found a number",
-        "no step can end in no time",
+        "the timeout must be greater than zero",
         "expected a whole number, 0 or more, found a number",
         "two steps have the id 'a'",
         "'name' is the name of an argument and of a step",
         "the step 'b' comes later",
         "'{topc}' is not a property of the schema",
         "there is no step 'nope'",
-        "'{item}' means something only in a step with 'each'",
+        "'{item}' is only available in a step with 'each'",
         "a step has no '{a.out}'",
         "the step 'd' cannot use its own output",
         "the context has no '{context.user}'",
@@ -258,7 +258,10 @@ fn odd_entries_are_refused() {
         ("steps: []", "at least one step"),
         ("steps: one", "expected a list"),
         ("steps: [ one ]", "expected a mapping"),
-        ("steps: [ { parallel: [ { tool: a } ], when: '{topic}' } ]", "no other keys"),
+        (
+            "steps: [ { parallel: [ { tool: a } ], when: '{topic}' } ]",
+            "no key other than 'parallel'",
+        ),
     ] {
         let harness = KindHarness::new(&kind(), &format!("tools:\n- name: p\n  {steps}\n"));
         assert!(

@@ -37,7 +37,7 @@ const MAX_NAMES: usize = 200_000;
 pub fn code_files(entry: &ConfigNode, site: &EntrySite<'_>) -> Result<Vec<PathBuf>, Diagnostic> {
     let written = entry.get("root").and_then(|node| node.as_text().ok()).unwrap_or(".");
     let Some(root) = site.path(written) else {
-        let diagnostic = Diagnostic::error(format!("'root' is decided by a variable: {written}"));
+        let diagnostic = Diagnostic::error(format!("'root' is set by a variable: {written}"));
         return Err(diagnostic
             .with_hint("write the directory itself: its code is part of what is trusted")
             .with_location(entry.get("root").unwrap_or(entry).location()));
@@ -48,11 +48,10 @@ pub fn code_files(entry: &ConfigNode, site: &EntrySite<'_>) -> Result<Vec<PathBu
         if let Some(file) = shadows(root) {
             let name = file.file_name().unwrap_or_default().display().to_string();
             return Err(Diagnostic::error(format!(
-                "'{name}' in {} has the name of a module of Python's standard library and would be \
-                 imported in its place",
+                "'{name}' in {} has the name of a module of Python's standard library and would be imported instead",
                 root.display()
             ))
-            .with_hint("rename it, or let 'root' name a directory without it")
+            .with_hint("rename it, or set 'root' to a directory without it")
             .with_location(entry.location()));
         }
     }
@@ -68,7 +67,7 @@ pub fn code_files(entry: &ConfigNode, site: &EntrySite<'_>) -> Result<Vec<PathBu
             "more than {MAX_FILES} files can be imported below {}",
             root.display()
         ))
-        .with_hint("let 'root' name a narrower directory, which holds the modules and little else")
+        .with_hint("set 'root' to a narrower directory with the modules and little else")
         .with_location(entry.location())),
     }
 }

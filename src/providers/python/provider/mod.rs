@@ -123,7 +123,7 @@ fn touches(entry: &PythonEntry, runner: &PythonRunner) -> Vec<String> {
         format!("works in {}", entry.root.display()),
     ];
     if !entry.sandbox.as_ref().is_some_and(Sandbox::confines) {
-        lines.push("whatever that code does, with your own rights".to_owned());
+        lines.push("anything that code does, with your own permissions".to_owned());
     }
     lines.extend(entry.sandbox.iter().flat_map(|sandbox| sandbox.describe(Some(&entry.root))));
     lines

@@ -401,7 +401,7 @@ async fn values_have_a_sensible_form() {
     insta::assert_snapshot!(result.output, @r#"{"point":{"x":1,"where":"/tmp"},"set":[1,2,3],"bytes":"abc","raw":"/w==","time":"2026-01-02T03:04:05","decimal":"1.10","enum":"red","odd":"odd one","1":[0,1,2],"big":1000000000000000000000000000000,"span":90.0}"#);
     insta::assert_debug_snapshot!(result.warnings, @r#"
     [
-        "bytes that are no text were written in base64",
+        "bytes that are not text were written in base64",
         "a value of the type Odd was written as text",
     ]
     "#);
@@ -417,7 +417,7 @@ async fn values_have_a_sensible_form() {
     assert_eq!(result.output.as_str().map(str::len), Some(12 << 20));
     let error = harness.call("huge", json!({ "size": 17 << 20 })).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Protocol);
-    assert!(error.message().contains("16 MiB is the limit"), "{error}");
+    assert!(error.message().contains("the limit is 16 MiB"), "{error}");
     let error = harness.call("huge", json!({ "size": "x".repeat(17 << 20) })).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Usage);
 }
@@ -480,12 +480,12 @@ async fn what_cannot_be_imported_says_what_is_missing() {
     }
     insta::assert_snapshot!(text, @r"
     9 there is no module 'mytools.txt'
-    4 'needs' needs the module 'no_such_package', which is not there
+    4 'needs' needs the module 'no_such_package', which is not installed
     4 DIR/syntax.py:2: invalid syntax
     4 importing 'raises' failed: RuntimeError: no database
     9 'good' has no function 'sumarize' (did you mean 'summarize'?)
-    9 'LIMIT' in 'good' is no function
-    9 'json' is not DIR/json.py (a module of this name was there first: rename yours)
+    9 'LIMIT' in 'good' is not a function
+    9 'json' is not DIR/json.py (another module of this name was found first: rename yours)
     ");
     let error = harness.call("needs", json!({})).await.unwrap_err();
     assert!(error.hint().unwrap().ends_with("-m pip install no_such_package"));
@@ -599,11 +599,11 @@ fn everything_wrong_with_an_entry_is_said() {
     insta::assert_debug_snapshot!(with(yaml, &[]).messages(), @r#"
     [
         "'module' is missing",
-        "'config' is for a 'class', and the entry names none",
-        "'methods' is for a 'class', and the entry names none",
+        "'config' is for a 'class', but the entry has none",
+        "'methods' is for a 'class', but the entry has none",
         "'C()' cannot be the name of a class",
         "expected a mapping, found a list",
-        "the list selects no method",
+        "the list selects no methods",
         "expected a duration up to 1h, greater than 0, found a number",
         "'function' and 'class' exclude each other",
         "'my/tools.py' cannot be the name of a Python module",
@@ -612,7 +612,7 @@ fn everything_wrong_with_an_entry_is_said() {
         "expected 'typed', the only choice, found text",
         "'function' and 'functions' exclude each other",
         "expected text, found a list",
-        "'A=B' cannot be a variable",
+        "'A=B' cannot be an environment variable",
     ]
     "#);
 }

@@ -143,7 +143,7 @@ fn compare(files: &HashManifest, file: &Path) -> Result<(), Error> {
     let denied = |real: &Path, what: &str| {
         Err(Error::denied(format!("'{}' {what}", real.display()))
             .with_phase(ErrorPhase::Start)
-            .with_hint("look at what changed, and allow it with 'toolhost trust'"))
+            .with_hint("review what changed, and allow it with 'toolhost trust'"))
     };
     let Ok(real) = file.canonicalize() else { return denied(file, "is gone") };
     match files.get(&real) {

@@ -2,7 +2,7 @@
 # plain that an interpreter which is too old can still say so.
 import sys
 if sys.version_info < (3, 8):
-    sys.exit("Python 3.8 or newer is needed, and this is " + sys.version.split()[0])
+    sys.exit("Python 3.8 or newer is required, and this is " + sys.version.split()[0])
 # With -c the first place is the working directory: nothing in it may stand in for a module of ours.
 sys.path = [place for place in sys.path if place]
 import json, os

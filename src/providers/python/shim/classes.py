@@ -42,7 +42,7 @@ def class_of(module, request):
             raise main.Wrong("entry", "'%s' has no class '%s'" % (request["module"], name), hint)
     if not inspect.isclass(target):
         what = "function" if inspect.isfunction(target) else type(target).__name__
-        raise main.Wrong("entry", "'%s' is no class but a %s" % (full_name(request), what),
+        raise main.Wrong("entry", "'%s' is not a class but a %s" % (full_name(request), what),
                          "write 'function: %s' for a function" % name)
     if getattr(target, "_is_protocol", False):
         raise main.Wrong("entry", "'%s' is a protocol, which has no instances" % full_name(request),
@@ -112,7 +112,7 @@ def chosen(cls, request):
     known = public_methods(cls)
     if wanted is None and not known:
         raise main.Wrong("entry", "'%s' has neither 'run' nor a public method" % full_name(request),
-                         "a method that becomes a tool does not begin with '_'", located(cls))
+                         "a method that becomes a tool cannot start with '_'", located(cls))
     for name in wanted or ():
         if name not in known:
             import difflib
@@ -283,7 +283,7 @@ def construct(call, cls, key, slot):
         slot.error = main.Wrong(
             "start", "%sthe constructor of '%s' failed: %s"
             % (place + ": " if place else "", full_name(request), main.one_line(error)),
-            "it gets what 'config' of the entry says; the next call tries again", lines)
+            "its arguments come from 'config' in the entry; the next call tries again", lines)
     finally:
         watch.cancel()
         with LOCK:
@@ -313,7 +313,7 @@ def give_up(call, slot, limit):
     error = main.Wrong(
         "start_timeout", "the constructor of '%s' did not return within %g s%s"
         % (full_name(call.request), limit, "; it is at %s" % place if place else ""),
-        "let it only remember its settings, or give it longer with 'start_timeout'", lines)
+        "let it only store its settings, or allow more time with 'start_timeout'", lines)
     with LOCK:
         if slot.ready.is_set():
             return

@@ -13,7 +13,7 @@ def describe(function, context, doc=None):
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
-        found["doubts"].append("the function does not tell its parameters")
+        found["doubts"].append("the function does not declare its parameters")
         found["input_schema"] = {"type": "object"}
         return found
     if context is True:

@@ -28,7 +28,7 @@ except ImportError:
     except ImportError:
         from hashlib import sha256
 
-LOOK = "look at what changed, and allow it with 'toolhost trust'"
+LOOK = "review what changed, and allow it with 'toolhost trust'"
 PACKAGE_DIRECTORIES = ("site-packages", "dist-packages")
 
 

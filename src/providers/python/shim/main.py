@@ -304,7 +304,7 @@ def succeeded(call, value):
     text, warnings = VALUES.to_json(value)
     if len(text) > LONGEST - 65536:
         size = "%.1f MiB" % (len(text) / (1 << 20))
-        raise Wrong("too_large", "the result is %s of JSON, and 16 MiB is the limit" % size,
+        raise Wrong("too_large", "the result is %s of JSON; the limit is 16 MiB" % size,
                     "return less, or write a file and return its path")
     return lambda: LINE.result(call.id, text, warnings[:20])
 
@@ -418,7 +418,7 @@ def find_module(request):
             raise Wrong("entry", "there is no module '%s'" % name,
                         "write the module below 'root', or install it for this interpreter: "
                         "%s -m pip install …" % sys.executable, details) from None
-        raise Wrong("import", "'%s' needs the module '%s', which is not there" % (name, missing),
+        raise Wrong("import", "'%s' needs the module '%s', which is not installed" % (name, missing),
                     "install it for this interpreter: %s -m pip install %s"
                     % (sys.executable, missing.split(".")[0]),
                     details + traceback_of(error)) from None
@@ -433,7 +433,7 @@ def find_module(request):
     found = getattr(module, "__file__", None)
     if file and (not found or os.path.realpath(found) != os.path.realpath(file)):
         raise Wrong("entry", "'%s' is not %s but %s" % (name, file, found or "built in"),
-                    "a module of this name was there first: rename yours")
+                    "another module of this name was found first: rename yours")
     return module
 
 
@@ -453,7 +453,7 @@ def find(request):
             hint = "did you mean %s?" % named if near else "it has %s" % (named or "no functions")
             raise Wrong("entry", "'%s' has no function '%s'" % (request["module"], name), hint)
     if not callable(target) and not load("offers").is_definition(target):
-        raise Wrong("entry", "'%s' in '%s' is no function but %s"
+        raise Wrong("entry", "'%s' in '%s' is not a function but %s"
                     % (name, request["module"], type(target).__name__))
     return target
 

@@ -61,7 +61,7 @@ def unique(warnings):
 def simplify(value, warnings, depth, above):
     """The value in terms of what JSON has."""
     if depth > DEEPEST:
-        warnings.append("what is nested deeper than %d levels was left out" % DEEPEST)
+        warnings.append("values nested deeper than %d levels were left out" % DEEPEST)
         return None
     if value is None or value is True or value is False:
         return value
@@ -92,7 +92,7 @@ def text_of(value, warnings):
         value.encode("utf-8")
         return str(value)
     except UnicodeError:
-        warnings.append("text with characters that do not exist was repaired")
+        warnings.append("text with invalid characters was repaired")
         return value.encode("utf-8", "replace").decode("utf-8")
 
 
@@ -128,7 +128,7 @@ def known_form(value, warnings):
         try:
             return raw.decode("utf-8")
         except UnicodeError:
-            warnings.append("bytes that are no text were written in base64")
+            warnings.append("bytes that are not text were written in base64")
             return base64.b64encode(raw).decode()
     if isinstance(value, (set, frozenset)):
         try:

@@ -24,7 +24,7 @@ use crate::util::units::show_duration;
 
 /// How long a worker may leave a request unread.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long the pipes are still read when the process is gone but something holds them.
+/// How long to keep reading the pipes after the process exited, if they are still held open.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(200);
 /// How many lines of stderr an error has as details when a worker dies.
 const SHOWN_LINES: usize = 20;
@@ -51,7 +51,7 @@ pub(super) async fn write(
             Ok(Err(_)) => return,
             Err(_elapsed) => {
                 shared.kill_with(Error::timeout(format!(
-                    "the Python worker took no request for {}",
+                    "the Python worker accepted no request for {}",
                     show_duration(WRITE_TIMEOUT)
                 )));
                 return;
@@ -233,7 +233,7 @@ impl WorkerDriver {
             SplitLine::Whole(line) => self.handle_message(line),
             SplitLine::TooLong => self
                 .shared
-                .kill_with(Error::protocol("the Python worker wrote a line beyond 16 MiB")),
+                .kill_with(Error::protocol("the Python worker wrote a line longer than 16 MiB")),
         });
         self.lines = lines;
     }
