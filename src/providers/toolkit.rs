@@ -311,7 +311,7 @@ mod tests {
         assert_eq!(chosen("name: a, component: b, tools: [get]").unwrap(), ["b-get=read"]);
         assert_eq!(
             chosen("name: a, selected_tools: []").unwrap_err(),
-            ["the list selects no tool (name some, or omit the list to select all)"]
+            ["the list selects no tools (name some, or omit the list to select all)"]
         );
     }
 

@@ -50,10 +50,7 @@ pub fn find(report: &BenchReport) -> Vec<String> {
 fn of_target(report: &BenchReport, target: &TargetReport) -> Vec<String> {
     if target.requests == 0 {
         return vec![if target.dropped > 0 {
-            format!(
-                "No call was made: all {} were dropped because too many were in flight.",
-                target.dropped
-            )
+            format!("No call was made: too many were in flight for all {}.", target.dropped)
         } else {
             "No call was made.".to_owned()
         }];

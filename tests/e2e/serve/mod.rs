@@ -285,10 +285,7 @@ fn a_socket_that_is_in_use_is_not_taken_and_one_that_is_left_behind_is() {
     served.address();
     assert_eq!(served.end(), Some(143));
     room.file("plain", "text");
-    room.toolhost(["serve", "--unix", "plain"])
-        .go()
-        .exits(9)
-        .says(&["exists and is not a socket"]);
+    room.toolhost(["serve", "--unix", "plain"]).go().exits(9).says(&["exists and is not a socket"]);
 }
 
 #[test]

@@ -30,7 +30,7 @@ async fn a_file_is_created_replaced_and_added_to() {
     assert_eq!(call(&harness, "write", write("1\n")).await, "created 'n/a' with 2 bytes");
     std::fs::set_permissions(&file, PermissionsExt::from_mode(0o640)).unwrap();
     let told = call(&harness, "write", write("22\n")).await;
-    assert_eq!(told, "replaced the content of 'n/a' by 3 bytes");
+    assert_eq!(told, "replaced the content of 'n/a' with 3 bytes");
     let told = call(&harness, "append", write("3")).await;
     assert_eq!(told, "added 1 byte to 'n/a', which has 4 now");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "22\n3");
@@ -55,7 +55,7 @@ async fn langchains_arguments_do_the_same() {
         (
             "write_file",
             json!({ "file_path": "a", "text": "y\n", "append": true }),
-            "added 2 bytes to 'a', which has 3 now",
+            "added 2 bytes to 'a', which now has 3",
         ),
         ("read_file", json!({ "file_path": "a" }), "xy\n"),
         (
