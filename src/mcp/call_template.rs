@@ -56,7 +56,7 @@ impl ToolCallTemplate {
 
 const HEAD: &[u8] = br#"{"jsonrpc":"2.0","id":"#;
 
-/// Appends the notification that the call with this id was given up, without a line end.
+/// Appends the notification that the call with this id was cancelled, without a line end.
 pub fn write_cancellation(id: i64, reason: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(
         br#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"#,

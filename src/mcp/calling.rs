@@ -1,7 +1,7 @@
 //! Calling a tool: questions, tasks, and the answer as one result.
 //!
-//! Owns: `tools/call` in both eras. What a server asks on the way is the business of `rounds`, work
-//! that goes on after the answer that of `tasks`, and what a result is that of `results`. Never
+//! Owns: `tools/call` in both eras. Questions of the server are handled by `rounds`, work
+//! that continues after the response by `tasks`, and parsing the result by `results`. Never
 //! does: check arguments or structured results against schemas — the host does, for every kind.
 
 use serde::Deserialize;
@@ -16,7 +16,7 @@ use crate::model::{Era, Error, ErrorPhase, JsonObject, ToolDefinition, ToolResul
 /// Calls `tool`; `as_task` asks for a task (see [`requires_task`]).
 ///
 /// # Errors
-/// As [`rounds::request`]; and when the answer is no tool result.
+/// Like [`rounds::request`], and when the response is not a tool result.
 pub async fn call(
     connection: &Connection,
     tool: &str,
@@ -48,7 +48,7 @@ pub async fn call(
     Ok(result)
 }
 
-/// Whether a tool has to be called as a task, as revision 2025-11-25 has them. Later ones leave it
+/// Whether a tool must be called as a task, as revision 2025-11-25 has them. Later ones leave it
 /// to the server.
 pub fn requires_task(connection: &Connection, definition: Option<&ToolDefinition>) -> bool {
     if connection.agreement.era != Era::Legacy {

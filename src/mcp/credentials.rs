@@ -1,7 +1,7 @@
 //! The port through which an HTTP transport obtains credentials.
 //!
-//! Owns: the port [`Credentials`], by which a wire gets what goes into `Authorization` and passes
-//! on what the server answered to it, and the two implementations that have nothing to decide:
+//! Owns: the port [`Credentials`], through which a wire gets the value of `Authorization` and
+//! reports the server's response to it, and the two trivial implementations:
 //! [`NoCredentials`] and [`StaticBearer`]. Never does: send anything; OAuth is in `auth`.
 
 use std::sync::Arc;

@@ -139,7 +139,7 @@ pub(super) fn invisible_characters_warning<'a>(
     (count > 0).then(|| format!("its text contains {count} invisible or control characters"))
 }
 
-/// Refuses names that could be taken for something else or cannot be shown as they are.
+/// Refuses names that could be mistaken for something else or cannot be shown unchanged.
 fn check_name(name: &str) -> Result<(), ItemError> {
     let count = name.chars().count();
     if count == 0 {

@@ -1,7 +1,7 @@
 //! The members of a JSON-RPC object, without a tree of what is inside them.
 //!
-//! Owns: [`Envelope`], which member is which, and which came twice. Never does: say what an object
-//! with these members is.
+//! Owns: [`Envelope`], which member is which, and which are duplicates. Never does: decide what an
+//! object with these members is.
 
 use std::fmt;
 
@@ -21,7 +21,7 @@ pub(super) struct Envelope<'a> {
     pub(super) duplicate_keys: Vec<&'static str>,
 }
 
-/// The name of a member, compared where it stands.
+/// The name of a member, compared in place.
 enum EnvelopeKey {
     Jsonrpc,
     Id,

@@ -1,7 +1,7 @@
 //! A cache of each server's protocol era, so that detection runs once.
 //!
 //! Owns: a small file in the cache directory. Losing it costs a round trip, so every failure to
-//! read or write it is silently forgiven.
+//! read or write it is silently ignored.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -25,7 +25,7 @@ pub struct EraCache {
 }
 
 impl EraCache {
-    /// A memory in `file`; none when there is no cache directory.
+    /// A cache in `file`; disabled when there is no cache directory.
     pub fn new(file: Option<PathBuf>) -> Self {
         Self { file, known: Mutex::default() }
     }

@@ -1,8 +1,8 @@
 //! The client side of the SDK's session: client info, and answers to the server's requests.
 //!
 //! Owns: how long a request of the server may wait for its answer. Every request arrives as the
-//! method and parameters it was sent with (see [`McpSession`]); what the answer is says the
-//! [`QuestionResponder`].
+//! method and parameters it was sent with (see [`McpSession`]); the
+//! [`QuestionResponder`] decides the response.
 
 use std::sync::Arc;
 use std::time::Duration;

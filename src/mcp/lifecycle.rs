@@ -3,10 +3,10 @@
 //! Owns: what to send next during the handshake, and what an answer to it means. Never does: send,
 //! wait or start anything — the connection does that and reports back.
 //!
-//! The order: `server/discover` (2026-07-28). A valid answer settles it. An error brings
-//! `initialize` on the same pipe. Silence brings `initialize` too, and whichever valid answer comes
-//! first counts. A process that dies is started once more, with `initialize` first, because some
-//! early servers die of a method they do not know.
+//! The order: `server/discover` (2026-07-28). A valid answer settles it. An error leads to
+//! `initialize` on the same pipe. So does silence, and then the first valid response counts. A
+//! process that exits is started once more, with `initialize` first, because some early servers
+//! exit on an unknown method.
 
 use serde_json::{Value, json};
 
@@ -62,14 +62,14 @@ pub enum HandshakeAction {
     Fail(Error),
 }
 
-/// What both sides agreed on, and what the server said about itself.
+/// What both sides agreed on, and what the server declared about itself.
 #[derive(Debug, Clone)]
 pub struct Agreement {
     /// The lifecycle that the revision belongs to.
     pub era: Era,
     /// The revision, as its date.
     pub version: String,
-    /// All revisions the server said it speaks; only `server/discover` tells.
+    /// All revisions the server declares; only `server/discover` reports them.
     pub supported_versions: Vec<String>,
     /// The server's capabilities, as it declared them.
     pub capabilities: Value,

@@ -34,7 +34,7 @@ const MAX_BYTES: usize = 32 * 1024 * 1024;
 
 /// An item of one of the lists that servers have.
 pub trait Listable: Sized {
-    /// The list it stands in.
+    /// The list that contains it.
     const LIST: ListSpec;
 
     /// Reads one item: its text, and the tree of that text.

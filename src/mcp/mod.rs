@@ -1,9 +1,9 @@
-//! The MCP client: one connection from bytes to typed answers, in both protocol eras.
+//! The MCP client: one connection from bytes to typed responses, in both protocol eras.
 //!
 //! Owns: the wire (our own stdio and HTTP transports), era detection, sessions on top of rmcp,
-//! listing, calling, reading and subscribing; the causes and words of what goes wrong with a peer
+//! listing, calling, reading and subscribing; the causes and messages of a peer's errors
 //! (`protocol_warning`, `item_error`). Never does: know the host, the catalogue or the terminal. The
-//! SDK's types stay inside this room.
+//! SDK's types stay inside this module.
 
 pub mod auth;
 mod bounded_list;

@@ -115,7 +115,7 @@ impl Listable for Resource {
         let mut resource = Self {
             server: server.to_owned(),
             uri: uri.to_owned(),
-            // Without a name of its own the address is one.
+            // Without its own name, the address is the name.
             name: fields.text("name", uri)?.unwrap_or_else(|| uri.to_owned()),
             title: fields.text("title", uri)?,
             description: fields.text("description", uri)?,

@@ -1,6 +1,6 @@
 //! Requests about offerings: read, get, complete, and the log level.
 //!
-//! Owns: these requests in both eras, and what an acceptable answer to each is. Never does: list
+//! Owns: these requests in both eras, and what an acceptable response to each is. Never does: list
 //! (see `listing`), subscribe (see `subscription`), or know which server is meant.
 
 use serde_json::{Map, Value, json};
@@ -25,7 +25,7 @@ const MAX_VALUES: usize = 1_000;
 /// Reads a resource.
 ///
 /// # Errors
-/// As [`Connection::request`]; and when the answer holds no contents.
+/// Like [`Connection::request`], and when the response has no contents.
 pub async fn read(
     connection: &Connection,
     server: &str,
@@ -87,7 +87,7 @@ fn check_part(item: &Value) -> Result<(), ResourcePartError> {
 /// Fills in a prompt.
 ///
 /// # Errors
-/// As [`Connection::request`]; and when the answer holds no messages.
+/// Like [`Connection::request`], and when the response has no messages.
 pub async fn prompt(
     connection: &Connection,
     server: &str,
@@ -129,7 +129,7 @@ enum PromptMessageError {
     /// There is content, as another kind of JSON value.
     #[error("its content is not an object")]
     ContentNotObject,
-    /// There is no `content`: nothing is said.
+    /// There is no `content`.
     #[error("it has no content")]
     NoContent,
     /// Content that its type does not allow.
@@ -151,7 +151,7 @@ fn check_message(message: &Value) -> Result<(), PromptMessageError> {
 /// Asks what an argument may be.
 ///
 /// # Errors
-/// As [`Connection::request`]; and when the answer is no completion.
+/// Like [`Connection::request`], and when the response is not a completion.
 pub async fn complete(
     connection: &Connection,
     server: &str,
@@ -193,9 +193,9 @@ pub async fn complete(
     })
 }
 
-/// Chooses the least level of the log lines of a server of the legacy era. One of the modern era
-/// is told with each request instead (see [`RequestOptions::log_level`]), and one that declares no
-/// logging is not asked.
+/// Sets the minimum level of the log lines of a server of the legacy era. One of the modern era
+/// gets it with each request instead (see [`RequestOptions::log_level`]), and one that declares no
+/// logging gets no request.
 ///
 /// # Errors
 /// As [`Connection::request`].

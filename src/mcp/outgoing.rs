@@ -1,7 +1,7 @@
-//! An outgoing request as the line that is sent.
+//! Serialising an outgoing request into the line that is sent.
 //!
 //! Owns: what each request says about us (`_meta`), and its text, which is written once and is
-//! never a tree. Never does: send it, or wait for its answer.
+//! never a tree. Never does: send it, or wait for its response.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ pub struct OutgoingRequest<'a> {
     pub params: &'a Value,
     /// Extra headers (`Mcp-Param-*`), for transports that have headers.
     pub headers: &'a [(String, String)],
-    /// The least level of the log lines that are asked for.
+    /// The minimum level of the requested log lines.
     pub log_level: Option<&'static str>,
     /// What may be asked of the client behind it, where that is not what all requests say.
     pub questions: Option<QuestionAbilities>,

@@ -140,7 +140,7 @@ impl QuestionTable {
         }
     }
 
-    /// Whether a page that is said to be done is one of those remembered; it is not any more then.
+    /// Whether a page that is reported as done is one of those remembered; forgets it.
     pub fn take_page(&mut self, id: &str) -> bool {
         let before = self.pages.len();
         self.pages.retain(|page| page != id);

@@ -1,8 +1,8 @@
 //! Answering a server's requests, in the form its revision uses.
 //!
-//! Owns: reading a question from its raw parameters, putting it to the [`QuestionHandler`], and the shape of
-//! the answer. The same question comes as a request of the server (up to 2025-11-25) or inside of
-//! an answer (`inputRequests`, from 2026-07-28). Nothing passes through the SDK's types, which
+//! Owns: reading a question from its raw parameters, passing it to the [`QuestionHandler`], and the
+//! shape of the answer. The same question arrives as a request of the server (up to 2025-11-25) or
+//! inside a response (`inputRequests`, from 2026-07-28). Nothing passes through the SDK's types, which
 //! know fewer schemas than servers send. Never does: wait for anything but the inbox, or open an
 //! address.
 
@@ -18,7 +18,7 @@ use crate::model::{
 };
 use crate::util::text::truncate;
 
-/// How much of a server's words is told to viewers, in characters.
+/// Maximum number of characters of a server's text shown to viewers.
 const SUMMARY_CHARS: usize = 500;
 
 /// Answers the questions of one server.
@@ -75,7 +75,7 @@ pub struct QuestionAnswer {
     pub verdict: Option<QuestionOutcome>,
 }
 
-/// What a server is told that it may ask: `roots` are those of its entry.
+/// The questions we declare that a server may ask: `roots` are those of its entry.
 pub fn answerable(roots: &[String], inbox: &dyn QuestionHandler) -> QuestionAbilities {
     let roots = !roots.is_empty() || inbox.offers_roots();
     QuestionAbilities { forms: true, urls: true, sampling: true, roots }
@@ -180,7 +180,7 @@ impl QuestionResponder {
     }
 }
 
-/// Tells that a question was taken back when its asking is dropped.
+/// Reports that a question was withdrawn when its asking is dropped.
 struct WithdrawalGuard<'a> {
     report: Option<&'a (dyn Fn(QuestionOutcome) + Sync)>,
 }

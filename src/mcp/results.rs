@@ -1,6 +1,6 @@
 //! Checking and parsing a tool's result.
 //!
-//! Owns: reading `CallToolResult` field by field, so that what is wrong with it has a name. Never
+//! Owns: reading `CallToolResult` field by field, so that errors name the invalid field. Never
 //! does: check structured results against schemas — the host does, for every kind of tool.
 
 use serde_json::{Value, json};

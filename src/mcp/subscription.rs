@@ -1,8 +1,8 @@
 //! Subscriptions to changes: `subscriptions/listen` in the modern era, `resources/subscribe` and
 //! notifications in the legacy one.
 //!
-//! Owns: one subscription from the request to its end, and what of the news belongs to it. Never
-//! does: begin again after the end; the owner of the connection decides that.
+//! Owns: one subscription from the request to its end, and which notifications belong to it. Never
+//! does: start again after the end; the owner of the connection decides that.
 
 use std::time::Duration;
 
@@ -69,7 +69,7 @@ impl Subscription<'_> {
         }
     }
 
-    /// Tells that news got lost because it came faster than it was taken.
+    /// Reports that notifications were lost because they arrived faster than they were read.
     fn warn_lost(&self, listener: &NotificationListener) {
         match listener.take_lost() {
             0 => {}
@@ -267,7 +267,7 @@ impl Subscription<'_> {
                 NotificationKind::ListChanged(list) if self.filter.lists.contains(&list) => {
                     SubscriptionEvent::ListChanged(list)
                 }
-                // Of parts of what was subscribed to the server tells by their own addresses.
+                // The server reports parts of a subscribed resource under their own addresses.
                 NotificationKind::ResourceUpdated(uri) if !self.filter.uris.is_empty() => {
                     SubscriptionEvent::ResourceUpdated { uri, times }
                 }

@@ -27,12 +27,12 @@ const DEFAULT_POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// The shortest and the longest interval that a server may name.
 const MIN_POLL_INTERVAL: Duration = Duration::from_millis(100);
 const MAX_POLL_INTERVAL: Duration = Duration::from_secs(30);
-/// How long telling the server that a task was given up may take.
+/// How long notifying the server of an abandoned task may take.
 const CANCEL_TIMEOUT: Duration = Duration::from_millis(800);
 /// How much of a status message is shown, in characters.
 const STATUS_CHARS: usize = 300;
 
-/// Which words a server has for tasks.
+/// The dialect of tasks that a server speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
     /// Tasks as revision 2025-11-25 has them in its core.
@@ -285,7 +285,7 @@ impl TaskPoller<'_> {
         self.connection.request(method, Value::Object(params), &self.options).await
     }
 
-    /// Tells the server that the result is not waited for any more.
+    /// Tells the server that we no longer wait for the result.
     async fn cancel_task(&self) {
         let options =
             RequestOptions::with_timeouts(CANCEL_TIMEOUT, CANCEL_TIMEOUT, ErrorPhase::Call);

@@ -1,6 +1,6 @@
 //! Reporting the traffic of one server to the listeners of its trace.
 //!
-//! Owns: the numbers of what passed, which answer belongs to which request and to which tool call,
+//! Owns: the sequence numbers, which response belongs to which request and to which tool call,
 //! and how long it took. Each wire reports what crosses it, byte for byte. Never does: change or
 //! hold back a message, or take secrets out of one (`audit::Masker` does, behind the sink); wires
 //! replace credentials in the heads they report.
@@ -122,7 +122,7 @@ impl Tracer {
         self.0.as_ref().is_some_and(|watched| watched.sink.is_enabled())
     }
 
-    /// A wire is about to be opened: to this command line or address. Ids begin anew.
+    /// A wire is about to be opened: to this command line or address. Ids start over.
     pub fn opened(&self, to: &str) {
         self.with(|watched, state| {
             state.is_open = true;
@@ -203,7 +203,7 @@ impl Tracer {
         });
     }
 
-    /// Something that is no message: a comment of an event stream, a page where JSON belongs.
+    /// Something that is not a message: a comment of an event stream, a page where JSON belongs.
     pub fn non_message(&self, text: &str, call: Option<&CallId>) {
         self.with(|watched, state| {
             watched.emit(state, call.cloned(), TrafficKind::NonJsonLine(text.to_owned()));
@@ -301,8 +301,8 @@ fn trace_messages(
     })
 }
 
-/// Keeps the open requests while there is no viewer, so that one that begins in the middle of a call is
-/// told whose its answer is. What is no plain message is left out.
+/// Tracks the open requests while there is no viewer, so that a viewer that starts during a call
+/// learns which request the response belongs to. Anything but plain messages is skipped.
 fn note_unwatched(
     bytes: &[u8],
     call: Option<&CallId>,
@@ -345,7 +345,7 @@ pub struct StderrLines {
 }
 
 impl StderrLines {
-    /// A collector of stderr that tells whole lines to `tracer`.
+    /// A collector of stderr that reports whole lines to `tracer`.
     pub fn new(tracer: Tracer) -> Self {
         Self { tracer, open: Vec::new(), is_continuation: false }
     }

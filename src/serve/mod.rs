@@ -2,7 +2,7 @@
 //!
 //! Owns: the MCP servers that run inside this binary, and the recording proxy in front of another
 //! server. Never does: load configuration, talk to a terminal, or start another server. The SDK's
-//! types stay inside this room.
+//! types stay inside this module.
 
 pub mod background;
 pub mod catalogue_server;

@@ -133,7 +133,7 @@ where
 }
 
 /// Passes bytes on until either end fails or is at its end, and shows each piece to `look`
-/// before; `None` stands for the end. The writing end is closed then.
+/// before; `None` means the end. The writing end is closed then.
 async fn forward(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
@@ -230,7 +230,7 @@ mod tests {
                     TrafficKind::Message { direction, bytes, .. } if *direction == wanted => {
                         Some(bytes.to_vec())
                     }
-                    // What the server says that is no message.
+                    // Output of the server that is not a message.
                     TrafficKind::NonJsonLine(text) if wanted == Direction::Received => {
                         Some(text.clone().into_bytes())
                     }

@@ -1,6 +1,6 @@
 //! One connection to one server after the handshake: requests with time limits.
 //!
-//! Owns: deadlines of each request, cancellation, and the wording of what went wrong. Never does:
+//! Owns: deadlines of each request, cancellation, and the error messages. Never does:
 //! know tools, prompts or resources.
 
 mod pending_request;
@@ -35,7 +35,7 @@ pub use pending_request::PendingRequest;
 
 /// How long after an unmatched response the right one may still come.
 const UNMATCHED_RESPONSE_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long telling the server that a request was given up may take.
+/// How long notifying the server of an abandoned request may take.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(1);
 /// Which log lines a request asks for (revision 2026-07-28).
 const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
@@ -43,24 +43,24 @@ const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 /// Limits and listeners of one request.
 #[derive(Clone)]
 pub struct RequestOptions {
-    /// Ends the request after this much silence; progress starts it again, and it stands still
-    /// while the server waits for a person's answer.
+    /// Ends the request after this much silence; progress resets it, and it is paused while the
+    /// server waits for a person's answer.
     pub idle_timeout: Duration,
-    /// Ends the request whatever happens.
+    /// Ends the request in any case.
     pub total_timeout: Duration,
-    /// Gives the request up when it is cancelled.
+    /// Cancels the request.
     pub cancel: CancellationToken,
-    /// Hears the progress of the request; none asks the server for none.
+    /// Receives the progress of the request; without one, none is requested from the server.
     pub progress: Option<ProgressListener>,
     /// Extra headers for transports that have headers.
     pub headers: Vec<(String, String)>,
-    /// The least level of the log lines that a server of the modern era is asked for; without one
-    /// it sends none.
+    /// The minimum level of log lines to request from a server of the modern era; without one it
+    /// sends none.
     pub log_level: Option<&'static str>,
-    /// What the client behind the request can be asked; `None` stands for what toolhost can. A
+    /// What the client behind the request can be asked; `None` means what toolhost can be asked. A
     /// server of the legacy era was told in the handshake, once for all.
     pub questions: Option<QuestionAbilities>,
-    /// What the call carries beside its arguments: further members of `_meta`.
+    /// Further members of `_meta` to send with the call.
     pub meta: Option<Arc<JsonObject>>,
     /// The step that errors name.
     pub phase: ErrorPhase,
@@ -108,8 +108,8 @@ impl Connection {
     /// Opens a wire and agrees on a version.
     ///
     /// # Errors
-    /// Why there is no connection, with the server's name, the phase and its last words. Whatever
-    /// was started is ended before this returns.
+    /// Why there is no connection, with the server's name, the phase and its last output. Everything
+    /// that was started is ended before this returns.
     pub async fn open(open: &WireOpener, options: ConnectOptions) -> Result<Self, Error> {
         let started = Instant::now();
         let mut handshake = Handshake::new(&options, started);
@@ -174,7 +174,7 @@ impl Connection {
         };
         let info = ServerPeerInfo::new(
             protocol_version(&agreement.version),
-            // Capabilities are judged by us, from the raw value; the SDK needs none of them.
+            // We check capabilities ourselves, from the raw value; the SDK needs none of them.
             ServerCapabilities::default(),
         );
         let transport = SessionTransport::new(Arc::clone(&session), early);
@@ -193,8 +193,8 @@ impl Connection {
     /// Sends a request and waits for its answer, within limits.
     ///
     /// # Errors
-    /// The server's own error (kind tool), a broken answer, silence, the end of the connection, or
-    /// that the request was given up. The server is told when we stop waiting.
+    /// The server's own error (kind tool), a broken response, silence, the end of the connection, or
+    /// cancellation of the request. The server is notified when we stop waiting.
     pub async fn request(
         &self,
         method: &str,
@@ -413,7 +413,7 @@ impl Connection {
         declared.get(capability).or_else(|| declared.get("extensions")?.get(capability)).is_some()
     }
 
-    /// The protocol warnings so far, in words.
+    /// The protocol warnings so far, as text.
     pub fn protocol_warnings(&self) -> Vec<String> {
         self.session.protocol_warnings()
     }
@@ -443,7 +443,7 @@ impl Connection {
         self.session.wire().process_info()
     }
 
-    /// Ends the connection and whatever was started for it. Idempotent.
+    /// Ends the connection and everything that was started for it. Idempotent.
     pub async fn close(&self) {
         self.session.begin_close();
         tracing::info!(server = self.name, "server connection closed");

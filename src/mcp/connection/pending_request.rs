@@ -1,6 +1,6 @@
 //! Long-running requests that receive notifications until they end.
 //!
-//! Owns: [`PendingRequest`], a request without limits of time; its holder sets them. Never
+//! Owns: [`PendingRequest`], a request without time limits; its holder sets them. Never
 //! does: know what the server sends while it is open.
 
 use std::sync::Arc;
@@ -49,7 +49,7 @@ impl Connection {
         Ok(PendingRequest { connection: self, request: asked })
     }
 
-    /// Hears what the server tells about its lists and resources from now on.
+    /// Receives the server's notifications about its lists and resources from now on.
     pub fn listener(&self) -> Arc<NotificationListener> {
         self.session.listener()
     }
@@ -86,7 +86,7 @@ impl PendingRequest<'_> {
         outcome.map_err(|error| error.with_server(&connection.name))
     }
 
-    /// Tells the server that the answer is not waited for any more.
+    /// Tells the server that we no longer wait for the response.
     pub async fn cancel(self, reason: &str) {
         if self.request.is_open() {
             self.connection.cancel_request(self.request.id, reason).await;

@@ -1,8 +1,8 @@
 //! The adapter between our wire and the SDK's session: ids, answers, notifications.
 //!
-//! Owns: our requests and their ids, which of them is pending, where its answer goes, and what is
-//! odd about the traffic. The SDK keeps the rest of the session: what the server asks, and what
-//! either side takes back. Never does: decide when to give up.
+//! Owns: our requests and their ids, which of them are pending, where their responses go, and the
+//! warnings about the traffic. The SDK keeps the rest of the session: the server's requests, and
+//! cancellations by either side. Never does: decide when to abandon a request.
 
 mod sent_request;
 mod server_notifications;
@@ -36,14 +36,14 @@ use crate::util::text::truncate;
 pub use sent_request::SentRequest;
 pub use transport::SessionTransport;
 
-/// What a progress notification said.
+/// The content of a progress notification.
 #[derive(Debug, Clone)]
 pub struct ProgressUpdate {
     /// How much is done, in units of the server's own.
     pub done: f64,
     /// How much there is to do, in the same units.
     pub total: Option<f64>,
-    /// What is being done, in the server's words.
+    /// What is being done, as the server worded it.
     pub message: Option<String>,
 }
 
@@ -130,7 +130,7 @@ impl McpSession {
         self.state().warnings.add(&warning);
     }
 
-    /// The protocol warnings so far, in words.
+    /// The protocol warnings so far, as text.
     pub fn protocol_warnings(&self) -> Vec<String> {
         self.state().warnings.lines()
     }
@@ -140,7 +140,7 @@ impl McpSession {
         self.state().closed.clone()
     }
 
-    /// Says that we close the wire, so that its end is no surprise.
+    /// Notes that we are closing the wire, so that its end is expected.
     pub fn begin_close(&self) {
         self.state().closes = true;
     }
@@ -150,7 +150,7 @@ impl McpSession {
         self.state().notifications.version(list)
     }
 
-    /// Hears what the server tells about its lists and resources from now on.
+    /// Receives the server's notifications about its lists and resources from now on.
     pub fn listener(&self) -> Arc<NotificationListener> {
         self.state().notifications.listener()
     }

@@ -1,7 +1,7 @@
-//! A request of ours that waits for its outcome.
+//! One of our requests, waiting for its outcome.
 //!
-//! Owns: [`SentRequest`], what its holder can learn of it. Never does: send it, or decide when to
-//! give up.
+//! Owns: [`SentRequest`], what its holder can learn about it. Never does: send it, or decide when
+//! to abandon it.
 
 use std::sync::Arc;
 

@@ -14,7 +14,7 @@ use crate::mcp::questions::{OpenQuestion, QuestionRejection};
 use crate::model::CallId;
 
 impl McpSession {
-    /// A request of the server. It goes to the SDK with its raw parameters, whatever it is.
+    /// A request of the server, of any kind. It goes to the SDK with its raw parameters.
     pub(super) fn handle_request(
         &self,
         id: Value,
@@ -96,7 +96,7 @@ impl McpSession {
         self.question(id).is_some_and(|question| question.is_withdrawn)
     }
 
-    /// Remembers a page that the server asked to open, to know it when it is said to be done.
+    /// Remembers a page that the server asked to open, to recognise it when it is reported as done.
     pub fn remember_page(&self, id: &str) {
         self.state().questions.remember_page(id);
     }

@@ -1,7 +1,7 @@
 //! The transport given to the SDK: messages in, messages out.
 //!
-//! Owns: handing the SDK what the server asks, and the wire what the SDK answers or takes back. Our
-//! own requests do not come this way. Never does: decide what a message means.
+//! Owns: handing the server's requests to the SDK, and the SDK's responses and cancellations to the
+//! wire. Our own requests do not take this path. Never does: decide what a message means.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -56,7 +56,7 @@ impl rmcp::transport::Transport<RoleClient> for SessionTransport {
             if unwanted {
                 return Ok(());
             }
-            // None of these is answered.
+            // None of these gets a response.
             session.wire.send(frame.map_err(SendError)?).await.map(drop).map_err(SendError)
         }
     }

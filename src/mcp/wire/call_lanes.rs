@@ -1,7 +1,7 @@
 //! The optional ability of an HTTP wire to open dedicated connections for one tool's calls.
 //!
 //! Owns: the port between a run of many calls and such connections. Never does: know how requests
-//! are framed, or say what is sent when.
+//! are framed, or decide what is sent when.
 
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use crate::mcp::call_template::ToolCallTemplate;
 use crate::model::Error;
 
-/// A wire that can open connections of its own for calls.
+/// A wire that can open dedicated connections for calls.
 #[async_trait]
 pub trait LaneOpener: Send + Sync {
     /// Opens `count` connections for calls of `tool`, each of which is given `limit`. `None` where
@@ -54,7 +54,7 @@ pub trait CallLanes: Send {
     /// called until it returns `None`.
     fn expire(&mut self, now: Instant) -> Option<CallCompletion>;
 
-    /// Gives up the calls that are under way; returns their tickets and when they were sent.
+    /// Abandons the calls in flight; returns their tickets and when they were sent.
     fn abandon(&mut self) -> Vec<(u64, Instant)>;
 
     /// What was odd about the connections, a line for each kind with its count.
@@ -76,10 +76,10 @@ pub struct CallCompletion {
     pub answer: Result<LaneAnswer, Error>,
 }
 
-/// An answer that stands in the buffer of a lane.
+/// A response in the buffer of a lane.
 #[derive(Debug, Clone, Copy)]
 pub struct LaneAnswer {
-    /// Whether it is plainly a result that is no error; otherwise it has to be read.
+    /// Whether it is plainly a successful result; otherwise it must be parsed.
     pub is_plain: bool,
     /// The lane whose buffer holds it, as its index.
     pub lane: usize,

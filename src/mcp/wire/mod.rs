@@ -1,7 +1,7 @@
 //! The port between a connection and the bytes under it.
 //!
 //! Owns: [`Wire`] and the frames that cross it. A wire moves whole JSON-RPC messages as bytes,
-//! bounded in size, and reports every oddity it sees as an [`Arrival`] instead of hiding it. It
+//! bounded in size, and reports every violation it sees as an [`Arrival`] instead of hiding it. It
 //! never parses what is inside a message, and knows ids only to say which request failed.
 
 mod call_lanes;
@@ -59,7 +59,7 @@ pub enum FrameKind {
 /// Something that came from the server.
 #[derive(Debug, Clone)]
 pub enum Arrival {
-    /// One message, or what stands in its place.
+    /// One message, or what arrived in its place.
     Message {
         /// Its bytes, exactly as sent (line end removed); not checked to be JSON.
         bytes: Bytes,
@@ -106,7 +106,7 @@ pub trait Wire: Send + Sync + 'static {
     /// returns that again.
     async fn receive(&self) -> Arrival;
 
-    /// Tells the wire what was agreed on, for transports that repeat it in headers.
+    /// Tells the wire the agreed version, for transports that repeat it in headers.
     fn set_agreement(&self, era: Era, version: &str);
 
     /// Whether the transport itself says where a message begins and ends, as the bodies and events

@@ -41,22 +41,22 @@ pub trait PipeWriter: Send + Sync {
     /// How many bytes wait to be written.
     fn waiting(&self) -> usize;
 
-    /// Whether a line was begun and is not written to its end.
+    /// Whether a line is partly written.
     fn is_under_way(&self) -> bool;
 
     /// Whether anything was written since the last call of this function.
     fn take_has_written(&mut self) -> bool;
 
-    /// Forgets what waits behind a line that was begun.
+    /// Discards the lines waiting behind a partly written one.
     fn discard_unsent(&mut self);
 
     /// Adds one line, which `write` appends without its end. Returns its length in bytes, the end
     /// included.
     fn line(&mut self, call: Option<&CallId>, write: &mut dyn FnMut(&mut Vec<u8>)) -> usize;
 
-    /// Writes all that waits. Given up in between, it goes on where it was.
+    /// Writes all waiting lines. If cancelled, the next call continues where it stopped.
     ///
     /// # Errors
-    /// When the server does not take anything any more.
+    /// When the server no longer reads.
     async fn write(&mut self) -> Result<(), Error>;
 }

@@ -1,8 +1,8 @@
 //! A front end's connection to a background host.
 //!
-//! Owns: one exchange for each request, over a connection of its own: the request, the questions that
-//! come back to this front end's person, what is observed meanwhile, and what the end of the connection
-//! means. Never does: start a host, or choose which one is meant.
+//! Owns: one exchange per request, over its own connection: the request, the questions to this front
+//! end's user, what is observed meanwhile, and what the end of the connection means. Never
+//! does: start a host, or choose which one is meant.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -60,14 +60,14 @@ pub struct HostClient {
     pid: AtomicU32,
     /// Until when the host is not asked, because it did not answer.
     silent_until: Mutex<Option<Instant>>,
-    /// The connection that showed that the host is there, begun; the first request takes it.
+    /// The connection that detected the host, after its handshake; the first request uses it.
     first: Mutex<Option<HostConnection>>,
     /// What this program calls itself in the host's records.
     name: String,
     front_end: AttachedFrontEnd,
 }
 
-/// A request and whatever it may meet on the way.
+/// A request and its handlers.
 struct HostRequest<'a> {
     method: &'static str,
     params: Value,
@@ -92,7 +92,7 @@ async fn connect(path: &Path, name: &str) -> Option<(HostConnection, u32)> {
 }
 
 impl HostClient {
-    /// Connects to the host that listens at `path`; `None` when there is none of this user.
+    /// Connects to the host that listens at `path`; `None` when this user has none.
     pub async fn connect(path: &Path, name: &str, front_end: AttachedFrontEnd) -> Option<Self> {
         let (connection, pid) = connect(path, name).await?;
         let (path, name) = (path.to_owned(), name.to_owned());
@@ -115,7 +115,7 @@ impl HostClient {
         self.command(protocol::STATUS).await
     }
 
-    /// Tells the host to end; it goes on to end when this returns.
+    /// Tells the host to end; it may still be ending when this returns.
     ///
     /// # Errors
     /// As [`HostLink::query`].

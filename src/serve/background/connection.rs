@@ -50,7 +50,7 @@ impl HostConnection {
         Some(connection)
     }
 
-    /// The next line; `None` when the host is gone, or what it sends is no line.
+    /// The next line; `None` when the host is gone, or what it sends is not a line.
     pub(super) async fn next(&mut self) -> Option<String> {
         self.input.next().await?.ok()
     }
@@ -175,7 +175,7 @@ pub(super) fn request(id: u64, method: &str, params: &Value) -> String {
     text(&Request { jsonrpc: "2.0", id, method, params }) + "\n"
 }
 
-/// One message as a line; `content` is what it holds beside the version.
+/// One message as a line; `content` is everything but the version.
 pub(super) fn message(content: &Value) -> String {
     #[derive(Serialize)]
     struct Versioned<'a> {

@@ -1,8 +1,8 @@
 //! When the sessions of a background host's front ends end.
 //!
 //! Owns: which processes make calls in a session, and that the session ends with the last of them. A
-//! session that a person named goes on without a process, until no call came for the host's idle time.
-//! Never does: know what a session has.
+//! session named by the user continues without a process, until no call came for the host's idle
+//! time. Never does: know what a session has.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

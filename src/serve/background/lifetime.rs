@@ -1,7 +1,7 @@
 //! How long a background host lives.
 //!
-//! Owns: counting its calls, and when it ends: after a time without any, when it is told to, and
-//! when it is no longer what was trusted. Never does: look at files; the check is given to it.
+//! Owns: counting its calls, and when it ends: after its idle time, on request, and when it no
+//! longer matches what was trusted. Never does: look at files; the check is passed to it.
 
 use std::fmt;
 use std::path::PathBuf;

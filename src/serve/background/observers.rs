@@ -1,7 +1,7 @@
 //! Who watches a background host.
 //!
-//! Owns: what is told to each viewer, how much of it waits for a slow one, and that nothing is copied
-//! while none watches. Never does: speak to a viewer.
+//! Owns: what each viewer gets, how much is queued for a slow one, and that nothing is copied while
+//! there is no viewer. Never does: send to a viewer.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,9 +14,9 @@ use crate::model::{
     CallId, CapturedTraffic, EventSink, HostEvent, TraceGate, Traffic, TrafficSink,
 };
 
-/// How many bytes may wait for one viewer; what comes then is dropped, and counted.
+/// Maximum bytes queued for one viewer; anything beyond is dropped, and counted.
 const MAX_WAITING_BYTES: usize = 8 << 20;
-/// How many bytes are told at once, unless one observation alone has more.
+/// Maximum bytes sent at once, unless a single observation is larger.
 const MAX_BATCH_BYTES: usize = 256 << 10;
 
 /// The viewers of a host, as its events and its wires see them.
@@ -27,9 +27,9 @@ pub struct ObserverHub {
 
 struct HubState {
     viewers: Vec<Arc<ObserverQueue>>,
-    /// The beginnings of the calls that run, for a viewer that comes later.
+    /// The start events of the running calls, for a viewer that connects later.
     running: HashMap<CallId, HostEvent>,
-    /// Keeps the wires from being looked at while there is no viewer.
+    /// Turns off tracing of the wires while there is no viewer.
     closed: Option<TraceGateGuard>,
 }
 
@@ -81,7 +81,7 @@ impl ObserverHub {
         if is_always_on { sink } else { sink.with_gate(self.gate.clone()) }
     }
 
-    /// A viewer from now on. Of the calls that run it is told first.
+    /// A viewer from now on. It first gets the running calls.
     pub fn watch(self: &Arc<Self>) -> Observer {
         let queue = Arc::new(ObserverQueue::default());
         let mut state = self.state();
@@ -147,7 +147,7 @@ impl ObserverQueue {
         self.added.notify_one();
     }
 
-    /// What waits, one a line, as far as it is told at once.
+    /// The next batch of queued observations, one per line.
     fn pop(&self) -> Option<String> {
         let mut waiting = self.waiting();
         let mut batch = String::new();
@@ -171,7 +171,7 @@ impl ObserverQueue {
 }
 
 impl Observer {
-    /// The observations that wait, as they are sent: one a line. May be dropped while it waits.
+    /// The queued observations as sent: one per line. May be dropped while it waits.
     pub async fn next(&self) -> String {
         loop {
             if let Some(lines) = self.queue.pop() {

@@ -1,7 +1,7 @@
-//! What front ends and a background host say to each other beside MCP.
+//! The protocol between front ends and a background host, in addition to MCP.
 //!
-//! Owns: the names, all below `dev.toolhost/`, and the shapes. Each shape travels as a text of JSON
-//! in one member, so that it arrives exactly as it was sent. Both ends are the same build: the name
+//! Owns: the names, all below `dev.toolhost/`, and the shapes. Each shape is sent as a JSON string in
+//! one member, so that it arrives exactly as it was sent. Both ends are the same build: the name
 //! of the socket depends on the version.
 
 use std::path::PathBuf;
@@ -24,7 +24,7 @@ use crate::util::static_text::{self, StaticText};
 
 /// Member of the `_meta` of `tools/call`: the whole request of a front end.
 pub const CALL: &str = "dev.toolhost/call";
-/// Member of the `_meta` of a result: what came of such a call, the [`SentOutcome`] or an [`Error`].
+/// Member of the `_meta` of a result: the outcome of such a call, a [`SentOutcome`] or an [`Error`].
 pub const OUTCOME: &str = "dev.toolhost/outcome";
 /// Member of the `_meta` of a question: the [`FrontEndQuestion`].
 pub const QUESTION: &str = "dev.toolhost/question";
@@ -102,8 +102,8 @@ impl SentApproval {
     }
 }
 
-/// A [`CallOutcome`] on its way to another process. Of the tool's definition it has what tells which
-/// tool that was and what its result should be: a front end asks for the others by a query.
+/// A [`CallOutcome`] to be sent to another process. Of the tool's definition it has only what
+/// identifies the tool and describes its result: a front end gets the rest with a query.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SentOutcome {
     name: ToolName,
@@ -159,7 +159,7 @@ pub enum SentObservation {
     },
     /// A server told a change.
     Change(String, SubscriptionEvent),
-    /// So many were dropped, because the viewer is too slow.
+    /// The number of observations dropped because the viewer is too slow.
     Lost(u64),
 }
 

@@ -1,7 +1,7 @@
-//! What changes behind the catalogue, on its way to clients.
+//! Sending changes behind the catalogue to clients.
 //!
-//! Owns: which resources are watched for clients, that a resource several of them watch is asked for
-//! once, and turning a change into the notification of each era. Never does: keep a list.
+//! Owns: which resources are watched for clients, subscribing once to a resource that several of
+//! them watch, and turning a change into the notification of each era. Never does: keep a list.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -61,7 +61,7 @@ impl ChangeFeed {
             let (host, wanted, stop) = (Arc::clone(host), [uri.to_owned()], cancel.clone());
             tokio::spawn(async move {
                 let scope = LookupScope::default();
-                // Who cannot be watched tells nothing; the client reads when it wants to know.
+                // A resource that cannot be watched sends no changes; the client can read it instead.
                 let (host, wanted, scope) = (&host, &wanted, &scope);
                 watch_anew(host, &stop, |updates, stop| async move {
                     let _unwatched = host.watch_resources(wanted, scope, &updates, &stop).await;
@@ -112,8 +112,8 @@ pub(super) async fn watch_servers(host: &ToolHost, stop: &CancellationToken) {
     .await;
 }
 
-/// Runs a watch until `stop` fires, and begins it anew whenever servers come, go or are replaced. Its
-/// own account of changes is not needed: events tell them too.
+/// Runs a watch until `stop` fires, and restarts it whenever servers are added, removed or replaced.
+/// Its own list of changes is not needed: events report them too.
 async fn watch_anew<F: Future<Output = ()>>(
     host: &ToolHost,
     stop: &CancellationToken,
@@ -178,11 +178,11 @@ impl ClientChange {
         }
     }
 
-    /// What it is told.
+    /// The notifications for a client.
     pub fn notifications(&self) -> Vec<ServerNotification> {
         match &self.0 {
             Some(CatalogueChange::List(list)) => vec![list_changed(*list)],
-            // Every list has to be asked for again.
+            // Every list must be requested again.
             None => ListKind::ALL.into_iter().map(list_changed).collect(),
             Some(CatalogueChange::Resource(uri)) => {
                 let updated = ResourceUpdatedNotificationParam::new(uri.as_str());
@@ -213,7 +213,7 @@ pub(super) fn list_changed(list: ListKind) -> ServerNotification {
     }
 }
 
-/// Tells a client of the older era what changes, until it is gone.
+/// Notifies a client of the older era of changes, until it disconnects.
 pub(super) async fn tell_legacy_client(
     peer: Peer<RoleServer>,
     mut changes: ClientChanges,

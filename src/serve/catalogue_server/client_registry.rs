@@ -1,8 +1,8 @@
 //! Which client waits for which call.
 //!
-//! Owns: the way back from the host to a client: progress and questions of a call go to the client
-//! that made it, or one of its nested calls; changes go to all. Never does: speak to a client; that
-//! is the work of the call that waits.
+//! Owns: the route back from the host to a client: progress and questions of a call go to the client
+//! that made it, or one of its nested calls; changes go to all. Never does: send to a client; the
+//! waiting call does that.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -25,7 +25,7 @@ use crate::serve::background::protocol::{APPROVE, FrontEndQuestion};
 const UPDATE_QUEUE: usize = 64;
 /// How many questions of one call wait at once.
 const QUESTION_QUEUE: usize = 16;
-/// How many changes a slow client may be behind; then it is told that everything changed.
+/// How many changes a slow client may be behind; beyond that it is told that everything changed.
 const CHANGE_QUEUE: usize = 1_024;
 
 /// The clients that are connected, as the host's questions, approvals and events see them.

@@ -1,4 +1,4 @@
-//! What a client of the older era said about what it wants to hear.
+//! Which notifications a client of the older era wants.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,18 +9,18 @@ use super::changes::{ClientChange, Interests, ResourceWatch};
 use super::exchange::DEFAULT_LEVEL;
 use super::log_line::ServedLogLine;
 
-/// What a client of the older era wants to hear. A session over HTTP keeps it while nothing runs for it.
+/// Which notifications a client of the older era wants. An HTTP session keeps it while idle.
 pub struct ClientState {
     takes_logs: bool,
-    /// The least grave level of the lines that it wants, once it has chosen one.
+    /// The minimum log level, once the client has set one.
     level: Mutex<Option<&'static str>>,
     watched: Mutex<HashMap<String, ResourceWatch>>,
     ended: CancellationToken,
 }
 
 impl ClientState {
-    /// A client that chose nothing. `takes_logs`: every line a server logs is for it, beside those of
-    /// its own requests.
+    /// A client that set nothing. `takes_logs`: it gets every line a server logs, in addition to those
+    /// of its own requests.
     pub fn new(takes_logs: bool) -> Self {
         let (level, watched) = (Mutex::default(), Mutex::default());
         Self { takes_logs, level, watched, ended: CancellationToken::new() }

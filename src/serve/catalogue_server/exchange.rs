@@ -1,8 +1,8 @@
-//! One request of a client that servers may ask something about, from its arrival to its answer.
+//! One request of a client during which servers may ask questions, from arrival to response.
 //!
 //! Owns: the request while it runs (`tools/call`, `prompts/get`, `resources/read`), and what its
-//! client is told and asked meanwhile. It runs in a task of its own, so that a client that is slow
-//! to read holds up nothing but itself; when the client goes away or cancels, so is the request.
+//! client is sent and asked meanwhile. It runs in its own task, so that a client that is slow to
+//! read delays only itself; when the client disconnects or cancels, the request is cancelled.
 //! Never does: know what the request means.
 
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use super::{CatalogueServer, questions};
 use crate::host::request::ItemRequest;
 use crate::model::{CallId, ClientAbilities, JsonObject, QuestionReply, TraceContext};
 
-/// The least grave level of the lines that clients of the older era hear who chose none.
+/// The minimum log level for clients of the older era that set none.
 pub(super) const DEFAULT_LEVEL: &str = "info";
 
 /// A request as its client sent it.
@@ -42,7 +42,7 @@ pub(super) struct ClientRequest {
     pub(super) front_end: FrontEndCall,
 }
 
-/// What a front end of this program says of a request beside MCP.
+/// What a front end of this program adds to a request beyond MCP.
 #[derive(Debug, Default)]
 pub(super) struct FrontEndCall {
     /// Whether one made it, which is asked in its own way.
@@ -211,7 +211,7 @@ impl CatalogueServer {
     }
 }
 
-/// Tells the client of a request how far it is, or what was logged.
+/// Sends the client of a request its progress, or what was logged.
 async fn tell(sender: &RequestSender, update: CallUpdate, level: Option<&str>) {
     // Over HTTP that is what ties them to the stream of the request.
     let notification = match update {

@@ -1,8 +1,8 @@
 //! Front ends of this program that use the server as their host.
 //!
-//! Owns: their calls, which bring a whole request and take back a whole outcome, their queries, and
-//! what they may tell the host to do. Only a server with a [`HostLifetime`] answers any of it; every
-//! other client is served as MCP says.
+//! Owns: their calls, which carry a whole request and return a whole outcome, their queries, and
+//! the commands they may send to the host. Only a server with a [`HostLifetime`] answers any of it;
+//! every other client is served as MCP says.
 
 use std::sync::Arc;
 
@@ -46,8 +46,8 @@ impl CatalogueServer {
         read(text).map(Some)
     }
 
-    /// Keeps what a session has of its own until nothing can come back to it: with `is_named`, because a
-    /// person named it, for the host's idle time, and otherwise while its process lives.
+    /// Keeps a session's own state while it can still be used: with `is_named`, because the user named
+    /// it, for the host's idle time, and otherwise while its process lives.
     pub(super) fn hold_session(&self, session: Option<&str>, is_named: bool, process: Option<u32>) {
         let sessions = self.settings.background.as_ref().and_then(|host| host.sessions.as_ref());
         let (Some(sessions), Some(session)) = (sessions, session) else { return };
@@ -67,7 +67,7 @@ impl CatalogueServer {
         host.lifetime.begin_call().map(Some).ok_or_else(not_current)
     }
 
-    /// Answers what front ends ask beside MCP.
+    /// Answers requests of front ends that are not MCP.
     pub(super) async fn answer_front_end(
         &self,
         request: CustomRequest,
@@ -117,7 +117,7 @@ impl CatalogueServer {
         Ok(CustomResult(json!({ protocol::PAYLOAD: answer })))
     }
 
-    /// Tells a front end what happens until it wants no more, or until the host ends.
+    /// Sends observations to a front end until it stops watching, or until the host ends.
     async fn show(
         &self,
         lifetime: &Arc<HostLifetime>,

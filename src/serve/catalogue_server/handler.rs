@@ -1,6 +1,7 @@
 //! One connected client, as the SDK hands its requests over.
 //!
-//! Owns: the calls of a connection, how many there may be, and the declared capabilities. Never does: the work of a request, which stands in the modules beside it.
+//! Owns: the calls of a connection, how many there may be, and the declared capabilities. Never
+//! does: the work of a request, which is in the sibling modules.
 #![expect(deprecated, reason = "the older era has subscriptions and levels of its own")]
 
 use std::mem;
@@ -45,7 +46,7 @@ const MAX_WATCHED: usize = 256;
 pub struct ServedClient {
     server: Arc<CatalogueServer>,
     identity: ServedIdentity,
-    /// The process at the other end, where the transport tells.
+    /// The process at the other end, if the transport reports it.
     process: Option<u32>,
     state: Arc<ClientState>,
     /// The calls of this client that run.
@@ -130,7 +131,7 @@ impl ServedClient {
         })
     }
 
-    /// Tells a client of the newer era what it subscribed to, until it leaves.
+    /// Sends a client of the newer era what it subscribed to, until it disconnects.
     async fn subscription(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let mut watches: Vec<ResourceWatch> = Vec::new();
         for uri in context.accepted().resource_subscriptions.iter().flatten() {
@@ -191,7 +192,7 @@ pub(in crate::serve) fn served_session(own: &str, id: &str) -> String {
     format!("{own}-{id}")
 }
 
-/// Ends the session of a client that has a connection of its own when dropped.
+/// When dropped, ends the session of a client that has its own connection.
 pub struct SessionGuard {
     server: Arc<CatalogueServer>,
     session: String,
@@ -263,7 +264,7 @@ impl ServerHandler for ServedClient {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        // A session over HTTP tells its client itself.
+        // A session over HTTP notifies its client itself.
         if context.extensions.get::<Arc<ClientState>>().is_some() {
             return;
         }

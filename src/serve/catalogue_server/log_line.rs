@@ -12,20 +12,20 @@ use crate::model::event::LOG_LEVELS;
 pub(super) struct ServedLogLine {
     /// The server or tool that wrote it.
     pub(super) origin: String,
-    /// How grave it is, in the words of its author.
+    /// Its level, as its author wrote it.
     pub(super) level: LogLevel,
-    /// What it says, as it was sent.
+    /// Its text, as sent.
     pub(super) text: String,
 }
 
 impl ServedLogLine {
-    /// Whether it is as grave as `level`. One whose level is unknown is no graver than any.
+    /// Whether it is at least as severe as `level`. An unknown level is below every level.
     pub(super) fn is_at_least(&self, level: &str) -> bool {
         let place = |level: &str| LOG_LEVELS.iter().position(|known| *known == level);
         place(&self.level.0).zip(place(level)).is_some_and(|(own, wanted)| own >= wanted)
     }
 
-    /// The line as it is sent; `None` when no level of the protocol is its own.
+    /// The line as sent; `None` when its level is not one of the protocol.
     pub(super) fn notification(self) -> Option<LoggingMessageNotificationParam> {
         let level = serde_json::from_value(Value::String(self.level.0)).ok()?;
         let mut line = LoggingMessageNotificationParam::new(level, Value::String(self.text));

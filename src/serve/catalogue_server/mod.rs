@@ -62,14 +62,14 @@ pub struct ServeSettings {
     pub background: Option<BackgroundHost>,
 }
 
-/// What a background host has beside its catalogue.
+/// What a background host has besides its catalogue.
 #[derive(Clone)]
 pub struct BackgroundHost {
     /// How long it lives.
     pub lifetime: Arc<HostLifetime>,
     /// Who watches what happens in it.
     pub observers: Arc<ObserverHub>,
-    /// When sessions end; `None` when none has anything of its own.
+    /// When sessions end; `None` when sessions have no state of their own.
     pub sessions: Option<Arc<HeldSessions>>,
 }
 

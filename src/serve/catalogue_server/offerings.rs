@@ -1,7 +1,7 @@
 //! Prompts, resources and completion, for clients.
 //!
-//! A resource keeps its address, so that what a tool's result links to can be read; of two servers
-//! with one address the first is listed. A prompt has its full name, `{server}-{prompt}`.
+//! A resource keeps its URI, so that links in a tool's result can be read; if two servers have the
+//! same URI, the first is listed. A prompt has its full name, `{server}-{prompt}`.
 
 use std::collections::{BTreeMap, HashSet};
 

@@ -1,8 +1,8 @@
 //! Requests that wait for a client to come back with answers.
 //!
 //! In revision 2026-07-28 a server cannot ask: it ends the request with the questions and a state
-//! that the client sends along when it calls again. Its work goes on here meanwhile. The state
-//! is a random name of the parked request, good for one retry, and of no use to another client.
+//! that the client sends along when it calls again. Its work continues here meanwhile. The state
+//! is a random name of the parked request, valid for one retry, and useless to another client.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,4 @@
-//! Questions of servers in the words of the protocol, and the answers back.
+//! Questions of servers as protocol messages, and their answers.
 
 use rmcp::RoleServer;
 use rmcp::model::{ClientCapabilities, CustomRequest, ErrorData, InputRequest, ServerRequest};

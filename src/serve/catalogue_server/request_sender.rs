@@ -1,7 +1,7 @@
-//! Who sent a request, and the way back to them.
+//! The sender of a request, and the route back to it.
 //!
-//! Owns: what a request says of its client, read once, and how the client is told something while the
-//! request runs. Never does: know what the request asks for.
+//! Owns: what a request says about its client, read once, and how notifications reach the client
+//! while the request runs. Never does: know what the request asks for.
 
 use rmcp::RoleServer;
 use rmcp::model::{
@@ -72,22 +72,22 @@ impl RequestSender {
         }
     }
 
-    /// The least grave level of the log lines that it wants of this request.
+    /// The minimum level of log lines that it wants for this request.
     pub(super) fn log_level(&self) -> Option<&'static str> {
         self.meta.log_level().and_then(known_level)
     }
 
-    /// By what it recognises reports of progress; without one it wants none.
+    /// The token of its progress notifications; without one it wants none.
     pub(super) fn progress_token(&self) -> Option<ProgressToken> {
         self.meta.get_progress_token()
     }
 
-    /// Something else that it says beside the request.
+    /// Another member of the request's `_meta`.
     pub(super) fn said(&self, key: &str) -> Option<&Value> {
         self.meta.get(key)
     }
 
-    /// Tells it something. One that left hears nothing.
+    /// Sends it a notification. One that disconnected gets nothing.
     pub(super) async fn tell(&self, notification: ServerNotification) {
         match &self.way_back {
             WayBack::Connection(peer) => {

@@ -1,4 +1,4 @@
-//! What a call gave, in the shape of `tools/call`.
+//! The outcome of a call, in the shape of `tools/call`.
 //!
 //! A failure of the tool, of its server or of toolhost's own checks is a result with `isError`, so
 //! that the model reads why; only a name that is not offered is an error of the protocol.
@@ -11,7 +11,7 @@ use crate::model::{Error, ToolResult};
 /// The result of a call that was answered.
 pub(super) fn of_result(result: ToolResult) -> CallToolResult {
     let mut content: Vec<ContentBlock> = result.content.iter().map(block).collect();
-    // A tool that said no with nothing to read says it by its error.
+    // When a failed tool returned no content, its error is the content.
     if let Some(error) = result.error.as_ref().filter(|_| content.is_empty()) {
         content.push(ContentBlock::text(words(error)));
     }

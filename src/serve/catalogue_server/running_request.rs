@@ -38,7 +38,7 @@ impl RunningRequest {
     /// What happens next.
     pub(super) async fn next(&mut self) -> RequestStep {
         tokio::select! {
-            // What was said before the end is told before the end.
+            // What was sent before the end is passed on before the end.
             biased;
             Some(update) = self.watch.updates.recv() => RequestStep::Update(update),
             Some(question) = self.watch.questions.recv() => RequestStep::Question(question),

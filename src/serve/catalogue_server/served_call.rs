@@ -1,6 +1,6 @@
-//! A call that came alone: in the newer era each is a request of its own, with all that it needs.
+//! A self-contained call: in the newer era each is a separate request, with all that it needs.
 //!
-//! Owns: what its client is sent, message by message: what happens meanwhile, and then the answer.
+//! Owns: what its client is sent, message by message: notifications, and then the response.
 //! Never does: know how a message is sent, or what the call means.
 
 use std::pin::pin;
@@ -71,7 +71,7 @@ impl ServedCall {
     pub(in crate::serve) async fn next(&mut self) -> Option<ServerJsonRpcMessage> {
         if let CallStage::Running(answer) = &mut self.stage {
             let answer = tokio::select! {
-                // What was said before the end is told before the end.
+                // What was sent before the end is passed on before the end.
                 biased;
                 Some(told) = self.told.recv() => return Some(ServerJsonRpcMessage::notification(told)),
                 answer = answer => answer,
@@ -92,7 +92,7 @@ fn message(answer: Result<CallToolResponse, ErrorData>, id: RequestId) -> Server
     match answer {
         Ok(response) => ServerJsonRpcMessage::response(ServerResult::from(response), id),
         Err(mut error) => {
-            // The newer era has no code of its own for that.
+            // The newer era has no specific code for that.
             if error.code == ErrorCode::RESOURCE_NOT_FOUND {
                 error.code = ErrorCode::INVALID_PARAMS;
             }

@@ -1,7 +1,7 @@
-//! What a client of the newer era subscribed to.
+//! The subscription of a client of the newer era.
 //!
-//! Owns: which changes its subscription is told, and that a transport may carry it on itself: a
-//! request that is answered for hours would otherwise keep all that the SDK needs for one. Never
+//! Owns: which changes the subscription gets, and letting a transport take it over: a request that
+//! stays open for hours would otherwise hold everything that the SDK needs for one. Never
 //! does: send.
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -51,7 +51,7 @@ impl SubscriptionHandoff {
 }
 
 impl ServedSubscription {
-    /// What the client is told next; `None` when the server ended the subscription.
+    /// The next notification for the client; `None` when the server ended the subscription.
     pub async fn next(&mut self) -> Option<Vec<ServerNotification>> {
         loop {
             let change = tokio::select! {
@@ -89,7 +89,7 @@ impl ServedSubscription {
         wanted == Some(true)
     }
 
-    /// A notification as it is sent, with the name of the subscription that it belongs to.
+    /// A notification as sent, with the id of its subscription.
     pub fn message(&self, mut notification: ServerNotification) -> ServerJsonRpcMessage {
         notification.get_meta_mut().set_subscription_id(self.id.clone());
         ServerJsonRpcMessage::notification(notification)

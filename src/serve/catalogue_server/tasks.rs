@@ -1,9 +1,9 @@
 //! Calls whose clients come back for the result: tasks, as the extension
 //! `io.modelcontextprotocol/tasks` of revision 2026-07-28 has them (SEP-2663).
 //!
-//! A call becomes a task when the server behind it made one of it and its client takes tasks. Owns:
+//! A call becomes a task when the server behind it makes it one and its client supports tasks. Owns:
 //! the tasks from their creation to the end of their lifetime, what their clients see of them, and that
-//! a task is there for the session that made it alone. Never does: speak with the server.
+//! a task is visible only to the session that created it. Never does: contact the server.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -29,7 +29,7 @@ use crate::util::units::show_size;
 
 /// How long a task and its result are kept, counted from its creation.
 const TIME_TO_LIVE: Duration = Duration::from_hours(1);
-/// How often a client is told to ask.
+/// How often a client is told to poll.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// How many tasks one session may have.
 const MAX_OF_SESSION: usize = 64;
@@ -123,7 +123,7 @@ impl ServedTasks {
         Ok(CreateTaskResult::new(task))
     }
 
-    /// A task as it is now.
+    /// The current state of a task.
     ///
     /// # Errors
     /// That the session has no such task.

@@ -1,7 +1,7 @@
 //! The tools that clients are offered, kept until the catalogue changes.
 //!
-//! Owns: which tools of the catalogue are offered, the names under which they are, and their shape on
-//! the wire. Never does: contact a server by itself.
+//! Owns: which tools of the catalogue are offered, their names, and their shape on the wire. Never
+//! does: contact a server by itself.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -57,7 +57,7 @@ impl ToolList {
         Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Asks for the catalogue and makes the list anew.
+    /// Requests the catalogue and rebuilds the list.
     pub(super) async fn refresh(&self, host: &ToolHost, uses_bare_names: bool) -> Arc<ServedTools> {
         let catalogue = host.catalogue(&ListScope::Everything).await;
         let list = Arc::new(offered(host, &catalogue, uses_bare_names));
@@ -87,8 +87,7 @@ fn offered(host: &ToolHost, catalogue: &Catalogue, uses_bare_names: bool) -> Ser
     list
 }
 
-/// The definition as it is sent: as its server sent it where there is one, else made of what its
-/// file says.
+/// The definition as sent: as its server sent it if there is one, else built from its file.
 fn wire_tool(tool: &ToolDefinition, name: String) -> Tool {
     let sent = tool.raw_value().and_then(|raw| serde_json::from_value::<Tool>(raw).ok());
     let mut wire = sent.unwrap_or_else(|| declared_tool(tool));

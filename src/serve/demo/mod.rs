@@ -1,7 +1,7 @@
 //! The demo server: a small MCP server inside the binary.
 //!
 //! Owns: one set of tools, resources, a template and a prompt that together use every part of the
-//! protocol a person may want to see working, in both eras and without a network. The embedded
+//! protocol that a user may want to see working, in both eras and without a network. The embedded
 //! `mcp.yaml` starts it as a child process (`toolhost demo-server`). Never does: touch a file, the
 //! network or the environment; everything it changes is forgotten when it ends.
 
@@ -43,7 +43,7 @@ where
     let input = EofReader { input, ended: server.client_gone.clone() };
     let running = match server.serve((input, output)).await {
         Ok(running) => running,
-        // A client that leaves before its first word, or after a probe, is no failure.
+        // A client that disconnects before its first message, or after a probe, is not a failure.
         Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
         Err(error) => return Err(Error::protocol(format!("the demo server stopped: {error}"))),
     };

@@ -36,7 +36,7 @@ pub(super) fn get(request: &GetPromptRequestParams) -> Result<GetPromptResult, E
     Ok(GetPromptResult::new(vec![PromptMessage::new_text(Role::User, text)]))
 }
 
-/// What an argument may be; `None` when there is no such argument.
+/// Possible values of an argument; `None` when there is no such argument.
 pub(super) fn values(prompt: &str, argument: &str) -> Option<Vec<&'static str>> {
     (prompt == NAME && argument == "language").then(|| LANGUAGES.to_vec())
 }

@@ -46,7 +46,7 @@ pub(super) fn read(server: &DemoServer, uri: &str) -> Result<ReadResourceResult,
     Ok(ReadResourceResult::new(vec![ResourceContents::text(text, uri).with_mime_type(mime)]))
 }
 
-/// What an argument of the template may be; `None` when there is no such argument.
+/// Possible values of an argument of the template; `None` when there is no such argument.
 pub(super) fn values(
     server: &DemoServer,
     template: &str,

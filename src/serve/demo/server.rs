@@ -18,7 +18,7 @@ pub struct DemoServer {
     pub(super) notes: Notes,
     /// Fires when the client has hung up, although calls may still run.
     pub(super) client_gone: CancellationToken,
-    /// The least severe level a client of the older era wants to hear.
+    /// The minimum log level for a client of the older era.
     min_log_level: AtomicU8,
     /// When the server was started, for the uptime resource.
     pub(super) started: Instant,
@@ -58,7 +58,7 @@ impl DemoServer {
         severity(level) >= minimum
     }
 
-    /// Sets the least severe level that a client of the older era wants to hear.
+    /// Sets the minimum log level for a client of the older era.
     pub(super) fn set_log_level(&self, level: LoggingLevel) {
         self.min_log_level.store(severity(level), Ordering::Relaxed);
     }

@@ -1,6 +1,6 @@
 //! `demo://uptime`: a resource that changes by itself, for trying subscriptions.
 //!
-//! Owns: what it says, and the tickers that tell subscribers about it once a second. A ticker ends
+//! Owns: its content, and the tickers that notify subscribers once a second. A ticker ends
 //! with its subscription or with the client.
 
 use std::time::Duration;
@@ -53,7 +53,7 @@ pub(super) async fn notify_subscriber(context: &SubscriptionContext, left: &Canc
     }
 }
 
-/// Tells a subscriber of the older era until `stop` fires.
+/// Notifies a subscriber of the older era until `stop` fires.
 pub(super) async fn notify_legacy_client(peer: Peer<RoleServer>, stop: CancellationToken) {
     let mut ticks = tokio::time::interval_at(Instant::now() + TICK_INTERVAL, TICK_INTERVAL);
     loop {

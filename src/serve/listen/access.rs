@@ -1,15 +1,15 @@
 //! Who may send a request over the network.
 //!
-//! Owns: the checks on the head of a request before its body is read: the name the server is called
-//! by (against DNS rebinding), the page it comes from, and where the bearer token stands. Never
-//! does: answer, or say whose token it is.
+//! Owns: the checks on the head of a request before its body is read: the host name it uses for the
+//! server (against DNS rebinding), the page it comes from, and where the bearer token is. Never
+//! does: answer, or determine whose token it is.
 
 use http::request::Parts;
 use http::{HeaderMap, StatusCode, header};
 
 /// What a request has to satisfy.
 pub struct AccessRules {
-    /// Names beside this machine's own under which it may be asked for.
+    /// Host names that are accepted besides this machine's own.
     allowed_hosts: Vec<String>,
     /// Origins of web pages that may ask, such as `https://app.example.com`.
     allowed_origins: Vec<String>,
@@ -24,7 +24,7 @@ pub enum AccessError {
     /// The request comes from a web page that may not ask.
     #[error("this origin may not use the server")]
     Origin,
-    /// A token stands in the address, where logs and histories keep it.
+    /// A token is in the URL, where logs and histories keep it.
     #[error("a token must not be in the URL; send it as 'Authorization: Bearer TOKEN'")]
     TokenInQuery,
     /// No token, or not the right one.
@@ -57,7 +57,7 @@ impl AccessError {
 }
 
 impl AccessRules {
-    /// Hosts and origins that are allowed beside this machine's own names.
+    /// Hosts and origins that are allowed besides this machine's own names.
     pub fn new(hosts: Vec<String>, origins: Vec<String>) -> Self {
         Self { allowed_hosts: hosts, allowed_origins: origins }
     }
@@ -123,7 +123,7 @@ fn has_token(query: &str) -> bool {
 fn text(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
     let mut values = headers.get_all(name).iter();
     let first = values.next()?.to_str().ok()?;
-    // Two values may be read differently by others on the way: that is no value.
+    // Intermediaries may read two values differently: that counts as no value.
     values.next().is_none().then_some(first)
 }
 

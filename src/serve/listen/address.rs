@@ -1,7 +1,7 @@
 //! Where a network transport may listen.
 //!
-//! Owns: reading an address, and that none but this machine's own is taken without the option that
-//! says so. The address is judged after the system resolved it, so that every spelling counts.
+//! Owns: parsing an address, and that only this machine's own are allowed without the option for
+//! others. The address is checked after the system resolved it, so that every spelling counts.
 
 use std::net::SocketAddr;
 

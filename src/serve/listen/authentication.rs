@@ -1,7 +1,8 @@
-//! Whose a bearer token is.
+//! Who a bearer token belongs to.
 //!
-//! Owns: telling the owner's own token from those that were issued to clients here and by an
-//! authorization server, and for how long what a token allowed stays allowed. Never does: look at anything of a request but its token.
+//! Owns: distinguishing the owner's token from those issued to clients here and by an authorization
+//! server, and how long a granted permission stays valid. Never does: look at any part of a request
+//! but its token.
 
 use std::time::Duration;
 
@@ -36,7 +37,7 @@ impl Authenticator {
         Self { owner, issued, resource }
     }
 
-    /// What tells clients where to get a token.
+    /// The protected resource, whose metadata tells clients where to get a token.
     pub(super) fn resource(&self) -> Option<&ProtectedResource> {
         self.resource.as_ref()
     }

@@ -1,7 +1,7 @@
-//! How far a client may run ahead of its answers.
+//! How far a client may run ahead of its responses.
 //!
-//! Owns: the count of a client's requests without an answer and of the messages that wait for it to
-//! read. Never does: read or send.
+//! Owns: counting a client's unanswered requests and the messages waiting for it to read. Never
+//! does: read or send.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

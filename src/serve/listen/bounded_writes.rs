@@ -1,6 +1,6 @@
-//! A stream whose client has to read.
+//! A stream whose client must keep reading.
 //!
-//! Owns: how long nothing of what is sent may be taken. Never does: count what is taken slowly.
+//! Owns: how long a client may read nothing of what is sent. Never does: limit slow reading.
 
 use std::io;
 use std::pin::Pin;
@@ -35,7 +35,7 @@ impl<T> BoundedWrites<T> {
         }
         let patience = self.patience;
         let timer = self.blocked.get_or_insert_with(|| Box::pin(tokio::time::sleep(patience)));
-        // It stays elapsed: a client that was given up is not waited for again.
+        // It stays elapsed: there is no second wait for a client that timed out.
         timer.as_mut().poll(context).map(|()| Err(io::ErrorKind::TimedOut.into()))
     }
 }

@@ -1,8 +1,8 @@
 //! Reading one message of a client.
 //!
-//! Owns: that `tools/call`, which is nearly all that clients send, is read as what it is. The SDK finds
-//! out what a message is by trying one kind after another, which costs as much as the rest of a call.
-//! Never does: judge a message otherwise than the SDK.
+//! Owns: parsing `tools/call`, which is nearly all that clients send, directly. The SDK finds out
+//! what a message is by trying one kind after another, which costs as much as the rest of a call.
+//! Never does: judge a message differently from the SDK.
 
 use rmcp::RoleServer;
 use rmcp::model::{
@@ -38,7 +38,7 @@ struct CallParameters {
 pub(super) struct ToolCallMessage {
     pub(super) id: RequestId,
     pub(super) params: CallToolRequestParams,
-    /// What the client says beside it.
+    /// The `_meta` of the request.
     pub(super) meta: Option<RequestMetaObject>,
 }
 
@@ -65,7 +65,7 @@ impl ToolCallMessage {
 /// Reads a message.
 ///
 /// # Errors
-/// When the text is no message that a client may send.
+/// When the text is not a message that a client may send.
 pub(super) fn read(text: &str) -> serde_json::Result<RxJsonRpcMessage<RoleServer>> {
     match ToolCallMessage::read(text) {
         Some(call) => Ok(call.into_message()),
@@ -87,7 +87,7 @@ mod tests {
         r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","_meta":{},"arguments":{"a":{"$serde_json::private::Number":"7"},"b":{"$serde_json::private::RawValue":"8"}}}}"#,
     ];
 
-    /// What is no plain call, or no message at all.
+    /// Texts that are not a plain call, or not a message at all.
     const OTHERS: &[&str] = &[
         r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","inputResponses":{"q":{"action":"decline"}},"requestState":"s"}}"#,
         r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","task":{"ttl":1}}}"#,

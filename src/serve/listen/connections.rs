@@ -45,7 +45,7 @@ async fn serve_until_gone(
     // Boxed: it holds a request of each kind.
     let running = match Box::pin(client.serve_with_ct(transport, gone)).await {
         Ok(running) => running,
-        // A client that leaves before its first word, or after a probe, is no failure.
+        // A client that disconnects before its first message, or after a probe, is not a failure.
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => {
             return Ok(());
         }

@@ -1,7 +1,7 @@
-//! Answers that are streams of events.
+//! Responses that are streams of events.
 //!
-//! Owns: their head, how events are written, and that a silent stream shows now and then that it is
-//! still there. Never does: know whose events they are.
+//! Owns: their head, how events are written, and periodic signs of life on a silent stream. Never
+//! does: know whose events they are.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -84,7 +84,7 @@ impl Body for EventBody {
     }
 }
 
-/// An event as it is sent. One without a message is a place to come back to.
+/// An event as sent. One without a message marks a point to resume from.
 fn text(event: &ServerSseMessage) -> Bytes {
     let mut text = Vec::with_capacity(USUAL_EVENT);
     text.extend_from_slice(b"data: ");

@@ -1,4 +1,4 @@
-//! What a request over HTTP is answered with.
+//! HTTP responses.
 
 use std::convert::Infallible;
 
@@ -10,7 +10,7 @@ use http_body_util::{BodyExt as _, Full};
 /// An answer, of any kind.
 pub(super) type HttpAnswer = Response<BoxBody<Bytes, Infallible>>;
 
-/// An answer that is `words` and nothing else.
+/// A response that contains only `words`.
 pub(super) fn text(status: StatusCode, words: &str) -> HttpAnswer {
     let mut answer = Response::new(Full::new(Bytes::from(format!("{words}\n"))).boxed());
     *answer.status_mut() = status;

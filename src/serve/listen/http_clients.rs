@@ -1,4 +1,4 @@
-//! The clients over HTTP that have a scope of their own.
+//! The clients over HTTP that have their own scope.
 //!
 //! Owns: that each of them has its own sessions, which no other client can use, and that these end
 //! with its token. Never does: look at a token.

@@ -9,7 +9,7 @@ use crate::host::ClientScope;
 pub(super) enum Requester {
     /// The one who runs the server: everything that it serves may be used.
     Owner,
-    /// A client with a scope of its own.
+    /// A client with its own scope.
     Client(AuthenticatedClient),
 }
 

@@ -1,7 +1,7 @@
 //! The issued tokens as a running server sees them.
 //!
-//! Owns: looking a token up, and noticing at the next look that the file was changed, by whichever
-//! process. Without a readable file no issued token is valid. Never does: change the file.
+//! Owns: looking a token up, and noticing at the next lookup that any process changed the file.
+//! Without a readable file no issued token is valid. Never does: change the file.
 
 use std::collections::{HashMap, HashSet};
 use std::os::unix::fs::MetadataExt as _;

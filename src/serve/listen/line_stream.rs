@@ -1,4 +1,4 @@
-//! One message a line, as standard streams and Unix sockets carry them.
+//! One message per line, as standard streams and Unix sockets carry them.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! One client on a pair of streams: one message a line.
+//! One client on a pair of streams: one message per line.
 
 use std::sync::Arc;
 

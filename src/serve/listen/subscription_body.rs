@@ -1,7 +1,7 @@
 //! The stream of a subscription over HTTP.
 //!
-//! Owns: that its request is let go once it was acknowledged, so that a client which only listens
-//! costs no more than its subscription. Never does: decide what the client is told.
+//! Owns: releasing the request once it was acknowledged, so that a client which only listens costs
+//! no more than its subscription. Never does: decide what is sent to the client.
 
 use std::convert::Infallible;
 

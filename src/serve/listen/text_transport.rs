@@ -1,7 +1,7 @@
 //! MCP over anything that carries one JSON-RPC message as one text.
 //!
-//! Owns: that a text which is no message costs its sender an error and not the connection. Never
-//! does: frame texts; lines and WebSocket frames are the adapters' own.
+//! Owns: answering a text that is not a message with an error, without closing the connection. Never
+//! does: frame texts; the adapters handle lines and WebSocket frames.
 
 use std::io;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use super::backlog::{Backlog, MAX_UNANSWERED};
 use super::client_message;
 
-/// How long the last words to a client may take.
+/// How long the last message to a client may take.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// Where a client's texts come from.
@@ -73,8 +73,8 @@ impl TextTransport {
         Self { source, sink, backlog, lost, gone }
     }
 
-    /// Answers a text that is not handed on. In a task of its own: the wait for the next message may be
-    /// given up, and half an answer would spoil what follows.
+    /// Answers a text that is not passed on. In its own task: the wait for the next message may be
+    /// cancelled, and half a response would corrupt what follows.
     fn refuse(&self, id: &Value, code: i32, words: &str) -> JoinHandle<()> {
         let error =
             json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": words } });
@@ -117,7 +117,7 @@ impl Transport<RoleServer> for TextTransport {
             let text = match self.lost.run_until_cancelled(next).await.flatten() {
                 Some(Ok(text)) => text,
                 Some(Err(error)) => {
-                    // The last that it is told; it may have stopped to read.
+                    // Its last message; it may have stopped reading.
                     let told = self.refuse(&Value::Null, -32700, &error.to_string());
                     let _slow_client = tokio::time::timeout(LAST_WORDS, told).await;
                     break;

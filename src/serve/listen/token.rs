@@ -1,7 +1,7 @@
-//! The token that network clients have to send.
+//! The token that network clients must send.
 //!
-//! Owns: making one when none was given, and the private file that it can be read from as long as
-//! the server runs. Never does: print it.
+//! Owns: generating one when none was given, and the private file that contains it while the server
+//! runs. Never does: print it.
 
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};

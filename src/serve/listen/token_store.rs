@@ -1,7 +1,7 @@
 //! The access tokens that were issued to clients, in a private file.
 //!
 //! Owns: issuing, listing and revoking them, so that several processes may do so at once. Only the
-//! hash of a token is kept. Never does: decide about a request.
+//! hash of a token is stored. Never does: decide about a request.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Clients on a Unix socket: one message a line, as on standard streams.
+//! Clients on a Unix socket: one message per line, as on standard streams.
 //!
 //! Owns: the socket's file and that only this user may connect. Never does: replace a socket that
 //! another process listens on.
@@ -81,7 +81,7 @@ impl UnixSocketListener {
             let (server, stop) = (Arc::clone(server), stop.clone());
             clients.spawn(async move {
                 let (input, output) = stream.into_split();
-                // What a client does wrong is told to the client.
+                // Errors of a client are reported to the client.
                 let client = server.connect(identity).of_process(peer);
                 let _ended = serve_client(client, input, output, &stop).await;
                 drop(place);

@@ -1,7 +1,7 @@
 //! Clients over WebSocket: one JSON-RPC message in each text frame.
 //!
-//! Owns: the handshake, which has to satisfy the same rules as a request over HTTP, and frames in
-//! and out. Never does: take a binary frame for a message.
+//! Owns: the handshake, which must satisfy the same rules as a request over HTTP, and frames in
+//! and out. Never does: accept a binary frame as a message.
 
 use std::io;
 use std::sync::Arc;
@@ -84,7 +84,7 @@ pub async fn serve(
                 let sink = Arc::new(Mutex::new(sink));
                 let source = FrameSource::new(frames, &sink);
                 let transport = TextTransport::new(source, FrameSink(sink), client.gone());
-                // What a client does wrong is told to the client.
+                // Errors of a client are reported to the client.
                 let mut serving = Box::pin(connections::serve(client, transport, &stop));
                 if let Some(identity) = identity {
                     let invalid = authenticator.until_invalid(&identity, || identity.expires);
@@ -145,9 +145,9 @@ async fn open(
 struct FrameSource<T> {
     frames: SplitStream<WebSocketStream<T>>,
     sink: SharedSink<T>,
-    /// Whether a message came; until then the client has to say something within [`FIRST_MESSAGE`].
+    /// Whether a message arrived; the client must send its first one within [`FIRST_MESSAGE`].
     has_spoken: bool,
-    /// When something of the client was heard last, or it was asked whether it is there.
+    /// When the client last sent anything, or was last pinged.
     since: Instant,
     is_asked: bool,
 }

@@ -1,7 +1,7 @@
 //! Messages to and from the client of a replay, within bounds.
 //!
-//! Owns: lines, their limit, and waiting for the answer to a recorded question. Never does: know
-//! what was recorded.
+//! Owns: lines, their size limit, and waiting for the answer to a recorded question. Never does:
+//! know what was recorded.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -35,7 +35,7 @@ pub(super) enum ClientEnd {
 pub(super) struct ReplayClient<R, W> {
     input: BufReader<R>,
     output: W,
-    /// The line that has begun.
+    /// The current, incomplete line.
     line: Vec<u8>,
     /// What came while an answer was waited for.
     queued: VecDeque<Value>,
@@ -49,7 +49,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> ReplayClient<R, W> {
         Self { input, output, line: Vec::new(), queued: VecDeque::new(), questions: 0 }
     }
 
-    /// The next message of the client; what is no JSON is refused and skipped.
+    /// The next message of the client; anything but JSON is refused and skipped.
     pub(super) async fn next(&mut self) -> Result<Value, ClientEnd> {
         match self.queued.pop_front() {
             Some(message) => Ok(message),
@@ -111,7 +111,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> ReplayClient<R, W> {
         self.send(&json!({ "jsonrpc": "2.0", "id": id, "error": error })).await
     }
 
-    /// Puts a recorded question and waits until it is answered, whatever the answer is.
+    /// Asks a recorded question and waits for any answer.
     pub(super) async fn ask(
         &mut self,
         mut question: Value,

@@ -2,13 +2,13 @@
 //!
 //! Owns: the conversation with one client on a pair of streams: finding the recorded exchange of a
 //! request, and sending what belonged to it with the client's ids and progress tokens in place of
-//! the recorded ones. Never does: invent an answer, start anything, or check what a client says
-//! when a recorded question is put to it.
+//! the recorded ones. Never does: invent a response, start anything, or check a client's answer to
+//! a recorded question.
 //!
 //! A request matches a recorded one with the same method and parameters, `_meta` left out; those of
-//! the handshake and `ping` match by their method alone, because every client says something else
-//! about itself. Asked again, the recorded answers come one after the other, and the last one is
-//! repeated. With `strict`, requests have to come in the order of the recording.
+//! the handshake and `ping` match by their method alone, because every client describes itself
+//! differently. Repeated requests get the recorded responses one after the other, then the last one
+//! again. With `strict`, requests must arrive in the order of the recording.
 
 mod client;
 mod recording;

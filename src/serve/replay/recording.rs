@@ -1,4 +1,4 @@
-//! A recording of one server, as exchanges: a request, what came before its answer, and the answer.
+//! A recording of one server, as exchanges: a request, what preceded its response, and the response.
 //!
 //! Owns: which of the recorded messages belongs to which request. Never does: input or output.
 
@@ -25,7 +25,7 @@ pub struct ServerRecording {
     keys: HashMap<String, Vec<usize>>,
 }
 
-/// One request and what came of it.
+/// One request and its outcome.
 #[derive(Debug, Default)]
 pub(super) struct RecordedExchange {
     pub(super) method: String,
@@ -33,17 +33,17 @@ pub(super) struct RecordedExchange {
     pub(super) key: String,
     /// The progress token that the request carried.
     pub(super) progress_token: Option<Value>,
-    /// What the server said before it answered.
+    /// What the server sent before its response.
     pub(super) before: Vec<RecordedMessage>,
-    /// The answer, when it came.
+    /// The response, if it came.
     pub(super) answer: Option<Bytes>,
-    /// What the server said on its own until the next request.
+    /// What the server sent unprompted until the next request.
     pub(super) after: Vec<Bytes>,
     id: Value,
     call: Option<CallId>,
 }
 
-/// Something the server said before it answered.
+/// Something the server sent before its response.
 #[derive(Debug)]
 pub(super) struct RecordedMessage {
     pub(super) bytes: Bytes,
@@ -142,14 +142,14 @@ struct RecordingBuilder {
     exchanges: Vec<RecordedExchange>,
     /// Indices of requests without an answer, oldest first.
     open: Vec<usize>,
-    /// What was said before the first request.
+    /// What was sent before the first request.
     early: Vec<Bytes>,
 }
 
 impl RecordingBuilder {
     fn add(&mut self, item: &Traffic) {
         let (direction, bytes, info) = match &item.kind {
-            // Ids begin anew.
+            // Ids start over.
             TrafficKind::Opened(_) => return self.open.clear(),
             TrafficKind::Message { direction, bytes, info, .. } => (*direction, bytes, info),
             _ => return,

@@ -1,6 +1,6 @@
-//! Checking cheaply whether a message is the answer to a given request.
+//! Checking cheaply whether a message is the response to a given request.
 //!
-//! A stream is read until the answer it was opened for has come, so the wire has to recognise it.
+//! A stream is read until the response it was opened for has arrived, so the wire must recognise it.
 //! Owns: finding `id`, `method` and `error` at the top of a message without building a tree (deep
 //! or huge values are skipped iteratively). Never does: judge the rest of the message.
 
@@ -16,12 +16,12 @@ use crate::mcp::repeat::answer;
 /// How many ids are remembered of one message or batch; the reader refuses more anyway.
 const MAX_IDS: usize = 1_000;
 
-/// What stands at the top of one message (or of the messages of a batch).
+/// The top-level members of one message (or of the messages of a batch).
 #[derive(Debug, Default)]
 struct MessageSummary {
     /// Ids of the members that are answers.
     answered_ids: Vec<Value>,
-    /// A JSON-RPC error stands in it.
+    /// It contains a JSON-RPC error.
     has_error: bool,
 }
 
@@ -49,7 +49,7 @@ pub(super) fn match_answer(message: &[u8], id: &Value) -> AnswerMatch {
     }
 }
 
-/// Whether `message` is the answer to `id` and nothing beside that.
+/// Whether `message` is the response to `id` and nothing else.
 pub(super) fn is_plain_answer(message: &[u8], id: &Value) -> bool {
     match (answer::plain_answer_id(message), id.as_i64()) {
         (Some(plain), Some(id)) if plain == id => true,
@@ -67,7 +67,7 @@ pub(super) fn answered_ids(message: &[u8]) -> Vec<Value> {
         .unwrap_or_default()
 }
 
-/// Whether a body is a JSON-RPC error, whatever its id.
+/// Whether a body is a JSON-RPC error, with any id.
 pub(super) fn is_error(body: &[u8]) -> bool {
     serde_json::from_slice::<MessageSummary>(body).is_ok_and(|top| top.has_error)
 }
@@ -94,7 +94,7 @@ impl<'de> Visitor<'de> for MessageSummaryVisitor {
                 // A repeated key is the reader's to complain about; here any of them counts.
                 "id" => {
                     let raw = map.next_value::<Box<RawValue>>()?;
-                    // An id with depth is no id; the failed reading leaves `null`.
+                    // A nested id is invalid; the failed parse leaves `null`.
                     if ids.len() < MAX_IDS {
                         ids.push(serde_json::from_str(raw.get()).unwrap_or(Value::Null));
                     }

@@ -94,7 +94,7 @@ pub(super) struct LargeMessagePermit {
 }
 
 impl LargeMessagePermit {
-    /// Tells how much is held; waits for a turn when that is much.
+    /// To be called before the buffer grows to `bytes`; waits for a permit when that is large.
     pub(super) async fn reserve(&mut self, bytes: usize) {
         if bytes <= LARGE_MESSAGE {
             self.held = None;

@@ -1,7 +1,7 @@
 //! Reading a whole message from a response body.
 //!
-//! Owns: the limit on one message, and telling who waits how much has come. Never does: interpret
-//! it.
+//! Owns: the limit on one message, and reporting how much has arrived to those waiting for it.
+//! Never does: interpret it.
 
 use bytes::{Bytes, BytesMut};
 
@@ -10,7 +10,7 @@ use super::exchanges::HttpExchange;
 use crate::model::Error;
 use crate::net::response::{ResponseBody, too_large};
 
-/// All of `body`, of which `begun` was read before.
+/// All of `body`, of which `begun` was already read.
 ///
 /// # Errors
 /// When it is longer than `limit`, or does not come to its end; nothing partial is returned.

@@ -1,7 +1,7 @@
 //! Adding credentials to each request, and renewing them after a refusal.
 //!
-//! Owns: [`CredentialGate`], the loop around one HTTP request until it is let in, refused for good, or was
-//! tried often enough. Never does: get a token by itself.
+//! Owns: [`CredentialGate`], the loop around one HTTP request until it is accepted, refused for
+//! good, or out of retries. Never does: get a token by itself.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,7 +32,7 @@ const CHALLENGE_SIZE: usize = 8 << 10;
 /// The credentials of a wire.
 pub(super) struct CredentialGate {
     credentials: Arc<dyn Credentials>,
-    /// The newest request carried credentials, of whatever origin.
+    /// The newest request carried credentials, from any source.
     sent_credentials: AtomicBool,
     /// The user wrote `Authorization` among the headers: nothing else is shown.
     has_user_authorization: bool,

@@ -1,6 +1,6 @@
 //! Event streams: those that answer a request, and the server's standalone one.
 //!
-//! Owns: reading events into arrivals, noticing that the answer came, and (legacy era) continuing
+//! Owns: reading events into arrivals, noticing that the response came, and (legacy era) continuing
 //! a stream that was cut with `Last-SseEvent-ID`, slowly and few times. Never does: repeat a request.
 
 use std::collections::VecDeque;
@@ -29,13 +29,13 @@ use crate::util::clock::{Clock as _, SystemClock};
 
 /// How long a stream is read on after its answer came, so that its connection can be used again.
 const LINGER_TIMEOUT: Duration = Duration::from_millis(250);
-/// The longest wait between two connections, whatever the server asks for.
+/// Maximum wait between two connections, even when the server asks for more.
 const MAX_RECONNECT_WAIT: Duration = Duration::from_mins(1);
 
 /// The longest id that is sent back, in bytes. A longer one is not remembered.
 const MAX_EVENT_ID: usize = 4096;
 
-/// Where a stream stands, across connections.
+/// The position in a stream, across connections.
 #[derive(Debug, Default)]
 struct ResumePoint {
     last_id: Option<String>,
@@ -196,16 +196,16 @@ impl HttpShared {
         }
     }
 
-    /// Reads on for a moment after the answer: the regular end of the stream lets its connection
-    /// be used again, and what else stands in it is not lost.
+    /// Keeps reading for a moment after the response: the regular end of the stream lets its
+    /// connection be reused, and what else the stream contains is not lost.
     async fn linger(&self, mut stream: SseStream, mut trail: ResumePoint) {
         let mut unmatched_response = None;
         let rest = self.read_events(&mut stream, &mut trail, None, &mut unmatched_response);
         timeout(LINGER_TIMEOUT, rest).await.ok();
     }
 
-    /// Pushes the messages of one connection until it ends or the answer to `id` came. An answer
-    /// to something else, or what is no JSON, is remembered in `unmatched_response`.
+    /// Pushes the messages of one connection until it ends or the response to `id` arrives. A
+    /// response to another id, or anything but JSON, is stored in `unmatched_response`.
     async fn read_events(
         &self,
         stream: &mut SseStream,
@@ -279,7 +279,7 @@ impl HttpShared {
         }
     }
 
-    /// Reports what the event stream of a request, or the server's own, carries beside messages.
+    /// Reports what the event stream of a request, or the server's own, carries besides messages.
     pub(super) fn trace(&self, item: &SseItem, request: Option<&Value>) {
         if !self.head_tracer.tracer.is_on() {
             return;

@@ -108,7 +108,7 @@ impl ExchangeTable {
         }
     }
 
-    /// Stops a request; nothing is said about it any more.
+    /// Stops a request; nothing more is reported for it.
     pub(super) fn cancel(&self, id: &Value) {
         let exchange = locked(&self.0).remove(&ExchangeId::new(id));
         if let Some(exchange) = exchange {

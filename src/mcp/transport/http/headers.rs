@@ -102,7 +102,7 @@ pub(super) fn header_value(value: &str) -> Result<HeaderValue, Error> {
         .map_err(|_| Error::internal("a header value cannot be encoded"))
 }
 
-/// A value as it stands in an `Mcp-*` header: itself when it is printable ASCII without blanks at
+/// A value as sent in an `Mcp-*` header: itself when it is printable ASCII without blanks at
 /// its ends, else `=?base64?…?=` over its UTF-8 bytes; what looks encoded already is encoded too.
 pub fn header_text(value: &str) -> Cow<'_, str> {
     let plain = value.bytes().all(|b| matches!(b, 0x20..=0x7e))

@@ -2,22 +2,22 @@
 //!
 //! Owns: [`HttpWire`] and [`SseWire`] — sessions, headers, event streams and their resumption,
 //! redirects, limits, and the classification of everything that can go wrong into errors. Never
-//! does: parse what is inside a message (it only recognises the answer to a request by its id, see
+//! does: parse what is inside a message (it only recognises the response to a request by its id, see
 //! `answer_match`), retry a request (but for one whose credentials were refused, see
 //! `credential_gate`), follow an address a server names elsewhere, or log in.
 //!
 //! What the layer above may rely on:
 //!
 //! - When `send` of a request fails, nothing is pushed for it.
-//! - The plain answer to a request after the handshake, one JSON object that came as such, is
-//!   returned by `send`. It needs no task and no queue beside that.
+//! - The plain response to a request after the handshake, one JSON object as the whole body, is
+//!   returned by `send`. It needs no task and no queue.
 //! - When it succeeds otherwise, exactly one ending follows: the [`Arrival::Message`] with the
-//!   request's id, or [`Arrival::Failed`]. A message that came instead of the answer (an error without an id, an
-//!   answer to another id, no JSON) is pushed first, with `stream_of` naming the request, and
-//!   `Failed` after it. Ids are found by a shallow reading: a message too deep to be parsed still
-//!   is the answer.
+//!   request's id, or [`Arrival::Failed`]. A message that came instead of the response (an error
+//!   without an id, a response to another id, not JSON) is pushed first, with `stream_of` naming the
+//!   request, and `Failed` after it. Ids are found by a shallow parse: a message too deep to be
+//!   parsed is still the response.
 //! - An error status (4xx) whose body is a JSON-RPC error is such a message; other refusals
-//!   are errors with a cause of their own: [`ErrorCause::Http`](crate::model::ErrorCause::Http) or
+//!   are errors with their own cause: [`ErrorCause::Http`](crate::model::ErrorCause::Http) or
 //!   [`ErrorCause::SessionLost`](crate::model::ErrorCause::SessionLost).
 //! - A cancelled request gets no ending. In the modern era the cancellation is not posted: it
 //!   closes the request's stream. Dropping `send` before a request was accepted abandons it.
@@ -89,7 +89,7 @@ struct HttpShared {
     initialize_frame: Mutex<Option<OutgoingFrame>>,
     /// The endpoint in use; `/mcp` after the user's bare URL turned out to be nothing.
     url: Mutex<Url>,
-    /// The Unix socket that stands in for the URL's host.
+    /// The Unix socket used in place of the URL's host.
     socket: Option<PathBuf>,
     limits: HttpLimits,
     session: Mutex<HttpSession>,

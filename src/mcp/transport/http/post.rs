@@ -141,8 +141,8 @@ impl HttpShared {
         Ok(())
     }
 
-    /// Gives a request up. The legacy era tells the server; in the modern one the closed stream
-    /// does, and before an agreement nothing may be cancelled.
+    /// Cancels a request. In the legacy era the server is notified; in the modern one the closed
+    /// stream does that, and before a version is agreed nothing may be cancelled.
     pub(super) async fn cancel(
         self: Arc<Self>,
         frame: OutgoingFrame,
@@ -183,10 +183,10 @@ impl HttpShared {
         }
     }
 
-    /// Begins a session in place of one that the server forgot (legacy era), by the same words.
+    /// Starts a session in place of an expired one (legacy era), with the same `initialize` request.
     ///
     /// # Errors
-    /// When there was none, or the server does not begin another.
+    /// When there was none, or the server does not start another.
     pub(super) async fn reinitialize_session(self: Arc<Self>) -> Result<(), Error> {
         let Some(greeting) = locked(&self.initialize_frame).clone() else {
             return Err(Error::unreachable("there is no session to start again"));

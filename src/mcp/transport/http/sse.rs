@@ -52,14 +52,14 @@ pub(super) struct EventTooLarge;
 #[derive(Debug)]
 pub(super) struct SseParser {
     limit: usize,
-    /// The line that has begun but not ended.
+    /// The current line, not yet ended.
     line: BytesMut,
     data: Option<BytesMut>,
     id: Option<String>,
     kind: Option<String>,
     /// The last byte was a CR that ended a line: a LF right after it belongs to that line end.
     after_cr: bool,
-    /// No line has ended yet: a byte order mark may still stand in front.
+    /// No line has ended yet: a byte order mark may still come first.
     at_start: bool,
     /// Comments are returned, not dropped.
     comments: bool,

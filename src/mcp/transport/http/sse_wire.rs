@@ -184,7 +184,7 @@ impl SseShared {
         }
     }
 
-    /// The address to post to, as soon as it is known.
+    /// The URL to post to, once it is known.
     async fn wait_for_endpoint(&self) -> Result<Url, Error> {
         let mut states = self.state.subscribe();
         // The reader has a limit of time for this.

@@ -1,6 +1,6 @@
 //! Interpreting HTTP status codes other than success.
 //!
-//! Owns: turning status, headers and the beginning of a body into an error. Never does: input or
+//! Owns: turning status, headers and the start of a body into an error. Never does: input or
 //! output.
 
 use reqwest::StatusCode;

@@ -59,7 +59,7 @@ pub struct HttpTarget {
 pub struct HttpLimits {
     /// Bytes of one message (a JSON body, an SSE event) after decompression; 16 MiB.
     pub message: usize,
-    /// Bytes read of a body that is no message, for its first line; 64 KiB.
+    /// Bytes read of a body that is not a message, for its first line; 64 KiB.
     pub error_body: usize,
     /// Bytes of all response headers together; 64 KiB.
     pub headers: usize,

@@ -3,9 +3,9 @@
 //! Owns: the child, its three pipes and their limits. Never does: look inside a line. For a run of
 //! calls the pipes are lent ([`pipe_loan`]).
 //!
-//! Reading is by demand: a line is taken from the pipe when the connection asks for the next
+//! Reading is on demand: a line is taken from the pipe when the connection asks for the next
 //! arrival, so a flooding server is slowed by its own pipe instead of filling our memory. The exit
-//! of the process is watched beside the pipe, because a grandchild may hold the pipe open for ever.
+//! of the process is watched separately, because a grandchild may hold the pipe open for ever.
 
 pub mod pipe_loan;
 
@@ -56,7 +56,7 @@ pub struct StdioWire {
 /// The way to the server.
 struct StdinPipe {
     pipe: ChildStdin,
-    /// What is left of a line that was begun; nothing may be written before it.
+    /// The rest of a partly written line; nothing may be written before it.
     unfinished_line: Vec<u8>,
 }
 
@@ -74,10 +74,10 @@ struct StdoutReader {
 }
 
 impl StdioWire {
-    /// Starts the server, within `confinement` when there is one; `tracer` is told every line.
+    /// Starts the server, within `confinement` when there is one; `tracer` gets every line.
     ///
     /// # Errors
-    /// What the system said when the program could not be started, or why it cannot be confined.
+    /// The system's error when the program cannot be started, or why it cannot be confined.
     pub fn start(
         program: &Program,
         confinement: Option<&Confinement>,
@@ -171,7 +171,7 @@ impl StdioWire {
         }
     }
 
-    /// Says how the process went, with the end of its stderr.
+    /// Reports how the process ended, with the end of its stderr.
     async fn exit_report(&self, reader: &mut StdoutReader) -> Error {
         if reader.exited.is_none()
             && let Some(process) = &mut reader.process
@@ -179,7 +179,7 @@ impl StdioWire {
             reader.exited =
                 tokio::time::timeout(DRAIN_TIMEOUT, process.wait()).await.ok().and_then(Result::ok);
         }
-        // What it said last may still be in the pipe; a grandchild may keep that pipe for ever.
+        // Its last output may still be in the pipe; a grandchild may keep that pipe open for ever.
         let _late = tokio::time::timeout(DRAIN_TIMEOUT, self.stderr_done.cancelled()).await;
         let mut message = match reader.exited {
             Some(status) => format!("the process {}", show_exit(status)),
@@ -270,8 +270,8 @@ impl Wire for StdioWire {
     async fn send(&self, frame: OutgoingFrame) -> Result<Option<Bytes>, Error> {
         let write = async {
             let mut stdin = self.stdin.lock().await;
-            // The pipe is put back only when the whole line is written. Given up half-way, it is
-            // closed: anything written after half a line would be taken for the rest of it.
+            // The pipe is put back only when the whole line is written. If cancelled half-way, it
+            // is closed: anything written after half a line would be taken for the rest of it.
             let Some(StdinPipe { mut pipe, unfinished_line: mut line }) = stdin.take() else {
                 return Err(Error::unreachable("the connection is closed"));
             };

@@ -1,11 +1,11 @@
 //! Lending a stdio server's pipes to a benchmark run.
 //!
 //! Owns: writing many lines at once without ever waiting for a server that does not read them,
-//! reading in large pieces, and the return of the pipes in a state that others can go on from.
+//! reading in large pieces, and returning the pipes in a state that others can continue from.
 //! Never does: look inside a line.
 //!
-//! Reading is lent for as long as the loan lasts. The way to the server is only held while lines
-//! are on it, so that other senders get a turn between them.
+//! The reading side is lent for the whole run. The writing side is only held while lines are being
+//! written, so that other senders get a turn between them.
 
 use async_trait::async_trait;
 use bytes::{Buf as _, Bytes};
@@ -89,7 +89,7 @@ struct LoanWriter<'a> {
 }
 
 impl LoanWriter<'_> {
-    /// Where the line ends that was begun and is not written to its end.
+    /// Where the partly written line ends.
     fn unfinished_line_end(&self) -> usize {
         if self.written < self.inherited_len {
             return self.inherited_len;
@@ -172,7 +172,7 @@ impl PipeWriter for LoanWriter<'_> {
 }
 
 impl Drop for LoanWriter<'_> {
-    /// Leaves the rest of a begun line to the next writer, and forgets the lines after it.
+    /// Leaves the rest of a partly written line to the next writer, and discards the lines after it.
     fn drop(&mut self) {
         let begun =
             self.lines.get(self.written..self.unfinished_line_end()).unwrap_or_default().to_vec();

@@ -1,4 +1,4 @@
-//! `ask_name`: asks the person behind the client, in the way of the protocol's era.
+//! `ask_name`: asks the user of the client, in the way of the protocol's era.
 //!
 //! Before 2026-07-28 the server sends `elicitation/create` and waits; from then on it returns
 //! `input_required` and is called again with the answer.

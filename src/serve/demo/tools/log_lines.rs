@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::{DemoCall, DemoServer, DemoTool};
 
-/// The most lines one call sends.
+/// Maximum number of lines one call sends.
 const MAX_LINES: u32 = 100;
 
 pub(super) struct LogLines;

@@ -1,7 +1,7 @@
 //! The demo tools, one file each, and the table of them.
 //!
-//! Owns: [`DemoTool`], the table and the reading of arguments. A wrong argument is an answer the
-//! model may read (`isError`), not a protocol error.
+//! Owns: [`DemoTool`], the table and the reading of arguments. A wrong argument gives a result that
+//! the model can read (`isError`), not a protocol error.
 
 mod add;
 mod ask_name;
@@ -39,7 +39,7 @@ static TOOLS: [&dyn DemoTool; 8] = [
 /// One tool: what it says about itself, and what it does.
 #[async_trait]
 pub(super) trait DemoTool: Send + Sync {
-    /// The definition as it is listed.
+    /// The definition as listed.
     fn definition(&self) -> Tool;
 
     /// Runs one call of the tool.

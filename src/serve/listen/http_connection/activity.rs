@@ -1,6 +1,6 @@
-//! What goes on on a connection, as far as its owner has to know.
+//! The activity on a connection, as far as its owner must know.
 //!
-//! Owns: whether a request is open, whether the client reads, and the answer that stays open. The
+//! Owns: whether a request is open, whether the client reads, and the response that stays open. The
 //! bodies report it as hyper reads and drops them.
 
 use std::convert::Infallible;
@@ -41,7 +41,7 @@ struct ActivityState {
     open: usize,
     idle_since: Option<Instant>,
     blocked_since: Option<Instant>,
-    /// A body was not read to its end; what follows it is no request.
+    /// A body was not read to its end; what follows it is not a request.
     has_unread_body: bool,
     open_answer: Option<BoxBody<Bytes, Infallible>>,
     is_open_head_sent: bool,
@@ -85,7 +85,7 @@ impl Activity {
         })
     }
 
-    /// What has to be done next, and when, if nothing happens until then.
+    /// What to do next, and when, if nothing happens until then.
     pub(super) fn next_pause(&self) -> Option<(Pause, Instant)> {
         let state = self.state();
         if let Some(since) = state.blocked_since {
@@ -165,7 +165,7 @@ impl Body for RequestBody {
     }
 }
 
-/// The body of an answer as hyper sends it: none of one that stays open, which never ends for it.
+/// The body of a response as hyper sends it; hyper gets no body for one that stays open.
 pub(super) struct OutgoingBody {
     body: Option<BoxBody<Bytes, Infallible>>,
     open: OpenRequest,

@@ -1,8 +1,8 @@
 //! One connection of an HTTP client.
 //!
-//! Owns: its requests, one after another, how long each side may be silent, and that a connection
-//! which only waits costs little: the buffers of hyper exist only while there is a request, and an
-//! answer that stays open for events is carried without them. Never does: know what a request means.
+//! Owns: its requests, one after another, how long each side may be silent, and that an idle
+//! connection costs little: hyper's buffers exist only while there is a request, and a response
+//! that stays open for events does without them. Never does: know what a request means.
 
 mod activity;
 mod open_answer;
@@ -150,7 +150,7 @@ where
     }
 }
 
-/// Waits until a connection that hyper has nothing more to do for has to be taken from it.
+/// Waits until a connection must be taken from hyper, which has nothing more to do for it.
 fn poll_pause(
     activity: &Activity,
     mut timer: Pin<&mut tokio::time::Sleep>,

@@ -1,4 +1,4 @@
-//! An answer that stays open for events, once its head was sent.
+//! A response that stays open for events, once its head was sent.
 
 use std::convert::Infallible;
 use std::future::poll_fn;

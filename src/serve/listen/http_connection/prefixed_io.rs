@@ -1,4 +1,4 @@
-//! A stream of which something was read already, and that notes whether writing is blocked.
+//! A stream of which some bytes were already read, and that records whether writing is blocked.
 
 use std::io::{IoSlice, Result};
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! The events that one stream of a session carries, and those that may be asked for again.
+//! The events that one stream of a session carries, and those that may be requested again.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
-//! How much is kept of answers that their clients did not read.
+//! How much is kept of responses that their clients did not read.
 //!
 //! Owns: the bytes of all of them together, and the share of one token. Never does: decide which
-//! answer is kept.
+//! response is kept.
 
 use std::sync::Arc;
 

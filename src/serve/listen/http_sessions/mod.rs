@@ -1,9 +1,8 @@
 //! The sessions of clients of the older era over HTTP.
 //!
-//! Owns: which sessions there are and how many there may be, what of a change reaches the streams of
-//! idle clients, and that a session which has nothing to do costs only what it remembers: its service
-//! is ended, and begun anew by the SDK when the client asks for something again. Never does: look into
-//! a request.
+//! Owns: the sessions and their maximum number, which changes reach the streams of idle clients, and
+//! that an idle session costs only its state: its service is ended, and started again by the SDK
+//! when the client sends another request. Never does: look into a request.
 
 mod event_stream;
 mod kept_answers;
@@ -57,7 +56,7 @@ pub enum SessionError {
     /// It ended, or never was.
     #[error("the session ended")]
     Ended,
-    /// The client names an event that it was not sent, or that is no longer kept.
+    /// The client names an event that was not sent to it, or that is no longer kept.
     #[error("there is no such event to resume from")]
     UnknownEvent,
 }
@@ -91,8 +90,8 @@ impl Default for SessionLimits {
 }
 
 impl HttpSessions {
-    /// No sessions yet; `name` is what their names in the host begin with. What changes behind `server`
-    /// is told to them until `end` fires; what they keep for clients that did not read it counts
+    /// No sessions yet; `name` is the prefix of their names in the host. They are notified of changes
+    /// behind `server` until `end` fires; what they keep for clients that did not read it counts
     /// against `answers`.
     pub(super) fn new(
         server: &Arc<CatalogueServer>,
@@ -170,7 +169,7 @@ impl HttpSessions {
     }
 }
 
-/// Tells the clients of changes, and sweeps, until the sessions are gone or `end` fires.
+/// Notifies the clients of changes, and sweeps, until the sessions are gone or `end` fires.
 async fn tend(sessions: Weak<HttpSessions>, mut changes: ClientChanges, end: CancellationToken) {
     let mut ticks = tokio::time::interval(SWEEP);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);

@@ -1,6 +1,6 @@
-//! The service's end of a session, as the SDK takes it.
+//! The service's end of a session, as the SDK expects it.
 //!
-//! Owns: what is read of the session and what is said to it, and the count of services that run. Never
+//! Owns: what is read from and written to the session, and the number of running services. Never
 //! does: know what a session is.
 
 use std::sync::Arc;

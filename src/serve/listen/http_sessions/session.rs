@@ -36,7 +36,7 @@ struct SessionContents {
     /// How the client introduced itself, once that was accepted.
     hello: Option<Box<InitializeRequestParams>>,
     service: Option<SessionService>,
-    /// How many services were ended of which the SDK has not said so yet.
+    /// How many ended services the SDK has not yet reported as ended.
     closing: usize,
     streams: SessionStreams,
     last_used: Instant,
@@ -52,7 +52,7 @@ struct SessionService {
 }
 
 impl ServedSession {
-    /// A session whose client said nothing yet. What it keeps for its client counts against `answers`.
+    /// A session whose client has sent nothing yet. What it keeps for it counts against `answers`.
     pub(super) fn new(answers: Arc<KeptAnswers>) -> Arc<Self> {
         let contents = SessionContents {
             hello: None,
@@ -87,7 +87,7 @@ impl ServedSession {
     pub(super) fn close_service(&self) -> bool {
         let mut state = self.state();
         if state.closing > 0 {
-            // One that was ended here, after which another may have begun.
+            // One that was ended here, after which another may have started.
             state.closing -= 1;
             return true;
         }
@@ -157,7 +157,7 @@ impl ServedSession {
         self.hand_over(message).await?;
         let answer = answer.await.map_err(|_| SessionError::Ended)?;
         let mut state = self.state();
-        // One that is begun anew is ready when it was told that the client is.
+        // A restarted one is ready once it was told that the client is.
         let is_new = state.hello.is_none();
         if let Some(service) = &mut state.service {
             service.is_ready = is_new;
@@ -244,7 +244,7 @@ impl ServedSession {
         state.streams.resume(event)
     }
 
-    /// Tells the client something that belongs to no request. A client that does not read misses it.
+    /// Sends the client a message that belongs to no request. A client that does not read misses it.
     pub(super) fn notify(&self, message: &Arc<ServerJsonRpcMessage>) {
         let mut state = self.state();
         if state.hello.is_none() {

@@ -1,7 +1,7 @@
 //! The streams of one session: which message goes where.
 //!
-//! Owns: one stream for each request, the one that belongs to none, and what is kept for a client that
-//! comes back. Never does: send anything, or know the service.
+//! Owns: one stream per request, the standalone stream, and what is kept for a client that
+//! reconnects. Never does: send anything, or know the service.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::serve::listen::backlog::MAX_UNANSWERED;
 const ANSWER_KEPT: Duration = Duration::from_mins(1);
 /// How many such answers are kept of one session.
 pub(super) const MAX_KEPT_ANSWERS: usize = 64;
-/// How many streams beside the one that carries events a client may keep open.
+/// How many streams a client may keep open besides the one that carries events.
 const MAX_SPARES: usize = 8;
 
 /// An event, and where it is to be sent; `None` when no client reads it now.

@@ -1,7 +1,7 @@
-//! The answer to a plain call over HTTP, in the form that the SDK gives answers.
+//! The response to a plain call over HTTP, in the form of the SDK's responses.
 //!
-//! Owns: that a call which says nothing before its answer is answered with one message, and any other
-//! with a stream of events, whose end is the answer. Never does: read a request, or run the call.
+//! Owns: answering a call with one message when nothing precedes its response, and otherwise with a
+//! stream of events that ends with the response. Never does: read a request, or run the call.
 
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
@@ -62,7 +62,7 @@ fn status(message: &ServerJsonRpcMessage) -> StatusCode {
 
 fn stream(first: ServerJsonRpcMessage, mut call: ServedCall, end: CancellationToken) -> HttpAnswer {
     let (events, read) = mpsc::channel(EVENT_QUEUE);
-    // A task of its own: the call goes on while the client is slow to read.
+    // Its own task: the call continues while the client is slow to read.
     tokio::spawn(async move {
         let passing_on = async {
             let mut next = Some(first);

@@ -1,7 +1,7 @@
-//! What answers requests over Streamable HTTP: plain calls at once, and the SDK's service the rest.
+//! Answering requests over Streamable HTTP: plain calls directly, the rest by the SDK's service.
 //!
-//! Owns: the settings of that service, and that a request which finds no room is told to come back
-//! later. Never does: look at a token.
+//! Owns: the settings of that service, and telling clients to retry later when a limit is reached.
+//! Never does: look at a token.
 
 mod call_answer;
 mod plain_call;
@@ -105,7 +105,7 @@ impl McpService {
     async fn judge(&self, mut head: Parts, body: Bytes) -> Result<HttpAnswer, SessionError> {
         let is_in_session = head.headers.contains_key(HEADER_SESSION_ID);
         let method = if is_in_session { None } else { method(&body) };
-        // The SDK would answer that with an error of its own.
+        // The SDK would answer that with its own error.
         if method.as_deref() == Some("initialize") && !self.sessions.has_room() {
             return Err(SessionError::TooMany);
         }

@@ -1,7 +1,7 @@
 //! Which requests over HTTP are plain, valid calls of a tool.
 //!
-//! Owns: that nothing in such a request needs a judgement. What is missing, odd or there twice in its
-//! head or its body is for the SDK, whose answer says what is wrong. Never does: refuse a request.
+//! Owns: recognising requests that need no further checks. Anything missing, unusual or duplicate in
+//! the head or body is left to the SDK, whose response reports it. Never does: refuse a request.
 
 use http::request::Parts;
 use http::{HeaderMap, Method};
@@ -19,7 +19,7 @@ const SESSION_VERSIONS: [ProtocolVersion; 4] = [
 ];
 /// Where a request says its revision.
 const PROTOCOL_VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
-/// What a name in a header begins with that is not written as it is (SEP-2243).
+/// The prefix of an encoded name in a header (SEP-2243).
 const ENCODED_PREFIX: &str = "=?";
 
 /// A plain call.
@@ -44,7 +44,7 @@ struct CallHeaders<'a> {
 }
 
 impl PlainCall {
-    /// Reads a request; `None` for one that is no plain call. `takes_headers` says of a tool whether
+    /// Reads a request; `None` for one that is not a plain call. `takes_headers` says of a tool whether
     /// arguments are repeated in headers.
     pub(super) fn read(
         head: &Parts,

@@ -1,8 +1,7 @@
-//! The authorization server whose tokens are taken.
+//! The authorization server whose tokens are accepted.
 //!
-//! Owns: finding its keys (RFC 8414, OpenID Connect Discovery) and keeping them, and how often it is
-//! asked again: when the keys are old, and when a token names a key that is not known. Never does:
-//! check a token.
+//! Owns: finding its keys (RFC 8414, OpenID Connect Discovery), caching them, and when to fetch them
+//! again: when they are old, and when a token names an unknown key. Never does: check a token.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -21,10 +20,10 @@ use crate::util::clock::{Clock, SystemClock};
 const KEYS_FRESH: Duration = Duration::from_mins(15);
 /// The keys of a server that does not answer any more are used no longer than this.
 const KEYS_KEPT: Duration = Duration::from_hours(6);
-/// The shortest time between two requests for the keys, whatever tokens come.
+/// Minimum time between two requests for the keys, whichever tokens arrive.
 const ASK_AGAIN: Duration = Duration::from_secs(10);
 
-/// An issuer of tokens, and its keys as far as they are known.
+/// An issuer of tokens, and its known keys.
 pub(super) struct TokenIssuer {
     /// As its tokens have to name it.
     pub(super) name: String,

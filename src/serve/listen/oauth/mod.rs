@@ -1,8 +1,8 @@
 //! The server as a protected resource of an OAuth authorization server.
 //!
-//! Owns: whose an access token of that server is and what its scopes let it see, the metadata that
-//! tells clients where to get one (RFC 9728), and the challenge that leads them there. Never does:
-//! issue tokens, or hand one on.
+//! Owns: who an access token of that server belongs to and what its scopes allow, the metadata that
+//! tells clients where to get one (RFC 9728), and the challenge that points to it. Never does:
+//! issue tokens, or pass one on.
 
 mod issuer;
 mod signature;
@@ -27,11 +27,11 @@ use crate::util::text::truncate;
 use issuer::TokenIssuer;
 use token::{TokenClaims, UncheckedToken};
 
-/// The path of the metadata; a resource with a path of its own has that path behind it too.
+/// The path of the metadata; a resource with its own path has that path appended.
 pub(super) const METADATA_PATH: &str = "/.well-known/oauth-protected-resource";
-/// The most keys of an issuer that are tried.
+/// Maximum number of keys of an issuer to try.
 const MAX_KEYS: usize = 64;
-/// The most characters that are kept of the name of a client.
+/// Maximum number of characters kept of a client's name.
 const MAX_NAME: usize = 200;
 
 /// A scope that lets a client in, and what it shows.
@@ -115,7 +115,7 @@ impl ProtectedResource {
         if let Some(program) = claims.client.filter(|program| *program != client) {
             client = format!("{client} ({program})");
         }
-        // The same person with other scopes has sessions of its own.
+        // The same person with other scopes has separate sessions.
         let mut key = Sha256::new();
         for part in std::iter::once(&client).chain(granted.iter().map(|scope| &scope.name)) {
             key.update(part.len().to_be_bytes());
@@ -143,7 +143,7 @@ impl ProtectedResource {
         .ok()
     }
 
-    /// What a refused client is told of where to get a better token.
+    /// The challenge that tells a refused client where to get a suitable token.
     pub(super) fn challenge(&self, error: AccessError, has_token: bool) -> String {
         let mut metadata = self.url.clone();
         metadata.set_query(None);

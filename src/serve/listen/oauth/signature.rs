@@ -1,7 +1,7 @@
 //! The keys of an issuer and the signatures they make (RFC 7517, RFC 7518).
 //!
-//! Owns: which algorithms are taken, each for one kind of key only, and checking a signature with
-//! `ring`. Never does: fetch keys, or look at a claim.
+//! Owns: which algorithms are accepted, each for one kind of key only, and checking a signature
+//! with `ring`. Never does: fetch keys, or look at a claim.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

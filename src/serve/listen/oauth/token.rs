@@ -1,7 +1,7 @@
 //! Access tokens that are signed JWTs (RFC 7519, RFC 9068).
 //!
-//! Owns: reading one, and what its claims have to be. Never does: trust anything of it before its
-//! signature was checked.
+//! Owns: reading one, and what its claims must be. Never does: trust any of it before its signature
+//! was checked.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ const TYPES: [&str; 3] = ["jwt", "at+jwt", "application/at+jwt"];
 
 /// A token that was read, and not checked yet.
 pub(super) struct UncheckedToken<'a> {
-    /// The name of the key that is said to have signed it.
+    /// The id of the key that it claims to be signed with.
     pub(super) key_id: Option<String>,
     algorithm: TokenAlgorithm,
     signed: &'a str,

@@ -1,7 +1,7 @@
 //! Incremental decoding of the chunked transfer coding (RFC 9112, 7.1).
 //!
-//! Owns: where chunks begin and end, and a bound on what stands between them. Never does: read, or
-//! keep what was in a chunk.
+//! Owns: where chunks start and end, and a bound on what is between them. Never does: read, or
+//! keep the content of a chunk.
 
 use httparse::{Status, parse_chunk_size};
 

@@ -1,6 +1,6 @@
 //! State shared by all lanes of a run.
 //!
-//! Owns: the way to the wire they belong to, and how another connection is made. Never does: carry
+//! Owns: access to the wire they belong to, and opening another connection. Never does: carry
 //! a call.
 
 use std::sync::{Arc, Mutex, MutexGuard};

@@ -1,8 +1,8 @@
 //! A lane: one connection that carries one call at a time.
 //!
-//! Owns: the life of the connection, writing a request and reading up to its answer, without
-//! allocating anything once its buffers have their size. Never does: choose what is sent, or wait
-//! longer than it is told to (its owner ends what takes too long).
+//! Owns: the life of the connection, writing a request and reading up to its response, without
+//! allocating once its buffers have grown. Never does: choose what is sent, or enforce a time limit
+//! (its owner ends what takes too long).
 
 use std::io;
 use std::pin::{Pin, pin};
@@ -26,7 +26,7 @@ use crate::util::clock::{Clock as _, SystemClock};
 const INITIAL_BUFFER: usize = 16 << 10;
 /// Buffers above this size are given back after use.
 const MAX_KEPT_BUFFER: usize = 1 << 20;
-/// Attempts to make a connection again before the lane is given up.
+/// Attempts to reconnect before the lane is abandoned.
 pub(super) const MAX_CONNECT_ATTEMPTS: u32 = 7;
 /// The wait before the second attempt, as a part of the one before a stream is continued (1 s);
 /// doubled for each further attempt.
@@ -47,7 +47,7 @@ pub(super) struct HttpLane {
     reply: Option<ResponseReader>,
     answer: AnswerLocation,
     pub(super) call: LaneCall,
-    /// Attempts to connect since something good came of one.
+    /// Attempts to connect since the last useful connection.
     connect_attempts: u32,
     since: Instant,
     /// Whether a waker is registered for what happens on the idle connection.
@@ -58,7 +58,7 @@ pub(super) struct HttpLane {
     pub(super) is_queued: bool,
     /// Why its call was refused, while other credentials are being got.
     pub(super) refusal: Option<Error>,
-    /// There are no other credentials: the refusal stands.
+    /// There are no other credentials: the refusal is final.
     pub(super) is_refusal_final: bool,
 }
 
@@ -95,7 +95,7 @@ enum AnswerLocation {
     None,
     /// Between these two places of the input.
     InInput(usize, usize),
-    /// In a buffer of its own.
+    /// In its own buffer.
     Owned(Vec<u8>),
 }
 
@@ -113,11 +113,11 @@ pub(super) enum LaneEvent {
     Free,
     /// The answer is here; `free` when nothing more has to come.
     Answered { free: bool },
-    /// The call has no answer. The lane connects anew where it has to.
+    /// The call has no response. The lane reconnects if necessary.
     Failed { error: Error, free: bool },
     /// The credentials were refused; a renewal decides what follows.
     Refused { status: u16, fields: Box<reqwest::header::HeaderMap>, error: Error },
-    /// The refusal of the credentials stands.
+    /// The refusal of the credentials is final.
     RefusalFinal,
     /// It cannot be used any more.
     Closed(Error),
@@ -160,7 +160,7 @@ impl InputBuffer {
 }
 
 impl HttpLane {
-    /// A lane over a connection that stands.
+    /// A lane over an open connection.
     pub(super) fn new(stream: NetStream, now: Instant) -> Self {
         Self {
             state: LaneState::Idle(stream),
@@ -205,20 +205,20 @@ impl HttpLane {
         matches!(self.state, LaneState::Refused(_))
     }
 
-    /// Whether its idle connection still has to be looked after.
+    /// Whether its idle connection still needs watching.
     pub(super) fn is_unwatched(&self) -> bool {
         !self.is_watched && self.is_idle()
     }
 
-    /// Looks whether the idle connection still stands, and is told when it does not any more. It
-    /// connects anew otherwise.
+    /// Checks that the idle connection is still open, and registers to be woken when it closes.
+    /// Reconnects otherwise.
     pub(super) fn check_idle(&mut self, cx: &mut Context<'_>, context: &Arc<LaneContext>) -> bool {
         let LaneState::Idle(stream) = &mut self.state else { return false };
         self.input.clear();
         self.is_watched = true;
         match self.input.fill(stream, cx) {
             Poll::Pending => true,
-            // Also when it sent something unasked: what that belongs to is unknown.
+            // Also when it sent something unrequested: what that belongs to is unknown.
             Poll::Ready(_) => {
                 context.warnings().lost += 1;
                 if SystemClock.now().saturating_duration_since(self.since) >= STABLE_AFTER {
@@ -230,7 +230,7 @@ impl HttpLane {
         }
     }
 
-    /// Sends the call that is on it, over its idle connection.
+    /// Sends its current call over its idle connection.
     pub(super) fn send(&mut self, head: &RequestHead, cx: &mut Context<'_>) {
         self.out.clear();
         head.write(&self.param_headers, &self.body, &mut self.out);
@@ -241,7 +241,7 @@ impl HttpLane {
             LaneState::Idle(stream) => {
                 self.state = LaneState::Exchanging(stream);
                 if self.write(cx).is_err() {
-                    // What went wrong shows when the answer is read.
+                    // Reading the response shows what failed.
                     cx.waker().wake_by_ref();
                 }
             }
@@ -269,7 +269,7 @@ impl HttpLane {
         }
     }
 
-    /// Ends what is under way, and connects anew. What a refusal had said until then is its error.
+    /// Ends the call in progress, and reconnects. The part of a refusal read so far is its error.
     pub(super) fn give_up(&mut self, context: &Arc<LaneContext>) -> Option<Error> {
         let id = self.call.id;
         let said = match &mut self.reply {
@@ -344,7 +344,7 @@ impl HttpLane {
     }
 
     fn exchange(&mut self, cx: &mut Context<'_>, context: &Arc<LaneContext>) -> Poll<LaneEvent> {
-        // A server may answer, and say why, before it has read everything: reading tells.
+        // A server may respond, with the reason, before it has read everything: read the response.
         let wrote = self.write(cx);
         let id = self.call.id;
         loop {

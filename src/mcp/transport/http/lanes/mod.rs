@@ -1,13 +1,13 @@
 //! Lanes: many calls of one tool over dedicated connections, one call at a time on each.
 //!
-//! Owns: [`LanePool`], a fixed number of connections to one server with requests that are written in
-//! advance; which of them are idle, and when a call took too long. What comes beside answers goes to
-//! the session of the wire. Never does: say what is sent when, count calls, or follow a redirect.
+//! Owns: [`LanePool`], a fixed number of connections to one server with requests serialised in
+//! advance; which of them are idle, and when a call has timed out. Anything but responses goes to
+//! the session of the wire. Never does: decide what is sent when, count calls, or follow a redirect.
 //!
-//! In place of the client under the ordinary wire, which serves any request to anywhere, this is an
-//! exchange of HTTP/1.1 that knows what it asks: nothing is allocated for a call, no task is made
-//! for it, and the system is asked three times (write, wait, read). Whatever is not the ordinary
-//! answer is read and worded by the same code as for the wire.
+//! Unlike the general-purpose client under the ordinary wire, this is an HTTP/1.1 exchange for one
+//! known request: a call allocates nothing, spawns no task, and takes three system calls (write,
+//! wait, read). Anything but the ordinary response is read and reported by the same code as for
+//! the wire.
 
 mod chunked;
 mod context;
@@ -75,7 +75,7 @@ pub struct LanePool {
     /// Lanes that can still be used, or may be again.
     usable: usize,
     is_legacy: bool,
-    /// Why the newest lane was given up.
+    /// Why the newest lane was abandoned.
     last_error: Option<Error>,
 }
 
@@ -216,7 +216,7 @@ impl CallLanes for LanePool {
         {
             return Poll::Ready(LanePoolEvent::Closed(error));
         }
-        // What was refused waits for a renewal that may have begun just now.
+        // A refused call waits for a renewal that may have just started.
         if let Poll::Ready(renewed) = self.renewal.poll(cx) {
             self.handle_renewal(renewed);
             return Poll::Ready(LanePoolEvent::Free);
@@ -384,7 +384,7 @@ impl LanePool {
                 continue;
             };
             if current {
-                // Nothing changed: the refusal stands, and is reported when the lane's turn comes.
+                // Nothing changed: the refusal is final, and is reported when the lane's turn comes.
                 if let Some(error) = &error {
                     lane.refusal = Some(error.clone());
                 }
@@ -463,7 +463,7 @@ impl LanePool {
         self.complete(index, Err(said.map_or(late, |said| self.context.redact(said))))
     }
 
-    /// Tells a server of the legacy era, where a closed connection says nothing.
+    /// Notifies a server of the legacy era, where a closed connection does not cancel.
     fn send_cancellation(&self, index: usize, reason: &str) {
         let Some(id) = self.lanes.get(index).map(|lane| lane.call.id) else { return };
         let mut bytes = Vec::new();
@@ -495,8 +495,8 @@ impl LanePool {
         self.ready.enqueue(index);
     }
 
-    /// Looks after the connections on which nothing was sent since they became idle, so that one
-    /// that ends is made again before it is needed.
+    /// Watches the connections on which nothing was sent since they became idle, so that one that
+    /// ends is reopened before it is needed.
     fn watch_idle(&mut self) {
         while let Some(index) = self.unwatched.pop() {
             let (Some(lane), Some(waker)) = (self.lanes.get_mut(index), self.ready.waker(index))

@@ -1,6 +1,6 @@
 //! The queue of lanes that are ready to make progress.
 //!
-//! Owns: a waker for each lane, made once, and the row of those that were woken. So a run over many
+//! Owns: a waker for each lane, created once, and the queue of woken lanes. So a run over many
 //! connections looks only at those on which something happened. Never does: poll.
 
 use std::collections::VecDeque;

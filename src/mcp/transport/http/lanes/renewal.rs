@@ -1,7 +1,7 @@
 //! Renewing a refused login or an expired session during a run.
 //!
-//! Owns: doing either once at a time, and not again before something good came of it. Never does:
-//! decide what becomes of a call.
+//! Owns: doing either once at a time, and not again before a call is accepted. Never does:
+//! decide the outcome of a call.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -25,26 +25,26 @@ const CHALLENGE_CHARS: usize = 8 << 10;
 #[derive(Default)]
 pub(super) struct LaneRenewal {
     running: Option<BoxFuture<'static, LaneRenewalResult>>,
-    /// A login was renewed, and nothing was let in since.
+    /// A login was renewed, and no call was accepted since.
     has_renewed_login: bool,
     has_renewed_session: bool,
 }
 
-/// What came of one: another head, or none and perhaps why.
+/// The outcome of a renewal: another head, or none and perhaps why.
 pub(super) type LaneRenewalResult = Result<Option<RequestHead>, Error>;
 
 impl LaneRenewal {
-    /// Whether one is under way.
+    /// Whether one is in progress.
     pub(super) fn is_running(&self) -> bool {
         self.running.is_some()
     }
 
-    /// A call was let in: another refusal is worth another renewal.
+    /// A call was accepted: another refusal is worth another renewal.
     pub(super) fn mark_accepted(&mut self) {
         self.has_renewed_login = false;
     }
 
-    /// Puts a refusal to the holder of the credentials, unless that was in vain the last time.
+    /// Passes a refusal to the holder of the credentials, unless the last renewal did not help.
     pub(super) fn renew_login(
         &mut self,
         context: &Arc<LaneContext>,
@@ -98,7 +98,7 @@ impl LaneRenewal {
         }));
     }
 
-    /// What came of the one that is under way.
+    /// The outcome of the renewal in progress.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<LaneRenewalResult> {
         let Some(running) = &mut self.running else { return Poll::Pending };
         let renewed = running.as_mut().poll(cx);

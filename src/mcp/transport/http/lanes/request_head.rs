@@ -20,7 +20,7 @@ use crate::model::Error;
 pub(super) struct RequestHead {
     /// Everything up to the headers that differ.
     fixed_lines: Vec<u8>,
-    /// The credentials that stand in the head.
+    /// The credentials in the head.
     pub(super) auth_headers: Option<AuthHeaders>,
     /// The session of the legacy era goes along.
     pub(super) in_session: bool,

@@ -1,7 +1,7 @@
 //! Parsing a response head, as far as a lane needs it.
 //!
-//! Owns: reading it without building anything in the ordinary case, and where its body ends
-//! (RFC 9112, 6.3). Never does: say what a status means.
+//! Owns: reading it without allocating in the ordinary case, and where its body ends
+//! (RFC 9112, 6.3). Never does: interpret a status.
 
 use httparse::{EMPTY_HEADER, Header, Response, Status};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
@@ -11,7 +11,7 @@ const MAX_HEADER_LINES: usize = 100;
 /// The longest content type that is kept, in characters.
 const MAX_CONTENT_TYPE: usize = 80;
 
-/// What was said before the body.
+/// What precedes the body.
 #[derive(Debug)]
 pub(super) struct ResponseHead {
     /// The HTTP status, as the status line says.
@@ -31,7 +31,7 @@ pub(super) struct ResponseHead {
 /// How the end of a body is found.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum BodyLength {
-    /// After so many bytes (`Content-Length`).
+    /// After this many bytes (`Content-Length`).
     Exactly(u64),
     /// After its last chunk (`Transfer-Encoding: chunked`).
     Chunked,
@@ -57,7 +57,7 @@ pub(super) enum HeadError {
     NotHttp(String),
     /// It has too many lines.
     TooMany,
-    /// It is longer than the limit: so many bytes, or more.
+    /// It is longer than the limit: its size in bytes, or a lower bound.
     TooLong(usize),
 }
 

@@ -1,7 +1,7 @@
-//! Reading one response, from its first byte to the JSON-RPC answer in it.
+//! Reading one HTTP response, from its first byte to the JSON-RPC response in it.
 //!
-//! Owns: how far a response is, its bounds, and what it means when it is no answer. Never does:
-//! read from a connection, or judge what an answer says.
+//! Owns: how far it is read, its bounds, and what it means when it has no JSON-RPC response. Never
+//! does: read from a connection, or judge the content of a JSON-RPC response.
 
 use std::io;
 
@@ -31,7 +31,7 @@ pub(super) struct ResponseReader {
     /// Bytes of the body that were taken, before decoding.
     body_bytes: u64,
     sink: BodySink,
-    /// An answer to something else, or what is no JSON.
+    /// A response to another id, or something that is not JSON.
     unmatched_response: Option<AnswerMatch>,
     /// Whether the answer to the call came already.
     is_answered: bool,

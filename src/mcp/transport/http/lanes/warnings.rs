@@ -1,6 +1,6 @@
 //! Protocol warnings collected during a run over HTTP.
 //!
-//! Owns: counting it, and the words for people. Never does: judge a call.
+//! Owns: counting them, and their messages. Never does: judge a call.
 
 /// What was odd, and how often.
 #[derive(Debug, Default)]
@@ -9,7 +9,7 @@ pub(super) struct LaneWarnings {
     pub closed: u64,
     /// Connections that ended while nothing was asked on them.
     pub lost: u64,
-    /// Connections that were given up because of what came, or did not come, on them.
+    /// Connections that were closed because of what arrived, or did not arrive, on them.
     pub given_up: u64,
     /// Bytes came behind an answer.
     pub surplus: u64,
@@ -19,7 +19,7 @@ pub(super) struct LaneWarnings {
     pub undelivered: u64,
     /// JSON that was labelled as something else.
     pub mislabelled: u64,
-    /// Connections that could not be made again.
+    /// Connections that could not be reopened.
     pub unreachable: u64,
     /// How often the login was renewed.
     pub logins: u64,
