@@ -1,20 +1,20 @@
-//! What a call costs inside a running host, each figure beside its yardstick in the same minute.
+//! The cost of a call inside a running host, each figure alternating with its baseline.
 //!
 //! ```console
 //! $ cargo bench --bench calls             # all figures
 //! $ cargo bench --bench calls -- P12 P16  # these
 //! ```
 //!
-//! Rounds go A B A B …; a line gives the medians of the rounds and the median of their ratios. It
-//! needs a C compiler (for the null server), and Python for P16.
+//! Rounds go A B A B …; a line shows the medians of the rounds and the median of their ratios.
+//! Needs a C compiler (for the null server), and Python for P16.
 //!
-//! | figure | what | beside |
+//! | figure | what | compared with |
 //! |---|---|---|
-//! | P8 | calls of the null server through the host, 1 and 10 in flight, records on | the same requests down the same kind of pipe, by hand |
+//! | P8 | calls of the null server through the host, 1 and 10 in flight, records on | the same requests written by hand to the same kind of pipe |
 //! | P12 | a call of a built-in function with all records on | the same with all records off |
 //! | P15 | writes to a memory store, and to a disk store, 8 in flight | P8's rate; appends with `fsync` |
-//! | P16 | a warm call of a Python function; of an HTTP tool | the function by itself; plain reqwest |
-//! | P18 | calls of the null server with its wire watched, and saved | the same with nobody looking |
+//! | P16 | a warm call of a Python function; of an HTTP tool | the function alone; plain reqwest |
+//! | P18 | calls of the null server with its wire traced, and saved | the same without tracing |
 
 #![expect(
     clippy::print_stdout,
@@ -188,7 +188,7 @@ impl Bench {
         let tools = format!("tools:\n  - {{ name: thing, endpoint_url: '{url}' }}\n");
         let host = self.host("p16-http", &tools, "");
         let nothing = json!({});
-        // The first call also installs the cryptography that any client of reqwest asks for.
+        // The first call also installs the crypto provider that every reqwest client needs.
         call(&host, "thing", &nothing).await;
         let client = reqwest::Client::builder().no_proxy().tls_certs_only([]).build().unwrap();
         let pairs = pairs(
@@ -208,7 +208,7 @@ impl Bench {
         host.close().await;
     }
 
-    /// P18: what it costs that somebody looks at the wire, and that somebody could.
+    /// P18: the cost of tracing the wire, and of being able to.
     async fn trace(&self) {
         let server = self.null_server();
         let servers = format!("mcp_servers:\n  null: {{ command: {} }}\n", server.display());

@@ -1,4 +1,4 @@
-"""P17: what `toolhost serve` adds to a call, and how it bears many clients. Used by `compare`."""
+"""P17: what `toolhost serve` adds to a call, and how it copes with many clients. Used by `compare`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pathlib import Path
 
 TOKEN = "benchmark-token-0123456789abcdef"
 SECONDS = "3s"
-# The proxy of another house, in front of the same server.
+# Another project's proxy in front of the same server.
 FASTMCP = """
 import json, sys
 from fastmcp.server import create_proxy

@@ -1,5 +1,5 @@
-//! An agent's loop: the tools are exported for a model, the calls in its responses are run, and their
-//! answers go back. The model is a script here; a real one is asked over HTTP at the same place.
+//! An agent loop: exports the tools for a model, runs the calls in its responses, and sends the results
+//! back. The model here is a script; a real one would be called over HTTP in the same place.
 //!
 //! ```console
 //! $ cargo run --example agent_loop
@@ -25,7 +25,7 @@ async fn weather(arguments: City, _: ToolContext) -> Result<String, Error> {
     }
 }
 
-/// A model that says what is written here, one response each time it is asked.
+/// A scripted model that returns one response each time it is called.
 struct ScriptedModel {
     responses: std::vec::IntoIter<Value>,
 }

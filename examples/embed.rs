@@ -1,5 +1,5 @@
-//! toolhost inside a program of your own: a host with one provider that runs in this process, and
-//! tools that are registered while it runs.
+//! toolhost inside your own program: a host with one provider that runs in this process, and
+//! tools that are registered at run time.
 //!
 //! ```console
 //! $ cargo run --example embed
@@ -68,14 +68,14 @@ async fn main() -> Result<(), Error> {
     let request = CallRequest::new("greeter-hello", arguments(json!({ "name": "Ada" })));
     println!("{}", host.call(request).await?.result?.output);
 
-    // Arguments that do not fit never reach the provider.
+    // Invalid arguments never reach the provider.
     let request = CallRequest::new("greeter-hello", arguments(json!({ "nome": "Ada" })));
     if let Err(error) = host.call(request).await {
         println!("{error}: {}", error.details().join(", "));
     }
 
-    // Tools may come and go while the host runs: any async function of this shape is one. What
-    // they call goes through the host like any call.
+    // Tools can be added and removed while the host runs: any async function of this shape is one.
+    // Calls they make go through the host like any other.
     host.register(definition("welcome", "Greets somebody twice"), welcome)?;
     let request = CallRequest::new("welcome", arguments(json!({ "name": "Ada" })));
     println!("{}", host.call(request).await?.result?.output);
@@ -83,7 +83,7 @@ async fn main() -> Result<(), Error> {
         println!("{error}");
     }
 
-    // A session tool is made for each session, from that session's context.
+    // A session tool is created for each session, from that session's context.
     host.register_session(definition("count", "Counts the calls of a session"), counter)?;
     host.open_session(SessionInfo { session_id: "ada's".to_owned(), ..SessionInfo::default() })?;
     for _ in 0..2 {

@@ -1,5 +1,5 @@
-//! A source of tools of your own: a provider whose tools come from somewhere else and change while the
-//! host runs. Each counter in a table is a tool; counting reports progress to whoever watches.
+//! Your own source of tools: a provider whose tools come from elsewhere and change while the
+//! host runs. Each counter in a table is a tool; counting reports progress to any listener.
 //!
 //! ```console
 //! $ cargo run --example provider
@@ -15,7 +15,7 @@ use toolhost::{
     ToolDefinition, ToolHost, ToolListVersion, ToolName, ToolProvider, ToolResult, ToolSource,
 };
 
-/// The counters, by name. A real provider would ask a service, and say so with `is_remote`.
+/// The counters, by name. A real provider would query a service, and declare that with `is_remote`.
 #[derive(Default)]
 struct Counters {
     values: Mutex<BTreeMap<String, u64>>,
@@ -52,13 +52,13 @@ impl ToolProvider for Counters {
         self.values().keys().map(tool).collect()
     }
 
-    /// The host asks for the tools again when this is another version than before.
+    /// The host lists the tools again when this version changes.
     fn list_version(&self) -> ToolListVersion {
         ToolListVersion { change: self.values().len() as u64, ..ToolListVersion::default() }
     }
 
     async fn call(&self, context: &ToolContext, call: &ToolCall) -> Result<ToolResult, Error> {
-        // The arguments fit the schema: the host has seen to that.
+        // The host has already validated the arguments against the schema.
         let by = call.arguments.get("by").and_then(serde_json::Value::as_u64).unwrap_or(1);
         context.events.emit(HostEvent::Progress {
             call_id: context.call_id.clone(),
@@ -97,7 +97,7 @@ async fn main() -> Result<(), Error> {
     let by_two = CallRequest::json("counter-visits", json!({ "by": 2 }))?;
     println!("{}", host.call(by_two).await?.result?.output);
 
-    // A tool that comes later is found like the others.
+    // A tool that is added later is found like the others.
     counters.add("errors");
     let names = host.list(&ListRequest::default()).await?.tools;
     println!("{}", names.iter().map(|tool| tool.name.full()).collect::<Vec<_>>().join(" "));

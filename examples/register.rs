@@ -1,6 +1,6 @@
-//! Registration on a host that runs, in a program of your own: a type of components, components of
-//! it and of a built-in type, a provider, and an MCP server. Two agents see the host through
-//! profiles of their own, and what was registered is removed while calls run.
+//! Registration on a running host, in your own program: a component type, components of that
+//! type and of a built-in one, a provider, and an MCP server. Two agents see the host through
+//! their own profiles, and everything is removed again while calls run.
 //!
 //! ```console
 //! $ cargo run --example register -- toolhost demo-server
@@ -18,13 +18,13 @@ use toolhost::{
     host_builder,
 };
 
-/// A component that says its greeting: one tool, `{component}-hello`.
+/// A component that greets: one tool, `{component}-hello`.
 struct Greeter {
     component: String,
     greeting: String,
 }
 
-/// What makes a greeter of its settings.
+/// Creates a greeter from its settings.
 fn greeter(config: &ComponentConfig) -> Result<Arc<dyn ToolProvider>, Error> {
     let Some(Value::String(greeting)) = config.settings.get("greeting") else {
         return Err(Error::config(format!("'{}' needs a text as its 'greeting'", config.name)));
@@ -52,7 +52,7 @@ impl ToolProvider for Greeter {
     }
 }
 
-/// A provider whose only tool works until it is told that the work is done.
+/// A provider whose only tool runs until it is told that the work is done.
 struct Worker {
     has_begun: Arc<Notify>,
     is_done: Arc<Notify>,
@@ -97,7 +97,7 @@ async fn main() -> Result<(), Error> {
     });
     let host = host_builder(&environment, FrontEnd::headless()).profiles(profiles).build();
 
-    // A type of components of our own stands beside the built-in ones.
+    // Our own component type, in addition to the built-in ones.
     host.register_kind("greeter", greeter)?;
     println!("types: {}", host.kinds().join(" "));
     host.register_component("greeter", &component("desk", json!({ "greeting": "good day" })))?;
@@ -110,7 +110,7 @@ async fn main() -> Result<(), Error> {
     host.register_client(&component("demo", entry))?;
     println!("registered: {}", host.sources().join(" "));
 
-    // A text that is written like a file: each entry is registered, or told with its line.
+    // Text in the format of a config file: each entry is registered, or reported with its line.
     let text = "tools:\n  - { name: sums, module: builtin.calculator, function: calculate }\n  \
                 - { name: worse, module: builtin.calculater, function: calculate }\n";
     let registered = host.register_file(FileRole::Tools, "more.yaml".as_ref(), text)?;
@@ -121,7 +121,7 @@ async fn main() -> Result<(), Error> {
     }
     host.unregister_provider("sums").await?;
 
-    // Names are taken once, and types have to be known.
+    // Names must be unique, and types must be known.
     for (key, name) in [("greeter", "notes"), ("greter", "other")] {
         let settings = json!({ "greeting": "hi" });
         if let Err(error) = host.register_component(key, &component(name, settings)) {
@@ -143,7 +143,7 @@ async fn main() -> Result<(), Error> {
         println!("refused: {error}");
     }
 
-    // A call that runs outlives the registration; new ones are told.
+    // A running call outlives the registration; new calls get an error.
     let running = tokio::spawn({
         let host = Arc::clone(&host);
         async move { call(&host, "caller", "work", json!({})).await }

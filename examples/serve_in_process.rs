@@ -1,5 +1,5 @@
-//! A host that a program serves over MCP by itself: the client is at the other end of a pipe in
-//! memory, and could as well be behind a socket or any other pair of streams.
+//! A program that serves its own host over MCP: the client is at the other end of an in-memory
+//! pipe, and could just as well be behind a socket or any other pair of streams.
 //!
 //! ```console
 //! $ cargo run --example serve_in_process
@@ -28,7 +28,7 @@ async fn greet(person: Person, context: ToolContext) -> Result<String, Error> {
 #[expect(clippy::print_stdout, reason = "an example shows what it got")]
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // What tools ask and report while they run goes to the clients.
+    // Questions and progress of running tools go to the clients.
     let clients = ClientRegistry::new();
     let host = clients.attach(ToolHost::builder()).build();
     host.register_function(FunctionTool::new("greet", "Greets a person", greet))?;
@@ -54,14 +54,14 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let call = json!({ "name": "greet", "arguments": { "name": "Ada" } });
     println!("{}", client.request("tools/call", call).await?["content"][0]["text"]);
 
-    // The client leaves, and with it ends what served it.
+    // The client disconnects, which ends the task that served it.
     drop(client);
     serving.await??;
     host.close().await;
     Ok(())
 }
 
-/// As much of a client as the example needs; a real one would be an MCP SDK's.
+/// Just enough of a client for this example; a real program would use an MCP SDK.
 struct Client {
     stream: BufReader<DuplexStream>,
     last_id: u64,

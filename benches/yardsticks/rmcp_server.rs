@@ -1,5 +1,5 @@
-//! An echo server made of rmcp alone, the yardstick of P17: what `toolhost serve` costs beside the SDK
-//! that it is built on.
+//! An echo server built on rmcp alone, the baseline of P17: what `toolhost serve` costs compared with
+//! the SDK that it is built on.
 //!
 //! ```console
 //! $ cargo run --example rmcp_server            # on standard input and output
