@@ -158,7 +158,7 @@ pub(crate) fn of_server(spec: &ServerSpec, environment: &dyn Environment) -> Opt
     if keeps_network {
         requested.network = Some(false);
     }
-    // A home of its own that stays: package runners keep what they fetched there, and none can put
+    // Its own persistent home: package runners keep what they fetched there, and none can put
     // code where a program outside of the sandbox would find it.
     let own = environment.cache_dir().map(|cache| cache.join("homes").join(&spec.name));
     let home = match own {

@@ -18,7 +18,7 @@ use crate::model::{
 };
 use crate::provider::{ProviderDeps, ProviderKind, ToolProvider};
 
-/// The specs of a file of tools in a directory of its own, and what was wrong with the others.
+/// The specs of a tools file in its own directory, and the errors of the others.
 pub(crate) fn specs(
     words: KindDescriptor,
     yaml: &str,

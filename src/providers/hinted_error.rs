@@ -5,9 +5,9 @@ use std::fmt::Display;
 use crate::config::node::ConfigNode;
 use crate::model::Diagnostic;
 
-/// An error about one text of an entry: its `Display` says what is wrong.
+/// An error about one text of an entry: its `Display` is the message.
 pub(super) trait HintedError: Display {
-    /// What to write instead; `None` where the message says all there is.
+    /// What to write instead; `None` if the message is enough.
     fn hint(&self) -> Option<String>;
 
     /// The diagnostic that takes the entry out of service, placed at the text.

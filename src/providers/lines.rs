@@ -5,7 +5,7 @@
 
 use crate::model::{EventSink, HostEvent};
 
-/// The most events of one call that viewers see; what is beyond is counted and dropped.
+/// Maximum number of events of one call that viewers see; the rest are counted and dropped.
 pub(super) const MAX_EVENTS: u32 = 10_000;
 
 /// Cuts a stream into lines, in memory that is bounded however long a line is.
@@ -22,7 +22,7 @@ pub(super) struct LineSplitter {
 pub(super) enum SplitLine<'a> {
     /// A line within the limit.
     Whole(&'a [u8]),
-    /// A line passed the limit; told once, as soon as it is known.
+    /// A line exceeded the limit; reported once, as soon as it is known.
     TooLong,
 }
 

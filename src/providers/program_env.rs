@@ -9,7 +9,7 @@ use crate::config::expanded::ExpandedValues;
 use crate::config::node::{ConfigKey, ConfigNode};
 use crate::model::Diagnostic;
 
-/// What every program of an entry gets of our own environment, as far as it is set.
+/// The variables of our own environment that every program of an entry gets, if set.
 const INHERITED_VARIABLES: [&str; 10] =
     ["PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "USER", "LOGNAME", "SHELL", "TERM"];
 

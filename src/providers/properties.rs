@@ -55,13 +55,13 @@ impl SchemaProperties {
         self.allows_additional || self.names.iter().any(|known| known == name)
     }
 
-    /// The hint about a name that is none of them.
+    /// The hint about an unknown name.
     pub(super) fn unknown_name_hint(&self, name: &str) -> String {
         unknown_property_hint(name, &self.names.iter().map(String::as_str).collect::<Vec<_>>())
     }
 }
 
-/// The hint about a name that is none of the properties `known` of a schema.
+/// The hint about a name that is not one of the properties `known` of a schema.
 pub(super) fn unknown_property_hint(name: &str, known: &[&str]) -> String {
     if known.is_empty() {
         return "declare it in parameters_schema".to_owned();

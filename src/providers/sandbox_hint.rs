@@ -1,4 +1,4 @@
-//! What a sandbox may have to do with a program that did not work: which directory to open for it.
+//! Whether a sandbox may have made a program fail: which directory to allow it.
 //!
 //! Owns: the guess, from what the command line names. Never does: open anything, or read what a
 //! program wrote.
@@ -22,7 +22,7 @@ pub(super) fn for_start(program: &Program, confinement: &Confinement) -> Option<
 }
 
 /// A hint for a program that ended like this: when what it was given lies where it may not look, or
-/// when it could not start something itself.
+/// if it could not start something itself.
 pub(super) fn for_exit(
     program: &Program,
     confinement: &Confinement,
@@ -54,8 +54,8 @@ fn hint(closed: Option<&Path>) -> String {
     }
 }
 
-/// The first thing of a command line that is there and that the program may not read: what its
-/// first line says it is run by, or a path among its arguments.
+/// The first existing file of a command line that the program may not read: the program, the
+/// interpreter in its first line, or a path among its arguments.
 fn closed_path(program: &Program, confinement: &Confinement) -> Option<PathBuf> {
     let interpreter = interpreter_of(&program.path);
     let named = program.args.iter().filter(|word| word.contains('/'));

@@ -6,7 +6,7 @@
 //!
 //! | the entry says | the tools are |
 //! |---|---|
-//! | nothing | everything offered, as `{component}-{tool}` |
+//! | none of these | everything offered, as `{component}-{tool}` |
 //! | `selected_tools: [a, b]` or `tools: [a, b]` | these, as `{component}-{tool}` |
 //! | `tools: [{ original_tool_name: a, name: x }]` | these, as `{component}-x` |
 //! | `original_tool_name: a` | this one, under the name of the entry, or its own when that has none |
@@ -67,7 +67,7 @@ impl SelectedTool {
 /// The tools that an entry asks for out of `available`, in the order it names them.
 ///
 /// # Errors
-/// All at once: unknown tools, names that are none, names given twice.
+/// All at once: unknown tools, invalid names, duplicate names.
 pub(super) fn choose(
     spec: &ToolSpec,
     available: impl IntoIterator<Item = &'static ToolkitTool>,

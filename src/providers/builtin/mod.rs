@@ -118,8 +118,8 @@ fn effects(entry: &ConfigNode, _site: &EntrySite<'_>) -> Vec<EntryEffect> {
 }
 
 /// Entries whose module is one of ours; `builtin.` with a wrong rest too, so that the mistake is
-/// named here and not taken for a Python module. Of the names by which other files know our
-/// functions a Python module that is there has the first right.
+/// reported here and not taken for a Python module. For the names by which other files know our
+/// functions, an existing Python module takes precedence.
 fn claims(entry: &ConfigNode, _base_dir: &Path) -> KindClaim {
     let text = |key| entry.get(key).and_then(|node| node.as_text().ok());
     match text("module") {

@@ -1,6 +1,6 @@
 //! `builtin.regex`: looks for a regular expression in a text, and replaces what it matches.
 //!
-//! The engine takes time in proportion to the text, whatever the expression. Looking for all matches
+//! The engine takes time proportional to the text, for any expression. Looking for all matches
 //! can take longer, so the call's end is looked at between two of them.
 
 use regex::{Captures, Regex, RegexBuilder};

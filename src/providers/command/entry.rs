@@ -2,7 +2,7 @@
 //!
 //! The keys: `command` (a list, or a text that names one program), `args`, `cwd`, `env`,
 //! `env_keys`, `input`, `input_property`, `output`, `max_output`, `allow_dash`, `sandbox`. There is
-//! no shell: `shell` is refused, and so is a program that would come from an argument.
+//! no shell: `shell` is refused, as is a program that comes from an argument.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -88,7 +88,7 @@ pub(super) struct CommandEntry {
     pub(super) max_output: u64,
     /// Whether a value may start an argument with `-`.
     pub(super) allow_dash: bool,
-    /// What has to be unchanged when it is started.
+    /// What must be unchanged when it is started.
     pub(super) seal: Seal,
     /// Defaults for absent arguments.
     pub(super) defaults: Vec<(String, Value)>,
@@ -267,7 +267,7 @@ pub(super) fn variable(property: &str) -> String {
 }
 
 impl SchemaProperties {
-    /// A property that has to be one.
+    /// A property that must be one.
     fn require_property(&self, name: &str, entry: &ConfigNode) -> Result<String, Diagnostic> {
         if self.has(name) {
             return Ok(name.to_owned());

@@ -220,7 +220,7 @@ async fn taking_together(engine: &Arc<dyn Engine>) {
     assert_eq!(got, 50, "each is handed to exactly one");
 }
 
-/// The suite. Each part gets an engine of its own from `fresh`.
+/// The suite. Each part gets its own engine from `fresh`.
 async fn conforms(clock: &ManualClock, fresh: impl Fn() -> Arc<dyn Engine>) {
     reading_and_writing(fresh().as_ref()).await;
     conditions(fresh().as_ref()).await;

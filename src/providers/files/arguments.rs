@@ -12,7 +12,7 @@ use crate::model::{Error, JsonObject};
 pub(super) struct FileArguments<'a>(pub(super) &'a JsonObject);
 
 impl<'a> FileArguments<'a> {
-    /// The value under the first of these names that is there and not null.
+    /// The value under the first of these names that is present and not null.
     fn value(&self, names: &[&'static str]) -> Option<(&'static str, &'a Value)> {
         let entry = names.iter().find_map(|name| Some((*name, self.0.get(*name)?)));
         entry.filter(|(_, value)| !value.is_null())
@@ -27,7 +27,7 @@ impl<'a> FileArguments<'a> {
         value.as_str().map(Some).ok_or_else(|| Error::usage(format!("'{name}' must be text")))
     }
 
-    /// A text that has to be there.
+    /// A required text.
     ///
     /// # Errors
     /// A usage error if it is absent or of another type.
@@ -60,7 +60,7 @@ impl<'a> FileArguments<'a> {
     /// How many entries to answer with.
     ///
     /// # Errors
-    /// A usage error when it is no number of entries.
+    /// A usage error if it is not a valid number of entries.
     pub(super) fn limit(&self) -> Result<usize, Error> {
         let limit = self.count("limit", 1)?.unwrap_or(DEFAULT_ENTRIES).min(MAX_ENTRIES);
         Ok(usize::try_from(limit).unwrap_or(usize::MAX))
@@ -69,7 +69,7 @@ impl<'a> FileArguments<'a> {
     /// Whether `encoding` says base64.
     ///
     /// # Errors
-    /// A usage error for an encoding that is none.
+    /// A usage error for an unknown encoding.
     pub(super) fn base64(&self) -> Result<bool, Error> {
         match self.text(&["encoding"])? {
             None | Some("text") => Ok(false),

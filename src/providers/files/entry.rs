@@ -5,8 +5,8 @@
 //! | `toolkit`, `toolkit_class` | `FileManagementToolkit`: the tools have `LangChain`'s names | short names |
 //! | `root_dir` | the directory, relative to the file | `scope` |
 //! | `scope` | a named directory | |
-//! | `access` | `read` or `write`: what is given when nothing is selected | `read`; all of a toolkit |
-//! | `max_file_bytes` | the most of a file that one answer holds, up to 16 MiB | 1 MiB |
+//! | `access` | `read` or `write`: the tools if none are selected | `read`; all of a toolkit |
+//! | `max_file_bytes` | maximum part of a file in one result, up to 16 MiB | 1 MiB |
 //! | `create` | make the directory when it is first used | for `AGENT_DATA_DIR` |
 
 use std::collections::BTreeMap;
@@ -40,15 +40,15 @@ pub(super) const KEYS: &[&str] = &{
     ]
 };
 
-/// The most of a file that one answer may hold, in bytes.
+/// Maximum part of a file in one result, in bytes.
 const MAX_SHOWN_BYTES: u64 = 16 << 20;
-/// How much it holds when the entry does not say, in bytes.
+/// The default for it, in bytes.
 const DEFAULT_SHOWN_BYTES: u64 = 1 << 20;
 
-/// What may be done without being selected by name.
+/// What is allowed without being selected by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FileAccess {
-    /// The key is absent: reading, and whatever else the entry selects by name.
+    /// The key is absent: reading, and anything else the entry selects by name.
     Unspecified,
     /// Only the tools that read; selecting another one is an error.
     Read,
@@ -65,7 +65,7 @@ pub(super) struct FilesEntry {
     pub(super) create: bool,
     /// Which tools the entry gives, from `access`.
     pub(super) access: FileAccess,
-    /// The most of a file that one answer holds, in bytes.
+    /// Maximum part of a file in one result, in bytes.
     pub(super) max_bytes: u64,
     /// The names of tools and arguments.
     pub(super) vocabulary: Vocabulary,
@@ -101,7 +101,7 @@ pub(super) fn read(
 }
 
 /// Whether an entry that selects nothing gives the tools that change files too: a toolkit does, as in
-/// `LangChain`, and each of them asks a person.
+/// `LangChain`, and each of them needs approval.
 pub(super) fn gives_all(access: FileAccess, vocabulary: Vocabulary) -> bool {
     match access {
         FileAccess::Write => true,
@@ -110,7 +110,7 @@ pub(super) fn gives_all(access: FileAccess, vocabulary: Vocabulary) -> bool {
     }
 }
 
-/// Toolkits, and entries that use their words, have `LangChain`'s names.
+/// Toolkits, and entries that use their keys, have `LangChain`'s names.
 pub(super) fn vocabulary(entry: &ConfigNode) -> Vocabulary {
     let kind = entry.get_any(&["kind", "provider_type", "type"]).map(|(_, node)| node.as_text());
     let toolkit = entry.get_any(&["toolkit", "toolkit_class"]).is_some();
@@ -123,7 +123,7 @@ pub(super) fn vocabulary(entry: &ConfigNode) -> Vocabulary {
     }
 }
 
-/// The directory, and whether it is toolhost's own, which is made without being asked for.
+/// The directory, and whether it is toolhost's own, which is created automatically.
 fn directory(
     entry: &ConfigNode,
     base_dir: &Path,
@@ -136,13 +136,13 @@ fn directory(
             text => Ok((base_dir.join(text), false)),
         };
     }
-    // `scope` has a second meaning, for which there is no directory.
+    // `scope` has a second meaning, which names no directory.
     let scope = entry.get("scope").filter(|node| !node.is_null());
     let Some(node) = scope.filter(|node| !matches!(node.as_text(), Ok("global" | "session")))
     else {
         let diagnostic = Diagnostic::error("no directory is configured");
         return Err(match entry.get("root_dir") {
-            // YAML reads a lone ~ as nothing.
+            // YAML reads a bare ~ as null.
             Some(node) => diagnostic
                 .with_hint("for your home directory, write \"~\" in quotes")
                 .with_location(node.location()),
@@ -184,8 +184,8 @@ fn max_bytes(entry: &ConfigNode) -> Result<u64, Diagnostic> {
         .ok_or_else(|| node.expected("a size from 1 to 16MiB, such as 256KiB"))
 }
 
-/// What an entry would do: nothing that has to be agreed to as long as it only reads below the
-/// project; else the directory and what can be done in it.
+/// The effects of an entry: none that need consent as long as it only reads below the project;
+/// otherwise the directory and what can be done in it.
 pub(super) fn effects(entry: &ConfigNode, site: &EntrySite<'_>) -> Vec<EntryEffect> {
     let mut is_own = false;
     let written = if let Some(node) = entry.get("root_dir").filter(|node| !node.is_null()) {
@@ -199,7 +199,7 @@ pub(super) fn effects(entry: &ConfigNode, site: &EntrySite<'_>) -> Vec<EntryEffe
                 is_own = true;
                 Some("toolhost's directory for agents' data".to_owned())
             }
-            // What cannot be resolved gives no tools.
+            // An entry that cannot be resolved has no tools.
             None => return Vec::new(),
         }
     };
@@ -226,7 +226,7 @@ pub(super) fn effects(entry: &ConfigNode, site: &EntrySite<'_>) -> Vec<EntryEffe
     }
 }
 
-/// The words of the tools that the entry selects.
+/// The names of the tools that the entry selects.
 fn selected(entry: &ConfigNode) -> Vec<String> {
     if let Some(Ok(word)) = entry.get("original_tool_name").map(ConfigNode::as_text) {
         return vec![word.to_owned()];

@@ -1,15 +1,15 @@
 //! File system errors, with what to do about them.
 //!
-//! A way out of the directory and a thing that is no file are refusals (denied). What is not there
-//! or not permitted by the system is the tool's own no.
+//! Leaving the directory, or anything that is not a file, is refused (denied). A missing file, or
+//! one that the system does not permit, is a failure of the tool.
 
 use std::io;
 
 use crate::model::error::Signal;
 use crate::model::{Error, ErrorKind};
 
-/// Whether the path led out of the directory: the capability layer says so without an error number
-/// of the system.
+/// Whether the path led out of the directory: the capability layer reports it without an error
+/// number of the system.
 pub(super) fn is_escape(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::PermissionDenied && error.raw_os_error().is_none()
 }
@@ -44,7 +44,7 @@ pub(super) fn already_exists_error(path: &str) -> Error {
     Error::tool(format!("'{path}' exists already")).with_hint("overwrite=true replaces a file")
 }
 
-/// The words of an error, without its number where the words say enough.
+/// The text of an error, without its number if the text is enough.
 pub(super) fn io_error_text(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::StorageFull => "the disk is full".to_owned(),
@@ -68,7 +68,7 @@ pub(super) fn io_error_text(error: &io::Error) -> String {
     }
 }
 
-/// The error of a call that was told to stop.
+/// The error of a call that was cancelled.
 pub(super) fn stopped() -> Error {
     Error::new(ErrorKind::Interrupted(Signal::Interrupt), "the operation was stopped")
 }

@@ -11,7 +11,7 @@ use crate::util::units;
 
 /// How much is written between two looks at whether to stop, in bytes.
 const CHUNK_BYTES: usize = 256 << 10;
-/// How much is copied between two words about it, in bytes.
+/// Bytes copied between two progress reports.
 const PROGRESS_INTERVAL_BYTES: u64 = 64 << 20;
 
 /// Why filling a file ended early.
@@ -19,7 +19,7 @@ const PROGRESS_INTERVAL_BYTES: u64 = 64 << 20;
 pub(super) enum FillError {
     /// An error of the system.
     Io(io::Error),
-    /// The call was told to stop.
+    /// The call was cancelled.
     Cancelled(Error),
 }
 
@@ -61,9 +61,9 @@ pub(super) fn copy_file(
                 done = data.min(most);
                 new.seek(SeekFrom::Start(done))?;
             }
-            // Nothing but a hole is left, or nothing at all.
+            // Only a hole is left, or nothing.
             Err(Errno::NXIO) => done = done.max(old.metadata()?.len().min(most)),
-            // The file system knows of no holes.
+            // The file system does not support holes.
             Ok(_) | Err(_) => {}
         }
         let room = usize::try_from(most - done).unwrap_or(usize::MAX).min(CHUNK_BYTES);

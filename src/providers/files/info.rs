@@ -24,7 +24,7 @@ pub(super) fn run(job: &FileJob, arguments: &FileArguments<'_>) -> Result<ToolRe
     Ok(ToolResult::json(value))
 }
 
-/// Where a link points, as it is written in the link.
+/// Where a link points, as written in the link.
 fn target(dir: &Dir, path: &std::path::Path) -> std::io::Result<String> {
     Ok(dir.read_link_contents(path)?.display().to_string())
 }

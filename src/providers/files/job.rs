@@ -18,9 +18,9 @@ use crate::util::number::float;
 /// now and then whether they should stop.
 pub(super) struct FileJob {
     pub(super) root: Arc<RootDirectory>,
-    /// The most bytes of a file that one answer holds.
+    /// Maximum part of a file in one result, in bytes.
     pub(super) max_bytes: u64,
-    /// Whether names that begin with a dot are out of reach.
+    /// Whether names that start with a dot are inaccessible.
     pub(super) hides_dotfiles: bool,
     pub(super) cancel: CancellationToken,
     pub(super) call_id: CallId,
@@ -51,7 +51,7 @@ impl FileJob {
     /// The directory under `path` or `dir_path`; the topmost one when there is neither.
     ///
     /// # Errors
-    /// Usage when it is no text, denied when it leads out.
+    /// Usage if it is not text, denied if it leads out of the directory.
     pub(super) fn directory(&self, arguments: &FileArguments<'_>) -> Result<RelativePath, Error> {
         let text = arguments.text(&["path", "dir_path"])?.unwrap_or(".");
         self.relative_path(text)
@@ -85,7 +85,7 @@ impl FileJob {
     /// Whether to go on.
     ///
     /// # Errors
-    /// When the call was told to stop.
+    /// If the call was cancelled.
     pub(super) fn check_cancelled(&self) -> Result<(), Error> {
         if self.cancel.is_cancelled() { Err(errors::stopped()) } else { Ok(()) }
     }

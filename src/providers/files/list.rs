@@ -24,7 +24,7 @@ pub(super) fn run(job: &FileJob, arguments: &FileArguments<'_>) -> Result<ToolRe
             truncated = true;
             return Ok(WalkControl::Stop);
         }
-        // What went away since its name was read is not there.
+        // Entries removed since their names were read are skipped.
         let Ok(metadata) = entry.dir.symlink_metadata(entry.name) else {
             return Ok(WalkControl::SkipChildren);
         };

@@ -1,11 +1,11 @@
 //! File tools: a directory as tools, from `FileManagementToolkit` entries and components of type
 //! files.
 //!
-//! Owns: what an entry may say (`entry`), what stands in for other toolkits (`toolkits`), the
+//! Owns: the keys of an entry (`entry`), replacements for other toolkits (`toolkits`), the
 //! directory and what leads out of it (`root`, `relative_path`), the operations under their two sets
 //! of names (`operation`, `arguments`), one file for each group of operations, and replacing a file
-//! as a whole (`replace`). Never does: touch anything outside of the directory, follow a link when it
-//! writes, open what is no regular file, or run a program.
+//! as a whole (`replace`). Never does: touch anything outside the directory, follow a link when it
+//! writes, open anything but regular files, or run a program.
 
 mod arguments;
 mod entry;

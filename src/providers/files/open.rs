@@ -12,7 +12,7 @@ use super::job::FileJob;
 use super::relative_path::RelativePath;
 use crate::model::Error;
 
-/// What a thing is, in a word for people.
+/// The type of a file, as text for people.
 pub(super) fn kind_phrase(kind: FileType) -> &'static str {
     if kind.is_file() {
         "a file"
@@ -58,12 +58,12 @@ fn options(more: OFlags) -> OpenOptions {
 /// Opens a regular file for reading. Links are followed as long as they stay in the directory.
 ///
 /// # Errors
-/// Denied for a way out and for what is no file; the tool's no when it cannot be opened.
+/// Denied if it leads out or is not a file; a failure of the tool if it cannot be opened.
 pub(super) fn file(job: &FileJob, path: &RelativePath) -> Result<(File, Metadata), Error> {
     let dir = job.dir()?;
     let path = path.path();
     let error = |cause| job.io_error("read", path, &cause);
-    // Looked at first, because opening alone makes some devices act; looked at again when open,
+    // Checked first, because merely opening some devices makes them act; checked again when open,
     // because it may have changed in between.
     let file_type = dir.metadata(path).map_err(error)?.file_type();
     if !file_type.is_file() {
@@ -77,7 +77,7 @@ pub(super) fn file(job: &FileJob, path: &RelativePath) -> Result<(File, Metadata
 /// Opens the regular file `name` of `dir` for reading; no link is followed.
 ///
 /// # Errors
-/// Those of the system; for anything but a regular file there is `None`.
+/// Those of the system; `None` for anything but a regular file.
 pub(super) fn open_no_follow(dir: &Dir, name: &OsStr) -> std::io::Result<Option<(File, Metadata)>> {
     if !dir.symlink_metadata(name)?.is_file() {
         return Ok(None);

@@ -2,7 +2,7 @@
 //!
 //! One operation has two sets of names: the short ones of components, and those of `LangChain`'s
 //! `FileManagementToolkit`, which the documents' entries and the models trained on it use. Tools
-//! and arguments are translated here and in `arguments`; nothing else knows of the two.
+//! and arguments are translated here and in `arguments`; nothing else knows both.
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ pub(super) const MAX_ENTRIES: u64 = 10_000;
 /// How many there are when the call does not say.
 pub(super) const DEFAULT_ENTRIES: u64 = 1_000;
 
-/// What can be done in a directory.
+/// The operations on a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FileOperation {
     Read,
@@ -75,7 +75,7 @@ impl Vocabulary {
         }
     }
 
-    /// The tools that change nothing.
+    /// The tools that make no changes.
     pub(super) fn read_only_tools(self) -> &'static [ToolkitTool] {
         let all = self.tools();
         let writes =
@@ -132,7 +132,7 @@ impl FileOperation {
         !matches!(self, Self::Read | Self::List | Self::Search | Self::Info)
     }
 
-    /// What it does, for people and models.
+    /// Its description, for people and models.
     pub(super) fn description(self) -> &'static str {
         match self {
             Self::Read => {

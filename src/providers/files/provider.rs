@@ -25,7 +25,7 @@ struct FilesProvider {
     component: Option<String>,
     root: Arc<RootDirectory>,
     max_bytes: u64,
-    /// Whether files whose names begin with a dot are out of reach, as for entries without a grant.
+    /// Whether files whose names start with a dot are inaccessible, as for entries without a grant.
     hides_dotfiles: bool,
     tools: Vec<FilesTool>,
 }
@@ -35,7 +35,7 @@ struct FilesTool {
     operation: FileOperation,
 }
 
-/// Builds a provider for each entry: they have directories of their own.
+/// Builds a provider for each entry, as each has its own directory.
 pub(super) fn build(specs: &[&ToolSpec], context: &ProviderDeps) -> BuiltProviders {
     BuiltProviders::each(specs, |spec| provider(spec, context))
 }

@@ -1,8 +1,7 @@
 //! The tool `read`: text by lines or from an offset, and bytes in base64.
 //!
-//! Owns: what is shown, where it is cut, and the words that say how to go on. The size of a file
-//! is never a cost: at most the entry's `max_file_bytes` are kept, and what is skipped is passed
-//! over piece by piece.
+//! Owns: what is shown, where it is truncated, and the note on how to continue. Large files cost no
+//! more: at most the entry's `max_file_bytes` are kept, and what is skipped is read in pieces.
 
 use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 
@@ -16,7 +15,7 @@ use super::relative_path::RelativePath;
 use crate::model::{Error, ToolResult};
 use crate::util::{base64, units};
 
-/// How much of a file is looked at to tell text from something else, in bytes.
+/// Number of bytes inspected to tell text from binary.
 const SNIFF_BYTES: usize = 8 << 10;
 
 /// Answers a call of `read`: the text of a file or a part of it.
@@ -202,7 +201,7 @@ impl FileExcerpt<'_> {
         Ok(result)
     }
 
-    /// An address for the file; the directory is the host's business, so its path is no part of it.
+    /// A URI for the file, without the path of the directory, which only the host knows.
     fn uri(&self) -> String {
         let base = url::Url::parse("file:///");
         let joined = base.and_then(|base| base.join(&self.path.shown()));
@@ -218,13 +217,13 @@ fn character_end(bytes: &[u8]) -> usize {
     }
 }
 
-/// What a file is that is no text; `None` for text.
+/// The type of a file that is not text; `None` for text.
 pub(super) fn binary(head: &[u8]) -> Option<&'static str> {
     let known = media_type(head);
     if known == "text/plain" { None } else { Some(known) }
 }
 
-/// What a file is, by its first bytes.
+/// The type of a file, by its first bytes.
 pub(super) fn media_type(head: &[u8]) -> &'static str {
     const KNOWN: [(&[u8], &str); 17] = [
         (b"\x89PNG\r\n\x1a\n", "image/png"),
@@ -245,7 +244,7 @@ pub(super) fn media_type(head: &[u8]) -> &'static str {
         (b"\xff\xfe", "text/plain; charset=utf-16"),
         (b"\xfe\xff", "text/plain; charset=utf-16"),
     ];
-    // Text may begin like one of the short marks; only what also holds a NUL byte, or is no UTF-8,
+    // Text may start with one of the short marks; only a file with a NUL byte, or invalid UTF-8,
     // is taken for more than text.
     let odd = memchr::memchr(0, head).is_some();
     let broken = std::str::from_utf8(head).is_err_and(|error| error.error_len().is_some());

@@ -1,7 +1,7 @@
 //! Validated relative paths of calls.
 //!
-//! Owns: the look at the text alone. What links do to it is seen when it is opened, by the
-//! capability layer, which stays in the directory whatever happens meanwhile.
+//! Owns: checking the text alone. Links are handled when it is opened, by the capability layer,
+//! which stays within the directory even if it changes meanwhile.
 
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
@@ -18,11 +18,11 @@ pub(super) struct RelativePath {
 }
 
 impl RelativePath {
-    /// Reads the path of a call. An absolute one has to begin with one of `roots`, which are the
+    /// Reads the path of a call. An absolute one must start with one of `roots`, which are the
     /// spellings of the directory.
     ///
     /// # Errors
-    /// Denied when it leads out, usage when it is no path.
+    /// Denied if it leads out, usage if it is not a path.
     pub(super) fn read(text: &str, roots: [&Path; 2]) -> Result<Self, Error> {
         if text.contains('\0') {
             return Err(Error::usage("a path cannot contain a NUL byte"));
@@ -64,12 +64,12 @@ impl RelativePath {
         self.path().display().to_string()
     }
 
-    /// The directory it stands in, and its name there; nothing when it can only be a directory.
+    /// Its parent directory, and its name there; `None` if it can only be a directory.
     pub(super) fn file_parts(&self) -> Option<(&Path, &OsStr)> {
         if self.directory { None } else { self.entry_parts() }
     }
 
-    /// The same for what may be a directory too; nothing for the topmost one and for `..`.
+    /// The same if it may also be a directory; `None` for the topmost one and for `..`.
     pub(super) fn entry_parts(&self) -> Option<(&Path, &OsStr)> {
         let name = self.path.file_name()?;
         let parent = self.path.parent().filter(|parent| !parent.as_os_str().is_empty());

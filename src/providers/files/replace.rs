@@ -5,7 +5,7 @@
 //! its name. Writers of one directory take turns by a lock on it, so that what a change is based on
 //! cannot change meanwhile, and so that a temporary file that is found belongs to no running
 //! process: the next writer removes it. Where there are no locks (some network file systems) the
-//! temporary file has a name of its own, and one that was left behind stays.
+//! temporary file has a unique name, and one that was left behind stays.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -43,17 +43,17 @@ pub(super) struct FileReplacement<'a> {
     temporary: OsString,
     /// The directory itself, locked and open for synchronising; `None` when it cannot be.
     lock: Option<OwnedFd>,
-    /// The file that the new one will take the place of; `None` when there is none.
+    /// The file that the new one will replace; `None` if there is none.
     existing: Option<Metadata>,
 }
 
 impl<'a> FileReplacement<'a> {
     /// Takes the turn in the directory of `path`, which is created when `make_way` says so, and
-    /// looks at what is there.
+    /// inspects what is there.
     ///
     /// # Errors
-    /// Denied for a way out, a link and what is no file; the tool's no for a directory and for
-    /// what the system does not permit.
+    /// Denied for a path that leads out, a link or anything but a file; a failure of the tool for a
+    /// directory and for what the system does not permit.
     pub(super) fn open(
         job: &'a FileJob,
         path: &RelativePath,
@@ -101,7 +101,7 @@ impl<'a> FileReplacement<'a> {
         Ok(Self { job, path, parent, name, temporary, lock: turn, existing: before })
     }
 
-    /// The file that is replaced; `None` when there is none yet.
+    /// The file that is replaced; `None` if there is none yet.
     pub(super) fn existing(&self) -> Option<&Metadata> {
         self.existing.as_ref()
     }
@@ -109,7 +109,7 @@ impl<'a> FileReplacement<'a> {
     /// Opens what stands there now.
     ///
     /// # Errors
-    /// When there is nothing, or it cannot be read.
+    /// If it does not exist, or cannot be read.
     pub(super) fn open_existing(&self) -> Result<(File, Metadata), Error> {
         let error = |cause: io::Error| self.job.io_error("read", &self.path, &cause);
         let opened = open::open_no_follow(&self.parent, &self.name).map_err(error)?;
@@ -117,7 +117,7 @@ impl<'a> FileReplacement<'a> {
     }
 
     /// Lets `fill` write the new content and puts it in place, with the mode of what it replaces or
-    /// with `mode`. An existing file that came meanwhile stays when `fresh` is set. Returns
+    /// with `mode`. A file created meanwhile is kept if `fresh` is set. Returns
     /// warnings for the result.
     ///
     /// # Errors
@@ -208,7 +208,7 @@ pub(super) fn open_directory(top: &Dir, path: &Path) -> io::Result<Dir> {
 /// Renames, unless the new name is taken.
 ///
 /// # Errors
-/// That it exists, and those of the system.
+/// If it exists, and those of the system.
 pub(super) fn rename_new(from: &Dir, old: &OsStr, to: &Dir, new: &OsStr) -> io::Result<()> {
     match rustix::fs::renameat_with(from, old, to, new, RenameFlags::NOREPLACE) {
         // The file system cannot do it in one step; the look before the step is all there is.

@@ -31,7 +31,7 @@ pub(super) struct RootDirectory {
 
 impl RootDirectory {
     /// The directory at `written`, an absolute path. With `create` it is made when it is first
-    /// used, readable by its owner alone.
+    /// used, readable only by its owner.
     pub(super) fn new(written: PathBuf, create: bool) -> Self {
         let real = real(&written);
         Self { configured_path: written, real, create, opened: OnceLock::new() }
@@ -42,7 +42,7 @@ impl RootDirectory {
         self.real.display().to_string()
     }
 
-    /// The spellings with which an absolute path of a call may begin.
+    /// The spellings with which an absolute path of a call may start.
     pub(super) fn spellings(&self) -> [&Path; 2] {
         [&self.real, &self.configured_path]
     }
@@ -68,7 +68,7 @@ impl RootDirectory {
     /// The open directory.
     ///
     /// # Errors
-    /// When it is not there, is no directory, or cannot be created.
+    /// If it does not exist, is not a directory, or cannot be created.
     pub(super) fn open(&self) -> Result<&Dir, Error> {
         if let Some(dir) = self.opened.get() {
             return Ok(dir);
@@ -113,7 +113,7 @@ pub(super) fn real(path: &Path) -> PathBuf {
     }
 }
 
-/// Opens a path that had no links when it was looked at, and follows none that came since.
+/// Opens a path that had no links when it was checked, and follows none added since.
 fn descend(path: &Path, create: bool) -> io::Result<Dir> {
     let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | HOLD;
     let mut at = openat(CWD, "/", flags, Mode::empty())?;

@@ -151,7 +151,7 @@ impl SearchResults {
             return Ok(());
         };
         job.check_cancelled()?;
-        // What cannot be opened is left out, as are links and everything that is no file.
+        // What cannot be opened is skipped, as are links and anything that is not a file.
         let Ok(Some((mut file, metadata))) = open::open_no_follow(entry.dir, entry.name) else {
             return Ok(());
         };

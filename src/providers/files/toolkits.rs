@@ -7,7 +7,7 @@ use crate::util::spelling::did_you_mean;
 /// The one toolkit that is a kind of tool here.
 pub(super) const FILE_MANAGEMENT: &str = "FileManagementToolkit";
 
-/// What does the work of other toolkits, by their names.
+/// Replacements for other toolkits, by their names.
 const INSTEAD: [(&[&str], &str); 12] = [
     (
         &["RequestsToolkit", "RequestsWrapper"],
@@ -51,8 +51,8 @@ const INSTEAD: [(&[&str], &str); 12] = [
     ),
 ];
 
-/// The refusal of an entry that names a toolkit which something else stands in for: what else is wrong
-/// with the entry is of no interest then.
+/// The refusal of an entry that names a toolkit for which there is a replacement: what else is
+/// wrong with the entry is of no interest then.
 pub(super) fn foreign(entry: &ConfigNode) -> Option<Diagnostic> {
     let (word, node) = named(entry)?;
     let (_, instead) = INSTEAD.iter().find(|(names, _)| names.contains(&word))?;
@@ -80,7 +80,7 @@ pub(super) fn check(entry: &ConfigNode) -> Result<(), Diagnostic> {
 /// The keys that name a toolkit.
 const KEYS: [&str; 2] = ["toolkit_class", "toolkit"];
 
-/// The class that an entry names, without the module a whole path of import would begin with.
+/// The class that an entry names, without the module of a full import path.
 fn named(entry: &ConfigNode) -> Option<(&str, &ConfigNode)> {
     let (_, node) = entry.get_any(&KEYS)?;
     let written = node.as_text().ok()?;

@@ -99,7 +99,7 @@ pub(super) fn delete(job: &FileJob, arguments: &FileArguments<'_>) -> Result<Too
     Ok(success_result(format!("deleted '{}', {what}", path.shown()), Vec::new()))
 }
 
-/// Where something goes: a path, or a directory that is there and takes it under its own name.
+/// The destination: a path, or an existing directory, which gets it under its own name.
 fn destination(
     job: &FileJob,
     arguments: &FileArguments<'_>,
@@ -113,7 +113,7 @@ fn destination(
     }
 }
 
-/// Whether there is a file that may be replaced; `false` when there is nothing.
+/// Whether there is a file that may be replaced; `false` if there is no file.
 fn replaceable(goal: &Dir, name: &OsStr, path: &RelativePath) -> Result<bool, Error> {
     match goal.symlink_metadata(name) {
         Ok(metadata) if metadata.is_file() => Ok(true),

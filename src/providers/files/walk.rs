@@ -13,12 +13,12 @@ use crate::model::Error;
 const MAX_DEPTH: usize = 64;
 /// How many names of one directory are looked at.
 const MAX_NAMES: usize = 100_000;
-/// How often the call is asked whether it should stop, and told about, in entries.
+/// How many entries are visited between checks for cancellation and progress reports.
 const PROGRESS_INTERVAL: u64 = 512;
 
-/// One entry that the walk came to.
+/// One entry that the walk visited.
 pub(super) struct WalkEntry<'a> {
-    /// The directory it stands in.
+    /// The directory it is in.
     pub(super) dir: &'a Dir,
     /// Its name in that directory, the last part of its path.
     pub(super) name: &'a OsStr,
@@ -51,7 +51,7 @@ pub(super) struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// A walk under the rules of `job`; nothing is read before `for_each`.
+    /// A walk under the rules of `job`; it reads nothing before `for_each`.
     pub(super) fn new(job: &'a FileJob) -> Self {
         Self { job, visited: 0, unreadable: Vec::new() }
     }
@@ -60,7 +60,7 @@ impl<'a> Walk<'a> {
     /// their bytes.
     ///
     /// # Errors
-    /// When `start` cannot be read, the call was told to stop, or `meet` fails.
+    /// If `start` cannot be read, the call was cancelled, or `meet` fails.
     pub(super) fn for_each(
         &mut self,
         start: &Path,

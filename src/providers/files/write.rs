@@ -99,7 +99,7 @@ pub(super) fn edit(job: &FileJob, arguments: &FileArguments<'_>) -> Result<ToolR
     Ok(success_result(format!("changed '{}' at line {line}", path.shown()), warnings))
 }
 
-/// The number of the line that holds byte `at`, from 1.
+/// The number of the line with byte `at`, from 1.
 fn line_of(content: &[u8], at: usize) -> usize {
     memchr::memchr_iter(b'\n', content.get(..at).unwrap_or_default()).count() + 1
 }
@@ -139,7 +139,7 @@ fn plural(bytes: u64) -> String {
     if bytes == 1 { "1 byte".to_owned() } else { format!("{bytes} bytes") }
 }
 
-/// A successful result with one line of text, and warnings beside it.
+/// A successful result with one line of text, and warnings.
 pub(super) fn success_result(words: String, warnings: Vec<String>) -> ToolResult {
     ToolResult { warnings, ..ToolResult::text(words) }
 }

@@ -5,7 +5,7 @@
 //! | `bearer` | `token_env_var` or `token` | `Authorization: Bearer …` |
 //! | `basic` | `username` and `password`, or their `_env_var` | `Authorization: Basic …` |
 //! | `header` | `name`, and `value` or `value_env_var` | that header |
-//! | `none` | | nothing |
+//! | `none` | | none |
 
 use secrecy::SecretString;
 
@@ -21,7 +21,7 @@ use crate::providers::template::{TemplatePart, TextTemplate};
 use crate::util::base64;
 use crate::util::spelling::did_you_mean;
 
-/// All keys that `auth` may have, whatever its type.
+/// All keys that `auth` may have, for any type.
 const KEYS: [&str; 10] = [
     "type",
     "token",
@@ -37,14 +37,14 @@ const KEYS: [&str; 10] = [
 
 const TYPES: [&str; 4] = ["bearer", "basic", "header", "none"];
 
-/// A header and what it holds.
+/// A header and its value.
 pub(super) type AuthHeader = (reqwest::header::HeaderName, TextTemplate<HttpPlaceholder>);
 
 /// The header that the `auth` of an entry asks for. `written` is the same node before variables
 /// were filled in; warnings are added to `diagnostics`.
 ///
 /// # Errors
-/// When it cannot be sent as it is: an unknown type, a missing key or variable.
+/// If it cannot be sent: an unknown type, a missing key or variable.
 pub(super) fn read(
     node: &ConfigNode,
     written: Option<&ConfigNode>,
@@ -152,7 +152,7 @@ impl AuthReader<'_> {
         let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
             && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
         if !is_name || looks_secret(name) {
-            // Not quoted: it may be the secret itself.
+            // Not quoted: it may be the secret.
             return Err(Diagnostic::error(format!(
                 "'{key}' takes the name of a variable, not a value"
             ))

@@ -1,6 +1,6 @@
 //! The body of a request: templates, arguments, and their encoding.
 //!
-//! A text of the template that is nothing but a placeholder becomes the argument itself, with its
+//! A text of the template that is only a placeholder becomes the argument itself, with its
 //! type; when the argument is absent, the member or item is left out. Within a larger text a
 //! value is put in as text.
 
@@ -16,7 +16,7 @@ use crate::providers::template::{TextTemplate, value_text};
 /// The encoding of a body, which the key `body_type` names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BodyType {
-    /// As one JSON value, with a type of its own for each argument.
+    /// As one JSON value, in which each argument keeps its type.
     Json,
     /// As the fields of a form, URL-encoded.
     Form,
@@ -70,7 +70,7 @@ impl BodyType {
 /// A template of a value.
 #[derive(Debug, Clone)]
 pub(super) enum BodyTemplate {
-    /// A number, truth value or null of the file, sent as it is.
+    /// A number, boolean or null from the file, sent unchanged.
     Fixed(Value),
     /// A text; one that is a single argument keeps the argument's type.
     Text(TextTemplate<HttpPlaceholder>),
@@ -81,7 +81,7 @@ pub(super) enum BodyTemplate {
 }
 
 impl BodyTemplate {
-    /// Reads a template as it is written.
+    /// Reads a template from the file.
     ///
     /// # Errors
     /// A diagnostic at the text that cannot be read.
@@ -117,10 +117,10 @@ impl BodyTemplate {
         }
     }
 
-    /// The value of one request; `None` when it is nothing but an argument that is absent.
+    /// The value of one request; `None` if it is only an absent argument.
     ///
     /// # Errors
-    /// A usage error when something is absent within a larger text.
+    /// A usage error if something is absent within a larger text.
     pub(super) fn fill(&self, values: &TemplateValues<'_>) -> Result<Option<Value>, Error> {
         Ok(match self {
             Self::Fixed(value) => Some(value.clone()),

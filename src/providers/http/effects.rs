@@ -12,13 +12,13 @@ pub(in crate::providers) fn effects(entry: &ConfigNode, site: &EntrySite<'_>) ->
     vec![EntryEffect::Contacts(address)]
 }
 
-/// Scheme, host and port of the requests; whatever the entry says instead, where a reference
-/// decides it; nothing when the entry names no address.
+/// Scheme, host and port of the requests; the text of the entry if a reference decides it; `None`
+/// if the entry names no address.
 pub(in crate::providers) fn contacted(entry: &ConfigNode, site: &EntrySite<'_>) -> Option<String> {
     let text =
         |node: Option<&ConfigNode>| node.and_then(|node| node.as_text().ok()).map(str::to_owned);
     let endpoint = text(entry.get("endpoint_url"));
-    // Whether the endpoint is whole is decided as the request is made: by how it begins.
+    // Whether the endpoint is a full URL is decided as for requests: by how it starts.
     let is_whole = |text: &String| Url::parse(text).is_ok_and(|url| url.has_host());
     let is_decided_elsewhere = |text: &String| text.starts_with("${");
     let base = || {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-/// A value as it may stand in a path segment or a query: every byte but letters, digits, `-._~`
+/// A value encoded for a path segment or a query: every byte but letters, digits, `-._~`
 /// and `*()` is encoded, so that no value can end its segment, its pair or the path.
 pub(super) fn percent(text: &str) -> String {
     let mut out = String::with_capacity(text.len());

@@ -1,7 +1,7 @@
-//! A request to an address that a call names, by the rules of all requests.
+//! A request to an address given in a call, by the rules of all requests.
 //!
 //! Owns: which addresses, headers and bodies such a call may choose. Never does: ask whether it may
-//! be sent at all; what is sent to whom is the call's arguments, which a person sees.
+//! be sent at all; the destination and content are the call's arguments, which the user sees.
 
 use bytes::Bytes;
 use reqwest::Method;
@@ -19,24 +19,24 @@ use crate::model::{Error, ErrorKind, ErrorPhase, ToolResult};
 use crate::net::address::{is_link_local, is_loopback, is_public, literal_ip};
 use crate::net::client::{self, ClientSettings};
 
-/// Headers that hold a credential, and so need TLS or this machine.
+/// Headers that carry a credential, and so need TLS or this machine.
 const CREDENTIAL_HEADERS: [&str; 5] =
     ["authorization", "proxy-authorization", "cookie", "x-api-key", "x-auth-token"];
 
-/// What a call asks for.
+/// The request of a call.
 #[derive(Debug)]
 pub(in crate::providers) struct FetchRequest {
     /// Where to, as the call writes it.
     pub(in crate::providers) url: String,
     /// The method, in capitals.
     pub(in crate::providers) method: String,
-    /// Headers beside those of every request.
+    /// Headers besides those of every request.
     pub(in crate::providers) headers: Vec<(String, String)>,
-    /// The body: a text is sent as it is, anything else as JSON.
+    /// The body: text is sent unchanged, anything else as JSON.
     pub(in crate::providers) body: Option<Value>,
     /// Number of bytes of the response to keep, in bytes.
     pub(in crate::providers) max_bytes: usize,
-    /// Whether only public addresses may be asked, because no person sees the call.
+    /// Whether only public addresses may be contacted, because no person sees the call.
     pub(in crate::providers) requires_public: bool,
     /// Whether certificates are not checked in this run.
     pub(in crate::providers) insecure: bool,
@@ -45,7 +45,7 @@ pub(in crate::providers) struct FetchRequest {
 /// Sends the request and reads its answer.
 ///
 /// # Errors
-/// When it may not be sent, no answer came, or it leads somewhere else.
+/// If it may not be sent, there was no response, or it redirects elsewhere.
 pub(in crate::providers) async fn fetch(
     wanted: FetchRequest,
     cancel: &CancellationToken,
@@ -113,7 +113,7 @@ fn prepare(wanted: &FetchRequest) -> Result<HttpRequest, Error> {
     Ok(HttpRequest { method, url, headers, body: body.map(|(text, _)| Bytes::from(text)) })
 }
 
-/// The address, when it is one that may be asked.
+/// The address, if it may be contacted.
 fn address(wanted: &FetchRequest) -> Result<Url, Error> {
     let mut url = Url::parse(&wanted.url).map_err(|error| {
         Error::usage(format!("'{}' is not a URL: {error}", wanted.url))
@@ -159,10 +159,10 @@ fn header(name: &str, text: &str) -> Result<(HeaderName, HeaderValue), Error> {
     Ok((header, value))
 }
 
-/// What a request would be, for showing.
+/// The request that would be sent, for display.
 ///
 /// # Errors
-/// As [`fetch`], before anything is sent.
+/// Like [`fetch`], before anything is sent.
 pub(in crate::providers) fn preview(wanted: &FetchRequest) -> Result<Value, Error> {
     let mut request = prepare(wanted)?;
     for value in request.headers.values_mut().filter(|value| value.is_sensitive()) {

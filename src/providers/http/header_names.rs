@@ -1,4 +1,4 @@
-//! Which headers an entry may set, and which of them hold credentials.
+//! Which headers an entry may set, and which of them carry credentials.
 
 use reqwest::header::{AUTHORIZATION, HeaderName};
 
@@ -21,7 +21,7 @@ pub(super) const RESERVED_HEADERS: [&str; 9] = [
 /// The name of a header an entry may set.
 ///
 /// # Errors
-/// When it is no name, or is set by HTTP itself.
+/// If it is not a header name, or is set by HTTP itself.
 pub(super) fn header_name(text: &str, place: &SourceLocation) -> Result<HeaderName, Diagnostic> {
     let name = HeaderName::try_from(text).map_err(|_| {
         Diagnostic::error(format!("'{text}' is not a header name")).with_location(place.clone())

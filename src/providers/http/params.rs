@@ -5,8 +5,8 @@
 //! | `x: path` | into the path, where `{x}` stands |
 //! | `x: query`, `x: header`, `x: body` | there, under its own name |
 //! | `x: { in: header, name: X-Y }` | there, under that name |
-//! | nothing, but `{x}` stands in a text | only there |
-//! | nothing | GET, HEAD, DELETE, OPTIONS: the query; others: the body |
+//! | none, but `{x}` is used in a text | only there |
+//! | none | GET, HEAD, DELETE, OPTIONS: the query; others: the body |
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ use crate::providers::properties::SchemaProperties;
 /// The part of a request that an argument becomes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ArgumentLocation {
-    /// Where its placeholder stands in the path.
+    /// Where its placeholder is in the path.
     Path,
     /// Into the query, under this name.
     Query(String),
@@ -32,7 +32,7 @@ pub(super) enum ArgumentLocation {
 
 const LOCATION_NAMES: [&str; 4] = ["path", "query", "header", "body"];
 
-/// The places that `params` names; what is wrong is added to `diagnostics`.
+/// The places that `params` names; problems are added to `diagnostics`.
 pub(super) fn read(
     node: Option<&ConfigNode>,
     properties: &SchemaProperties,

@@ -4,13 +4,13 @@ use serde_json::Value;
 
 use crate::providers::hinted_error::HintedError;
 
-/// The most names that are listed of what is there instead.
+/// Maximum number of available names to list.
 const MAX_LISTED_NAMES: usize = 12;
 
 /// Why a text is no JSON Pointer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum PointerSyntaxError {
-    /// It begins with `$`, as a `JSONPath` does.
+    /// It starts with `$`, like a `JSONPath`.
     #[error("'{0}' is a JSONPath")]
     JsonPath(String),
     #[error("'{0}' does not start with '/'")]
@@ -34,10 +34,10 @@ impl HintedError for PointerSyntaxError {
     }
 }
 
-/// Checks a pointer as it stands in an entry.
+/// Checks a pointer of an entry.
 ///
 /// # Errors
-/// What is wrong; the hint is the pointer that was probably meant.
+/// If it is invalid; the hint is the pointer that was probably meant.
 pub(super) fn check(text: &str) -> Result<String, PointerSyntaxError> {
     if text.starts_with('$') {
         return Err(PointerSyntaxError::JsonPath(text.to_owned()));
@@ -55,7 +55,7 @@ pub(super) fn check(text: &str) -> Result<String, PointerSyntaxError> {
     Ok(text.to_owned())
 }
 
-/// A pointer leads to nothing in an answer.
+/// A pointer matches nothing in a response.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the response has nothing at '{pointer}': {} {summary}", .reached.as_deref().unwrap_or("the answer"))]
 pub(super) struct PointerNotFound {
@@ -63,14 +63,14 @@ pub(super) struct PointerNotFound {
     pointer: String,
     /// The longest beginning of the pointer that leads somewhere, in quotes; `None` is the whole.
     reached: Option<String>,
-    /// What stands at the place that was reached, in a few words.
+    /// A short description of the value that was reached.
     summary: String,
 }
 
 /// The value a pointer leads to.
 ///
 /// # Errors
-/// How far it leads, and what is there.
+/// How far it resolves, and what is there.
 pub(super) fn follow(document: &Value, pointer: &str) -> Result<Value, PointerNotFound> {
     if let Some(value) = document.pointer(pointer) {
         return Ok(value.clone());

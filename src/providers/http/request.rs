@@ -1,6 +1,6 @@
 //! Building one request from an entry and the arguments of a call.
 //!
-//! Owns: putting every argument in its place, and what a header may hold. Never does: send.
+//! Owns: putting every argument in its place, and what a header may contain. Never does: send.
 
 use bytes::Bytes;
 use reqwest::Method;
@@ -28,11 +28,11 @@ pub(super) struct HttpRequest {
     pub(super) body: Option<Bytes>,
 }
 
-/// Fills an entry. Without a context its placeholders stay as they are written, and secrets are
+/// Fills an entry. Without a context its placeholders are kept unchanged, and secrets are
 /// left out.
 ///
 /// # Errors
-/// A usage error when an argument cannot stand where it has to.
+/// A usage error if an argument cannot be used in its place.
 pub(super) fn prepare(
     entry: &HttpEntry,
     call_arguments: &JsonObject,
@@ -132,7 +132,7 @@ fn header_value(name: &HeaderName, text: &str) -> Result<HeaderValue, Error> {
 }
 
 impl HttpRequest {
-    /// What would be sent, for showing; made from a request without secrets.
+    /// What would be sent, for display; made from a request without secrets.
     pub(super) fn shown(&self) -> Value {
         let mut headers = Map::new();
         for (name, value) in &self.headers {

@@ -24,7 +24,7 @@ use crate::net::response::content_type;
 use crate::util::base64;
 use crate::util::units::show_size;
 
-/// Response headers that stand in the metadata of a result, when they came.
+/// Response headers that are included in the metadata of a result, if present.
 const REPORTED_HEADERS: [&str; 12] = [
     "content-type",
     "content-language",
@@ -45,7 +45,7 @@ const REPORTED_HEADERS: [&str; 12] = [
 pub(super) struct HttpResponse {
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
-    /// Where it came from in the end.
+    /// The final URL it came from.
     pub(super) url: Url,
     /// The body, up to the limit.
     pub(super) body: Bytes,
@@ -55,7 +55,7 @@ pub(super) struct HttpResponse {
     pub(super) expected: Option<u64>,
 }
 
-/// What of a request decides how its answer is read.
+/// The parts of a request that decide how its response is read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ResponseRules<'a> {
     /// The method of the request.
@@ -66,7 +66,7 @@ pub(super) struct ResponseRules<'a> {
     pub(super) max_response: usize,
     /// The name of the key or argument that allows more.
     pub(super) limit_name: &'static str,
-    /// What to do about an answer that wants credentials.
+    /// The hint for a response that requires credentials.
     pub(super) auth_hint: &'static str,
 }
 
@@ -101,7 +101,7 @@ fn reported_headers(headers: &HeaderMap) -> Map<String, Value> {
         .collect()
 }
 
-/// A well-formed no, with the server's own words.
+/// A failed result, with the server's own message.
 fn error_result(rules: ResponseRules<'_>, answer: &HttpResponse) -> ToolResult {
     let (status, place) = (answer.status, display_url(&answer.url));
     let message = match server_message(&answer.body) {

@@ -1,7 +1,7 @@
 //! `retry`: which failures are retried, and honouring `Retry-After`.
 //!
 //! Owns: the verdict on one failure, as [`RetryAdvice`]. Never does: count or wait; the host does both,
-//! so that limits, `--retries` and records hold for every kind alike.
+//! so that limits, `--retries` and records apply equally to every kind.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ const DEFAULT_RETRIES: u32 = 2;
 /// The cause of a failed request, as far as repeating depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum HttpFailure {
-    /// No connection could be made: nothing was sent.
+    /// No connection could be opened: nothing was sent.
     Connect,
     /// The connection was lost on the way.
     ConnectionLost,
@@ -61,7 +61,7 @@ impl RetryCondition {
 const DEFAULT_CONDITIONS: [&str; 5] = ["connect", "lost", "timeout", "429", "5xx"];
 const KEYS: [&str; 3] = ["max", "on", "backoff"];
 
-/// What an entry says about repeating.
+/// The retry settings of an entry.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RetryPolicy {
     /// How often; `None` leaves it to `retries`.
@@ -72,7 +72,7 @@ pub(super) struct RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// Reads `retry`; what is wrong is added to `diagnostics`.
+    /// Reads `retry`; problems are added to `diagnostics`.
     pub(super) fn read(node: Option<&ConfigNode>, diagnostics: &mut Vec<Diagnostic>) -> Self {
         let mut retry = Self::default();
         let Some(node) = node.filter(|node| !node.is_null()) else { return retry };

@@ -1,7 +1,7 @@
 //! Sending one request and reading the response within bounds.
 //!
-//! Owns: redirects within the origin, the limits on what is read, and what had come when a call
-//! had to stop. Never does: leave the origin, repeat, or say what an answer means.
+//! Owns: redirects within the origin, the limits on what is read, and what had arrived when a call
+//! had to stop. Never does: leave the origin, repeat, or interpret a response.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -21,7 +21,7 @@ use crate::util::units::show_size;
 /// Bounds name lookup, TCP and TLS together.
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How far one exchange came, for the last words of a call that had to stop.
+/// How far one exchange got, for the message of a call that had to stop.
 #[derive(Debug)]
 pub(super) struct DownloadProgress(AtomicUsize);
 
@@ -37,7 +37,7 @@ impl DownloadProgress {
         self.0.store(bytes, Ordering::Relaxed);
     }
 
-    /// The last words, as a fragment.
+    /// The state, as a fragment of a message.
     pub(super) fn describe(&self, url: &Url) -> String {
         let place = address::host_and_port(url);
         match self.0.load(Ordering::Relaxed) {
@@ -52,7 +52,7 @@ impl DownloadProgress {
 /// Sends `request` and reads the answer, of which `limit` bytes are kept.
 ///
 /// # Errors
-/// When no answer came, it broke on the way, or it leads somewhere else.
+/// If there was no response, it broke off, or it redirects elsewhere.
 pub(super) async fn send(
     client: &reqwest::Client,
     request: &HttpRequest,
@@ -66,7 +66,7 @@ pub(super) async fn send(
     let mut body = ResponseBody::new(response);
     let expected = body.content_length();
     if status.is_client_error() || status.is_server_error() {
-        // What is left of a refusal does not matter when it breaks.
+        // The rest of an error response does not matter if it breaks off.
         let mut begun = body.beginning(MAX_ERROR_BODY).await;
         begun.truncate(MAX_ERROR_BODY);
         return Ok(HttpResponse {

@@ -16,10 +16,10 @@ use crate::providers::template::{
     value_text,
 };
 
-/// What is put into a text of a request.
+/// What a placeholder in a request is replaced with.
 #[derive(Debug, Clone)]
 pub(super) enum HttpPlaceholder {
-    /// What a reference of the entry led to, and the reference. It is sent and not shown.
+    /// The value of a reference of the entry, and the reference. It is sent, but not shown.
     Secret(SecretString, String),
     /// The argument of the call with this name.
     Argument(String),
@@ -36,7 +36,7 @@ pub(super) enum ContextField {
     CallId,
     /// `{context.user_id}`: on whose behalf the call is made.
     UserId,
-    /// `{context.traceparent}`: where the call stands in the caller's trace.
+    /// `{context.traceparent}`: the position of the call in the caller's trace.
     TraceParent,
     /// `{context.cwd}`: the directory the call was made in.
     Cwd,
@@ -62,7 +62,7 @@ const CONTEXT_FIELDS: [&str; 7] = [
 pub(super) enum HttpTextError {
     #[error(transparent)]
     Template(#[from] TemplateError),
-    /// A reference leads nowhere, or is not allowed where it stands.
+    /// A reference cannot be resolved, or is not allowed there.
     #[error("{}", .0.message)]
     Reference(ExpandError),
 }
@@ -112,10 +112,10 @@ pub(super) struct TemplateReader<'a> {
 }
 
 impl TemplateReader<'_> {
-    /// Reads a text as it stands in the file.
+    /// Reads a text from the file.
     ///
     /// # Errors
-    /// When a brace is not part of a placeholder, or a reference leads nowhere.
+    /// If a brace is not part of a placeholder, or a reference cannot be resolved.
     pub(super) fn read(
         &self,
         written: &str,
@@ -157,12 +157,12 @@ impl TemplateReader<'_> {
     }
 }
 
-/// What a template is filled with.
+/// The values for a template.
 #[derive(Clone, Copy)]
 pub(super) struct TemplateValues<'a> {
     /// The arguments, with the schema's defaults.
     pub(super) arguments: &'a JsonObject,
-    /// The context; without one its placeholders stay as they are written.
+    /// The context; without one its placeholders are kept unchanged.
     pub(super) context: Option<&'a ToolContext>,
     /// Whether secrets are left out, for showing.
     pub(super) masked: bool,
@@ -194,10 +194,10 @@ impl TemplateValues<'_> {
         }
     }
 
-    /// The whole text; `None` when it is nothing but a placeholder that is absent.
+    /// The whole text; `None` if it is only a placeholder for something absent.
     ///
     /// # Errors
-    /// A usage error when something is absent within a larger text.
+    /// A usage error if something is absent within a larger text.
     pub(super) fn text(
         &self,
         template: &TextTemplate<HttpPlaceholder>,

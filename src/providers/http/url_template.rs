@@ -1,8 +1,8 @@
 //! URL templates.
 //!
-//! Owns: that scheme, host and port are those of the entry whatever the arguments hold, that a
+//! Owns: that scheme, host and port are those of the entry for any arguments, that a
 //! value fills one path segment or one query value and never ends it, and that no segment becomes
-//! `.` or `..`. Never does: look up a name, or decide whether an address may be asked.
+//! `.` or `..`. Never does: look up a name, or decide whether an address may be contacted.
 
 use std::fmt::Write as _;
 
@@ -26,10 +26,10 @@ pub(super) struct UrlTemplate {
     query: Vec<QueryPart>,
 }
 
-/// A piece of the query that stands in the URL itself.
+/// A piece of the query that is part of the URL itself.
 #[derive(Debug, Clone)]
 enum QueryPart {
-    /// Without placeholders, as it is written.
+    /// Without placeholders, unchanged.
     Literal(String),
     /// With a placeholder in its value.
     Templated(String, TextTemplate<HttpPlaceholder>),
@@ -88,7 +88,7 @@ impl UrlTemplate {
         self.segments.iter().flat_map(TextTemplate::arguments)
     }
 
-    /// The references whose values stand in its path.
+    /// The references whose values are used in its path.
     pub(super) fn path_secrets(&self) -> impl Iterator<Item = &str> {
         self.segments.iter().flat_map(TextTemplate::secrets)
     }
@@ -261,7 +261,7 @@ fn joined(
     Ok(parts)
 }
 
-/// A word that no text of the URL holds, to find placeholders again after it was parsed.
+/// A word that is not in the URL, to find placeholders again after it was parsed.
 fn mark(parts: &[TemplatePart<HttpPlaceholder>]) -> String {
     let mut mark = "zq".to_owned();
     let taken = |mark: &str| {

@@ -30,7 +30,7 @@ pub(super) fn mailbox<'a>(
 /// The JSON that is kept of a message: its parts, and when it was sent.
 ///
 /// # Errors
-/// A usage error when it says nothing, says it twice, or is too long.
+/// A usage error if it is empty, given twice, or too long.
 pub(super) fn encode_message(
     arguments: &JsonObject,
     sent: String,
@@ -64,7 +64,7 @@ pub(super) fn encode_message(
 /// A kept message for its receiver.
 ///
 /// # Errors
-/// A protocol error when it is no message.
+/// A protocol error if it is not a message.
 pub(super) fn decode_message(id: &str, mailbox: &str, stored: &str) -> Result<Value, Error> {
     let kept: Map<String, Value> = serde_json::from_str(stored).map_err(|error| {
         Error::protocol(format!("message {id} of the mailbox '{mailbox}' is damaged: {error}"))

@@ -5,8 +5,8 @@
 //! (`operations`). Never does: keep a message (see `engines`), or look into one.
 //!
 //! A message is handed to exactly one receiver, however many receive at the same time, and in the
-//! order in which messages were accepted. It is gone with that: a receiver that dies with it loses
-//! it (at most once). A mailbox exists while it holds a message and needs no creation.
+//! order in which messages were accepted. It is then deleted: a receiver that dies with it loses
+//! it (at most once). A mailbox exists while it contains a message and need not be created.
 //!
 //! | key | says | default |
 //! |---|---|---|
@@ -31,7 +31,7 @@ use crate::providers::engines::kind::{EngineKind, join_keys};
 use crate::providers::engines::{Quota, provider};
 use crate::providers::toolkit;
 
-/// All keys of an entry: those of selecting tools and those of engines.
+/// All keys of an entry: those for selecting tools and those of engines.
 const KEYS: [&str; toolkit::KEYS.len() + config::KEYS.len()] =
     join_keys(&[&toolkit::KEYS, &config::KEYS]);
 

@@ -69,7 +69,7 @@ pub(super) async fn send(call: EngineCall<'_>) -> Result<ToolResult, Error> {
 }
 
 /// The oldest messages of a mailbox; without any, those that come while the call waits. It watches
-/// for the cancellation itself, because what was taken has to be handed out.
+/// for the cancellation itself, because what was taken must be delivered.
 ///
 /// # Errors
 /// A usage error about the arguments, the engine's own, or a timeout when the call is cancelled.
@@ -86,7 +86,7 @@ pub(super) async fn receive(call: EngineCall<'_>) -> Result<ToolResult, Error> {
     tokio::pin!(over);
     let mut pause = POLL_INTERVALS.0;
     loop {
-        // Listen before looking, or a message that comes in between is missed.
+        // Listen before looking, or a message that arrives in between is missed.
         let arrival = call.engine.write_notify().map(|arrivals| {
             let mut arrival = Box::pin(arrivals.notified());
             arrival.as_mut().enable();
@@ -143,7 +143,7 @@ async fn take_available(
             }
         }
         match failed {
-            // What was taken is not lost because something else went wrong.
+            // Messages already taken are not lost because of a later error.
             Some(error) if messages.is_empty() => return Err(error),
             _ if messages.is_empty() && !page.items.is_empty() => {}
             _ => return Ok(messages),
@@ -151,7 +151,7 @@ async fn take_available(
     }
 }
 
-/// The mailboxes that hold messages.
+/// The mailboxes that contain messages.
 ///
 /// # Errors
 /// The engine's own.

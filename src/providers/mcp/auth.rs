@@ -19,7 +19,7 @@ use crate::provider::{LoginSupport, verify_trust};
 pub(super) struct ServerAuth {
     /// Put into each request by the server's wires.
     pub credentials: Arc<dyn Credentials>,
-    /// The same credentials, when a person can log in with them.
+    /// The same credentials, if a user can log in with them.
     pub login: Option<Arc<OAuth>>,
 }
 

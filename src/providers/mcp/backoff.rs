@@ -8,7 +8,7 @@ use tokio::time::Instant;
 const FIRST: Duration = Duration::from_millis(500);
 /// The longest wait between two attempts.
 const LONGEST: Duration = Duration::from_secs(30);
-/// How often in a row it is begun again.
+/// Maximum number of consecutive retries.
 const TRIES: u32 = 10;
 /// A subscription that held for so long has proved that the server is well.
 const STEADY: Duration = Duration::from_mins(1);
@@ -31,8 +31,8 @@ impl ResubscribeBackoff {
         self.acknowledged_at.is_some()
     }
 
-    /// It ended: how long to wait before the next try; `None` when it was tried often enough. A
-    /// server that ends a subscription in good order for the first time is asked at once.
+    /// It ended: how long to wait before the next try; `None` after the last retry. When a server
+    /// ends a subscription gracefully for the first time, it is retried at once.
     pub fn next_delay(&mut self, gracefully: bool) -> Option<Duration> {
         if self.acknowledged_at.is_some_and(|since| since.elapsed() >= STEADY) {
             self.tries = 0;

@@ -26,7 +26,7 @@ const CALL_TOTAL: Duration = Duration::from_hours(24);
 /// The definition a call is made by, and what to say about it.
 #[derive(Default)]
 pub(super) struct CurrentDefinition {
-    /// None when nothing was listed and nothing has to be known.
+    /// `None` if nothing was listed and no definition is needed.
     pub definition: Option<Arc<ToolDefinition>>,
     /// How it differs from what was listed before.
     pub warnings: Vec<ProtocolWarning>,
@@ -118,7 +118,7 @@ impl McpProvider {
         self.check_unchanged(before.as_deref(), after)
     }
 
-    /// The definition as it is now, when it may have changed so since it was listed.
+    /// The current definition, if it may have changed since it was listed.
     fn check_unchanged(
         &self,
         before: Option<&ToolDefinition>,
@@ -135,7 +135,7 @@ impl McpProvider {
         Ok(CurrentDefinition { definition: after, warnings })
     }
 
-    /// What to say about a tool that was redefined while it ran.
+    /// The warning about a tool that was redefined while it ran.
     ///
     /// # Errors
     /// When a change is not to pass: the answer is shown all the same, and flagged with this.

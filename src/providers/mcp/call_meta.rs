@@ -1,4 +1,4 @@
-//! What a call carries beside its arguments, as members of `_meta`.
+//! What a call carries besides its arguments, as members of `_meta`.
 //!
 //! Owns: the keys. The specification keeps `traceparent` and `tracestate` for W3C Trace Context;
 //! everything else of ours has the prefix `dev.toolhost/`. Metadata whose key has a prefix travels
@@ -12,7 +12,7 @@ use crate::model::{JsonObject, ToolContext};
 const SESSION: &str = "dev.toolhost/sessionId";
 /// The identity of the call, the same for all its attempts.
 const CALL: &str = "dev.toolhost/callId";
-/// On whose behalf the call is made, in the caller's words.
+/// On whose behalf the call is made, as the caller puts it.
 const USER: &str = "dev.toolhost/userId";
 /// Metadata without a prefix, as one object.
 const METADATA: &str = "dev.toolhost/metadata";

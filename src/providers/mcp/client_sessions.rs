@@ -1,9 +1,9 @@
-//! A server of which each client session has a connection of its own (`shared: false`).
+//! A server to which each client session has its own connection (`shared: false`).
 //!
-//! Owns: whose connection is whose, how many there may be, and ending one with its session. What belongs
-//! to no session, such as a list, is asked over any of them, and a connection that was opened for that
-//! becomes that of the next session. Never does: speak to a server (each connection is an
-//! [`McpProvider`]), or know when a session ends.
+//! Owns: which session has which connection, how many there may be, and closing one with its
+//! session. Requests that belong to no session, such as a list, use any of them, and a connection
+//! opened for that becomes the one of the next session. Never does: speak to a server (each
+//! connection is an [`McpProvider`]), or know when a session ends.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -26,7 +26,7 @@ use crate::provider::{
     ToolProvider,
 };
 
-/// How many sessions may have a connection to one server at once.
+/// Maximum number of sessions with a connection to one server at once.
 pub const MAX_SESSIONS: usize = 16;
 
 /// The connections of all client sessions to one server.
@@ -55,7 +55,7 @@ impl SessionConnection {
 }
 
 impl SessionServers {
-    /// The sessions of one server; nothing is started yet.
+    /// The sessions of one server; starts nothing.
     pub fn new(spec: ServerSpec, mut setup: McpSetup) -> Self {
         // That one of several connections was closed does not mean that the server is.
         let events = setup.events.clone();
@@ -174,7 +174,7 @@ impl ToolProvider for SessionServers {
         }
         drop(connections);
         ended.ended.cancel();
-        // Outside of a runtime nothing can be open.
+        // Outside a runtime nothing can be open.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             self.closing.spawn_on(async move { ended.server.close().await }, &runtime);
         }

@@ -89,7 +89,7 @@ impl ConnectionSlot {
         self.failure = Some((Instant::now(), error));
     }
 
-    /// Forgets what keeps a start from being made at once: a person wants it now.
+    /// Forgets what delays a start: a user wants it now.
     pub fn reset_backoff(&mut self) {
         self.failure = None;
         self.starts.clear();

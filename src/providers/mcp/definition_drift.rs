@@ -13,7 +13,7 @@ use crate::model::{Error, ToolDefinition};
 /// The most lines of a difference in a failure.
 const LINES: usize = 30;
 
-/// What it means that the tool which is called is not what was listed. Gives what to warn about.
+/// Decides what to do when the called tool is not what was listed. Returns the warnings.
 ///
 /// # Errors
 /// With [`DriftPolicy::Block`], an error of kind denied that shows the difference.

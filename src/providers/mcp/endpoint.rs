@@ -31,7 +31,7 @@ use crate::providers::confinement;
 use crate::util::confine::Coverage;
 use crate::util::process::{Process, Program, ResolveError, ShutdownTimeouts, StartError, resolve};
 
-/// Bound on starting and agreeing when the entry says nothing else.
+/// Default time limit for starting and the handshake.
 const START: Duration = Duration::from_secs(30);
 
 /// Opens the connection of an entry.
@@ -73,7 +73,8 @@ pub(super) async fn connect(
 pub(super) struct EstablishedConnection {
     /// The connection, its handshake done.
     pub connection: Connection,
-    /// The transport in words, as [`ServerStatus::transport`](crate::model::ServerStatus) shows it.
+    /// The transport as text, as [`ServerStatus::transport`](crate::model::ServerStatus) shows
+    /// it.
     pub transport: &'static str,
 }
 
@@ -81,7 +82,7 @@ pub(super) struct EstablishedConnection {
 struct TransportPlan {
     /// Opens the wire of this transport, once for each attempt.
     open: WireOpener,
-    /// What its era is remembered by.
+    /// The key under which its era is remembered.
     key: String,
     transport: &'static str,
     protocol: ProtocolChoice,
@@ -113,7 +114,7 @@ async fn open(
             _ => error,
         }
     })?;
-    // What a file insists on says nothing about the next entry with the same command.
+    // What a file requires says nothing about the next entry with the same command.
     if way.protocol == ProtocolChoice::Auto {
         setup.eras.insert(&way.key, connection.agreement.era);
     }
@@ -182,7 +183,7 @@ fn transport_plan(
                 tracer: tracer.clone(),
             };
             if *transport == HttpTransport::Sse || older {
-                // Its only lifecycle: there is nothing to find out.
+                // Its only lifecycle: there is nothing to detect.
                 let (key, protocol) =
                     (era_cache::key(&["sse", url.as_str()]), ProtocolChoice::Legacy);
                 let open: WireOpener = Arc::new(move || {
@@ -308,7 +309,7 @@ fn not_startable(cause: &ResolveError) -> Error {
     }
 }
 
-/// The modification time of the binary, so that a new build is asked anew.
+/// The modification time of the binary, so that a new build is asked again.
 fn modified(program: &Path) -> String {
     let time = std::fs::metadata(program).and_then(|m| m.modified()).ok();
     let age = time.and_then(|t| t.duration_since(UNIX_EPOCH).ok());

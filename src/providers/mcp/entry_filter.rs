@@ -1,4 +1,4 @@
-//! What of a server its entry lets through: `include`, `exclude` and `permissions`.
+//! What an entry allows of its server: `include`, `exclude` and `permissions`.
 //!
 //! Owns: whether a tool, prompt or resource is listed and may be asked for, and the error of what may
 //! not.
@@ -11,7 +11,7 @@ use crate::model::{
 };
 use crate::util::{pattern, uri_template};
 
-/// Why an entry keeps something back.
+/// Why an entry withholds something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Withholding {
     /// `exclude` names it, or `include` does not.
@@ -37,7 +37,7 @@ impl McpProvider {
         self.refusal("resource", names, permissions.allows_resource(names.iter().copied()))
     }
 
-    /// None of the names may be excluded, and one has to be included.
+    /// None of the names may be excluded, and one must be included.
     fn refusal(&self, what: &str, names: &[&str], is_permitted: bool) -> Option<Error> {
         let any = |patterns: &[String]| {
             patterns.iter().any(|p| names.iter().any(|name| pattern::matches(p, name)))
@@ -80,7 +80,7 @@ impl McpProvider {
         withheld
     }
 
-    /// Lets an address through that the entry does not keep back, under whatever name it is listed.
+    /// Allows a URI that the entry does not withhold, under any name it is listed by.
     pub(super) async fn check_resource(
         &self,
         connection: &Connection,

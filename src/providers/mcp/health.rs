@@ -1,6 +1,6 @@
 //! A server's health so far: starts, uptime, newest error.
 //!
-//! Owns: these facts and watching a connection for its end. Never does: start anything again (see
+//! Owns: these facts and watching a connection for its end. Never does: restart anything (see
 //! `connection_slot`).
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,7 +28,7 @@ impl Health {
         self.since = Some(Instant::now());
     }
 
-    /// Something went wrong with the server; what only concerns a call is left out.
+    /// Records a failure of the server; errors that concern only one call are ignored.
     pub(super) fn record_failure(&mut self, error: &Error) {
         let servers = matches!(
             error.kind(),
@@ -55,8 +55,8 @@ impl Health {
     }
 }
 
-/// Records the end of a connection when it comes, and tells viewers. The version of the tool list
-/// changes with it.
+/// Records the end of a connection when it happens, and notifies viewers. The version of the tool
+/// list changes with it.
 pub(super) fn watch_for_disconnect(
     server: &str,
     connection: &Arc<Connection>,

@@ -56,10 +56,10 @@ use health::Health;
 use offerings::OfferingCounts;
 use throttle::ListThrottle;
 
-/// Silence that ends a request when the entry says nothing else.
+/// Default time without a message after which a request ends.
 const IDLE: Duration = Duration::from_mins(1);
 
-/// What all servers share: ports to the outside and options of the run.
+/// Shared by all servers: ports to the outside and options of the run.
 #[derive(Clone)]
 pub struct McpSetup {
     /// Variables and directories, for child processes and proxies.
@@ -76,7 +76,7 @@ pub struct McpSetup {
     pub traffic: TrafficSink,
     /// Where the tokens of logins are kept between runs.
     pub logins: Arc<dyn Vault>,
-    /// Hears of tokens as they are got.
+    /// Is notified of tokens as they are obtained.
     pub learn: SecretListener,
     /// Accept any TLS certificate (`--insecure`).
     pub insecure: bool,
@@ -99,7 +99,7 @@ pub struct McpProvider {
     has_worked: Arc<AtomicBool>,
 }
 
-/// What is known about the server without asking it.
+/// What is known about the server without contacting it.
 #[derive(Default)]
 struct CachedServerState {
     state: Option<ServerState>,
@@ -111,7 +111,7 @@ struct CachedServerState {
     counts: OfferingCounts,
     /// Chosen while running, instead of the one of the setup.
     log_level: Option<&'static str>,
-    /// What the connection before the newest offered.
+    /// What the previous connection offered.
     previous_listing: Option<VersionedListing>,
     health: Health,
     /// How many connections were lost, refused or closed.
@@ -121,12 +121,12 @@ struct CachedServerState {
 /// The definitions that calls are made by: what a connection listed last, and when it was true.
 #[derive(Clone)]
 struct VersionedListing {
-    /// The connection's count of list changes when it was asked.
+    /// The connection's count of list changes when it was listed.
     version: u64,
     listing: Arc<ToolListing>,
 }
 
-/// The provider of a server, as its entry wants it; nothing is started yet.
+/// The provider of a server, as its entry configures it; starts nothing.
 pub fn provider(spec: ServerSpec, setup: McpSetup) -> Arc<dyn ToolProvider> {
     if spec.is_shared {
         Arc::new(McpProvider::new(spec, setup))
@@ -136,7 +136,7 @@ pub fn provider(spec: ServerSpec, setup: McpSetup) -> Arc<dyn ToolProvider> {
 }
 
 impl McpProvider {
-    /// A provider for one server; nothing is started yet.
+    /// A provider for one server; starts nothing.
     pub fn new(spec: ServerSpec, setup: McpSetup) -> Self {
         let tracer = Tracer::new(&spec.name, setup.traffic.clone());
         let access = ServerAuth::of(&spec, &setup, &tracer);
@@ -169,7 +169,7 @@ impl McpProvider {
             .emit(HostEvent::ServerStateChanged { server: self.spec.name.clone(), state });
     }
 
-    /// The connection, opened when there is none.
+    /// The connection, opened if there is none.
     async fn connection(&self) -> Result<Arc<Connection>, Error> {
         let mut slot = self.slot.lock().await;
         if let Some(connection) = slot.live_connection() {
@@ -221,8 +221,8 @@ impl McpProvider {
         self.spec.timeout.unwrap_or(IDLE)
     }
 
-    /// The newest list, asked for again when the server said that it changed. A server that says so
-    /// without end is not asked without end.
+    /// The newest list, requested again when the server reports a change. A server that does so
+    /// endlessly is not asked endlessly.
     async fn listing(&self, connection: &Connection) -> Result<VersionedListing, Error> {
         let mut throttle = self.listing.lock().await;
         let known = self.known().listed.clone();
@@ -249,7 +249,7 @@ impl McpProvider {
         }
         let listed = VersionedListing { version, listing: Arc::new(listing) };
         let mut known = self.known();
-        // What an earlier connection answered says nothing about this one.
+        // What an earlier connection reported says nothing about this one.
         if known.connection.as_deref().is_some_and(|newest| std::ptr::eq(newest, connection)) {
             known.listed = Some(listed.clone());
         }

@@ -1,7 +1,7 @@
 //! Prompts, resources and templates of a server.
 //!
-//! Owns: how many of each there are, and beginning a subscription again when it ended. What of it
-//! the entry lets through is in `entry_filter`. Never does: keep a list — each is asked for when it is wanted.
+//! Owns: how many of each there are, and reopening a subscription when it ended. What the entry
+//! allows is in `entry_filter`. Never does: keep a list; each is requested when needed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -177,7 +177,7 @@ impl McpProvider {
             .map_err(|error| error.with_server(&self.spec.name).with_phase(ErrorPhase::Call))
     }
 
-    /// Which log lines are asked for.
+    /// Which log lines are requested.
     pub(super) fn log_level(&self) -> Option<&'static str> {
         self.known().log_level.or(self.setup.log_level)
     }
@@ -206,7 +206,7 @@ impl McpProvider {
         offering_requests::set_level(connection, level, &options).await
     }
 
-    /// Counts what the server declares to have beside tools; what cannot be listed is a doubt.
+    /// Counts what the server declares besides tools; what cannot be listed becomes a warning.
     pub(super) async fn count_offerings(&self, connection: &Connection) {
         let (resources, prompts) = tokio::join!(
             async {
@@ -279,7 +279,7 @@ impl McpProvider {
             let (change, ended) = tokio::select! {
                 biased;
                 Some(change) = passing.recv() => (Some(change), None),
-                // What was told last may still be on its way.
+                // The last notifications may still be on their way.
                 ended = &mut following => (passing.try_recv().ok(), Some(ended)),
                 () = changes.closed(), if !stop.is_cancelled() => {
                     stop.cancel();
@@ -301,7 +301,7 @@ impl McpProvider {
         }
     }
 
-    /// Why the server will not tell what is wanted, as far as its capabilities show it.
+    /// Why the server cannot provide what is requested, as far as its capabilities show it.
     fn unsupported_watch_error(
         &self,
         connection: &Connection,

@@ -12,12 +12,12 @@ const INTERVAL: Duration = Duration::from_secs(1);
 #[derive(Debug, Default)]
 pub struct ListThrottle {
     last: Option<Instant>,
-    /// When the one before the last came through.
+    /// When the last but one was let through.
     before: Option<Instant>,
 }
 
 impl ListThrottle {
-    /// Waits until it may be asked. Dropped while waiting, it counts for nothing.
+    /// Waits until it may be asked. If dropped while waiting, it does not count.
     pub async fn wait(&mut self) {
         if let Some(before) = self.before {
             tokio::time::sleep_until(before + INTERVAL).await;

@@ -31,7 +31,7 @@ pub(super) struct OpenApiDocument {
 /// A method of a path of the document, which can become a tool.
 #[derive(Debug, Clone)]
 pub(super) struct OpenApiOperation {
-    /// Its `operationId`, else one made of method and path.
+    /// Its `operationId`, or one made of method and path.
     pub(super) id: String,
     pub(super) method: &'static str,
     pub(super) path: String,
@@ -81,10 +81,10 @@ impl OpenApiDocument {
             .ok_or_else(|| OperationError::ReferenceMissing(reference.to_owned()))
     }
 
-    /// What a value means that may be a reference.
+    /// Resolves a value that may be a reference.
     ///
     /// # Errors
-    /// When references lead nowhere or in a circle.
+    /// If references cannot be resolved or form a cycle.
     pub(super) fn resolved<'a>(
         &'a self,
         mut value: &'a Value,

@@ -1,6 +1,6 @@
 //! `include`: which operations of a document become tools.
 //!
-//! It is a list of what is allowed, and required: a document may hold hundreds of operations, and
+//! It is an allowlist, and required: a document may contain hundreds of operations, and
 //! new ones must not appear by themselves. `operations` names them, `tags` and `paths` choose all
 //! that carry one of the tags or match one of the patterns.
 

@@ -1,5 +1,5 @@
 //! OpenAPI documents as sources of API tools: each operation that an entry includes becomes a tool
-//! of the kind `http`.
+//! of kind `http`.
 //!
 //! Owns: reading a local document of version 3.0 or 3.1 (`document`), choosing operations
 //! (`include`), and turning one into an entry (`operation`, `schema`). Never does: fetch anything,
@@ -43,7 +43,7 @@ const KEYS: &[&str] = &[
     "insecure",
 ];
 
-/// Those of them that hold for each operation as they do for an entry of the kind `http`.
+/// Those of them that hold for each operation as they do for an entry of kind `http`.
 const HTTP_KEYS: [&str; 7] =
     ["headers", "auth", "query", "retry", "max_response_bytes", "allow_link_local", "insecure"];
 
@@ -63,7 +63,8 @@ pub fn kind() -> ProviderKind {
     }
 }
 
-/// What an entry would do: read its document and contact what it, or else the document, names.
+/// The effects of an entry: it reads its document and contacts the server that it, or else the
+/// document, names.
 fn effects(entry: &ConfigNode, site: &EntrySite<'_>) -> Vec<EntryEffect> {
     let document = entry.get("openapi").and_then(|node| node.as_text().ok()).unwrap_or("?");
     let mut effects = vec![EntryEffect::Document(document.to_owned())];
@@ -93,8 +94,8 @@ fn build(specs: &[&ToolSpec], context: &ProviderDeps) -> BuiltProviders {
     BuiltProviders { diagnostics, ..built }
 }
 
-/// The entries for the operations that `spec` includes. An operation that cannot become one is a
-/// diagnostic of its own.
+/// The entries for the operations that `spec` includes. An operation that cannot become one gets
+/// its own diagnostic.
 fn operations(
     spec: &ToolSpec,
     diagnostics: &mut Vec<Diagnostic>,
@@ -141,7 +142,7 @@ fn operations(
     Ok(made)
 }
 
-/// Whether a value hands out something of the user's.
+/// Whether a value exposes something of the user's.
 fn has_credentials(node: &ConfigNode) -> bool {
     use crate::config::node::NodeValue;
     use crate::config::references::has_reference;

@@ -1,7 +1,7 @@
 //! Converting one operation to an entry of kind `http`.
 //!
 //! Owns: its name, one input schema out of parameters and body, where each argument goes, and the
-//! schema of its result. An object as a body becomes arguments of its own when no name is taken
+//! schema of its result. An object as a body becomes separate arguments if no name is taken
 //! twice; any other body is the argument `body`.
 
 use std::sync::Arc;
@@ -31,10 +31,10 @@ pub(super) enum ToolNaming {
 }
 
 impl ToolNaming {
-    /// By `prefix`, else by the name of the entry.
+    /// From `prefix`, or else the name of the entry.
     ///
     /// # Errors
-    /// When the prefix cannot begin a name.
+    /// If the prefix cannot start a name.
     pub(super) fn of(spec: &ToolSpec) -> Result<Self, Diagnostic> {
         let Some(node) = spec.entry.get("prefix").filter(|node| !node.is_null()) else {
             return Ok(Self::Component(spec.definition.name.full()));
@@ -55,7 +55,7 @@ impl ToolNaming {
         let fits = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
         let mut name = String::new();
         for c in id.chars().take(MAX_NAME_LENGTH) {
-            // One sign for a run of those that no name may hold.
+            // One character for a run of those not allowed in a name.
             if fits(c) {
                 name.push(c);
             } else if !name.ends_with('_') {
@@ -71,7 +71,7 @@ impl ToolNaming {
     }
 }
 
-/// The arguments of one operation, as they are gathered.
+/// The arguments of one operation, as they are collected.
 #[derive(Default)]
 struct OperationArguments {
     properties: Map<String, Value>,
@@ -111,7 +111,7 @@ pub(super) fn entry(
     let mut arguments = OperationArguments::default();
     parameters(document, operation, &mut schemas, &mut arguments)?;
     let mut keys = vec![
-        // A document's text is never filled in with what the user's environment holds.
+        // A document's text is never expanded with the user's environment.
         ("endpoint_url", json!(operation.path.replace("${", "$${"))),
         ("base_url", json!(base)),
         ("method", json!(operation.method)),
@@ -181,7 +181,7 @@ fn parameters(
         }
         let place =
             if place == "path" { json!("path") } else { json!({ "in": place, "name": name }) };
-        // A path argument is required whatever the document says.
+        // A path argument is always required, regardless of the document.
         let required = required || place == "path";
         arguments.required.retain(|other| other != name);
         arguments.add(name, schema, required, Some(place));

@@ -1,6 +1,6 @@
 //! Making a document's schemas self-contained.
 //!
-//! Owns: moving what is referred to into `$defs` (so that circles stay references), and the places
+//! Owns: moving referenced schemas into `$defs` (so that cycles stay references), and the places
 //! where schemas of OpenAPI 3.0 differ from JSON Schema. Never does: check a value.
 
 use std::collections::BTreeMap;
@@ -91,7 +91,7 @@ impl<'a> SchemaBundler<'a> {
         Ok(format!("#/$defs/{name}"))
     }
 
-    /// Puts everything that was referred to into the `$defs` of `root`.
+    /// Puts all referenced schemas into the `$defs` of `root`.
     ///
     /// # Errors
     /// As [`SchemaBundler::rewrite`].
@@ -112,7 +112,7 @@ impl<'a> SchemaBundler<'a> {
     }
 }
 
-/// What 3.0 says in words of its own, in those of JSON Schema.
+/// Translates the keywords of 3.0 to those of JSON Schema.
 fn convert_v3_0(schema: &mut Map<String, Value>) {
     for (flag, bound) in [("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")] {
         match schema.get(flag) {

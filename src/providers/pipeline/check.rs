@@ -11,10 +11,10 @@ use super::template::{Embedding, LocatedReference};
 use crate::model::{Diagnostic, SourceLocation};
 use crate::providers::properties::unknown_property_hint;
 
-/// What a step has: see `run`.
+/// The fields of a step: see `run`.
 const STEP_FIELDS: [&str; 4] = ["output", "error", "success", "skipped"];
 
-/// What a context has: see `scope`.
+/// The fields of a context: see `scope`.
 const CONTEXT_FIELDS: [&str; 6] =
     ["call_id", "session_id", "user_id", "cwd", "environment", "metadata"];
 

@@ -15,7 +15,7 @@ use crate::providers::hinted_error::HintedError as _;
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct StepCondition {
     left: PipelineTemplate,
-    /// What it is compared with; without it, it has to be something.
+    /// What it is compared with; without it, it must be truthy.
     right: Option<PipelineTemplate>,
     negated: bool,
     /// The condition as the file has it, for previews.
@@ -76,10 +76,10 @@ impl StepCondition {
         Some(Self { left, right, negated, text })
     }
 
-    /// Whether it holds.
+    /// Whether it is met.
     ///
     /// # Errors
-    /// The first reference that leads to nothing.
+    /// The first reference that cannot be resolved.
     pub(super) fn holds(&self, view: &ScopeView<'_>) -> Result<bool, ReferenceError> {
         let left = self.left.fill(view)?.unwrap_or_default();
         let holds = match &self.right {
@@ -90,7 +90,7 @@ impl StepCondition {
     }
 }
 
-/// Neither nothing, false, 0, nor empty.
+/// Not absent, null, false, 0 or empty.
 fn is_truthy(value: &Value) -> bool {
     match value {
         Value::Null => false,
@@ -102,7 +102,7 @@ fn is_truthy(value: &Value) -> bool {
     }
 }
 
-/// What is written on the right is text; it equals a value that is written like this.
+/// The right side is text; it equals a value that is written the same way.
 fn equal(left: &Value, right: &Value) -> bool {
     if left == right {
         return true;

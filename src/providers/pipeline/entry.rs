@@ -19,10 +19,10 @@ pub(super) struct PipelinePlan {
     pub(super) result: Option<PipelineTemplate>,
 }
 
-/// What runs at one time.
+/// What runs at the same time.
 #[derive(Debug, Clone)]
 pub(super) struct PipelineStage {
-    /// One step, or several that know nothing of each other.
+    /// One step, or several independent ones.
     pub(super) steps: Vec<PipelineStep>,
     /// Whether it was written as a group; its output then is that of all, by their names.
     pub(super) group: bool,
@@ -46,7 +46,7 @@ impl PipelinePlan {
     }
 }
 
-/// Reads an entry. All that is wrong with it is added to `diagnostics`; what is only doubtful leaves
+/// Reads an entry. All its errors are added to `diagnostics`; what is only doubtful leaves
 /// it usable.
 pub(super) fn read(spec: &ToolSpec, diagnostics: &mut Vec<Diagnostic>) -> Option<PipelinePlan> {
     let before = diagnostics.len();

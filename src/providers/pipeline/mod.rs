@@ -1,8 +1,8 @@
 //! Pipelines: tools composed of calls of other tools, of any kind and server.
 //!
-//! Owns: what an entry may say (`entry`, `step`), templates (`template`, `condition`), the values
-//! they see (`scope`), what can be told before a call (`check`), and one run (`run`). Never does:
-//! find, check or permit the tools it calls; each step goes through the host like any call.
+//! Owns: the keys of an entry (`entry`, `step`), templates (`template`, `condition`), the values
+//! they see (`scope`), what can be checked before a call (`check`), and one run (`run`). Never
+//! does: find, check or permit the tools it calls; each step goes through the host like any call.
 
 mod check;
 mod condition;

@@ -1,4 +1,4 @@
-//! Placeholders of pipelines as they are written: a name, and the way into its value.
+//! Placeholders of pipelines as written: a name, and the path into its value.
 
 use std::fmt;
 

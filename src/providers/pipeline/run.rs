@@ -1,6 +1,6 @@
 //! Running a pipeline: its steps in order, their outcomes, and the result.
 //!
-//! Owns: the order, what a failure means, progress, and the bounds on what a run may hold. Never
+//! Owns: the order, what a failure means, progress, and the limits on the size of a run. Never
 //! does: wait, repeat or stop by itself; each step is a call of the host, which ends when this
 //! call ends.
 
@@ -26,10 +26,10 @@ use crate::util::clock::Clock;
 /// The most items that one step runs for.
 const MAX_ITEMS: usize = 1_000;
 
-/// What the outputs of all steps may come to, in bytes of text.
+/// Maximum size of the outputs of all steps, in bytes of text.
 const MAX_OUTPUT_BYTES: usize = 64 << 20;
 
-/// What the arguments of one step may come to, in bytes of text.
+/// Maximum size of the arguments of one step, in bytes of text.
 const MAX_ARGUMENT_BYTES: usize = 16 << 20;
 
 /// How many warnings of steps are passed on.
@@ -46,7 +46,7 @@ pub(super) struct PipelineRun<'a> {
     pub(super) finished_steps: AtomicUsize,
 }
 
-/// What a step came to.
+/// The outcome of a step.
 struct StepOutcome {
     /// What later steps see of it.
     state: Value,
@@ -64,7 +64,7 @@ impl PipelineRun<'_> {
     /// Runs all steps.
     ///
     /// # Errors
-    /// The failure of the first step that may not fail, in that step's words.
+    /// The failure of the first step that must not fail, with that step's message.
     pub(super) async fn run(&self, arguments: JsonObject) -> Result<ToolResult, Error> {
         let ids = self.plan.steps().map(|step| step.id.as_str());
         let mut scope = Scope::of(arguments, Some(scope::context(self.context)), ids);
@@ -250,11 +250,11 @@ impl PipelineRun<'_> {
         }
     }
 
-    /// What an answer comes to: an output, and the failure that was lived with.
+    /// The outcome of a response: an output, and the failure that was tolerated.
     ///
     /// # Errors
     /// The failure, when it is the pipeline's too: because the step may not fail, or because the
-    /// pipeline itself has to stop.
+    /// pipeline itself must stop.
     fn apply_on_error(
         &self,
         step: &PipelineStep,
@@ -300,7 +300,7 @@ impl PipelineRun<'_> {
     }
 }
 
-/// What the pipeline gives when this was its last step.
+/// The result of the pipeline if this was its last step.
 fn final_result(done: &mut StepOutcome) -> ToolResult {
     let output = || done.state["output"].clone();
     done.result.take().unwrap_or_else(|| ToolResult::json(output()))
@@ -318,7 +318,7 @@ fn failure_text(error: &Error) -> String {
     if lines.is_empty() { error.to_string() } else { format!("{error}: {}", lines.join("; ")) }
 }
 
-/// The failure of a step because of its own texts, before or beside its call.
+/// The failure of a step because of its own templates, outside its call.
 fn step_error(step: &PipelineStep, item: Option<usize>, cause: &dyn Display) -> Error {
     Error::tool(step_message(step, item, &cause.to_string()))
 }
@@ -350,7 +350,7 @@ fn share(part: usize, whole: usize) -> f64 {
     number(part) / number(whole.max(1))
 }
 
-/// Counts here are far below what a float holds exactly.
+/// Counts here are far below what a float represents exactly.
 fn number(count: usize) -> f64 {
     u32::try_from(count).map_or(f64::MAX, f64::from)
 }

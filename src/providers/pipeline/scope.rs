@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::reference::{PathSegment, ValueReference};
 use crate::model::{JsonObject, ToolContext};
 
-/// Names that are no arguments and no steps.
+/// Names that are neither arguments nor steps.
 pub(super) const RESERVED_NAMES: [&str; 4] = ["args", "context", "item", "index"];
 
 /// How many keys of a value are named when one is missing.
@@ -33,7 +33,7 @@ pub(super) struct ScopeView<'a> {
     item: Option<(usize, &'a Value)>,
 }
 
-/// What a name stands for.
+/// The meaning of a name.
 #[derive(Debug)]
 pub(super) enum ReferenceValue<'a> {
     Value(Cow<'a, Value>),
@@ -49,12 +49,12 @@ pub(super) enum ReferenceError {
     /// A step or item does not have what the reference names.
     #[error("'{reference}' does not exist: {reached}")]
     Missing { reference: ValueReference, reached: ReachedValue },
-    /// The caller did not say, and the reference stands inside a larger text.
+    /// The caller did not give it, and the reference is inside a larger text.
     #[error("'{0}' was not given, but is used inside text")]
     NotGiven(ValueReference),
 }
 
-/// The last value on the way of a reference that leads to nothing.
+/// The last value on the path of a reference that cannot be resolved.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub(super) enum ReachedValue {
     #[error("the object is empty")]
@@ -63,7 +63,7 @@ pub(super) enum ReachedValue {
     Object {
         /// Its first keys, in quotes.
         keys: Vec<String>,
-        /// Says that there are others; else empty.
+        /// Text that there are others; otherwise empty.
         more: &'static str,
     },
     #[error("the list has 1 item")]
@@ -125,12 +125,12 @@ impl Scope {
         }
     }
 
-    /// Remembers what a step came to.
+    /// Remembers the outcome of a step.
     pub(super) fn record(&mut self, step: &str, state: Value) {
         self.done.insert(step.to_owned(), state);
     }
 
-    /// What templates see outside of a loop.
+    /// What templates see outside a loop.
     pub(super) fn view(&self) -> ScopeView<'_> {
         ScopeView { scope: self, item: None }
     }
@@ -142,11 +142,11 @@ impl<'a> ScopeView<'a> {
         Self { item: Some((index, item)), ..self }
     }
 
-    /// What a reference stands for.
+    /// The value of a reference.
     ///
     /// # Errors
     /// When a step or item does not have what is named. An argument or a part of the context that is
-    /// not there was not given, which is no error by itself.
+    /// absent was not given, which is not an error by itself.
     pub(super) fn find(
         &self,
         reference: &ValueReference,

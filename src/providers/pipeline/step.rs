@@ -38,11 +38,11 @@ const KEYS: [&str; 11] = [
 pub(super) struct PipelineStep {
     /// By which others refer to it.
     pub(super) id: String,
-    /// The tool, by whatever name the host understands.
+    /// The tool, by any name the host understands.
     pub(super) tool: String,
     /// The arguments; a text is one placeholder for a whole object.
     pub(super) args: PipelineTemplate,
-    /// Runs only if this holds.
+    /// Runs only if this condition is met.
     pub(super) when: Option<StepCondition>,
     /// Runs once for each item of this list.
     pub(super) each: Option<PipelineTemplate>,
@@ -56,25 +56,25 @@ pub(super) struct PipelineStep {
     pub(super) retries: Option<u32>,
 }
 
-/// What a failed step comes to.
+/// How a failed step is handled.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum OnError {
     /// The pipeline fails with the error of the step; the default.
     Fail,
-    /// The pipeline goes on, and the output of the step is null.
+    /// The pipeline continues, and the output of the step is null.
     Continue,
-    /// The pipeline goes on, and the output of the step is this value.
+    /// The pipeline continues, and the output of the step is this value.
     Default(PipelineTemplate),
 }
 
-/// A stage as it was read, with what has to be compared.
+/// A stage as read, with what must be checked.
 pub(super) struct StageDraft {
     pub(super) steps: Vec<StepDraft>,
     /// Whether its steps run at the same time.
     pub(super) group: bool,
 }
 
-/// A step, and what has to be compared with the rest of the pipeline.
+/// A step, and what must be checked against the rest of the pipeline.
 pub(super) struct StepDraft {
     pub(super) step: PipelineStep,
     /// Where the step's name stands, or the step.

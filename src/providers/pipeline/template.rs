@@ -23,7 +23,7 @@ pub(super) enum PipelineTemplate {
     Whole(ValueReference),
     /// A text with more in it than one placeholder: it stays text.
     Text(TextTemplate<ValueReference>),
-    /// A list, without the items for which nothing was given.
+    /// A list, without the items for which no value was given.
     List(Vec<Self>),
     /// An object of templates. Keys are never templates.
     Map(Vec<(String, Self)>),
@@ -106,7 +106,7 @@ impl PipelineTemplate {
     /// was not given. An entry of an object or list for which nothing was given is left out.
     ///
     /// # Errors
-    /// The first reference that leads to nothing.
+    /// The first reference that cannot be resolved.
     pub(super) fn fill(&self, view: &ScopeView<'_>) -> Result<Option<Value>, ReferenceError> {
         Ok(match self {
             Self::Fixed(value) => Some(value.clone()),

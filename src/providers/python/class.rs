@@ -1,4 +1,4 @@
-//! What an entry says about a class: which one, what its constructor gets, which methods.
+//! The keys of an entry about a class: which one, the arguments of its constructor, which methods.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::model::{Diagnostic, JsonObject};
 
 /// How long a constructor may take when the entry does not say.
 const START_TIMEOUT: Duration = Duration::from_secs(20);
-/// The keys that say something about a class.
+/// The keys about a class.
 const KEYS: [&str; 3] = ["config", "methods", "start_timeout"];
 
 /// A class whose methods are tools; one instance serves all calls of a worker. Serialized it is the
@@ -94,14 +94,14 @@ fn methods(node: &ConfigNode) -> Result<Vec<String>, Diagnostic> {
 
 fn limit(node: &ConfigNode) -> Result<Duration, Diagnostic> {
     let limit = node.as_duration()?;
-    // The longest a timer of Python takes is much longer, and of no use to a person.
+    // The maximum of Python's timers is much longer, and of no practical use.
     if limit.is_zero() || limit > Duration::from_hours(1) {
         return Err(node.expected("a duration up to 1h, greater than 0"));
     }
     Ok(limit)
 }
 
-/// Refuses keys that say something about a class in an entry that names none.
+/// Refuses keys about a class in an entry that names none.
 ///
 /// # Errors
 /// The keys, each at its place.

@@ -1,6 +1,6 @@
-//! What the author of a definition says about a tool → the tool's definition.
+//! Turns what the author of a definition declares into the tool's definition.
 //!
-//! Keys of the entry that the tool comes from win, except that approval is only ever added.
+//! Keys of the tool's entry take precedence, except that approval can only be added.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,8 +14,8 @@ use crate::model::{Safety, Speed, ToolDefinition, ToolScope};
 /// The most attempts a definition may ask for, as in files.
 const MAX_RETRIES: u64 = 100;
 
-/// Fills `definition` with what its author says, as far as `entry` leaves it open. What cannot be
-/// used becomes a warning of the definition.
+/// Fills `definition` with what its author declares, where `entry` does not set it. Unusable values
+/// become warnings of the definition.
 pub(super) fn fill(
     definition: &mut ToolDefinition,
     said: DefinitionAttributes,
@@ -46,7 +46,7 @@ pub(super) fn fill(
             None => unusable("speed", "one of instant, fast, medium, slow", &value),
         }
     }
-    // What a sandbox enforces is more than a claim.
+    // What a sandbox enforces outweighs a claim.
     if definition.sandbox.is_none()
         && let Some(value) = take("safety", said.safety)
     {
@@ -80,7 +80,7 @@ pub(super) fn fill(
         None | Some(Value::Bool(false)) => {}
         Some(Value::Bool(true)) => definition.requires_approval = true,
         Some(other) => {
-            // What was meant is not clear, so a person decides.
+            // The intent is unclear, so the user decides.
             definition.requires_approval = true;
             unusable("requires_approval", "true or false", &other);
         }

@@ -25,14 +25,14 @@ const MAX_ENTRIES: usize = 500;
 /// The largest file that is read, in bytes.
 const MAX_FILE_BYTES: u64 = 8 << 20;
 
-/// What a function says about itself.
+/// The description of a function.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct FunctionDescription {
     /// The first paragraph of its docstring.
     pub(super) description: Option<String>,
     /// The schema of its arguments.
     pub(super) input_schema: Value,
-    /// What the schema cannot say.
+    /// What the schema cannot express.
     #[serde(default, rename = "doubts")]
     pub(super) warnings: Vec<String>,
     /// The file of its module, when it has one.
@@ -55,7 +55,7 @@ pub(super) struct DescriptionCache {
 }
 
 impl DescriptionCache {
-    /// A memory in `directory`; none when there is no cache directory.
+    /// A cache in `directory`; none if there is no cache directory.
     pub(super) fn new(directory: Option<PathBuf>) -> Self {
         let file = directory.map(|directory| directory.join("python-describe.json"));
         Self { file, entries: Mutex::default() }
@@ -85,7 +85,7 @@ impl DescriptionCache {
         expanded: &ExpandedValues,
     ) {
         let mut known = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        // Read again: another process may have learned something meanwhile.
+        // Read again: another process may have updated it meanwhile.
         let mut fresh = self.read();
         for (worker, module, function, described) in descriptions {
             if let Some(stamps) = stamps(worker, described.file.as_deref()) {
@@ -162,7 +162,7 @@ fn hex(hash: Sha256) -> String {
     })
 }
 
-/// What tells whether something has changed since.
+/// What shows whether a file has changed since.
 fn stamps(worker: &WorkerKey, file: Option<&Path>) -> Option<Vec<String>> {
     let of = |path: &Path| {
         let meta = std::fs::metadata(path).ok()?;

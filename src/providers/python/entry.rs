@@ -37,7 +37,7 @@ pub(super) const KEYS: &[&str] = &[
     "sandbox",
 ];
 
-/// What of its module an entry makes a tool of.
+/// The parts of its module that an entry turns into tools.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Selection {
     /// This function; a dotted one leads through a class.
@@ -54,7 +54,7 @@ pub(super) enum Selection {
 pub(super) struct PythonEntry {
     /// The module as Python imports it, such as `tools.weather`.
     pub(super) module: String,
-    /// What of it becomes a tool.
+    /// The parts of it that become tools.
     pub(super) selection: Selection,
     /// The interpreter as written: a name, or a path relative to `base_dir`.
     pub(super) python: Option<String>,
@@ -68,20 +68,20 @@ pub(super) struct PythonEntry {
     pub(super) env_keys: Vec<String>,
     /// Whether the file says what the arguments are.
     pub(super) has_schema: bool,
-    /// Whether each session has a worker of its own.
+    /// Whether each session has its own worker.
     pub(super) by_session: bool,
-    /// What its worker is confined to.
+    /// The confinement of its worker.
     pub(super) sandbox: Option<Sandbox>,
-    /// What has to be unchanged when its interpreter is started.
+    /// What must be unchanged when its interpreter is started.
     pub(super) seal: Seal,
-    /// The code it may run, when that is bound to what a person trusted.
+    /// The code it may run, if that is bound to what the user trusted.
     pub(super) sealed: Option<SealedCode>,
-    /// What its worker is made for, once that was found out.
+    /// The key of its worker, once that is known.
     pub(super) worker_key: OnceLock<WorkerKey>,
 }
 
 impl PythonEntry {
-    /// What of it chooses the interpreter.
+    /// The keys that choose the interpreter.
     pub(super) fn interpreter_choice(&self) -> InterpreterChoice<'_> {
         InterpreterChoice {
             python: self.python.as_deref(),

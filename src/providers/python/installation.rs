@@ -1,7 +1,7 @@
 //! The files of a Python installation, found without running it.
 //!
 //! Owns: the installation behind a virtual environment, and the interpreter behind a shim of pyenv.
-//! Never does: start anything, for what is found here decides what a sandbox gives.
+//! Never does: start anything, as what is found here decides what a sandbox exposes.
 
 use std::path::{Path, PathBuf};
 

@@ -19,7 +19,7 @@ const VENV_INTERPRETERS: [&str; 2] = [".venv/bin/python", "venv/bin/python"];
 /// Says which version pyenv starts.
 const PYENV_VERSION: &str = "PYENV_VERSION";
 
-/// What of an entry chooses its interpreter.
+/// The keys of an entry that choose its interpreter.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct InterpreterChoice<'a> {
     /// The name or path that the entry gives.
@@ -91,7 +91,7 @@ fn without_shim(found: PathBuf, root: &Path, version: Option<&str>) -> PathBuf {
     behind.and_then(|path| resolve(path.to_str()?, None, root).ok()).unwrap_or(found)
 }
 
-/// The interpreter of an entry as it is written: what it names, else that of a virtual environment
+/// The interpreter of an entry as written: the one it names, else that of a virtual environment
 /// of the project, else the one in `PATH`.
 pub(super) fn named(entry: &ConfigNode, root: Option<&Path>, base_dir: &Path) -> String {
     if let Some(named) = entry.get("python").and_then(|node| node.as_text().ok()) {

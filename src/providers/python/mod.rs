@@ -65,7 +65,7 @@ pub fn file_of_module(module: &str) -> String {
 }
 
 /// Entries that name a module: for certain when its file is there, otherwise unless another kind
-/// claims the module, for it may be installed.
+/// claims the module, as it may be installed.
 fn claims(node: &ConfigNode, base_dir: &Path) -> KindClaim {
     let text = |key| node.get(key).and_then(|value| value.as_text().ok());
     let Some(module) = text("module") else { return KindClaim::No };
@@ -78,7 +78,7 @@ fn claims(node: &ConfigNode, base_dir: &Path) -> KindClaim {
     }
 }
 
-/// What an entry would do: start an interpreter and run a module's code in it.
+/// The effects of an entry: it starts an interpreter and runs a module's code in it.
 fn effects(node: &ConfigNode, site: &EntrySite<'_>) -> Vec<EntryEffect> {
     let text = |key| node.get(key).and_then(|value| value.as_text().ok());
     let module = text("module").unwrap_or_default();

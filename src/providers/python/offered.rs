@@ -20,9 +20,9 @@ use crate::provider::{Preview, ToolListing, ToolProvider};
 
 /// Calls what one module offers, each under its own name, or the methods of one class.
 pub(super) struct OfferedToolsProvider {
-    /// What the entry says holds for each of them.
+    /// What the entry says applies to each of them.
     template: ToolDefinition,
-    /// The entry as it is written, which wins over what definitions say.
+    /// The entry as written, which overrides what definitions say.
     node: Arc<ConfigNode>,
     entry: PythonEntry,
     /// The same entry for tools whose definition wants a worker for each session.
@@ -64,7 +64,7 @@ impl OfferedToolsProvider {
         error.with_location(spot.location())
     }
 
-    /// What the tools come from, for people.
+    /// The source of the tools, for people.
     fn source(&self) -> String {
         match &self.entry.selection {
             Selection::Class(class) => format!("{}.{}", self.entry.module, class.name),
@@ -81,7 +81,7 @@ impl OfferedToolsProvider {
         }
     }
 
-    /// What of the module a call of this name is about.
+    /// The part of the module that a call of this name is about.
     fn target<'a>(&'a self, name: &'a ToolName) -> WorkerTarget<'a> {
         match &self.entry.selection {
             Selection::Class(class) => {

@@ -78,7 +78,7 @@ fn of_value(value: Value) -> ToolResult {
         Some(Value::Null) | None => serde_json::Map::new(),
         Some(other) => serde_json::Map::from_iter([("metadata".to_owned(), other)]),
     };
-    // What has no place of its own is kept all the same.
+    // What has no place of its own is still kept.
     meta.extend(map);
     let mut result = if success { ToolResult::json(output) } else { failure(output, error) };
     result.meta = (!meta.is_empty()).then_some(Value::Object(meta));

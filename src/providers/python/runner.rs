@@ -48,7 +48,7 @@ impl PythonRunner {
         interpreter::find(&entry.interpreter_choice(), self.environment.as_ref())
     }
 
-    /// What the worker of an entry is made for, sessions aside. Found out once: looking for the
+    /// The key of the worker of an entry, sessions aside. Computed once: looking for the
     /// interpreter would be most of what a call costs.
     ///
     /// # Errors
@@ -79,18 +79,18 @@ impl PythonRunner {
     /// Lets an entry that was read again go on with the worker that serves it already.
     pub(super) fn keep_worker(&self, entry: &PythonEntry) {
         if self.workers.has_claims() {
-            // What stands in the way is told by the first call.
+            // Any problem is reported by the first call.
             let _unused = self.key(entry);
         }
     }
 
-    /// What stands between a call and the function, as far as it shows without starting anything.
+    /// What would prevent a call, as far as can be told without starting anything.
     pub(super) fn obstacle(&self, entry: &PythonEntry) -> Option<Error> {
         let checks = [self.interpreter(entry).map(drop), require_root(entry)];
         checks.into_iter().find_map(Result::err).or_else(|| entry.sandbox.as_ref()?.obstacle())
     }
 
-    /// Asks the worker of an entry, starting it when there is none.
+    /// Sends a request to the worker of an entry, starting one if there is none.
     ///
     /// # Errors
     /// When it is not trusted, cannot be started, dies, or the call is cancelled.
@@ -145,7 +145,7 @@ impl Drop for PythonRunner {
     }
 }
 
-/// Adds to an exception what the sandbox has to do with it.
+/// Adds to an exception how the sandbox may have caused it.
 fn with_sandbox_hint(mut reply: WorkerReply, sandbox: &Sandbox) -> WorkerReply {
     let Some(error) = reply.error.as_mut() else { return reply };
     match (error.exception.as_deref(), sandbox.memory_limit()) {

@@ -24,11 +24,11 @@ pub(super) enum WorkerOp {
     Describe,
     /// Tell what a module offers: definitions and typed functions, with their schemas.
     Functions,
-    /// Tell the methods of a class that become tools, with their schemas.
+    /// List the methods of a class that become tools, with their schemas.
     Methods,
 }
 
-/// What of a module a request is about.
+/// The part of a module that a request is about.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum WorkerTarget<'a> {
     /// All of it.
@@ -44,13 +44,13 @@ pub(super) enum WorkerTarget<'a> {
 /// A request, before it has a number.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WorkerRequest<'a> {
-    /// What the worker is to do with the module.
+    /// What the worker should do with the module.
     pub(super) op: WorkerOp,
     /// The module as Python imports it.
     pub(super) module: &'a str,
     /// And what of it is meant.
     pub(super) target: WorkerTarget<'a>,
-    /// The file the module has to come from, when it is below the root.
+    /// The file the module must come from, if it is below the root.
     pub(super) file: Option<&'a Path>,
     /// The arguments, for a call.
     pub(super) args: Option<&'a JsonObject>,
@@ -139,7 +139,7 @@ pub(super) struct WorkerMessage<'a> {
     pub(super) text: Option<String>,
     /// Why there is no result.
     pub(super) error: Option<WorkerError>,
-    /// The result, as text. A result of `null` is none here, too.
+    /// The result, as text. A result of `null` is also `None` here.
     #[serde(borrow)]
     pub(super) result: Option<&'a RawValue>,
     /// Warnings about the result, such as values that became text.
@@ -167,14 +167,14 @@ pub(super) struct WorkerReply {
 /// Why a request gave no result.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct WorkerError {
-    /// Who or what is to blame.
+    /// The source of the failure.
     pub(super) kind: WorkerErrorKind,
     /// The class of the exception that the function raised, without its module.
     #[serde(default)]
     pub(super) exception: Option<String>,
     /// The cause as one line; for an exception its class and message.
     pub(super) message: String,
-    /// What a person can do about it.
+    /// What the user can do about it.
     #[serde(default)]
     pub(super) hint: Option<String>,
     /// Lines of evidence, such as a traceback.
@@ -182,7 +182,7 @@ pub(super) struct WorkerError {
     pub(super) details: Vec<String>,
 }
 
-/// Who or what is to blame for a request without result.
+/// The source of the failure of a request without a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum WorkerErrorKind {
@@ -190,7 +190,7 @@ pub(super) enum WorkerErrorKind {
     Raised,
     /// The module cannot be imported.
     Import,
-    /// The entry names something that is not there.
+    /// The entry names something that does not exist.
     Entry,
     /// A class could not be given its instance.
     Start,

@@ -28,7 +28,7 @@ const START_FAILURE_TTL: Duration = Duration::from_secs(5);
 /// The most workers at a time; an idle one makes room for a new one.
 const MAX_WORKERS: usize = 32;
 
-/// What a worker is made for. Two calls with the same key share a worker.
+/// The key of a worker. Two calls with the same key share a worker.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct WorkerKey {
     /// The interpreter, an absolute path.
@@ -37,7 +37,7 @@ pub(super) struct WorkerKey {
     pub(super) root: PathBuf,
     /// All variables that the interpreter sees.
     pub(super) env: BTreeMap<String, String>,
-    /// What it is confined to.
+    /// Its confinement.
     pub(super) confinement: Option<Confinement>,
     /// The code it may load, when that is bound.
     pub(super) sealed: Option<SealedCode>,
@@ -48,7 +48,7 @@ pub(super) struct WorkerKey {
 /// The workers of all entries, at most one for each key.
 pub(super) struct WorkerPool {
     slots: Mutex<HashMap<WorkerKey, Arc<tokio::sync::Mutex<WorkerSlot>>>>,
-    /// How many claims there are on the workers of a key, those of its sessions included.
+    /// The number of claims on the workers of a key, including those of its sessions.
     claims: Mutex<HashMap<WorkerKey, usize>>,
     events: EventSink,
 }
@@ -73,7 +73,7 @@ impl WorkerSlot {
         {
             return Err(error.clone());
         }
-        // One that we ended is no sign that the next will end the same way.
+        // A worker that we ended does not mean that the next will end the same way.
         let gone = self.worker.take().filter(|worker| worker.has_crashed());
         if gone.is_some() {
             self.crashes.push_back(now);
@@ -108,7 +108,7 @@ impl WorkerPool {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The worker of a key; starts one when there is none.
+    /// The worker of a key; starts one if there is none.
     ///
     /// # Errors
     /// When it cannot be started, or died too often.
@@ -121,7 +121,7 @@ impl WorkerPool {
             return Ok(Arc::clone(worker));
         }
         if let Some(sealed) = &key.sealed {
-            // Before the failures are counted: a file that is put back is no reason to wait.
+            // Before the failures are counted: a restored file is no reason to wait.
             sealed.check_start(&key.interpreter).await?;
         }
         slot.may_start()?;

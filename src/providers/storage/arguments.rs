@@ -16,7 +16,7 @@ pub(super) const MAX_PAGE_SIZE: u64 = 1000;
 /// The key of a call.
 ///
 /// # Errors
-/// A usage error when there is none, or it cannot be one.
+/// A usage error if it is missing or invalid.
 pub(super) fn key<'a>(arguments: &'a JsonObject, limits: &EngineLimits) -> Result<&'a str, Error> {
     let key = arguments
         .get("key")
@@ -41,7 +41,7 @@ pub(super) fn key<'a>(arguments: &'a JsonObject, limits: &EngineLimits) -> Resul
 /// The value of a call, as JSON text.
 ///
 /// # Errors
-/// A usage error when there is none, or it is too long.
+/// A usage error if it is missing or too long.
 pub(super) fn value(arguments: &JsonObject, limits: &EngineLimits) -> Result<String, Error> {
     let value = arguments.get("value").ok_or_else(|| Error::usage("'value' is missing"))?;
     let text = value.to_string();
@@ -59,7 +59,7 @@ pub(super) fn value(arguments: &JsonObject, limits: &EngineLimits) -> Result<Str
 /// The version in `if_version`.
 ///
 /// # Errors
-/// A usage error when it is no whole number.
+/// A usage error if it is not a whole number.
 pub(super) fn version(arguments: &JsonObject) -> Result<Option<u64>, Error> {
     match arguments.get("if_version") {
         None => Ok(None),

@@ -9,10 +9,10 @@
 //! | `path`, `persist` | the file of a store on disk, relative to the file of the entry | a file in the state directory |
 //! | `url` | the address of a Redis server | |
 //! | `mcp_server` | whose tools a store of type postgresql has | |
-//! | `sync` | when a write to disk counts: full, normal, off | full |
+//! | `sync` | when a write to disk is complete: full, normal, off | full |
 //! | `ttl` | how long values are kept | for ever |
 //! | `access` | read, or write (which includes reading) | write |
-//! | `scope` | global, or session: each session has values of its own | global |
+//! | `scope` | global, or session: each session has its own values | global |
 //! | `max_keys` | keys, of each session | 10000 |
 //! | `max_key_bytes` | the longest key | 256 |
 //! | `max_value_bytes` | the longest value, as JSON | 1 MiB |
@@ -44,7 +44,7 @@ const KEY: &str = "storage";
 /// The keys that only this kind understands.
 const OWN_KEYS: [&str; 2] = ["access", "mcp_server"];
 
-/// All keys of an entry: those of selecting tools, of engines, and our own.
+/// All keys of an entry: those for selecting tools, those of engines, and our own.
 const KEYS: [&str; toolkit::KEYS.len() + config::KEYS.len() + OWN_KEYS.len()] =
     join_keys(&[&toolkit::KEYS, &config::KEYS, &OWN_KEYS]);
 

@@ -15,7 +15,7 @@ const SUGGESTION_SCAN: usize = 1000;
 /// The value of a key, with its version.
 ///
 /// # Errors
-/// A usage error about the key, or the engine's own. A key that holds nothing is a failed result.
+/// A usage error about the key, or the engine's own. A key without a value is a failed result.
 pub(super) async fn read(call: EngineCall<'_>) -> Result<ToolResult, Error> {
     let key = arguments::key(call.arguments, &call.config.limits)?;
     let Some(entry) = call.engine.read(&call.space, key).await? else {
@@ -42,7 +42,7 @@ async fn missing(call: &EngineCall<'_>, key: &str) -> Result<ToolResult, Error> 
     ))
 }
 
-/// Writes a value to a key, when its condition holds and the quota allows it.
+/// Writes a value to a key, if its condition is met and the quota allows it.
 ///
 /// # Errors
 /// A usage error about the arguments, or the engine's own.
@@ -93,7 +93,7 @@ pub(super) async fn list(call: EngineCall<'_>) -> Result<ToolResult, Error> {
     Ok(ToolResult::json(json!({ "keys": keys, "cursor": cursor })))
 }
 
-/// Deletes a key; one that holds nothing is no failure.
+/// Deletes a key; one without a value is not a failure.
 ///
 /// # Errors
 /// A usage error about the arguments, or the engine's own.
@@ -127,7 +127,7 @@ fn conflict(key: &str, at: Option<u64>) -> ToolResult {
     failure_result(message, hint, json!({ "reason": "conflict", "version": at }))
 }
 
-/// A result that says why nothing was done: a tool error with its reason as data.
+/// A result that explains why nothing was done: a tool error with its reason as data.
 fn failure_result(message: String, hint: String, data: Value) -> ToolResult {
     let error = Error::tool(&message).with_hint(hint).with_data(data);
     ToolResult { error: Some(error), ..ToolResult::failure(message) }

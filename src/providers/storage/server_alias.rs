@@ -6,7 +6,7 @@ use crate::model::{Diagnostic, check_name};
 use crate::providers::engines::config::storage_type;
 use crate::providers::toolkit::component;
 
-/// An entry that has no tools of its own: those of a server stand under its name.
+/// An entry without its own tools: those of a server appear under its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerAlias {
     /// The name the tools are to have in common.
@@ -15,7 +15,7 @@ pub struct ServerAlias {
     pub server: String,
 }
 
-/// What an entry stands for; `None` when it is a store of its own.
+/// The server an entry stands for; `None` if it is a store itself.
 ///
 /// # Errors
 /// When it says that it belongs to a server and not to which, or the other way round.

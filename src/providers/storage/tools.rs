@@ -8,7 +8,7 @@ use crate::providers::engines::config::EngineLimits;
 use crate::providers::engines::kind::{DestructiveHint, EngineTool};
 use crate::providers::toolkit::ToolkitTool;
 
-/// What a store can do. Deleting asks a person, unless the entry says that nothing is lost by it;
+/// The tools of a store. Deleting needs approval, unless the entry says that nothing is lost by it;
 /// writing does not ask, or a store would be of no use in a script.
 pub(super) static TOOLS: [EngineTool; 5] = [
     EngineTool {

@@ -11,7 +11,7 @@ pub(in crate::providers) enum TemplateError {
         brace: char,
         /// The place of the brace in the text, in characters from 1.
         column: usize,
-        /// The whole text, as it is written.
+        /// The whole text, as written.
         text: String,
     },
     /// A placeholder for a part of the context that no call has.

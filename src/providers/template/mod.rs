@@ -2,8 +2,8 @@
 //! of pipelines.
 //!
 //! Owns: the syntax (`{…}` is a placeholder, `{{` and `}}` are braces), its errors, and how a value
-//! is written inside a text. A value is put in as it is and never read as a template again. Never
-//! does: decide what may stand between the braces (each kind has its own [`Placeholder`]), or
+//! is written inside a text. A value is inserted unchanged and never read as a template again.
+//! Never does: decide what may stand between the braces (each kind has its own [`Placeholder`]), or
 //! encode; the caller knows where the text goes.
 
 mod builder;
@@ -14,12 +14,12 @@ use serde_json::Value;
 pub(super) use self::builder::TemplateBuilder;
 pub(super) use self::error::TemplateError;
 
-/// What one kind allows between braces.
+/// The placeholders that one kind allows.
 pub(super) trait Placeholder: Sized {
     /// Reads what stands between braces; `None` when the kind takes it for no placeholder at all.
     ///
     /// # Errors
-    /// When it is a placeholder for something that there is not.
+    /// If it is a placeholder for something that does not exist.
     fn parse(inside: &str) -> Result<Option<Self>, TemplateError>;
 }
 
@@ -59,7 +59,7 @@ impl<P> TextTemplate<P> {
         })
     }
 
-    /// The placeholder that is the whole text, when there is nothing else in it.
+    /// The placeholder that makes up the whole text, if there is nothing else in it.
     pub(super) fn sole_placeholder(&self) -> Option<&P> {
         match self.parts.as_slice() {
             [TemplatePart::Placeholder(placeholder)] => Some(placeholder),
@@ -77,7 +77,7 @@ impl<P> TextTemplate<P> {
     }
 
     /// The text with every placeholder replaced by what `value` says, which is `None` for something
-    /// absent. A text that is nothing but an absent placeholder is absent itself.
+    /// absent. A text that is only an absent placeholder is absent itself.
     ///
     /// # Errors
     /// Those of `value`, and `missing` for a placeholder that is absent inside a larger text.
@@ -106,7 +106,7 @@ pub(super) fn is_argument_name(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'))
 }
 
-/// A value as it stands inside a text: text as it is, numbers and truth values as JSON writes them,
+/// A value inside a text: text unchanged, numbers and booleans as in JSON,
 /// lists and objects as compact JSON. Null is absent.
 pub(super) fn value_text(value: &Value) -> Option<String> {
     match value {

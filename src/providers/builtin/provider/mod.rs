@@ -89,7 +89,7 @@ fn complete(spec: &ToolSpec, function: &BuiltinFunction) -> ToolDefinition {
         definition.output_schema = function.output.map(|schema| Arc::new(schema()));
     }
     if function.uses_network() {
-        // Where it goes and what it carries is for a person to see, unless the entry says otherwise.
+        // The user approves its destination and content, unless the entry says otherwise.
         definition.requires_approval |=
             spec.entry.get("requires_approval").is_none_or(ConfigNode::is_null);
         definition.annotations.open_world.get_or_insert(true);

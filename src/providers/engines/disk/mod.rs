@@ -71,7 +71,7 @@ impl SyncMode {
 pub(in crate::providers) struct StoreFile {
     /// Where the `SQLite` file is, or will be after the first write.
     pub(in crate::providers) path: PathBuf,
-    /// The directory that it has to be in once links are followed; `None` when any was allowed.
+    /// The directory that it must be in after links are followed; `None` if any is allowed.
     pub(in crate::providers) within: Option<PathBuf>,
     /// Whether its directory is toolhost's own, to be kept private.
     pub(in crate::providers) own_directory: bool,

@@ -137,7 +137,7 @@ fn make(place: &DatabasePath, file: &StoreFile) -> Result<(), Error> {
     })
 }
 
-/// Refuses a directory that leads out of where it may be, through links.
+/// Refuses a directory that leads, through links, outside where it may be.
 fn stays_within(file: &StoreFile, parent: &Path) -> Result<(), Error> {
     let Some(root) = &file.within else { return Ok(()) };
     let there = parent.ancestors().find_map(|at| at.canonicalize().ok());

@@ -39,7 +39,7 @@ where
     T: Send + 'static,
     W: FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,
 {
-    /// A job, and where its answer will come from.
+    /// A job, and the receiver of its answer.
     pub(super) fn job(
         writes: bool,
         work: W,

@@ -69,9 +69,9 @@ pub(super) struct HttpEntry {
     pub(super) url: UrlTemplate,
     /// Headers of every request, that of `auth` included.
     pub(super) headers: Vec<(HeaderName, TextTemplate<HttpPlaceholder>)>,
-    /// Query parameters of every request, beside those in the URL.
+    /// Query parameters of every request, besides those in the URL.
     pub(super) query: Vec<(String, Vec<TextTemplate<HttpPlaceholder>>)>,
-    /// The template of the body; `None` when arguments alone make it, if anything.
+    /// The template of the body; `None` if it consists of arguments only, if any.
     pub(super) body: Option<BodyTemplate>,
     /// How the body is encoded, from `body_type`.
     pub(super) body_type: BodyType,
@@ -79,7 +79,7 @@ pub(super) struct HttpEntry {
     pub(super) sends_body: bool,
     /// Where arguments go that the entry places.
     pub(super) locations: BTreeMap<String, ArgumentLocation>,
-    /// Arguments that stand in a text.
+    /// Arguments that are used in a text.
     pub(super) templated: BTreeSet<String>,
     /// Defaults for absent arguments.
     pub(super) defaults: Vec<(String, Value)>,
@@ -91,7 +91,7 @@ pub(super) struct HttpEntry {
     pub(super) retry: RetryPolicy,
     /// Repeating a request does no harm.
     pub(super) is_repeatable: bool,
-    /// Link-local addresses may be asked.
+    /// Link-local addresses may be contacted.
     pub(super) link_local: bool,
     /// Whether requests carry credentials, so that they need TLS or this machine.
     pub(super) has_credentials: bool,
@@ -136,15 +136,15 @@ fn default_location(method: &Method, name: &str) -> ArgumentLocation {
     }
 }
 
-/// Reads an entry. What it leaves out of the definition is filled in; everything that is wrong is
-/// added to `diagnostics`, and `None` comes of an error.
+/// Reads an entry. Missing parts of the definition are filled in; every problem is added to
+/// `diagnostics`, and any error gives `None`.
 pub(super) fn read(
     spec: &ToolSpec,
     definition: &mut ToolDefinition,
     (environment, expanded): (&dyn Environment, &ExpandedValues),
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<HttpEntry> {
-    // Entries of this kind contact a server, so there is none without a grant.
+    // Entries of this kind contact a server, so they need a grant.
     let Some(grant) = &spec.grant else {
         diagnostics.push(Diagnostic::error("not trusted yet").with_location(spec.location.clone()));
         return None;

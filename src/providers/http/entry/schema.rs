@@ -10,8 +10,8 @@ use crate::model::{Diagnostic, ToolDefinition};
 use crate::providers::properties::SchemaProperties;
 
 impl EntryParser<'_> {
-    /// What the schema says about arguments. Without a schema, one is made of the placeholders and
-    /// of `params`.
+    /// What the schema declares about arguments. Without a schema, one is made of the placeholders
+    /// and of `params`.
     pub(super) fn properties(&mut self, definition: &mut ToolDefinition) -> SchemaProperties {
         if self.spec.entry.get_any(&SCHEMA_KEYS).is_none() {
             definition.input_schema = self.schema().into();

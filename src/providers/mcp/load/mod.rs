@@ -45,7 +45,7 @@ impl LoadSupport for McpProvider {
 
 impl McpProvider {
     /// An executor for a server that is a child process. None for a tool that runs as a task, and
-    /// while another run goes on over the same pipes.
+    /// while another run is in progress over the same pipes.
     async fn stdio_executor(&self, job: &LoadJob) -> Result<Option<Box<dyn LoadExecutor>>, Error> {
         let interrupted = ErrorKind::Interrupted(Signal::Interrupt);
         let connection = tokio::select! {

@@ -152,7 +152,7 @@ impl LoadTransport for StdioTransport<'_> {
         Err(error)
     }
 
-    /// The server is told as well, as far as it still reads.
+    /// The server is notified as well, if it still reads.
     fn abandon(&mut self, load: &mut dyn Load, reason: &str) {
         let at = load.now();
         while let Some(flight) = self.run.cancel_oldest(reason) {
@@ -163,7 +163,7 @@ impl LoadTransport for StdioTransport<'_> {
 }
 
 impl StdioTransport<'_> {
-    /// Takes from the load what is due now, as far as there is room for it.
+    /// Takes from the load what is due now, as far as there is room.
     fn take_due(&mut self, load: &mut dyn Load) -> LoadWait {
         let now = load.now();
         while self.run.has_room() {

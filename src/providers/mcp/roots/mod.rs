@@ -1,7 +1,7 @@
 //! The roots of a server: which locations its resources and arguments may point to.
 //!
 //! Owns: the refusal. With roots set on the entry, an address that lies in none of them is refused
-//! before anything is sent; with none, everything may be pointed to. Addresses are compared as
+//! before anything is sent; without roots, everything is allowed. Addresses are compared as
 //! text ([`normalized_uri`]): a symbolic link inside a root is the server's business. Never does: open
 //! anything.
 
@@ -21,7 +21,7 @@ const SHOWN: usize = 200;
 /// Whether `uri` lies in one of `roots`, or there are none.
 ///
 /// # Errors
-/// An error of kind denied for everything else, an address that can be read in two ways included.
+/// An error of kind denied for everything else, including an ambiguous address.
 pub fn check(uri: &str, roots: &[String]) -> Result<(), Error> {
     if roots.is_empty() {
         return Ok(());

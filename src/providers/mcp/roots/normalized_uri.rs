@@ -18,7 +18,7 @@ pub(super) struct NormalizedUri {
 }
 
 impl NormalizedUri {
-    /// Reads an absolute address. Query and fragment are no part of a place.
+    /// Reads an absolute address. Query and fragment are ignored.
     pub(super) fn read(uri: &str) -> Result<Self, &'static str> {
         if uri.chars().any(|c| c <= ' ' || c == '\\' || c.is_control() || is_invisible(c)) {
             return Err("it contains a character not allowed in an address");
@@ -63,12 +63,12 @@ pub(super) fn interpretations(uri: &str) -> Result<Vec<NormalizedUri>, &'static 
     Ok(all)
 }
 
-/// Whether the text begins with a scheme.
+/// Whether the text starts with a scheme.
 pub(super) fn has_scheme(text: &str) -> bool {
     split_scheme(text).is_some()
 }
 
-/// Whether the text is a reference that begins neither with a scheme nor with a slash.
+/// Whether the text is a reference that starts with neither a scheme nor a slash.
 pub(super) fn is_relative(text: &str) -> bool {
     !has_scheme(text) && !text.starts_with(['/', '\\'])
 }

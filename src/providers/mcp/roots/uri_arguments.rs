@@ -20,7 +20,7 @@ pub(super) struct UriArgument<'a> {
     pub(super) allows_other_text: bool,
 }
 
-/// One step: this schema holds for this value.
+/// One step: this schema applies to this value.
 struct PendingSchema<'a> {
     schema: &'a Value,
     value: &'a Value,
@@ -97,7 +97,7 @@ pub(super) fn addresses<'a>(root: &'a Value, key: &str, value: &'a Value) -> Vec
     collected
 }
 
-/// The schemas that hold for the same value, with the branches they were chosen from.
+/// The schemas that apply to the same value, with the branches they were chosen from.
 fn applicable_schemas<'a>(
     root: &'a Value,
     schema: &'a Value,
@@ -115,7 +115,7 @@ fn applicable_schemas<'a>(
     reference.chain(single).chain(dependent).chain(all).map(|one| (one, None)).chain(branches)
 }
 
-/// The schemas that hold for a member of an object.
+/// The schemas that apply to a member of an object.
 fn of_property<'a>(schema: &'a Value, key: &str) -> Vec<&'a Value> {
     let mut collected: Vec<&Value> = Vec::new();
     collected.extend(schema.get("properties").and_then(|all| all.get(key)));
@@ -134,7 +134,7 @@ fn of_property<'a>(schema: &'a Value, key: &str) -> Vec<&'a Value> {
     collected
 }
 
-/// The schemas that hold for an item of an array.
+/// The schemas that apply to an item of an array.
 fn of_item(schema: &Value, at: usize) -> Vec<&Value> {
     let mut collected = Vec::new();
     let listed =
@@ -150,7 +150,7 @@ fn of_item(schema: &Value, at: usize) -> Vec<&Value> {
     collected
 }
 
-/// Whether one of the branches takes the value as text that is no address.
+/// Whether one of the branches accepts the value as text that is not an address.
 fn accepts_plain_text(branches: &[Value], value: &Value) -> bool {
     branches.iter().any(|branch| {
         let listed = branch.get("enum").and_then(Value::as_array);

@@ -74,7 +74,7 @@ fn complete(spec: &ToolSpec, plan: &PipelinePlan) -> ToolDefinition {
     definition.description.get_or_insert_with(|| format!("Calls {}.", tools.join(", then ")));
     definition.touches.push(format!("calls {}", tools.join(", ")));
     definition.calls = tools;
-    // Each step has a limit of its own, so the whole may take long unless the entry says more.
+    // Each step has its own limit, so the whole may take long unless the entry sets one.
     if definition.timeout.is_none() && spec.entry.get("speed").is_none() {
         definition.speed = Speed::Slow;
     }

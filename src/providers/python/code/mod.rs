@@ -1,9 +1,9 @@
-//! The files that importing an entry's module may execute: what a person is asked to trust, and
+//! The files that importing an entry's module may execute: what the user is asked to trust, and
 //! what consent is bound to.
 //!
 //! Owns: what a module root offers for import, with links resolved, and its limits. Never does: run
 //! an interpreter, or follow what code does once it runs. What is not listed here is refused when it
-//! is imported, so leaving a file out is safe and only ever takes something away.
+//! is imported, so leaving a file out is safe and only makes code unavailable.
 
 mod packages;
 mod stdlib;
@@ -29,7 +29,7 @@ const MAX_NAMES: usize = 200_000;
 /// (see [`PackageEnvironment`]). Absolute, links resolved, sorted. Files that only root can write are
 /// the system's and not listed.
 ///
-/// `entry` is the entry as it is written.
+/// `entry` is the entry as written.
 ///
 /// # Errors
 /// More than 10,000 files, a root that a variable decides, or a module that would take the place of
@@ -72,7 +72,7 @@ pub fn code_files(entry: &ConfigNode, site: &EntrySite<'_>) -> Result<Vec<PathBu
     }
 }
 
-/// What the entry itself puts on the path, as far as no variable decides it.
+/// What the entry itself puts on the path, except through variables.
 fn search_path(entry: &ConfigNode, root: &Path) -> Vec<PathBuf> {
     let set = entry.get("env").and_then(|env| env.get("PYTHONPATH"));
     let text = set.and_then(|value| value.as_scalar_text().ok()).unwrap_or_default();
@@ -114,7 +114,7 @@ fn is_code(name: &str) -> bool {
 #[derive(Debug)]
 struct TooManyFiles;
 
-/// Files of code, as they are found.
+/// Files of code, as found.
 #[derive(Debug, Default)]
 struct CodeFiles {
     files: BTreeSet<PathBuf>,

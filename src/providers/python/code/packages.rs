@@ -57,7 +57,7 @@ impl PackageEnvironment {
     }
 }
 
-/// The files beside an interpreter that decide where its standard library is.
+/// The files next to an interpreter that decide where its standard library is.
 pub(in crate::providers::python) fn interpreter_config_files(interpreter: &Path) -> Vec<PathBuf> {
     let real = interpreter.canonicalize().ok();
     let [bin, real_bin] = [Some(interpreter), real.as_deref()].map(|path| path?.parent());

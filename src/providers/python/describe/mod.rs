@@ -18,7 +18,7 @@ use crate::util::units::show_duration;
 /// How long importing a module and describing it may take.
 const DESCRIBE_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// What a module or a class gives.
+/// The tools of a module or a class.
 #[derive(Debug, Deserialize)]
 pub(super) struct OfferedTools {
     /// Definitions, typed functions or methods; they become tools.
@@ -35,7 +35,7 @@ pub(super) struct OfferedTool {
     /// Its schema and texts, made of its signature and docstring.
     #[serde(flatten)]
     pub(super) described: FunctionDescription,
-    /// What its definition says beside that.
+    /// What its definition says besides that.
     #[serde(flatten)]
     pub(super) said: DefinitionAttributes,
 }
@@ -84,7 +84,7 @@ pub(super) async fn functions(
     described
 }
 
-/// What the module or the class of an entry gives.
+/// The tools of the module or the class of an entry.
 ///
 /// # Errors
 /// When the module cannot be imported, or the class cannot be what the entry says.

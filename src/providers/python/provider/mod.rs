@@ -1,7 +1,7 @@
 //! The providers of entries with one function each.
 //!
 //! There are two: one for entries whose definition is whole, which lists them without starting
-//! anything, and one for entries whose schema the function itself has to tell.
+//! anything, and one for entries whose schema comes from the function itself.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

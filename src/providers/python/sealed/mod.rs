@@ -1,8 +1,8 @@
-//! Sealed code: compared with what a person trusted when a worker starts and, by the guard in the
+//! Sealed code: compared with what the user trusted when a worker starts and, by the guard in the
 //! worker (`shim/guard.py`), at each import.
 //!
 //! Owns: the manifest of an entry and how an interpreter is started under it. Never does: decide
-//! what a manifest holds; see `code` for that, and the configuration for whether there is one.
+//! what a manifest contains; see `code` for that, and the configuration for whether there is one.
 
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
@@ -178,7 +178,7 @@ fn hash_of(file: &Path) -> std::io::Result<String> {
     }))
 }
 
-/// A manifest of files as they are now, for tests of what is bound to it.
+/// A manifest of the current files, for tests of what is bound to it.
 #[cfg(test)]
 pub(super) fn manifest_of(files: &[PathBuf]) -> Arc<HashManifest> {
     Arc::new(files.iter().map(|file| (file.clone(), hash_of(file).unwrap())).collect())

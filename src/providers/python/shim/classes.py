@@ -124,7 +124,7 @@ def chosen(cls, request):
 
 
 def unbound(cls, name):
-    """A method as it looks from an instance, without one."""
+    """A method as seen from an instance, without one."""
     value = inspect.getattr_static(cls, name)
     if inspect.isfunction(value):
         return types.MethodType(value, cls)
@@ -171,7 +171,7 @@ def describe_class(call, module):
 
 
 def plan(call, module):
-    """How the method that a call is about is called."""
+    """How to call the method of a call."""
     request = call.request
     cls = class_of(module, request)
     last = request.get("function")
@@ -184,7 +184,7 @@ def plan(call, module):
 # --- instances --------------------------------------------------------------------------------
 
 class Slot:
-    """An instance, or the way there."""
+    """An instance, or its construction."""
 
     def __init__(self):
         self.ready = threading.Event()
@@ -194,7 +194,7 @@ class Slot:
         self.plans = {}
 
     def plan(self, attribute, is_single):
-        """How a method of the instance is called."""
+        """How to call a method of the instance."""
         found = self.plans.get(attribute)
         if found is None:
             method, offers = getattr(self.value, attribute), load("offers")
@@ -240,7 +240,7 @@ def told(parameter):
 
 
 def instance_of(call, cls):
-    """The instance of a class for a configuration; makes it when there is none."""
+    """The instance of a class for a configuration; created if there is none."""
     request = call.request
     key = json.dumps([request["module"], request["class"], request.get("config")], sort_keys=True)
     with LOCK:
@@ -301,8 +301,8 @@ def last_place(stack):
 
 
 def give_up(call, slot, limit):
-    """Answers the calls that wait for a constructor which does not return. Until its thread comes
-    back the class answers every call like this: it is not started a second time."""
+    """Answers the calls that wait for a constructor that does not return. Until its thread returns,
+    the class answers every call like this: it is not started a second time."""
     frame = sys._current_frames().get(slot.thread)
     stack = traceback.extract_stack(frame) if frame is not None else []
     place = last_place(stack)

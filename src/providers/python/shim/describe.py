@@ -1,4 +1,4 @@
-"""What a function says about itself: its schema from its hints, and words from its docstring."""
+"""Describes a function: its schema from its hints, and text from its docstring."""
 
 import inspect
 import re
@@ -7,7 +7,7 @@ import re
 def describe(function, context, doc=None):
     """The description and schema of a function. `context` names the parameter that is not an
     argument, and is True when the function takes all arguments as one dict; `doc` is its docstring
-    when it is known better."""
+    if known."""
     summary, about = read((inspect.getdoc(function) if doc is None else doc) or "")
     found = {"description": summary, "file": file_of(function), "doubts": []}
     try:
@@ -17,7 +17,7 @@ def describe(function, context, doc=None):
         found["input_schema"] = {"type": "object"}
         return found
     if context is True:
-        # The dict may hold anything; what the docstring names is all there is to tell.
+        # The dict may contain anything; only the docstring tells more.
         properties = {name: {"description": text} for name, text in about.items()
                       if name not in (parameters[0].name, parameters[1].name)}
         schema = {"type": "object"}
@@ -103,7 +103,7 @@ ARGUMENTS = ("args", "arguments", "parameters", "params", "keyword args", "keywo
 
 
 def read(text):
-    """The first paragraph of a docstring, and what it says about each parameter, in the style of
+    """The first paragraph of a docstring, and its text on each parameter, in the style of
     Google, NumPy or Sphinx."""
     lines = text.expandtabs().split("\n")
     summary = []
@@ -138,7 +138,7 @@ def width(line):
 
 
 def indented(lines, at, least):
-    """The lines from `at` that are indented by at least so much, and where they end."""
+    """The lines from `at` that are indented at least this far, and where they end."""
     block = []
     while at < len(lines) and lines[at].strip() and width(lines[at]) >= least:
         block.append(lines[at])

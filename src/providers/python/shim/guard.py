@@ -1,13 +1,13 @@
 """Lets a worker run only the code that was trusted.
 
-The guard stands where modules are loaded, not where they are found: whichever finder, `.pth` file or
-`spec_from_file_location` leads to a file, its bytes are read once, compared and compiled. Bytecode
-is not used, because nothing says which source it was made from. Of an extension module the file is
-compared just before it is loaded.
+The guard checks modules when they are loaded, not when they are found: no matter which finder,
+`.pth` file or `spec_from_file_location` leads to a file, its bytes are read once, compared and
+compiled. Bytecode is not used, because nothing shows which source it was made from. The file of an
+extension module is compared just before it is loaded.
 
-Trusted is a file that is listed with its hash, and a file of a package whose RECORD is listed and
-names its hash. Free are the standard library and the packages of the user's own Python, and files
-that only root can write. Everything else is refused.
+A file is trusted if it is listed with its hash, or if it belongs to a package whose RECORD is listed
+and names its hash. The standard library, the packages of the user's own Python, and files that only
+root can write are not checked. Everything else is refused.
 
 The interpreter is started with -E and -S, so that nothing but the standard library was imported
 before; what `site` does at a normal start is done here, with the guard in place.
@@ -43,12 +43,12 @@ class Guard:
         self.root = os.path.realpath(root)
         self.places = [self.root] + told["recorded_packages"]
         self.places += [os.path.realpath(place) for place in told["path"]]
-        # With -E and -S this is the standard library and nothing else.
+        # With -E and -S this is only the standard library.
         self.standard_path = [os.path.abspath(place) for place in sys.path]
         own = site.getsitepackages([sys.base_prefix, sys.base_exec_prefix])
         if not sys.flags.no_user_site:
             own.append(site.getusersitepackages())
-        # A Python that is part of the project is not the user's own, whatever started it.
+        # A Python that is part of the project is not the user's own, no matter how it was started.
         self.packages = [place for place in own if not self.is_of_project(place)]
         self.own_path = [os.path.realpath(place) for place in told["own_path"]]
         self.recorded_packages = told["recorded_packages"]
@@ -70,7 +70,7 @@ class Guard:
         return not below(real, self.root) and any(below(real, place) for place in self.own_path)
 
     def expected(self, path):
-        """The hash a file has to have, and None for one that is free. Refuses any other."""
+        """The hash a file must have, or None for one that is not checked. Refuses any other."""
         path = os.path.abspath(path)
         real = os.path.realpath(path)
         if self.is_own(path, real):
@@ -100,7 +100,7 @@ class Guard:
         self.refuse("'%s' is not part of what was trusted" % path, hint)
 
     def read(self, path, wanted):
-        """The bytes of a file, which have the hash that is wanted."""
+        """The bytes of a file, which must have the expected hash."""
         with open(path, "rb") as file:
             data = file.read()
         if sha256(data).hexdigest() != wanted:
@@ -138,7 +138,7 @@ class Guard:
             if name.startswith('"'):
                 name = name[1:-1].replace('""', '"')
             file = os.path.normpath(os.path.join(place, name))
-            # No RECORD that was added may speak for a file of one that was trusted.
+            # An added RECORD must not vouch for a file of a trusted one.
             if trusted:
                 self.records[file] = (real, rest[7:])
             else:
@@ -156,7 +156,7 @@ def hex_of(digest):
 
 
 def only_root_writes(path):
-    """Whether nobody but root can change a file or put another in its place. Within a user
+    """Whether only root can change a file or replace it. Within a user
     namespace in which root has no number, no file counts as such."""
     root = number_of_root()
     if root is None or os.geteuid() == root:
@@ -187,7 +187,7 @@ def number_of_root():
 
 
 def install(told, root, refuse):
-    """Puts the guard in place, and then does what `site` does at a normal start."""
+    """Installs the guard, then does what `site` does at a normal start."""
     guard = Guard(told, root, refuse)
     guard_loaders(guard)
     guard_archives(guard)
@@ -223,7 +223,7 @@ def guard_loaders(guard):
 
 
 def guard_archives(guard):
-    """Modules in archives have no file that could be compared."""
+    """Modules in archives have no file to compare."""
     def hook(path):
         place = os.path.abspath(path)
         while not os.path.lexists(place):
@@ -240,7 +240,7 @@ def guard_archives(guard):
 
 
 def guard_path_files(guard):
-    """`.pth` files may hold code, which `site` runs."""
+    """`.pth` files may contain code, which `site` runs."""
     original = site.addpackage
 
     def addpackage(sitedir, name, known_paths):

@@ -1,7 +1,7 @@
 """Type hints: as JSON Schema, and for turning JSON into what they name.
 
-A function that is called with keywords and says `when: datetime` or `point: Point` gets a datetime
-or a Point, not text or a dict. Hints that mean nothing here change nothing.
+A function that is called with keywords and declares `when: datetime` or `point: Point` gets a
+datetime or a Point, not text or a dict. Hints that mean nothing here change nothing.
 """
 
 import collections.abc
@@ -15,7 +15,7 @@ import pathlib
 import typing
 import uuid
 
-# How deep types may nest.
+# Maximum nesting of types.
 DEEPEST = 12
 
 ARRAYS = (list, collections.abc.Sequence, collections.abc.Iterable, collections.abc.Collection,
@@ -63,14 +63,14 @@ def is_typed_dict(hint):
     return inspect.isclass(hint) and issubclass(hint, dict) and hasattr(hint, "__total__")
 
 
-# Classes whose schema is being made, so that one that holds itself comes to an end.
+# Classes whose schema is being built, to end the recursion of self-referential ones.
 OPEN = contextvars.ContextVar("toolhost_open", default=())
 
 
 # --- hints as schemas -------------------------------------------------------------------------
 
 def schema(hint, doubts, depth=0):
-    """The schema of a hint; `{}`, which allows everything, for what cannot be said."""
+    """The schema of a hint; `{}`, which allows everything, if it cannot be expressed."""
     if depth > DEEPEST or hint is inspect.Parameter.empty:
         return {}
     if hint is None:
@@ -237,7 +237,7 @@ def of_fields(hints, required, defaults, doubts, depth):
 
 
 def add_default(found, value):
-    """Notes a default, when JSON can say it. A default of None says only that it may be left out."""
+    """Notes a default, if JSON can express it. A default of None only makes it optional."""
     import json
     if value is None:
         return
@@ -249,10 +249,10 @@ def add_default(found, value):
         pass
 
 
-# --- JSON as what hints name ------------------------------------------------------------------
+# --- JSON to what hints name ------------------------------------------------------------------
 
 def converters(function):
-    """For each parameter whose hint names more than JSON has: what makes that of JSON."""
+    """For each parameter whose hint is not a JSON type: its conversion from JSON."""
     found = {}
     for name, hint in hints_of(function).items():
         change = converter(hint) if name != "return" else None
@@ -262,7 +262,7 @@ def converters(function):
 
 
 def converter(hint, depth=0):
-    """A function of a value, or None when the value is right as it is."""
+    """A function of a value, or None if the value needs no conversion."""
     if depth > DEEPEST or isinstance(hint, str):
         return None
     if is_annotated(hint):
@@ -288,7 +288,7 @@ def converter(hint, depth=0):
 
 
 def when(kind, change):
-    """The change for values of one type; others stay, and the function may complain about them."""
+    """The conversion for values of one type; others are kept, and the function may reject them."""
     return lambda value: change(value) if isinstance(value, kind) else value
 
 
@@ -312,7 +312,7 @@ def class_converter(hint, depth):
     return None
 
 
-# What the fields of each dataclass need; worked out when it is made first, for it may hold itself.
+# The conversions for each dataclass's fields; computed at first use, as it may contain itself.
 FIELDS = {}
 
 
@@ -329,7 +329,7 @@ def make(dataclass, value):
 
 
 def z_as_offset(text):
-    # Before 3.11 a Z is not understood.
+    # Before 3.11 a Z is not supported.
     return text[:-1] + "+00:00" if text.endswith("Z") else text
 
 

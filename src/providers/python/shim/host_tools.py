@@ -2,7 +2,7 @@
 
 They are those of the documents about host tools, and so also what
 `from amplifier_app_runtime.host_tools import …` finds where that package is not installed. Nothing
-here is needed: an object with the same attributes is as good.
+here is required: an object with the same attributes works as well.
 """
 
 import dataclasses
@@ -24,7 +24,7 @@ class ToolScope(str, enum.Enum):
 
 @dataclasses.dataclass
 class ToolResult:
-    """What a handler returns, when it has more to say than a value."""
+    """What a handler returns if it has more than a value."""
     success: bool = True
     output: typing.Any = None
     error: typing.Optional[str] = None
@@ -54,7 +54,7 @@ class HostToolDefinition:
 
 
 class HostToolRegistry:
-    """Definitions by name. A module that holds one offers what is registered in it."""
+    """Definitions by name. A module with one offers what is registered in it."""
 
     def __init__(self):
         self._tools = {}
@@ -68,7 +68,7 @@ class HostToolRegistry:
             self._tools[tool.name] = tool
 
     async def unregister(self, name):
-        """Takes a definition out; whether it was there."""
+        """Removes a definition; returns whether it was there."""
         with self._lock:
             return self._tools.pop(name, None) is not None
 

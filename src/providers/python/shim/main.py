@@ -1,16 +1,16 @@
-"""The worker: calls functions of the user for toolhost, many at a time, for as long as it is asked.
+"""The worker: calls functions of the user for toolhost, many at a time, until its input ends.
 
-It speaks NDJSON. Requests come on what was standard input, answers go to what was standard output;
-before any code of the user runs both descriptors are moved away, so that whatever prints, in Python,
-in C or in a child process, ends up on standard error and cannot be taken for an answer.
+It speaks NDJSON. Requests arrive on the original standard input, responses go to the original
+standard output; before any user code runs both descriptors are moved away, so that anything printed,
+in Python, in C or in a child process, ends up on standard error and cannot be taken for a response.
 
 A request is {"id", "op", "module", "function", "offer", "class", "file", "args", "context"}; "op" is
-one of "call", "cancel", "describe", "functions" and "methods". What is meant is a "function" of the
-module, what the module offers under the name "offer", or the method "function" of a "class". An
-answer is {"id", "result"} or {"id", "error"}. Between the two come events: {"id", "progress",
+one of "call", "cancel", "describe", "functions" and "methods". The target is a "function" of the
+module, what the module offers under the name "offer", or the method "function" of a "class". A
+response is {"id", "result"} or {"id", "error"}. Between the two come events: {"id", "progress",
 "total", "message"} and {"id", "level", "text"}.
 
-Threads: one reads requests; functions run on a pool of their own; coroutines all run on one event
+Threads: one reads requests; functions run on their own pool; coroutines all run on one event
 loop in the main thread. No call waits for another one, unless a coroutine blocks the loop.
 """
 
@@ -27,13 +27,13 @@ import threading
 import types
 from collections import deque
 
-# The longest answer, in bytes; toolhost ends a worker that writes a longer line.
+# Maximum size of a response, in bytes; toolhost kills a worker that writes a longer line.
 LONGEST = 16 << 20
-# The longest line of a log, in characters; more is cut.
+# Maximum length of a log line, in characters; longer ones are truncated.
 LONGEST_TEXT = 4096
-# How many functions run at the same time; further ones wait.
+# Maximum number of functions that run at the same time; others wait.
 MOST_THREADS = 32
-# How many lines of a traceback are told.
+# Maximum number of lines of a traceback to report.
 MOST_TRACEBACK = 40
 
 INPUTS = ("input", "args", "arguments", "params", "input_data")
@@ -46,7 +46,7 @@ CALLS = {}
 # --- the line to toolhost ---------------------------------------------------------------------
 
 def move_away():
-    """Takes the protocol's descriptors out of reach; see above."""
+    """Moves the protocol's descriptors out of reach; see above."""
     answers = os.dup(1)
     os.dup2(2, 1)
     nothing = os.open(os.devnull, os.O_RDONLY)
@@ -57,7 +57,7 @@ def move_away():
 
 
 class Line:
-    """The way answers take. One line is written by one thread at a time, and whole."""
+    """The output for responses. Each line is written whole, by one thread at a time."""
 
     def __init__(self, descriptor):
         self.descriptor = descriptor
@@ -77,7 +77,7 @@ class Line:
         self.write(json.dumps({"id": number, **answer}).encode() + b"\n")
 
     def result(self, number, text, warnings):
-        """Answers with a result that is JSON text already."""
+        """Answers with a result that is already JSON text."""
         warnings = json.dumps(warnings).encode()
         self.write(b'{"id":%d,"warnings":%s,"result":%s}\n' % (number, warnings, text))
 
@@ -91,7 +91,7 @@ class Line:
 
 class Printed(io.TextIOBase):
     """What `print` writes to. Inside a call each line becomes an event of that call; from a thread
-    of the user's own, which belongs to no call, it goes to standard error as it is."""
+    of the user's own, outside any call, it goes to standard error unchanged."""
 
     encoding = "utf-8"
     errors = "replace"
@@ -107,7 +107,7 @@ class Printed(io.TextIOBase):
         return self.descriptor
 
     def reconfigure(self, **_):
-        """Somebody may want another encoding; lines are text until toolhost shows them."""
+        """Other code may set another encoding; lines are text until toolhost shows them."""
 
     def write(self, text):
         if not isinstance(text, str):
@@ -143,11 +143,11 @@ class Context(ToolContext):
 
     @property
     def cancelled(self):
-        """Whether the call should stop; for functions that look now and then."""
+        """Whether the call should stop; for functions that check now and then."""
         return self._call.cancelled
 
     def progress(self, done, total=None, message=None):
-        """Says how far the call is, in a measure of the function's own."""
+        """Reports how far the call is, in units of the function's own."""
         total = None if total is None else float(total)
         message = None if message is None else str(message)[:LONGEST_TEXT]
         LINE.event(self._call, progress=float(done), total=total, message=message)
@@ -163,11 +163,11 @@ class Context(ToolContext):
 # --- one call ---------------------------------------------------------------------------------
 
 class Stopped(BaseException):
-    """Raised inside of a function that toolhost does not wait for any longer."""
+    """Raised inside a function that toolhost no longer waits for."""
 
 
 class Wrong(Exception):
-    """Something about the entry, its module or its result, and not raised by the function."""
+    """A problem with the entry, its module or its result, not raised by the function."""
 
     def __init__(self, kind, message, hint=None, details=()):
         super().__init__(message)
@@ -193,19 +193,19 @@ def refuse(message, hint):
 
 
 class Call:
-    """A call under way."""
+    """A call in progress."""
 
     def __init__(self, request):
         self.id = request["id"]
         self.request = request
         self.cancelled = False
         self.over = False
-        # Whether it got its answer while its thread was still at work.
+        # Whether it was answered while its thread was still working.
         self.answered = False
         self.task = None
         self.printed = ""
         self.lock = threading.RLock()
-        # The thread that runs code of the user now, and whether it was told to stop.
+        # The thread that runs user code now, and whether it was told to stop.
         self.thread = None
         self.struck = False
         # Why its code was not loaded, if so.
@@ -257,7 +257,7 @@ def raise_in(thread, exception):
 
 
 def run(call):
-    """Runs a call on a thread of the pool. Gives a function that answers, or None when the event
+    """Runs a call on a thread of the pool. Returns a function that answers, or None if the event
     loop has the call now."""
     try:
         answer = attempt(call)
@@ -322,13 +322,13 @@ def failed(call, error):
             told = {"kind": "raised", "exception": type(error).__qualname__,
                     "message": one_line(error), "details": traceback_of(error)}
         except Refused as refused:
-            # A module in the root took the name of one that is needed to tell of the error.
+            # A module in the root has the name of one that is needed to report the error.
             told = refused.told
     return lambda: LINE.answer(call.id, error=told)
 
 
 def one_line(error):
-    """An exception as its type and message, whatever its own methods do."""
+    """An exception as its type and message, even if its own methods fail."""
     try:
         text = str(error)
     except Exception:
@@ -344,7 +344,7 @@ def is_ours(frame):
 
 
 def traceback_of(error):
-    """The lines of a traceback that are about code of the user."""
+    """The lines of a traceback that are about user code."""
     import traceback
     try:
         told = traceback.TracebackException.from_exception(error, limit=-MOST_TRACEBACK)
@@ -405,7 +405,7 @@ def watch_root(root):
 
 def find_module(request):
     name, file = request["module"], request.get("file")
-    # A file that was made after the last look is found too.
+    # Also finds a file that was created after the last lookup.
     if name not in sys.modules:
         importlib.invalidate_caches()
     try:
@@ -438,7 +438,7 @@ def find_module(request):
 
 
 def find(request):
-    """The function of an entry; `function` may lead through a class."""
+    """The function of an entry; `function` may be a path through a class."""
     module, name = find_module(request), request["function"]
     target = module
     for part in name.split("."):
@@ -459,7 +459,7 @@ def find(request):
 
 
 def plan_for(call):
-    """How what a call is about is called."""
+    """How to call the target of a call."""
     request = call.request
     if request.get("class") is not None:
         return load("classes").plan(call, find_module(request))
@@ -490,7 +490,7 @@ def parameters_of(function):
 
 
 def takes_a_pair(parameters):
-    """Whether a function wants its arguments as one dict, and the context."""
+    """Whether a function takes its arguments as one dict, and the context."""
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     if len(parameters) < 2 or any(one.kind not in kinds for one in parameters[:2]):
         return False
@@ -514,7 +514,7 @@ def context_name(function):
 
 
 def plan_of(function):
-    """How a function is called, worked out once: a function of its arguments and the context."""
+    """How to call a function, computed once: a function of its arguments and the context."""
     known = PLANS.get(id(function))
     if known is not None and known[0] is function:
         return known[1]
@@ -610,7 +610,7 @@ class Pool:
 
 
 class Loop:
-    """The event loop, made when the first coroutine comes."""
+    """The event loop, created for the first coroutine."""
 
     def __init__(self):
         self.loop = None
@@ -646,7 +646,7 @@ class Loop:
 
     def run(self):
         """Runs for ever, on the main thread. An interrupt that the user's code sends to its own
-        process arrives here, where it concerns nobody."""
+        process arrives here, where it affects no call."""
         while True:
             try:
                 self.wanted.wait()
@@ -673,7 +673,7 @@ def read_requests():
     except BaseException as error:
         print("toolhost: the worker cannot read its requests: %s" % one_line(error),
               file=sys.__stderr__, flush=True)
-    # What the user's code wants done at the end is done; calls under way are nobody's any more.
+    # Exit handlers of user code still run; calls in progress are abandoned.
     import atexit
     try:
         atexit._run_exitfuncs()
@@ -731,7 +731,7 @@ try:
         load("guard").install(setup["guard"], setup["root"], refuse)
 except Refused as error:
     LINE.answer(None, error=error.told)
-    # Ended by toolhost, which has to read the answer first.
+    # Killed by toolhost, which must read the response first.
     requests.read()
     os._exit(1)
 threading.Thread(target=read_requests, daemon=True).start()

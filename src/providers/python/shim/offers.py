@@ -1,4 +1,4 @@
-"""What a module offers as tools: definitions with a schema of their own, and typed functions.
+"""What a module offers as tools: definitions with their own schema, and typed functions.
 
 A definition is an object like `HostToolDefinition`, with `name`, `description`, `parameters` and
 `handler`, or a tool object with `execute` in place of the handler. It is found as a variable of the
@@ -11,9 +11,9 @@ import functools
 import inspect
 import types
 
-# How many items of one container are looked at.
+# Maximum number of items of one container to inspect.
 MOST_ITEMS = 1000
-# What a definition may say beside its name, description and schema.
+# What a definition may set besides its name, description and schema.
 ABOUT = ("title", "category", "speed", "safety", "scope", "version", "timeout", "retries",
          "requires_approval", "output_schema")
 SCHEMAS = ("parameters", "input_schema", "parameters_schema", "inputSchema")
@@ -27,7 +27,7 @@ def attribute(thing, name):
 
 
 def schema_of(thing):
-    """The schema beside a function or a definition, when it is one."""
+    """The schema next to a function or a definition, if it is one."""
     for name in SCHEMAS:
         value = attribute(thing, name)
         if isinstance(value, dict):
@@ -86,7 +86,7 @@ def definitions(module):
 
 
 def registered(module, registry):
-    """What a registry holds; of the one that all modules share, what is of this module."""
+    """The contents of a registry; for the shared one, only those of this module."""
     if isinstance(registry, (type, types.ModuleType)) or not callable(
             attribute(registry, "list_tools")):
         return []
@@ -148,7 +148,7 @@ def describe_module(module):
 
 
 def describe_target(thing):
-    """What a function or a definition says about itself."""
+    """The description of a function or a definition."""
     describe = load("describe")
     if not callable(thing) or (is_definition(thing) and not inspect.isfunction(thing)):
         text = attribute(thing, "description") or inspect.getdoc(handler_of(thing))
@@ -164,7 +164,7 @@ def describe_target(thing):
 
 
 def about(thing):
-    """What a definition says beside its name, description and schema."""
+    """What a definition sets besides its name, description and schema."""
     found = {}
     for name in ABOUT:
         value = attribute(thing, name)
@@ -175,7 +175,7 @@ def about(thing):
     return found
 
 
-# How the offers of each module are called, by name; made again when a name is not among them.
+# How to call the offers of each module, by name; rebuilt if a name is missing.
 PLANS = {}
 
 
@@ -195,7 +195,7 @@ def plan_of_thing(thing):
 
 
 def plan_of_definition(definition):
-    """How the handler of a definition is called: with the arguments as one dict and the context,
+    """How to call the handler of a definition: with the arguments as one dict and the context,
     unless its parameters say something else."""
     fault = fault_of(definition)
     if fault is not None:

@@ -1,27 +1,27 @@
 """What a function returned, as JSON.
 
-What JSON has is written as it is. What it has not takes the form that is least surprising, and says
-so in a warning where something is lost.
+JSON types are written unchanged. Other types take the least surprising form, with a warning where
+something is lost.
 """
 
 import json
 import math
 
-# How deep a value may nest; toolhost reads no deeper.
+# Maximum nesting of a value; toolhost reads no deeper.
 DEEPEST = 100
-# How many items an iterator may give.
+# Maximum number of items from an iterator.
 MOST_ITEMS = 1000000
 
 
 def to_json(value):
-    """The JSON text of a value as bytes, and what was lost on the way."""
+    """The JSON text of a value as bytes, and what was lost."""
     warnings = []
     try:
         text = encode(value, lambda other: known_form(other, warnings))
         if depth_is_fine(text):
             return text, unique(warnings)
     except (TypeError, ValueError, RecursionError, UnicodeError, OverflowError):
-        # Not-a-number, odd keys, broken text, circles: looked at piece by piece.
+        # NaN, odd keys, invalid text, cycles: handled piece by piece.
         pass
     warnings = []
     plain = simplify(value, warnings, 0, set())
@@ -35,7 +35,7 @@ def encode(value, default):
 
 
 def depth_is_fine(text):
-    # Nesting takes a bracket a level, so few brackets cannot nest deep.
+    # Nesting takes a bracket per level, so few brackets cannot nest deeply.
     return text.count(b"[") + text.count(b"{") <= DEEPEST or nesting(json.loads(text)) <= DEEPEST
 
 
@@ -59,7 +59,7 @@ def unique(warnings):
 
 
 def simplify(value, warnings, depth, above):
-    """The value in terms of what JSON has."""
+    """The value as JSON types."""
     if depth > DEEPEST:
         warnings.append("values nested deeper than %d levels were left out" % DEEPEST)
         return None
@@ -107,7 +107,7 @@ def key_of(key, warnings):
 
 
 def known_form(value, warnings):
-    """One level of a value that JSON does not have, as something that is nearer to it."""
+    """One level of a value that is not a JSON type, converted to something closer to one."""
     import base64, collections.abc, dataclasses, datetime, decimal, enum, fractions, pathlib, uuid
 
     if dataclasses.is_dataclass(value) and not isinstance(value, type):

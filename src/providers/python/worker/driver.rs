@@ -28,7 +28,7 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(200);
 /// How many lines of stderr an error has as details when a worker dies.
 const SHOWN_LINES: usize = 20;
-/// How a line of a traceback begins that is about the program of ours in the worker.
+/// The start of a traceback line about our own program in the worker.
 const SHIM_FRAME_PREFIX: &str = "File \"<toolhost";
 
 /// Writes requests one after the other, so that none is cut off when its caller goes away.
@@ -112,7 +112,7 @@ impl WorkerDriver {
         }
     }
 
-    /// Listens until the process is gone or has to go.
+    /// Listens until the process is gone or must be killed.
     pub(super) async fn run(mut self, mut process: Process) {
         let (mut out, mut err) = (process.stdout.take(), process.stderr.take());
         let (mut out_piece, mut err_piece) = (vec![0; 64 << 10], vec![0; 8 << 10]);
@@ -244,7 +244,7 @@ impl WorkerDriver {
             return;
         };
         if let (None, Some(_), Some(error)) = (message.id, &self.ready, &message.error) {
-            // What it would have run on its way to being ready is not what was trusted.
+            // What it would have run during its start is not what was trusted.
             self.shared.kill_with(result::error_from_worker(error.clone()));
             return;
         }
@@ -299,7 +299,7 @@ impl WorkerDriver {
         self.tail.push(bytes);
         let (origin, call_id, sink) = self.stderr_owner();
         self.errors.feed(bytes, |line| {
-            // A line that never ends is no line; its end is in the tail.
+            // A line without an end is not a line; its end is in the tail.
             let SplitLine::Whole(line) = line else { return };
             let text = String::from_utf8_lossy(line).into_owned();
             sink.emit(HostEvent::Log {

@@ -54,7 +54,7 @@ struct WorkerState {
     exit_error: OnceLock<Error>,
     /// Whether it died by itself.
     crashed: OnceLock<()>,
-    /// Why it has to die now.
+    /// Why it must be killed now.
     kill_reason: OnceLock<Error>,
     kill: CancellationToken,
     close: CancellationToken,
@@ -65,7 +65,7 @@ impl WorkerState {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends the worker at once; the first reason counts.
+    /// Kills the worker; the first reason counts.
     fn kill_with(&self, reason: Error) {
         let _first = self.kill_reason.set(reason);
         self.kill.cancel();
@@ -155,12 +155,12 @@ impl PythonWorker {
         end.unwrap_or_else(|| Error::unreachable("the Python worker is gone"))
     }
 
-    /// Asks for one thing and waits for the answer; events of the call go to `context.events` as
+    /// Sends one request and waits for the response; events of the call go to `context.events` as
     /// those of `origin`.
     ///
     /// # Errors
-    /// When the worker dies, or the call is cancelled. A call that goes on although it was cancelled
-    /// ends the worker.
+    /// If the worker dies, or the call is cancelled. A call that continues although it was
+    /// cancelled ends the worker.
     pub(super) async fn request(
         &self,
         request: WorkerRequest<'_>,
@@ -190,7 +190,7 @@ impl PythonWorker {
             tokio::select! {
                 biased;
                 reply = answer => reply.unwrap_or_else(|_dropped| Err(self.exit_error())),
-                // It died after this call came and before the waiting calls were failed.
+                // It died after this call arrived and before the waiting calls were failed.
                 () = self.done.cancelled() => Err(self.exit_error()),
             }
         };

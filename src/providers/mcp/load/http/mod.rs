@@ -43,7 +43,7 @@ use crate::providers::mcp::call_meta::shared_meta;
 const PROXIES: [&str; 6] =
     ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
 
-/// Carries calls over connections of their own.
+/// Sends calls over their own connections.
 pub(super) struct HttpExecutor {
     lanes: Box<dyn CallLanes>,
     connection: Arc<Connection>,
@@ -110,7 +110,7 @@ fn is_proxied(environment: &dyn Environment) -> bool {
     PROXIES.iter().any(|name| environment.var(name).is_some_and(|value| !value.is_empty()))
 }
 
-/// The headers that arguments travel in, made again when the arguments are others.
+/// The headers that carry arguments, rebuilt when the arguments change.
 struct ArgumentHeaders {
     schema: Option<Arc<Value>>,
     of: Option<Arc<EncodedArguments>>,
@@ -156,7 +156,7 @@ impl LoadTransport for HttpExecutor {
             if let Some(request) = self.pending_request.take() {
                 if !self.lanes.has_idle() {
                     self.pending_request = Some(request);
-                    // The end of the run is heard of all the same, when it is for a person to say.
+                    // The end of the run is still noticed, if it depends on a person.
                     return LoadWait::Indefinitely;
                 }
                 self.send(request, load);
