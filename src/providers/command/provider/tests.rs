@@ -498,7 +498,11 @@ fn wrong_entries_are_refused_with_their_reason() {
             &[],
             "expected a size from 1 to 16MiB, such as 64KiB, found text",
         ),
-        (json!({ "command": ["a"], "env": { "A=B": "c" } }), &[], "'A=B' cannot be an environment variable"),
+        (
+            json!({ "command": ["a"], "env": { "A=B": "c" } }),
+            &[],
+            "'A=B' cannot be an environment variable",
+        ),
         (json!({ "command": ["a\0b"] }), &[], "'a\\0b' contains a NUL byte"),
     ] {
         let harness = CommandHarness::new("", entry.clone(), schema(names));

@@ -389,7 +389,7 @@ def told(message):
     assert_eq!(error.message(), "no response within 150 ms");
     assert!(is_ok(&load.ends[&1]));
     let outputs = outputs.0.lock().unwrap().clone();
-    assert!(outputs[0].contains("1000000000") && outputs[0].contains("no answer"), "{outputs:?}");
+    assert!(outputs[0].contains("1000000000") && outputs[0].contains("no response"), "{outputs:?}");
     assert!(doubts(&*executor, "after its request was abandoned"));
     provider.close().await;
 }
