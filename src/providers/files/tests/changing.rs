@@ -32,7 +32,7 @@ async fn a_file_is_created_replaced_and_added_to() {
     let told = call(&harness, "write", write("22\n")).await;
     assert_eq!(told, "replaced the content of 'n/a' with 3 bytes");
     let told = call(&harness, "append", write("3")).await;
-    assert_eq!(told, "added 1 byte to 'n/a', which has 4 now");
+    assert_eq!(told, "added 1 byte to 'n/a', which now has 4");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "22\n3");
     assert_eq!(mode(&file), 0o640);
     let bytes = json!({ "path": "n/a", "text": "AP8=", "encoding": "base64" });
