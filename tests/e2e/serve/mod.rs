@@ -397,7 +397,7 @@ fn a_client_that_floods_the_server_with_calls_is_refused_and_others_are_not() {
     let refused =
         std::iter::from_fn(|| flood.next()).find(|message| message.get("error").is_some());
     let words = refused.unwrap()["error"]["message"].to_string();
-    assert!(words.contains("256 calls of this client run already"), "{words}");
+    assert!(words.contains("256 calls of this client are already running"), "{words}");
     let mut other = initialized(Lines::connect(&socket));
     let answer = other.call(1, "calculator", json!({ "expression": "1+1" }));
     assert_eq!(answer["content"][0]["text"], "2");

@@ -187,7 +187,7 @@ fn a_token_is_shown_once_and_kept_as_a_hash() {
         (&"ci".into(), &false.into())
     );
     for (words, said) in [
-        (&["issue", "a b"][..], "'a b' is not a name for a client"),
+        (&["issue", "a b"][..], "'a b' is not a valid client name"),
         (&["issue", "a", "--expires", "soon"], "expected a time"),
         (&["revoke", "nobody"], "no token and no client is called 'nobody'"),
     ] {

@@ -131,7 +131,7 @@ fn missing(
 ) -> DoctorCheck {
     let check = DoctorCheck::new(name, Severity::Error, error.to_string());
     if command.contains('/') {
-        return check.with_hint("a relative path begins at the cwd of the entry");
+        return check.with_hint("a relative path starts at the cwd of the entry");
     }
     let in_shell = environment.var("PATH").filter(|_| has_own_path);
     let in_shell = in_shell.and_then(|path| resolve(command, Some(&path), Path::new("/")).ok());
