@@ -217,7 +217,7 @@ fn what_an_entry_excludes_is_not_listed_and_not_read() {
 fn answers_that_are_none_break_the_protocol() {
     for house in everywhere("offers-broken-answers") {
         house.run(["resources", "read", "memo://one"]).check().exits(10).says(&["neither text"]);
-        house.run(["prompts", "get", "srv-review"]).check().exits(10).says(&["no list"]);
+        house.run(["prompts", "get", "srv-review"]).check().exits(10).says(&["not an array"]);
         house.run(["complete", "greet", "tone"]).check().exits(10).says(&["no values"]);
     }
 }

@@ -40,7 +40,7 @@ const MAX_TOKEN: u64 = 64 << 10;
 ///
 /// Serves all tools of tools.yaml and mcp.yaml, with prompts and resources, to MCP clients of
 /// either protocol era. Several transports can be served at once. HTTP and WebSocket clients must
-/// send a token: TOOLHOST_SERVE_TOKEN or one generated for this run, which give full access, or one
+/// send a token: `TOOLHOST_SERVE_TOKEN` or one generated for this run, which give full access, or one
 /// issued to a client with `serve token issue`.
 ///
 /// Changed files are reloaded while clients are connected, and at once on SIGHUP: clients are
