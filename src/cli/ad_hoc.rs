@@ -1,7 +1,7 @@
 //! An ad-hoc server, named on the command line and in no file.
 //!
-//! Owns: which words name one, what it is called, and the entry they stand for. Never does: start
-//! or contact it; for everything else it is a server of a file that was named with `--mcp`.
+//! Owns: which words name one, its name, and the entry made from them. Never does: start or contact
+//! it; everything else treats it like a server from a file given with `--mcp`.
 
 use std::path::{Path, PathBuf};
 
@@ -12,21 +12,21 @@ use crate::config::secrets::{looks_secret, names_secret};
 use crate::host::command::quote;
 use crate::model::{Error, check_name};
 
-/// The file that such an entry is said to be in.
+/// The file name reported for such an entry.
 const SOURCE: &str = "command line";
-/// What it is called when its words give no name.
+/// Its name if none can be derived from its words.
 const DEFAULT_NAME: &str = "server";
-/// Stands for what looks like a secret where a command is shown or kept.
+/// Replaces apparent secrets where a command is shown or stored.
 const HIDDEN: &str = "…";
-/// The longest name that is taken from a command or an address.
+/// Maximum length of a name derived from a command or a URL.
 const MAX_NAME: usize = 40;
 
-/// Programs that start the one that is meant.
+/// Launchers, which start the actual program.
 const LAUNCHERS: [&str; 21] = [
     "npx", "bunx", "bun", "pnpm", "pnpx", "yarn", "npm", "node", "nodejs", "deno", "tsx", "uvx",
     "uv", "pipx", "python", "python3", "ruby", "env", "docker", "podman", "java",
 ];
-/// What such a program is told to do.
+/// Subcommands of launchers that run a program.
 const VERBS: [&str; 6] = ["run", "exec", "dlx", "x", "tool", "start"];
 
 /// An ad-hoc server at the end of a command line.
@@ -40,23 +40,23 @@ pub struct ServerCommandArgs {
 /// An ad-hoc server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AdHocServer {
-    /// What its tools are named after.
+    /// Its name, the prefix of its tools.
     pub name: String,
-    /// Its entry, as a file of servers would have it.
+    /// Its entry, as in mcp.yaml.
     entry: Value,
-    /// The end of a command line that names it again, for a shell: `-- COMMAND`, with `--as` and
-    /// `--header` before it where they were given. `…` stands for what looks like a secret.
+    /// The end of a shell command line that names it again: `-- COMMAND`, preceded by `--as` and
+    /// `--header` if given. Apparent secrets are replaced by `…`.
     pub command_end: String,
 }
 
-/// Whether a word is the address of a server.
+/// Whether a word is the URL of a server.
 pub fn is_url(word: &str) -> bool {
     ["http://", "https://", "unix:"].iter().any(|scheme| word.starts_with(scheme))
 }
 
 impl AdHocServer {
-    /// The server of a command line, or of a single URL. `name` is what `--as` says, `headers` are
-    /// those of `--header`, in which variables are expanded.
+    /// The server of a command line or a single URL. `name` is the value of `--as`; `headers` are
+    /// those of `--header`, with variables to expand.
     ///
     /// # Errors
     /// A usage error for a name or a header that cannot be used, and for headers of a program.
@@ -79,7 +79,7 @@ impl AdHocServer {
         Ok(Self { command_end: command_end(words, &derived, &name, headers), name, entry })
     }
 
-    /// Its entry, in which references are still to be expanded.
+    /// Its entry, with references not yet expanded.
     pub fn into_entry(self) -> Map<String, Value> {
         match self.entry {
             Value::Object(entry) => entry,
@@ -87,8 +87,8 @@ impl AdHocServer {
         }
     }
 
-    /// The file of servers that holds nothing but this one: its name for messages, and its text.
-    /// Words of the command line were read by a shell, and are not expanded again.
+    /// A server file with only this server: its name for messages, and its text. The shell already
+    /// expanded the words of the command line; they are not expanded again.
     pub fn file(&self) -> (PathBuf, String) {
         let mut entry = self.entry.clone();
         for key in ["command", "url", "args"] {
@@ -106,7 +106,7 @@ fn command_end(words: &[String], derived: &str, name: &str, headers: &[String]) 
     }
     for header in headers {
         let (key, value) = header.split_once(':').unwrap_or((header, ""));
-        // A reference says where the value comes from, and not what it is.
+        // A reference names the source of the value, not the value.
         let value = if value.contains("${") { value.trim() } else { HIDDEN };
         line.extend(["--header".to_owned(), format!("{}: {value}", key.trim())]);
     }
@@ -178,7 +178,7 @@ fn name_of_command(words: &[String]) -> String {
     usable(&stem)
 }
 
-/// A name that fits the rules of names, from any text.
+/// A valid name derived from any text.
 fn usable(text: &str) -> String {
     let fits = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
     let name: String = text.chars().map(fits).take(MAX_NAME).collect();

@@ -51,21 +51,21 @@ pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Option<CliCommand>,
-    /// The words after `--` where there is no command: a server for the console.
+    /// The words after `--` without a command: a server for the console.
     #[arg(skip)]
     pub server_command: Vec<String>,
 }
 
 impl Cli {
-    /// What a line says that has none of the rare options.
+    /// A command line without rare options.
     pub fn without_rare(global: GlobalOptions, command: Option<CliCommand>) -> Self {
         Self { global, rare: RareOptions::default(), command, server_command: Vec::new() }
     }
 
-    /// Reads a line by the whole grammar.
+    /// Parses a command line with the whole grammar.
     ///
     /// # Errors
-    /// What is wrong with the line, or the help or version it asks for.
+    /// The problem with the line, or the help or version it requests.
     pub fn read(arguments: &[OsString]) -> Result<Self, clap::Error> {
         Self::try_parse_from(arguments).map(Self::settled)
     }
@@ -152,7 +152,7 @@ pub enum CliCommand {
     DemoServer,
 }
 
-/// What `toolhost` says without a command.
+/// The output of `toolhost` without a command.
 pub fn short_help() -> StyledPage {
     let mut page = StyledPage::default();
     page.push(StyledLine::styled(SpanStyle::Heading, "toolhost: a terminal console for tools"));
@@ -186,7 +186,7 @@ pub fn short_help() -> StyledPage {
     page
 }
 
-/// Whether a command line that may be wrong asks for JSON.
+/// Whether a command line, valid or not, requests JSON.
 pub fn requests_json(arguments: &[OsString]) -> bool {
     let words: Vec<_> = arguments.iter().map(|word| word.to_string_lossy()).collect();
     let options = words.iter().take_while(|word| *word != "--");

@@ -1,6 +1,6 @@
-//! Being a background host: `toolhost up --foreground`.
+//! Running as a background host: `toolhost up --foreground`.
 //!
-//! Owns: the order in which a host begins and ends. Never does: start another one.
+//! Owns: the order of startup and shutdown. Never does: start another host.
 
 use std::fs::File;
 use std::os::unix::fs::MetadataExt as _;
@@ -22,26 +22,26 @@ use crate::serve::catalogue_server::{
 };
 use crate::serve::listen::unix::UnixSocketListener;
 
-/// How long calls may go on after a signal told the host to end.
+/// How long calls may continue after a signal to stop.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// How a host is run.
+/// Options of a host.
 #[derive(Debug, Clone, Copy)]
 pub struct HostOptions {
-    /// How long it stays without a call.
+    /// How long it stays up without a call.
     pub idle: Duration,
-    /// It was started in the background: it leaves the session of its starter.
+    /// Whether it was started in the background: it then leaves the session of its starter.
     pub is_detached: bool,
 }
 
-/// Serves until the host has been idle for long enough, is told to end, or is no longer what was
-/// trusted.
+/// Serves until the host has been idle for its limit, is told to stop, or no longer matches what
+/// was trusted.
 ///
 /// # Errors
-/// What is wrong with the configuration as a whole, and a host that runs already.
+/// A problem with the configuration as a whole, or a host that is already running.
 pub async fn run(options: HostOptions, context: &CommandContext) -> CommandResult {
     if options.is_detached {
-        // It fails only for the leader of a group, which has a session of its own already.
+        // This fails only for a group leader, which already has its own session.
         let _led_already = rustix::process::setsid();
     }
     context.request_grace_period(GRACE);
@@ -55,7 +55,7 @@ pub async fn run(options: HostOptions, context: &CommandContext) -> CommandResul
         traffic: observers.traffic(context.trace_outputs.sink(&context.output)?),
     };
     let (assembly, identity) = context.assemble_host(front_end, &key)?;
-    // It ends with the process: until then servers may still be ending.
+    // Released with the process: until then servers may still be shutting down.
     let _lock: &mut File = Box::leak(Box::new(require_only_host(&directory, &identity)?));
     let cwd = context.environment.cwd();
     let lifetime = HostLifetime::new(
@@ -65,7 +65,7 @@ pub async fn run(options: HostOptions, context: &CommandContext) -> CommandResul
         context.abort.clone(),
         currency_check(context, key, identity.clone()),
     );
-    // Without such a server no session has anything that would have to be ended.
+    // Without such a server, no session needs cleanup.
     let has_unshared = assembly.configuration.servers.iter().any(|server| !server.is_shared);
     let sessions =
         has_unshared.then(|| HeldSessions::new(Arc::clone(&assembly.host), options.idle));
@@ -78,7 +78,7 @@ pub async fn run(options: HostOptions, context: &CommandContext) -> CommandResul
     context.warn_unserved(&assembly.configuration);
     context.output.note(&StyledLine::plain(format!("listening on {}", socket.display())));
     if options.is_detached {
-        // The starter waits for this line, and then hears no more.
+        // The starter waits for this line, and reads nothing after it.
         context.output.line(&true)?;
     }
     let watching = async {
@@ -95,7 +95,7 @@ pub async fn run(options: HostOptions, context: &CommandContext) -> CommandResul
 /// The directory of hosts.
 ///
 /// # Errors
-/// When there is no place for one.
+/// If there is no place for it.
 pub fn require_directory(context: &CommandContext) -> Result<RuntimeDirectory, Error> {
     RuntimeDirectory::of(context.environment.as_ref()).ok_or_else(|| {
         Error::config("there is no directory for the sockets of background hosts")
@@ -103,7 +103,7 @@ pub fn require_directory(context: &CommandContext) -> Result<RuntimeDirectory, E
     })
 }
 
-/// Takes the lock that one host of each identity holds.
+/// Takes the lock that allows one host per identity.
 fn require_only_host(directory: &RuntimeDirectory, identity: &str) -> Result<File, Error> {
     let lock = runtime_directory::try_lock(&directory.host_lock(identity));
     let lock = lock.map_err(|error| Error::config(format!("cannot lock the host: {error}")))?;
@@ -113,7 +113,7 @@ fn require_only_host(directory: &RuntimeDirectory, identity: &str) -> Result<Fil
     })
 }
 
-/// Which trust store a check saw last.
+/// The trust store as of the last check.
 type FileStamp = Option<(u64, u64, i64, i64)>;
 
 fn stamp(path: Option<&Path>) -> FileStamp {
@@ -121,7 +121,7 @@ fn stamp(path: Option<&Path>) -> FileStamp {
     Some((meta.ino(), meta.len(), meta.mtime(), meta.mtime_nsec()))
 }
 
-/// Compares the configuration with what it was, whenever the trust store changed.
+/// Compares the configuration with its earlier state whenever the trust store changed.
 fn currency_check(context: &CommandContext, key: Vec<u8>, identity: String) -> CurrencyCheck {
     let (options, environment) = (context.options(), Arc::clone(&context.environment));
     let path: Option<PathBuf> = environment.state_dir().map(|state| TrustStore::file(&state));

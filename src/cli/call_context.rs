@@ -1,7 +1,7 @@
-//! `--context`: what a person says about a call beside its arguments.
+//! `--context`: information about a call beside its arguments.
 //!
-//! Owns: the syntax, and which keys mean something to toolhost. Never does: check what is said; the
-//! host does, for every caller.
+//! Owns: the syntax, and which keys toolhost knows. Never does: check values; the host does, for
+//! every caller.
 
 use serde_json::Value;
 
@@ -24,18 +24,18 @@ pub enum ContextArg {
     Json(String, Value),
 }
 
-/// A value of `--context` that cannot be read.
+/// An invalid value of `--context`.
 #[derive(Debug, thiserror::Error)]
 pub enum ParseContextError {
     /// No key, no `=`, or a NUL byte.
     #[error("expected KEY=VALUE or KEY:=JSON")]
     Pair,
-    /// What stands behind `:=` is not JSON.
+    /// The text after `:=` is not JSON.
     #[error("invalid JSON: {0}")]
     Json(#[from] serde_json::Error),
 }
 
-/// Reads one word.
+/// Parses one word.
 ///
 /// # Errors
 /// What is wrong with it.
@@ -55,11 +55,11 @@ pub fn parse(text: &str) -> Result<ContextArg, ParseContextError> {
     }
 }
 
-/// Puts the words into a request. `user_id`, `traceparent` and `tracestate` have places of their own
-/// there, however they are written.
+/// Adds the words to a request. `user_id`, `traceparent` and `tracestate` have their own fields
+/// there, whichever syntax is used.
 ///
 /// # Errors
-/// A usage error for a reserved key, and for a user or a trace that is none.
+/// A usage error for a reserved key, or an invalid user or trace.
 pub fn apply(words: &[ContextArg], request: &mut CallRequest) -> Result<(), Error> {
     let (mut traceparent, mut tracestate) = (None, None);
     for word in words {
@@ -90,7 +90,7 @@ pub fn apply(words: &[ContextArg], request: &mut CallRequest) -> Result<(), Erro
     }
 }
 
-/// The text of a key that has to be one.
+/// The text of a key that must be text.
 fn text(word: &ContextArg) -> Result<String, Error> {
     match word {
         ContextArg::Text(_, text) | ContextArg::Json(_, Value::String(text)) => Ok(text.clone()),

@@ -1,7 +1,7 @@
-//! Following changes of the configuration while a command serves it.
+//! Reloading a changed configuration while a command serves it.
 //!
-//! Owns: noticing that files changed, or that SIGHUP asked, and telling what came of reading them.
-//! Never does: decide what may take the place of what is served.
+//! Owns: detecting changed files and SIGHUP, and reporting the result of a reload. Never does:
+//! decide what may replace the served configuration.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,11 +20,11 @@ use crate::config::spec::Configuration;
 use crate::config::watched_files::WatchedFiles;
 use crate::model::{Diagnostic, Error};
 
-/// The time between two looks at the files. One that is still being written is waited for.
+/// Poll interval of the files. A file that is still being written is waited for.
 const INTERVAL: Duration = Duration::from_millis(500);
-/// How many errors of a reading are told.
+/// Maximum number of errors reported per reload.
 const MAX_ERRORS: usize = 10;
-/// How many changed files are named.
+/// Maximum number of changed files named.
 const MAX_NAMES: usize = 3;
 
 /// The files of a configuration that is served.
@@ -32,13 +32,13 @@ pub struct ConfigWatch<'a> {
     context: &'a CommandContext,
     reloader: HostReloader,
     files: WatchedFiles,
-    /// Whether a change is only told: what acts was agreed to for this run, as it was.
+    /// Whether changes are only reported: consent for this run was given to the files as they were.
     waits_to_be_asked: bool,
     hangup: Arc<Notify>,
 }
 
 impl<'a> ConfigWatch<'a> {
-    /// Watches the files that an assembly was read from, and takes SIGHUP.
+    /// Watches the files of an assembly, and handles SIGHUP.
     pub fn begin(context: &'a CommandContext, assembly: &Assembly) -> Self {
         let environment = Arc::clone(&context.environment);
         Self {
@@ -50,9 +50,9 @@ impl<'a> ConfigWatch<'a> {
         }
     }
 
-    /// Follows the files for as long as it is polled.
+    /// Watches the files for as long as it is polled.
     pub async fn follow(mut self) {
-        // What changed between the reading and the first look at them is read then.
+        // Changes between the load and the first poll are picked up by the first poll.
         let mut has_changed = !self.waits_to_be_asked;
         loop {
             let is_asked = tokio::select! {
@@ -73,11 +73,11 @@ impl<'a> ConfigWatch<'a> {
         }
     }
 
-    /// Any program that can write such a file could otherwise have it start what it likes.
+    /// Otherwise any program that can write such a file could have toolhost start anything.
     fn tell_to_ask(&self, before: &WatchedFiles) {
         let name = |path: &Path| path.display().to_string();
         let mut changed: Vec<String> = self.files.changed_since(before).map(name).collect();
-        // Warnings are cut when they are long, and what to do stands at the end.
+        // Long warnings are truncated, and the instruction is at the end.
         if let Some(more) = changed.len().checked_sub(MAX_NAMES).filter(|more| *more > 0) {
             changed.truncate(MAX_NAMES);
             changed.push(format!("{more} more"));
@@ -96,7 +96,7 @@ impl<'a> ConfigWatch<'a> {
             Err(error) => return self.refuse(&error),
         };
         let files = watched_files(&loaded.configuration, self.context.environment.as_ref());
-        // What changed while it was read is seen at the next look.
+        // Changes made while it was read are picked up by the next poll.
         self.files = files.as_they_were(&self.files);
         match self.reloader.reload(loaded, NewErrors::Refused) {
             Ok(report) if report.is_empty() && !report.needs_restart && !is_asked => {}
@@ -144,7 +144,7 @@ impl<'a> ConfigWatch<'a> {
     }
 }
 
-/// The files that were read or may come to be, and what the user says about them elsewhere.
+/// The files that were read or may be created, and the user's trust store and pins.
 fn watched_files(configuration: &Configuration, environment: &dyn Environment) -> WatchedFiles {
     let trust = environment.state_dir().map(|state| TrustStore::file(&state));
     let pins = PinFile::own(environment).map(|file| file.path);

@@ -1,19 +1,18 @@
 //! Which formats each command can print.
 //!
-//! Owns: the sets, for `-o` in help and completion and for the check of what was asked. Never does:
-//! print.
+//! Owns: the sets, for `-o` in help and completion and for validation. Never does: print.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::{Arg, ValueEnum as _};
 
 use super::output::Format;
 
-/// Rows of something, with names.
+/// Rows of items that have names.
 pub const LIST: &[Format] =
     &[Format::Text, Format::Table, Format::Json, Format::Yaml, Format::Names];
-/// Something that is told in full.
+/// A full report about one thing.
 pub const REPORT: &[Format] = &[Format::Text, Format::Json, Format::Yaml];
-/// Lines that come while it runs.
+/// Lines printed while the command runs.
 pub const STREAM: &[Format] = &[Format::Text, Format::Json];
 /// The result of a call.
 pub const RESULT: &[Format] =
@@ -25,7 +24,7 @@ pub const SAVED: &[Format] =
 pub const CONTENT: &[Format] = &[Format::Text, Format::Json, Format::Yaml, Format::Raw];
 /// Words, each of which is a name.
 pub const WORDS: &[Format] = &[Format::Text, Format::Json, Format::Yaml, Format::Names];
-/// Rows without names.
+/// Rows of items without names.
 pub const ROWS: &[Format] = &[Format::Text, Format::Table, Format::Json, Format::Yaml];
 /// A report of measurements.
 pub const MEASUREMENTS: &[Format] =
@@ -36,7 +35,7 @@ pub const MEASUREMENTS: &[Format] =
 pub fn option(known: &'static [Format]) -> Arg {
     let words = known.iter().filter_map(Format::to_possible_value);
     let parser = PossibleValuesParser::new(words)
-        // Whatever the parser lets through is one of the words.
+        // The parser only accepts these values.
         .map(|word| <Format as clap::ValueEnum>::from_str(&word, false).unwrap_or_default());
     Arg::new("output")
         .short('o')
@@ -44,7 +43,7 @@ pub fn option(known: &'static [Format]) -> Arg {
         .value_name("FORMAT")
         .value_parser(parser)
         .global(true)
-        // Where the one stands that every command has.
+        // At the position of the general option.
         .display_order(5)
         .help("Print in this format")
         .help_heading("Global options")

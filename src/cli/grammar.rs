@@ -1,9 +1,9 @@
 //! Parsing a command line with only the subcommands that it names.
 //!
 //! Owns: which part of the grammar that is. Building the whole one, each command with all global
-//! options, takes longer than everything else a short run does; a line that is right needs the one
-//! command it names. Never does: word an error; any line that the part cannot read is read again by
-//! the whole.
+//! options, takes longer than everything else a short run does; a valid line needs only the one
+//! command it names. Never does: phrase an error; a line that the part cannot parse is parsed again
+//! with the whole grammar.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -21,16 +21,16 @@ use super::commands::{
 use super::options::{GlobalOptions, RareOptions};
 use crate::util::spelling::nearest;
 
-/// Reads a command line; the first word is the program.
+/// Parses a command line; the first word is the program.
 ///
 /// # Errors
-/// What the whole grammar says about a line that is wrong, or asks for help or the version.
+/// The error, help or version text of the whole grammar.
 pub fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
     let arguments = &*help_as_option(arguments);
     for options in [OptionSet::Usual, OptionSet::All] {
         match parse_partial(arguments, named_command(arguments), options) {
             Ok(cli) => return Ok(cli),
-            // All that stood before it was read, and the answer is the same for every command.
+            // Everything before it was parsed, and the output is the same for every command.
             Err(error) if error.kind() == ErrorKind::DisplayVersion => return Err(error),
             Err(_) => {}
         }
@@ -43,8 +43,8 @@ pub fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
     }
 }
 
-/// Reads `toolhost [OPTIONS] -- COMMAND`, in which no command of ours stands. An argument of the
-/// whole program would be proposed in the place of every misspelled command.
+/// Parses `toolhost [OPTIONS] -- COMMAND`, which has no subcommand. As an argument of the whole
+/// program it would be suggested for every misspelled command.
 fn console_on_server(arguments: &[OsString]) -> Option<Cli> {
     let at = arguments.iter().position(|word| word == "--")?;
     let mut cli = Cli::read(arguments.get(..at)?).ok()?;
@@ -64,10 +64,10 @@ fn help_as_option(arguments: &[OsString]) -> Cow<'_, [OsString]> {
     }
 }
 
-/// The global options that other options and arguments name, as what they exclude or stand in for.
+/// The global options that other options and arguments refer to, as conflicts or substitutes.
 const NAMED_BY_OTHERS: [&str; 4] = ["ask_all", "output", "server_url", "verbose"];
 
-/// Makes a help shorter that was asked for with `-h`.
+/// Shortens a help text requested with `-h`.
 fn brief_help(arguments: &[OsString], error: clap::Error) -> clap::Error {
     let asks_for_all = |word: &OsString| word == "--help";
     if error.kind() != ErrorKind::DisplayHelp || arguments.iter().any(asks_for_all) {
@@ -85,7 +85,7 @@ fn brief_help(arguments: &[OsString], error: clap::Error) -> clap::Error {
     brief.try_get_matches_from(arguments).err().unwrap_or(error)
 }
 
-/// Takes out a value that the parser proposes although it is not near: `nope` is no `inspect`.
+/// Removes suggestions of the parser that are not similar: `nope` is not `inspect`.
 fn without_far_suggestion(mut error: clap::Error) -> clap::Error {
     if error.kind() == ErrorKind::InvalidValue
         && let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidValue)
@@ -97,7 +97,7 @@ fn without_far_suggestion(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// Which of the global options a line is read by.
+/// Which of the global options are parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OptionSet {
     /// Those that many runs need.
@@ -106,7 +106,7 @@ enum OptionSet {
     All,
 }
 
-/// A line without any of the rare options.
+/// A line without rare options.
 #[derive(clap::Parser)]
 struct UsualCli {
     #[command(flatten)]
@@ -115,13 +115,13 @@ struct UsualCli {
     command: Option<CliCommand>,
 }
 
-/// The grammar of the command that a line seems to name.
+/// The grammar of the command that a line appears to name.
 fn named_command(arguments: &[OsString]) -> Option<clap::Command> {
     arguments.iter().skip(1).filter_map(|word| word.to_str()).find_map(command_grammar)
 }
 
-/// Reads a line by some of the global options and the command that it seems to name. A wrong guess ends
-/// in an unknown word: there are no arguments before the command.
+/// Parses a line with some of the global options and the command it appears to name. A wrong guess
+/// fails with an unknown word: there are no arguments before the command.
 fn parse_partial(
     arguments: &[OsString],
     named: Option<clap::Command>,
@@ -140,7 +140,7 @@ fn parse_partial(
         let is_global = option.is_global_set() && may_be_given(&option, arguments);
         option.global(is_global)
     });
-    // Dropping it would take a tenth of the time that it takes to parse.
+    // Dropping it would take a tenth of the parsing time.
     let mut program = ManuallyDrop::new(program.subcommands(named));
     let mut matches = program.try_get_matches_from_mut(arguments)?;
     match options {
@@ -150,8 +150,8 @@ fn parse_partial(
     }
 }
 
-/// Whether a line seems to have this option. Only such an option is passed on to the command: with all
-/// of them a third of the time would go to values that were not given.
+/// Whether a line appears to have this option. Only such options are passed on to the command: with
+/// all of them, a third of the time would be spent on values that were not given.
 fn may_be_given(option: &clap::Arg, arguments: &[OsString]) -> bool {
     let is_given = |word: &OsString| {
         let word = word.as_encoded_bytes();
@@ -171,8 +171,8 @@ fn may_be_given(option: &clap::Arg, arguments: &[OsString]) -> bool {
     NAMED_BY_OTHERS.contains(&option.get_id().as_str()) || arguments.iter().skip(1).any(is_given)
 }
 
-/// The grammar of one command, without its words for people. A name that is not here is no mistake:
-/// the whole grammar knows it.
+/// The grammar of one command, without help texts. A name missing here is not an error: the whole
+/// grammar has it.
 fn command_grammar(name: &str) -> Option<clap::Command> {
     let named = clap::Command::new;
     Some(match name {

@@ -1,7 +1,7 @@
-//! Writing entries into a file of servers, which keeps its comments and its layout.
+//! Writing entries to a server file, preserving its comments and layout.
 //!
-//! Owns: which file that is, and where in it an entry goes. Never does: decide what an entry says,
-//! or trust a project.
+//! Owns: which file that is, and where in it an entry goes. Never does: decide the content of an
+//! entry, or trust a project.
 
 use std::path::{Path, PathBuf};
 
@@ -18,10 +18,10 @@ use crate::model::{Diagnostic, Error};
 use crate::util::atomic_file::{self, FileMode};
 use crate::util::private_file;
 
-/// The keys under which a file may keep its servers.
+/// The keys that may contain the servers of a file.
 const SERVERS: [&str; 3] = ["mcp_servers", "mcpServers", "servers"];
 
-/// Which file is written.
+/// Which of the server files is written.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub struct McpFileArgs {
     /// Write mcp.yaml of your configuration directory
@@ -32,25 +32,24 @@ pub struct McpFileArgs {
     pub project: bool,
 }
 
-/// A file of servers that is being written.
+/// A server file being written.
 #[derive(Debug)]
 pub struct McpFile {
     /// Where it is.
     pub path: PathBuf,
-    /// Whether it is the user's own.
+    /// Whether it is in the user's configuration directory.
     pub is_own: bool,
-    /// What it says now; empty when there is none.
+    /// Its current text; empty if it does not exist.
     pub old: String,
-    /// What it will say.
+    /// The text to write to it.
     pub new: String,
 }
 
 impl McpFile {
-    /// The file that is asked for; by default that of the project, where one has a file of servers,
-    /// and else the user's own.
+    /// The requested file; by default that of the project if it has a server file, otherwise the user's.
     ///
     /// # Errors
-    /// When it cannot be read, or there is no configuration directory.
+    /// If it cannot be read, or there is no configuration directory.
     pub fn open(args: McpFileArgs, environment: &dyn Environment) -> Result<Self, Error> {
         let own = environment.config_dir();
         let cwd = environment.cwd();
@@ -74,19 +73,19 @@ impl McpFile {
         Ok(Self { path, is_own, new: old.clone(), old })
     }
 
-    /// Whether it has an entry of this name already.
+    /// Whether it already has an entry with this name.
     ///
     /// # Errors
-    /// When it cannot be understood.
+    /// If it cannot be parsed.
     pub fn has(&self, name: &str) -> Result<bool, Error> {
         editors::has_server(&self.path, &self.new, name).map_err(|diagnostic| error(&diagnostic))
     }
 
-    /// Adds an entry behind those that are there.
+    /// Adds an entry after the existing ones.
     ///
     /// # Errors
-    /// When the file cannot be understood, or is laid out so that nothing can be added to it; then
-    /// the hint is the entry, to be pasted.
+    /// If the file cannot be parsed, or its layout does not allow adding to it; then the hint is
+    /// the entry to paste.
     pub fn add(&mut self, name: &str, entry: &Value) -> Result<(), Error> {
         let mut map = serde_json::Map::new();
         map.insert(name.to_owned(), entry.clone());
@@ -110,10 +109,10 @@ impl McpFile {
         }
     }
 
-    /// Writes it; its directory is made when it is missing.
+    /// Writes it, creating its directory if missing.
     ///
     /// # Errors
-    /// When it cannot be written, or was changed by another program meanwhile.
+    /// If it cannot be written, or another program changed it in the meantime.
     pub fn write(&self) -> Result<(), Error> {
         let failed = |why: std::io::Error| {
             Error::internal(format!("cannot write {}: {why}", self.path.display()))
@@ -138,13 +137,13 @@ impl McpFile {
     }
 }
 
-/// The file of servers that a directory has.
+/// The server file of a directory.
 fn existing(directory: &Path) -> Option<PathBuf> {
     let names = ["mcp.yaml", "mcp.yml", "mcp.json"];
     names.iter().map(|name| directory.join(name)).find(|path| path.is_file())
 }
 
-/// A finding about a file as the error that ends a command.
+/// A diagnostic about a file as the error of a command.
 pub fn error(diagnostic: &Diagnostic) -> Error {
     let mut error = Error::config(diagnostic.message.clone());
     if let Some(location) = &diagnostic.location {
@@ -156,7 +155,7 @@ pub fn error(diagnostic: &Diagnostic) -> Error {
     }
 }
 
-/// The tree as it has to be once the entry is there.
+/// The expected tree with the entry added.
 fn with_entry(mut tree: Value, name: &str, entry: &Value) -> Value {
     if tree.is_null() {
         tree = json!({});
@@ -174,7 +173,7 @@ fn with_entry(mut tree: Value, name: &str, entry: &Value) -> Value {
     tree
 }
 
-/// The text with the lines of an entry behind the last one; nothing where it has another layout.
+/// The text with the lines of an entry after the last one; `None` for another layout.
 fn inserted(text: &str, root: &ConfigNode, entry: &str) -> Option<String> {
     let found = SERVERS.iter().find_map(|key| Some((root.key(key)?, root.get(key)?)));
     let Some((key, servers)) = found else {
@@ -190,7 +189,7 @@ fn inserted(text: &str, root: &ConfigNode, entry: &str) -> Option<String> {
             usize::try_from(pairs.first()?.0.position.column).ok()?.checked_sub(1)?
         }
         _ => {
-            // `mcp_servers:` or `mcp_servers: {}`, with nothing in it.
+            // `mcp_servers:` or `mcp_servers: {}`, without entries.
             let line = lines.get_mut(head)?;
             let bare = line.replacen("{}", "", 1);
             bare.trim_end().clone_into(line);

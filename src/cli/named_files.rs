@@ -1,6 +1,6 @@
 //! Checking that the files named on the command line were read.
 //!
-//! Owns: what becomes of a command whose named file cannot be read. Never does: read one.
+//! Owns: the error of a command whose file cannot be read. Never does: read one.
 
 use std::path::Path;
 
@@ -8,8 +8,7 @@ use crate::config::LoadRequest;
 use crate::config::spec::Configuration;
 use crate::model::Error;
 
-/// Expects that every file named with `--tools` or `--mcp` could be read: without it nothing of what
-/// was asked for is there.
+/// Requires that every file given with `--tools` or `--mcp` could be read.
 ///
 /// # Errors
 /// A configuration error that names the first of them.
@@ -20,7 +19,7 @@ pub fn require_readable(
 ) -> Result<(), Error> {
     let named: Vec<_> =
         request.tools.iter().chain(&request.servers).map(|path| cwd.join(path)).collect();
-    // What is wrong inside of a file has a line, or the name of an entry.
+    // A problem inside a file has a line, or the name of an entry.
     let unreadable = configuration.diagnostics.iter().find(|problem| {
         let place = problem.location.as_ref().filter(|place| place.line == 0);
         problem.is_error()

@@ -16,29 +16,29 @@ use crate::cli::views::offerings;
 use crate::host::offerings::Offerings;
 use crate::model::{Diagnostic, Error};
 
-/// How many findings are told.
+/// Maximum number of findings printed.
 const MAX_DIAGNOSTICS: usize = 20;
 
-/// One list in each of its forms.
+/// One list in each format.
 pub struct OfferingList<J> {
-    /// What several items are called.
+    /// Plural name of the items.
     pub items_name: &'static str,
-    /// What one item is called.
+    /// Singular name of an item.
     pub item_name: &'static str,
     /// As a table.
     pub table: StyledPage,
     /// As JSON.
     pub json: J,
-    /// What each item is asked for by.
+    /// The name or URI of each item.
     pub names: Vec<String>,
-    /// What is said when nothing is listed.
+    /// The note for an empty list.
     pub empty_note: &'static str,
 }
 
-/// Builds the host for a command that asks the named servers, or all.
+/// Builds the host for a command that contacts the named servers, or all.
 ///
 /// # Errors
-/// As [`CommandContext::assemble`]; and a server that is not there.
+/// Like [`CommandContext::assemble`]; also for an unknown server.
 pub async fn assemble(context: &CommandContext, servers: &[String]) -> Result<Assembly, Error> {
     let assembly =
         context.assemble_attached(StartScope::Servers(servers), "toolhost resources").await?;
@@ -51,7 +51,7 @@ pub async fn assemble(context: &CommandContext, servers: &[String]) -> Result<As
 /// The same for a list, with the format it is printed in.
 ///
 /// # Errors
-/// As [`assemble`]; and a format that lists do not have.
+/// Like [`assemble`]; also for an unsupported format.
 pub async fn assemble_list(
     context: &CommandContext,
     servers: &[String],
@@ -60,7 +60,7 @@ pub async fn assemble_list(
     Ok((format, assemble(context, servers).await?))
 }
 
-/// Prints a list, and ends with what could not be listed.
+/// Prints a list, and fails with what could not be listed.
 ///
 /// # Errors
 /// What could not be listed, after everything has been printed.
@@ -105,7 +105,7 @@ pub fn print<T, J: Serialize>(
     offerings::verdict(all).map_or(Ok(()), |error| Err(error.into()))
 }
 
-/// What was left out of the lists.
+/// Prints what was left out of the lists.
 fn remarks(context: &CommandContext, problems: &[Diagnostic]) {
     let most = if context.output.verbosity() > 0 { usize::MAX } else { MAX_DIAGNOSTICS };
     for problem in problems.iter().take(most) {

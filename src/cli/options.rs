@@ -1,6 +1,6 @@
 //! The options that every command accepts. Doc comments are the help texts.
 //!
-//! Never does: know a command.
+//! Never does: depend on a command.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ pub const ALL_METHODS: &str = "*";
 #[command(next_help_heading = "Global options")]
 pub struct GlobalOptions {
     /// Print help
-    // The short form for both spellings: the long one says the same on three times as many lines.
+    // The short form for both spellings: the long one has the same text on three times as many lines.
     #[arg(short, long, action = clap::ArgAction::HelpShort, global = true)]
     pub help: Option<bool>,
     /// Load internal tools from this file and ignore all other configuration
@@ -166,7 +166,7 @@ pub enum LogFormat {
 }
 
 impl LogThreshold {
-    /// The protocol's word for it.
+    /// Its name in the protocol.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Debug => "debug",
@@ -182,7 +182,7 @@ impl LogThreshold {
 }
 
 impl GlobalOptions {
-    /// The options that decide what a host is, as arguments of another run of the program.
+    /// The options that determine the configuration of a host, as command-line arguments.
     pub fn host_arguments(&self) -> Vec<OsString> {
         let mut arguments: Vec<OsString> = Vec::new();
         let mut add = |option: &str, value: OsString| arguments.extend([option.into(), value]);
@@ -202,7 +202,7 @@ impl GlobalOptions {
         arguments
     }
 
-    /// What was said about output.
+    /// The output options.
     pub fn output_options(&self) -> OutputOptions {
         OutputOptions {
             colour: self.rare.color,
@@ -214,7 +214,7 @@ impl GlobalOptions {
         }
     }
 
-    /// The format asked for; text when nothing was said.
+    /// The requested format; text by default.
     pub fn format(&self) -> Format {
         if self.json { Format::Json } else { self.output.unwrap_or_default() }
     }

@@ -5,7 +5,7 @@
 use super::output::{CommandError, Output, SpanStyle, StyledPage};
 use crate::model::Error;
 
-/// Prints the help or version that was asked for, or turns an error into ours.
+/// Prints the requested help or version, or converts an error to ours.
 ///
 /// # Errors
 /// A usage error for a wrong command line.
@@ -35,8 +35,8 @@ pub fn message(error: &clap::Error) -> String {
     usage_error(&error.render().to_string()).message().to_owned()
 }
 
-/// The parser's own text as an error: its first paragraph is the message, its tips and its usage
-/// are the hint.
+/// Converts the parser's text to an error: its first paragraph is the message, its tips are the
+/// hint, its usage is a detail.
 pub(super) fn usage_error(rendered: &str) -> Error {
     let text = rendered.strip_prefix("error: ").unwrap_or(rendered);
     let mut paragraphs = text.split("\n\n").map(|paragraph| {
@@ -50,7 +50,7 @@ pub(super) fn usage_error(rendered: &str) -> Error {
         if let Some(usage) = paragraph.strip_prefix("Usage: ") {
             error = error.with_detail(format!("usage: {usage}"));
         } else if let Some(tip) = paragraph.strip_prefix("tip: ") {
-            // What stands behind `--` is a server, not a value.
+            // The words after `--` are a server, not a value.
             let tips = tip.split(" tip: ").filter(|tip| !tip.starts_with("to pass '"));
             hints.extend(tips.map(str::to_owned));
         } else if let Some(values) = paragraph.strip_prefix('[') {

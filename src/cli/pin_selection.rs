@@ -1,7 +1,6 @@
-//! Which servers and tools a `pin` or `verify` command is about.
+//! The servers and tools selected for a `pin` or `verify` command.
 //!
-//! Owns: names of tools and servers as typed, turned into what has to be listed. Never does:
-//! compare.
+//! Owns: resolving names of tools and servers to what has to be listed. Never does: compare.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +12,7 @@ use crate::catalogue::pins::{PinReport, Pins};
 use crate::host::request::{ListScope, LookupScope};
 use crate::model::{Error, Origin};
 
-/// What was asked for.
+/// The selected servers and tools.
 #[derive(Debug, Default)]
 pub struct PinSelection {
     everything: bool,
@@ -26,7 +25,7 @@ pub struct PinSelection {
 }
 
 impl PinSelection {
-    /// What a command about these names may have to start.
+    /// What a command with these names may have to start.
     pub fn start_scope<'a>(names: &'a [String], servers: &'a [String]) -> StartScope<'a> {
         match names {
             [_] => StartScope::Named(names, servers),
@@ -34,11 +33,11 @@ impl PinSelection {
         }
     }
 
-    /// Finds out what is meant: all tools without a name, otherwise the named tools and servers. A
-    /// tool that has a pin need not exist any more.
+    /// Resolves the selection: all tools without a name, otherwise the named tools and servers. A
+    /// tool with a pin need not exist any more.
     ///
     /// # Errors
-    /// Unknown and ambiguous names, and what finding out ran into.
+    /// Unknown or ambiguous names, or an error of the servers.
     pub async fn resolve(
         names: &[String],
         servers: &[String],
@@ -76,7 +75,7 @@ impl PinSelection {
         Ok(selection)
     }
 
-    /// How far a listing has to reach.
+    /// Which tools and servers have to be listed.
     pub fn reach(&self) -> ListScope {
         if self.everything {
             return ListScope::Everything;
@@ -84,19 +83,19 @@ impl PinSelection {
         ListScope::Servers(self.listed_servers.iter().cloned().collect())
     }
 
-    /// Whether a tool is meant.
+    /// Whether a tool is selected.
     pub fn includes(&self, name: &str, server: Option<&str>) -> bool {
         self.everything
             || self.tools.contains(name)
             || server.is_some_and(|server| self.whole_servers.contains(server))
     }
 
-    /// Whether a server was asked for by a name of its own, or of one of its tools.
+    /// Whether a server was selected by its name or by one of its tools.
     pub fn includes_server(&self, server: &str) -> bool {
         self.listed_servers.contains(server)
     }
 
-    /// Leaves in a comparison and in the listing behind it only what is meant.
+    /// Reduces a comparison and its listing to the selection.
     pub fn retain_selected(&self, report: &mut PinReport, catalogue: &mut Catalogue) {
         report.tools.retain(|tool| self.includes(&tool.name, tool.server.as_deref()));
         if self.everything {
@@ -110,7 +109,7 @@ impl PinSelection {
     }
 }
 
-/// The server at which a tool of this name is pinned.
+/// The server of the pinned tool with this name.
 fn pinned_at<'p>(pins: &'p Pins, name: &str) -> Option<&'p str> {
     let mut servers = pins.servers();
     let owner = servers.find(|(server, group)| {

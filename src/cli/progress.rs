@@ -1,7 +1,7 @@
 //! Progress and events of a running command, on stderr.
 //!
-//! Owns: what is worth showing, and how often. A terminal sees one line that is repainted at most
-//! ten times a second, and is told what is waited for once that takes a second; with `-v` and no
+//! Owns: what is shown, and how often. A terminal shows one line that is repainted at most ten
+//! times per second, and what the command is waiting for once that takes a second; with `-v` and no
 //! terminal, every event becomes a plain line.
 
 use std::collections::HashMap;
@@ -13,36 +13,36 @@ use crate::model::{CallId, HostEvent, ListOwner, QuestionOutcome, ServerState};
 use crate::util::clock::Clock;
 use crate::util::{text, units};
 
-/// The least time between two repaints.
+/// Minimum interval between two repaints.
 const REPAINT: Duration = Duration::from_millis(100);
-/// How many log lines of tools a terminal sees in a second.
+/// Maximum number of log lines of tools shown per second on a terminal.
 const LOG_LINES: u32 = 10;
-/// How many characters of a log line are shown.
+/// Maximum characters shown of a log line.
 const LOG_TEXT: usize = 4_000;
-/// How many characters of a question are shown once it is answered.
+/// Maximum characters shown of an answered question.
 const MAX_QUESTION_TEXT: usize = 200;
-/// How long silence needs no explanation.
+/// Delay before showing what the command is waiting for.
 const WAIT_NOTICE_DELAY: Duration = Duration::from_secs(1);
 
-/// Shows events.
+/// Shows the events of a run.
 pub struct ProgressDisplay {
     output: Arc<Output>,
     clock: Arc<dyn Clock>,
     limiter: Mutex<RepaintLimiter>,
     waits: Arc<Mutex<PendingWaits>>,
     nested: Mutex<HashMap<CallId, NestedProgress>>,
-    /// Log lines were asked for.
+    /// Log lines of tools were requested.
     logs: bool,
 }
 
-/// A call that is part of another one.
+/// A call made by another call.
 struct NestedProgress {
     tool: String,
-    /// How many calls are around it.
+    /// How deeply the call is nested.
     depth: usize,
 }
 
-/// What is waited for without a sign of it, oldest first: an identity and a line.
+/// Pending waits, oldest first: an ID and a line.
 type PendingWaits = Vec<(String, String)>;
 
 #[derive(Default)]
@@ -54,7 +54,7 @@ struct RepaintLimiter {
 }
 
 impl ProgressDisplay {
-    /// Shows events at `output`.
+    /// Shows events on `output`.
     pub fn new(output: Arc<Output>, clock: Arc<dyn Clock>) -> Self {
         Self {
             output,
@@ -66,19 +66,19 @@ impl ProgressDisplay {
         }
     }
 
-    /// Shows every log line, because they were asked for.
+    /// Shows every log line, because they were requested.
     #[must_use]
     pub fn with_logs(self, logs: bool) -> Self {
         Self { logs, ..self }
     }
 
-    /// Shows one event, or not.
+    /// Shows one event, if it is worth showing.
     pub fn show(&self, event: &HostEvent) {
         let verbose = self.output.verbosity() > 0;
         match event {
             HostEvent::Warning { text } => return self.output.warn(text),
             HostEvent::QuestionAnswered { outcome: verdict, .. } if was_unattended(*verdict) => {
-                // The log of a script has to say why a server's question was declined.
+                // The log of a script has to show why a server's question was declined.
                 if verbose || self.may_log() {
                     self.output.warn(&question_line(event));
                 }
@@ -150,7 +150,7 @@ impl ProgressDisplay {
         }
     }
 
-    /// Remembers where a call stands, as long as it runs.
+    /// Remembers the nesting of a call while it runs.
     fn track_nesting(&self, event: &HostEvent) {
         let mut nested = self.nested.lock().unwrap_or_else(PoisonError::into_inner);
         match event {
@@ -163,7 +163,7 @@ impl ProgressDisplay {
         }
     }
 
-    /// The progress of a call inside another one says whose it is.
+    /// The progress of a nested call names its tool.
     fn with_tool_name(&self, call_id: &CallId, line: StyledLine) -> StyledLine {
         let nested = self.nested.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(NestedProgress { tool, depth }) = nested.get(call_id) else { return line };
@@ -171,7 +171,7 @@ impl ProgressDisplay {
         line.then(SpanStyle::Dim, format!("  {tool}")).indented(indent)
     }
 
-    /// Shows `line` if nothing is heard of `what` for a while.
+    /// Shows `line` if there is no event for `what` for a while.
     fn wait_for(&self, what: &str, line: String) {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         lock(&self.waits).push((what.to_owned(), line));
@@ -179,7 +179,7 @@ impl ProgressDisplay {
             (Arc::clone(&self.output), Arc::clone(&self.waits), what.to_owned());
         runtime.spawn(async move {
             tokio::time::sleep(WAIT_NOTICE_DELAY).await;
-            // The newest of several says enough.
+            // The newest of several is enough.
             if let Some((_, line)) = lock(&waits).iter().rfind(|(waiting, _)| *waiting == what) {
                 output.status_line(&StyledLine::styled(SpanStyle::Dim, line));
             }
@@ -224,7 +224,7 @@ fn was_unattended(verdict: QuestionOutcome) -> bool {
     matches!(verdict, QuestionOutcome::Unattended | QuestionOutcome::Refused)
 }
 
-/// A question of a server and what came of it, in one line.
+/// A question of a server and its outcome, in one line.
 fn question_line(event: &HostEvent) -> String {
     let HostEvent::QuestionAnswered {
         server, round, kind, message: words, outcome: verdict, ..

@@ -1,7 +1,7 @@
 //! A server's form (elicitation schema) as fields to ask for.
 //!
-//! Owns: which forms can be asked line by line, and what a line that was typed means. What the fields
-//! are and whether an answer fits is `host::form`. Never does: ask.
+//! Owns: which forms can be asked line by line, and how a typed line is interpreted. Fields and
+//! validation are in `host::form`. Never does: ask.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ pub use crate::host::form::{FieldChoice, FieldKind, FormField};
 use crate::host::validate::SchemaChecker;
 use crate::model::JsonObject;
 
-/// How many fields a form may have.
+/// Maximum number of fields of a form.
 const FIELDS: usize = 64;
 
 /// Why a person cannot be asked to fill in a form.
@@ -24,12 +24,12 @@ pub enum FormSchemaError {
     /// Its `properties` are not an object.
     #[error("`properties` of its form must be an object")]
     Properties,
-    /// It has more fields than a person is asked for.
+    /// It has too many fields.
     #[error("its form has {0} fields, more than {FIELDS}")]
     TooManyFields(usize),
 }
 
-/// Why what was typed does not fit a field.
+/// Why input for a field is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum FieldInputError {
     /// Nothing was typed for a field that is required.
@@ -44,7 +44,7 @@ pub enum FieldInputError {
     /// Neither yes nor no.
     #[error("type yes or no")]
     Boolean,
-    /// None of so many choices.
+    /// None of this many choices.
     #[error("type a number from 1 to {0}, or one of the values")]
     Choice(usize),
     /// Not JSON.
@@ -53,7 +53,7 @@ pub enum FieldInputError {
     /// The schema of the field does not allow it.
     #[error("{reason}")]
     Schema {
-        /// What the schema wants.
+        /// What the schema requires.
         reason: String,
     },
 }
@@ -67,7 +67,7 @@ pub struct Questionnaire {
 }
 
 impl Questionnaire {
-    /// Reads a requested schema.
+    /// Parses a requested schema.
     ///
     /// # Errors
     /// Why a person cannot be asked to fill it in.
@@ -99,7 +99,7 @@ impl Questionnaire {
     }
 }
 
-/// Reads what was typed for a field: `None` leaves it out.
+/// Parses the input for a field: `None` leaves it out.
 ///
 /// # Errors
 /// What was expected.
@@ -122,14 +122,14 @@ pub async fn read(field: &FormField, typed: &str) -> Result<Option<Value>, Field
             [] => first.message.clone(),
             _ => first.to_string(),
         })),
-        // What cannot be checked here is for the server to judge.
+        // What cannot be checked here is left to the server.
         Ok([]) | Err(_) => Ok(Some(value)),
     }
 }
 
 fn parse_value(field: &FormField, typed: &str, trimmed: &str) -> Result<Value, FieldInputError> {
     match &field.kind {
-        // Two quotes are the way to say "no text" where Enter takes the default.
+        // Two quotes mean an empty text where Enter takes the default.
         FieldKind::Text if trimmed == "\"\"" => Ok(Value::String(String::new())),
         FieldKind::Text => Ok(Value::String(typed.to_owned())),
         FieldKind::Number { whole } => {

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::host::request::{ArgumentWord, CallArguments};
 use crate::model::{Error, JsonObject, unreadable_file};
 
-/// The most that is read from a file or from stdin.
+/// Maximum size of a file or of stdin.
 const MAX_BYTES: u64 = 16 << 20;
 
 /// Where the arguments of a call come from.
@@ -36,7 +36,7 @@ impl RawArguments {
 /// Reads the arguments of a call; `stdin` is read for `--args -` only.
 ///
 /// # Errors
-/// A usage error that names the word and what is wrong with it.
+/// A usage error with the word and its problem.
 pub fn read(sources: &RawArguments, stdin: &mut dyn Read) -> Result<CallArguments, Error> {
     if let Some(whole) = &sources.json_option {
         if let Some(word) = sources.words.first() {
@@ -81,7 +81,7 @@ fn parse_object(text: &str, what: &str) -> Result<CallArguments, Error> {
     match serde_json::from_str::<Value>(text) {
         Ok(Value::Object(map)) => Ok(CallArguments::Object(map)),
         Ok(_) => Err(Error::usage(format!("{what} must be a JSON object such as {{\"key\": 1}}"))),
-        // Nothing at all on stdin is no arguments, as from a command that printed nothing.
+        // Empty stdin means no arguments, as from a command that printed nothing.
         Err(_) if text.trim().is_empty() => Ok(CallArguments::Object(JsonObject::new())),
         Err(error) => Err(Error::usage(format!("{what} is not valid JSON: {error}"))),
     }

@@ -7,7 +7,7 @@ use super::output::plural;
 pub use crate::util::json::short as short_arguments;
 pub use crate::util::timestamp::{Since, local_time, parse_since, rfc3339};
 
-/// Says how many lines could not be read.
+/// Warns how many lines could not be read.
 pub fn warn_unreadable_lines(output: &Output, lines: usize, path: &std::path::Path) {
     if lines > 0 {
         let count = plural(lines, "line", "lines");

@@ -14,7 +14,7 @@ pub use crate::util::output_paths::output_paths;
 /// Checks before a call that its result can be saved there.
 ///
 /// # Errors
-/// A usage error when the path is a directory or stands in none.
+/// A usage error if the path is a directory or its parent does not exist.
 pub fn check(path: &Path) -> Result<(), Error> {
     if path.is_dir() || path.file_name().is_none() {
         return Err(Error::usage(format!(
@@ -34,13 +34,13 @@ pub fn check(path: &Path) -> Result<(), Error> {
     )))
 }
 
-/// Checks that a file can be made or replaced there, without doing it.
+/// Checks that a file can be created or replaced there, without doing it.
 ///
 /// # Errors
 /// As [`check`]; and a usage error when the system forbids it.
 pub fn check_writable(path: &Path) -> Result<(), Error> {
     check(path)?;
-    // A file is replaced by a new one beside it; a device or a pipe is written itself.
+    // A file is replaced by a new one next to it; a device or pipe is written directly.
     let special = fs::metadata(path).is_ok_and(|found| !found.is_file());
     let written = if special { path.to_path_buf() } else { parent(path) };
     rustix::fs::access(&written, rustix::fs::Access::WRITE_OK).map_err(|errno| {
@@ -49,10 +49,10 @@ pub fn check_writable(path: &Path) -> Result<(), Error> {
     })
 }
 
-/// Writes a file so that it is either the whole of `bytes` or what it was before.
+/// Writes a file atomically: it has either all of `bytes` or its earlier content.
 ///
 /// # Errors
-/// An internal error that names the file and the system's reason.
+/// An internal error with the file and the system's reason.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     replace(path, bytes).map_err(|error| {
         Error::internal(format!("cannot write '{}': {error}", path.display()))
@@ -60,10 +60,10 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     })
 }
 
-/// The same, with the system's reason alone.
+/// The same, with only the system's reason as error.
 ///
 /// # Errors
-/// When the file cannot be written; then it is what it was before.
+/// If the file cannot be written; it is then unchanged.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     // A device or a pipe (`--save /dev/stdout`) is written, not replaced.
     if fs::metadata(path).is_ok_and(|found| !found.is_file()) {

@@ -10,12 +10,11 @@ use super::commands::prompts::PromptsAction;
 use super::commands::resources::ResourcesAction;
 use crate::model::Error;
 
-/// Takes the server out of the words of a command, where one is named, and puts it into the options.
-/// A command that needs a server's name and was given none is about this one.
+/// Moves the server from the words of a command, if given, to the options. A command that needs a
+/// server name and has none uses this server.
 ///
 /// # Errors
-/// A usage error for two servers, for options of one that is not there, and for words that cannot
-/// be used.
+/// A usage error for two servers, for options without a server, and for invalid words.
 pub fn take_server(cli: &mut Cli) -> Result<(), Error> {
     let Cli { global, command, server_command, .. } = cli;
     let mut words = match command {
@@ -35,7 +34,7 @@ pub fn take_server(cli: &mut Cli) -> Result<(), Error> {
     if words.is_empty() {
         return match (&global.rare.server_name, global.rare.header.first()) {
             (None, None) => Ok(()),
-            // It writes one down, headers and all.
+            // This command writes one to a file, including headers.
             _ if matches!(command, Some(CliCommand::Add(_))) => Ok(()),
             _ => Err(Error::usage("--as and --header are for an ad-hoc server")
                 .with_hint("name it: --server-url URL, or -- COMMAND at the end")),
@@ -49,8 +48,7 @@ pub fn take_server(cli: &mut Cli) -> Result<(), Error> {
     Ok(())
 }
 
-/// Takes the words that name an ad-hoc server: those after `--`, or an address in
-/// the place of a name.
+/// Takes the words that name an ad-hoc server: those after `--`, or a URL in place of a name.
 fn server_words(command: &mut CliCommand) -> Vec<String> {
     let target = match command {
         CliCommand::List(args) => &mut args.target,
@@ -96,7 +94,7 @@ fn server_words(command: &mut CliCommand) -> Vec<String> {
     url.into_iter().collect()
 }
 
-/// Lets a command that needs the name of a server and has none be about this one.
+/// Makes a command that needs a server name and has none use this server.
 fn set_default_server(command: &mut CliCommand, name: &str) {
     let named = match command {
         CliCommand::Inspect(args) => &mut args.name,

@@ -1,7 +1,7 @@
 //! Quoting completion candidates for a shell.
 //!
-//! Owns: what of a name may stand on a command line as it is, and how each shell is told the rest.
-//! Names come from servers, files and directories, and a shell runs what an unquoted `$(…)` says.
+//! Owns: which names may be put on a command line unquoted, and how the others are quoted for each
+//! shell. Names come from servers, files and directories, and a shell executes an unquoted `$(…)`.
 //! Never does: find candidates.
 
 use std::ffi::OsString;
@@ -24,20 +24,20 @@ pub const SHELLS: Shells<'static> = Shells(&[
     &QuotingShell { shell: &Zsh, quoting: Quoting::QuotedByShell },
 ]);
 
-/// What becomes of a candidate that a shell could take for more than a word.
+/// How a candidate is quoted that a shell could interpret as more than a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Quoting {
-    /// Each special character has a backslash before it, which holds inside of open quotes too.
+    /// A backslash before each special character, which also works inside open quotes.
     Backslash,
-    /// It stands between apostrophes, those in it doubled.
+    /// In single quotes, with single quotes doubled.
     Apostrophes,
-    /// The shell quotes whatever it is given.
+    /// The shell quotes candidates itself.
     QuotedByShell,
-    /// It is not offered.
+    /// The candidate is not offered.
     Omitted,
 }
 
-/// A shell whose candidates are all literal words.
+/// A shell adapter that makes all candidates literal words.
 struct QuotingShell {
     shell: &'static dyn EnvCompleter,
     quoting: Quoting,
@@ -78,7 +78,7 @@ impl EnvCompleter for QuotingShell {
         current_dir: Option<&Path>,
         buf: &mut dyn Write,
     ) -> io::Result<()> {
-        // The scripts send the line up to the cursor, or say which word it is in.
+        // The scripts send the line up to the cursor, or the index of the current word.
         let index =
             ProcessEnvironment.var("_CLAP_COMPLETE_INDEX").and_then(|text| text.parse().ok());
         let last = args.len().saturating_sub(1);
@@ -87,7 +87,7 @@ impl EnvCompleter for QuotingShell {
         self.shell.write_complete(cmd, args, current_dir, &mut found)?;
         let found = String::from_utf8_lossy(&found);
         let offers_flags = current.is_some_and(|word| word.to_string_lossy().starts_with('-'));
-        // Fish and PowerShell get a line for each candidate, with a tab before what it is about.
+        // Fish and PowerShell get one line per candidate, with a tab before its description.
         let lines = matches!(self.name(), "fish" | "powershell");
         let separator =
             ProcessEnvironment.var("_CLAP_IFS").filter(|text| !lines && !text.is_empty());
@@ -97,7 +97,7 @@ impl EnvCompleter for QuotingShell {
             let (word, about) = candidate.split_at(end);
             Some(self.quoting.word(word)? + about)
         };
-        // Dozens of options among the names that are meant help only who begins to write one.
+        // Options are dozens: beside names, they are only offered once one is being typed.
         let all = || found.split(separator).filter(|word| !word.is_empty());
         let has_names = all().any(|word| !word.starts_with('-'));
         let wanted = all().filter(|word| offers_flags || !has_names || !word.starts_with('-'));
@@ -108,7 +108,7 @@ impl EnvCompleter for QuotingShell {
 }
 
 impl Quoting {
-    /// The word that stands for this one on a command line; nothing when there is none.
+    /// The quoted form of a word on a command line; `None` if there is none.
     fn word(self, word: &str) -> Option<String> {
         if word.is_empty() || word.chars().any(|c| c.is_control() || text::is_invisible(c)) {
             return None;
@@ -123,7 +123,7 @@ impl Quoting {
     }
 }
 
-/// Characters that are nothing but themselves in every shell.
+/// Characters without special meaning in any shell.
 fn is_plain(c: char) -> bool {
     c.is_ascii_alphanumeric() || "_.:/@%+,=-".contains(c)
 }
@@ -131,7 +131,8 @@ fn is_plain(c: char) -> bool {
 fn backslashed(word: &str) -> String {
     let mut quoted = String::with_capacity(word.len() * 2);
     for c in word.chars() {
-        // Bytes that are no ASCII have no meaning in bash, and a backslash splits none of them.
+        // Non-ASCII bytes have no special meaning in bash, and a backslash before one splits no
+        // character.
         if c.is_ascii() && !is_plain(c) {
             quoted.push('\\');
         }
@@ -140,8 +141,9 @@ fn backslashed(word: &str) -> String {
     quoted
 }
 
-/// Puts together what bash splits: it ends a word at `=` and `:`, and replaces only the last piece.
-/// The words up to the cursor are sent whole; of candidates the part is cut that is on the line.
+/// Joins what bash splits: it ends a word at `=` and `:`, and replaces only the last piece. The
+/// words up to the cursor are sent whole; the part of a candidate that is already on the line is
+/// removed.
 const WHOLE_WORDS: &str = r#"    local words=() rest="${COMP_LINE:0:COMP_POINT}" piece blanks
     local pieces=("${COMP_WORDS[@]:0:COMP_CWORD+1}")
     [[ -n "$2" ]] && pieces[COMP_CWORD]="$2"
@@ -159,7 +161,7 @@ const WHOLE_WORDS: &str = r#"    local words=() rest="${COMP_LINE:0:COMP_POINT}"
     local on_line="${words[_CLAP_COMPLETE_INDEX]}"
     on_line="${on_line%"$2"}"
 "#;
-/// Cuts what is on the line already.
+/// Removes what is already on the line.
 const CUT_PIECES: &str = r#"    if [[ -n "$on_line" ]]; then
         local whole=("${COMPREPLY[@]}") candidate
         COMPREPLY=()
@@ -182,8 +184,8 @@ fn with_whole_words(script: &str) -> Option<String> {
     Some(format!("{before}{WHOLE_WORDS}{TO}{inside}{CUT_PIECES}{END}{end}"))
 }
 
-/// The script of bash, in which candidates are not taken for patterns of file names: a file whose
-/// name fits one would be put on the line unquoted.
+/// The script of bash, in which candidates are not treated as file name patterns: a matching file
+/// name would be put on the line unquoted.
 fn without_globbing(script: &str) -> Option<String> {
     const FROM: &str = "    COMPREPLY=( $( \\\n";
     const TO: &str = "    ) )\n    if [[ $? != 0 ]]; then\n";
@@ -195,7 +197,7 @@ fn without_globbing(script: &str) -> Option<String> {
     ))
 }
 
-/// What is typed of a word, without the quoting that a shell shows it with.
+/// The typed part of a word, without the shell's quoting.
 pub fn unquoted(typed: &str) -> String {
     let mut plain = String::with_capacity(typed.len());
     let mut chars = typed.trim_start_matches(['"', '\'']).chars();

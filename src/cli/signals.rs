@@ -6,7 +6,7 @@ use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
 
 use crate::model::Signal;
 
-/// The signals that end a run in an orderly way.
+/// The signals that end a run cleanly.
 pub struct Signals {
     interrupt: Stream,
     terminate: Stream,
@@ -14,7 +14,7 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Takes the signals over from their default action, which would leave children behind.
+    /// Replaces the default action of the signals, which would leave children behind.
     ///
     /// # Errors
     /// When the system refuses.
@@ -27,9 +27,9 @@ impl Signals {
     }
 }
 
-/// Takes SIGXFSZ over from its default action for the rest of this process, so that a limit on the
-/// size of files (`ulimit -f`) is an error of the write that passes it, not the end of the process.
-/// Children are not concerned: a handler does not outlive `exec`.
+/// Replaces the default action of SIGXFSZ for the rest of this process, so that exceeding a file
+/// size limit (`ulimit -f`) is a write error instead of the end of the process. Children are not
+/// affected: a handler does not survive `exec`.
 ///
 /// # Errors
 /// When the system refuses.
@@ -38,13 +38,13 @@ pub fn ignore_file_size_signal() -> io::Result<()> {
     if rustix::process::getrlimit(rustix::process::Resource::Fsize).current.is_none() {
         return Ok(());
     }
-    // A handler stays when the runtime that set it up is gone.
+    // A handler outlives the runtime that installed it.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     let _inside = runtime.enter();
     signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw())).map(drop)
 }
 
-/// Something that delivers signals.
+/// A source that delivers signals to the program.
 pub trait NextSignal {
     /// Waits for the next one.
     fn next(&mut self) -> impl Future<Output = Signal>;

@@ -1,7 +1,7 @@
 //! `--trace` and `--trace-save`: the traffic sinks of one run.
 //!
-//! Owns: the choice of what is shown and where, and the file that keeps everything. What an item
-//! looks like is decided in `views::traffic`, what a line of the file is in `audit::trace`.
+//! Owns: what is shown and where, and the file that records everything. Items are formatted in
+//! `views::traffic`, lines of the file in `audit::trace`.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,7 +19,7 @@ use crate::model::traffic::{TrafficFilter, TrafficKind};
 use crate::model::{Error, Traffic, TrafficSink};
 use crate::util::clock::{Clock as _, SystemClock};
 
-/// Where traffic is shown.
+/// Where the traffic of servers is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TraceStream {
     /// It is the result of the command.
@@ -34,15 +34,15 @@ pub struct TracePrinter {
     filter: TrafficFilter,
     stream: TraceStream,
     json: bool,
-    /// When the run began, since the Unix epoch.
+    /// Start of the run, since the Unix epoch.
     started: Duration,
     stop_error: Mutex<Option<CommandError>>,
-    /// Told when the output cannot be written any more, and when a wire was closed.
+    /// Notified when the output cannot be written any more, and when a connection was closed.
     pub wake: Notify,
 }
 
 impl TracePrinter {
-    /// A viewer that starts to count the time now.
+    /// A viewer whose time starts now.
     pub fn new(
         output: Arc<Output>,
         filter: TrafficFilter,
@@ -61,12 +61,12 @@ impl TracePrinter {
         })
     }
 
-    /// Why nothing can be shown any more, once; told by [`TracePrinter::wake`].
+    /// Why nothing can be shown any more, once; signalled by [`TracePrinter::wake`].
     pub fn stopped(&self) -> Option<CommandError> {
         self.stop_error.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Shows an item, when the filter wants it.
+    /// Shows an item, if it passes the filter.
     pub fn show(&self, traffic: &Traffic) {
         if self.filter.matches(&traffic.kind)
             && let Err(stop) = self.print(traffic)
@@ -96,7 +96,7 @@ impl TracePrinter {
     }
 }
 
-/// Everybody who looks at the wires in one run.
+/// The traffic sinks of one run.
 #[derive(Default)]
 pub struct TraceOutputs {
     viewer: Mutex<Option<Arc<TracePrinter>>>,
@@ -105,7 +105,7 @@ pub struct TraceOutputs {
 }
 
 impl TraceOutputs {
-    /// What the command line asks for.
+    /// The sinks requested by the command line.
     pub fn new(global: &GlobalOptions, output: &Arc<Output>) -> Self {
         let viewer = global.trace.as_ref().map(|methods| {
             let everything = methods.iter().any(|method| method == ALL_METHODS);
@@ -118,15 +118,15 @@ impl TraceOutputs {
         Self { viewer: Mutex::new(viewer), file: Mutex::default(), save }
     }
 
-    /// Shows the traffic in this way, and in no other.
+    /// Shows the traffic in this way only.
     pub fn show(&self, viewer: Arc<TracePrinter>) {
         *self.viewer.lock().unwrap_or_else(PoisonError::into_inner) = Some(viewer);
     }
 
-    /// The file of `--trace-save` or the one that the command names; opened when it was not yet.
+    /// The file of `--trace-save` or of the command; opened if it is not yet.
     ///
     /// # Errors
-    /// When it cannot be written, or both are named.
+    /// If it cannot be written, or both are given.
     pub fn file(&self, other: Option<&PathBuf>) -> Result<Option<Arc<TraceFile>>, Error> {
         if let (Some(_), Some(_)) = (&self.save, other) {
             return Err(Error::usage("--save and --trace-save name the same thing here")
@@ -139,7 +139,7 @@ impl TraceOutputs {
         Ok(file.clone())
     }
 
-    /// Where everything that crosses a wire goes; disabled without `--trace` and `--trace-save`.
+    /// The sink for all traffic; disabled without `--trace` and `--trace-save`.
     ///
     /// # Errors
     /// When the file cannot be written.

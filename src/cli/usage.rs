@@ -1,7 +1,7 @@
-//! Statistics beside something else that was asked for.
+//! Statistics shown beside other output.
 //!
-//! Owns: reading them within a brief time, while the servers answer; what cannot be had at once is left
-//! out.
+//! Owns: reading them within a short time, while the servers respond; what is not available in time
+//! is left out.
 
 use std::collections::HashMap;
 
@@ -13,22 +13,22 @@ use crate::model::{CallFilter, ToolDefinition};
 use crate::stats::{ReadBudget, Statistics, Usage};
 use crate::util::clock::{Clock as _, SystemClock};
 
-/// Statistics that are being read.
+/// Statistics being read on another thread.
 pub struct UsageReading(Option<JoinHandle<Option<UsagesRead>>>);
 
-/// What was counted, and what had to be put right for it.
+/// The statistics, and what had to be repaired to read them.
 struct UsagesRead {
     usages: Vec<Usage>,
     notes: Vec<String>,
 }
 
 impl UsageReading {
-    /// For output that shows none.
+    /// For output without statistics.
     pub fn none() -> Self {
         Self(None)
     }
 
-    /// Begins to read what was counted in the project of an assembly, on a thread of its own.
+    /// Starts reading the statistics of an assembly's project, on its own thread.
     pub fn begin(context: &CommandContext, assembly: &Assembly) -> Self {
         let spec = &assembly.configuration.stats;
         let state_dir = context.environment.state_dir();
@@ -42,7 +42,7 @@ impl UsageReading {
         }))
     }
 
-    /// What was counted of these tools while they were the programs they are now.
+    /// The statistics of these tools for their current definitions.
     pub async fn of<'t>(
         self,
         tools: impl IntoIterator<Item = &'t ToolDefinition>,

@@ -1,7 +1,7 @@
 //! Prepared answers to servers' questions (`--answers`).
 //!
-//! Owns: which rule answers which question, how often, and that nothing is sent which does not fit
-//! what was asked. A question that no rule answers goes on to a person, where there is one.
+//! Owns: which rule answers which question, how often, and that only answers that fit the question
+//! are sent. A question without a matching rule goes to a person, if there is one.
 
 mod read;
 
@@ -22,27 +22,27 @@ use crate::util::pattern;
 struct AnswerRule {
     /// Only questions of servers whose names match this pattern.
     server: Option<String>,
-    /// Only questions whose words match this pattern.
+    /// Only questions whose message matches this pattern.
     message: Option<String>,
     /// Only questions of this kind.
     kind: Option<&'static str>,
-    /// How often it answers.
+    /// How many questions it answers.
     uses: Option<u64>,
     answer: RuleAnswer,
-    /// Where it stands, for messages.
+    /// Its location in the file, for messages.
     place: String,
 }
 
-/// What a rule says.
+/// The answer of a rule.
 #[derive(Debug, Clone, PartialEq)]
 enum RuleAnswer {
-    /// These fields of a form, and the defaults of the others.
+    /// These fields of a form, and the defaults for the others.
     Content(JsonObject),
     /// The defaults of a form.
     Defaults,
-    /// A page was visited.
+    /// The page was visited.
     Opened,
-    /// What a model would say.
+    /// The reply in place of a model.
     Text(String),
     Decline,
     Cancel,
@@ -58,7 +58,7 @@ impl AnswerRule {
         let matches = |pattern: &Option<String>, text: &str| {
             pattern.as_ref().is_none_or(|pattern| pattern::matches(pattern, text))
         };
-        // A rule without a kind is for whatever its answer is an answer to.
+        // A rule without a kind applies to the kind that its answer fits.
         let fits = matches!(
             (&self.answer, &question.body),
             (RuleAnswer::Content(_) | RuleAnswer::Defaults, QuestionBody::Form { .. })
@@ -81,10 +81,10 @@ pub struct AnswerRules {
 }
 
 impl AnswerRules {
-    /// Reads the rules: the words `defaults`, `decline` and `cancel`, or a file.
+    /// Reads the rules: a keyword (`defaults`, `decline` or `cancel`) or a file.
     ///
     /// # Errors
-    /// A usage error that points at what is wrong in the file.
+    /// A usage error with the location of the problem in the file.
     pub fn read(given: &Path) -> Result<Self, Error> {
         Ok(Self::of(read::read_rules(given)?))
     }
@@ -94,7 +94,7 @@ impl AnswerRules {
         Self { rules, used }
     }
 
-    /// The first rule for a question that is not used up; it counts as used.
+    /// The first matching rule that is not used up; this counts as a use.
     fn take_rule(&self, question: &Question, after: usize) -> Option<(usize, &AnswerRule)> {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         let mut candidates = self.rules.iter().enumerate().skip(after);
@@ -109,13 +109,13 @@ impl AnswerRules {
     }
 }
 
-/// Answers by rules, and asks `next` where there is none.
+/// Answers by rules; without a matching rule it asks `next`.
 pub struct AnsweringInbox {
     /// The rules.
     pub answers: Arc<AnswerRules>,
-    /// Who is asked what no rule answers.
+    /// Answers questions without a matching rule.
     pub next: Arc<dyn QuestionHandler>,
-    /// Where a rule is named whose answer does not fit.
+    /// Receives a warning for each rule whose answer does not fit.
     pub output: Arc<Output>,
 }
 
@@ -148,7 +148,7 @@ enum AnswerMismatch {
     Content(Vec<String>),
 }
 
-/// What an answer comes to; why it does not fit, when it does not.
+/// The reply made from an answer, or why the answer does not fit.
 async fn reply(answer: &RuleAnswer, ask: &QuestionBody) -> Result<QuestionReply, AnswerMismatch> {
     match (answer, ask) {
         (RuleAnswer::Decline, _) => Ok(QuestionReply::Decline),

@@ -1,6 +1,6 @@
 //! Parsing the file of `--answers` into rules.
 //!
-//! Owns: its keys and its findings, each with its place. Nothing is sent while one is open.
+//! Owns: its keys and diagnostics, each with a location. Nothing is sent if there is a problem.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use crate::config::read::read as read_file;
 use crate::model::{Diagnostic, Error, ErrorKind};
 use crate::util::spelling::did_you_mean;
 
-/// How many rules a file may have.
+/// Maximum number of rules in a file.
 const RULES: usize = 1_000;
 /// The keys of a rule.
 const KEYS: [&str; 9] =
@@ -21,11 +21,11 @@ const KEYS: [&str; 9] =
 /// The kinds of questions.
 const KINDS: [&str; 3] = ["form", "url", "sampling"];
 
-/// Reads what was given to `--answers`: a word that stands for rules, or a file of them.
+/// Reads the value of `--answers`: a keyword, or a file of rules.
 ///
 /// # Errors
-/// A configuration error when the file cannot be read, and a usage error that points at the first
-/// thing wrong in it.
+/// A configuration error if the file cannot be read; a usage error with the location of the first
+/// problem in it.
 pub(super) fn read_rules(given: &Path) -> Result<Vec<AnswerRule>, Error> {
     if let Some(answer) = given.to_str().and_then(parse_keyword) {
         return Ok(vec![AnswerRule::of(answer, "--answers")]);
@@ -38,7 +38,7 @@ pub(super) fn read_rules(given: &Path) -> Result<Vec<AnswerRule>, Error> {
         }
     });
     rules.map_err(|problem| {
-        // What is wrong inside of the file has a line; without one it could not be read at all.
+        // A problem inside the file has a line; without one, the file could not be read.
         let is_unread = problem.location.as_ref().is_some_and(|place| place.line == 0);
         let kind = if is_unread { ErrorKind::Config } else { ErrorKind::Usage };
         let error = Error::new(kind, format!("--answers: {}", problem.message));
@@ -53,7 +53,7 @@ pub(super) fn read_rules(given: &Path) -> Result<Vec<AnswerRule>, Error> {
     })
 }
 
-/// The words that stand for a whole answer.
+/// The keywords for complete answers.
 fn parse_keyword(word: &str) -> Option<RuleAnswer> {
     match word {
         "defaults" => Some(RuleAnswer::Defaults),

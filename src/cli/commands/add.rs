@@ -1,4 +1,4 @@
-//! `toolhost add`.
+//! `toolhost add`: adding a server to mcp.yaml.
 
 use clap::Args;
 use serde_json::{Map, Value, json};
@@ -48,7 +48,7 @@ pub struct AddArgs {
 /// Runs the command.
 ///
 /// # Errors
-/// A name that is taken or cannot be used, a secret in clear, and a file that cannot be written.
+/// A name that is taken or invalid, a secret in plain text, or a file that cannot be written.
 pub fn run(args: &AddArgs, context: &CommandContext) -> CommandResult {
     check_name(&args.name).map_err(|error| Error::usage(error.to_string()))?;
     let entry = entry(args, &context.global.rare.header)?;
@@ -118,7 +118,7 @@ fn entry(args: &AddArgs, headers: &[String]) -> Result<Value, Error> {
     Ok(Value::Object(entry))
 }
 
-/// A name for the variable that holds what is called `name`.
+/// A variable name for the value called `name`.
 fn variable(name: &str) -> String {
     name.to_ascii_uppercase().replace('-', "_")
 }

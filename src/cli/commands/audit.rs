@@ -1,4 +1,4 @@
-//! `toolhost audit`.
+//! `toolhost audit`: showing and following the audit log.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ use crate::util::append::RecordLocation;
 use crate::util::clock::{Clock as _, SystemClock};
 use crate::util::segments::{LineFollower, ReverseLines};
 
-/// How often a log that is followed is looked at.
+/// Interval between polls of the log with --follow.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Show the audit log: calls made and calls refused.
@@ -79,7 +79,7 @@ pub async fn run(args: &AuditArgs, context: &CommandContext) -> CommandResult {
         return Err(Error::usage("--follow prints text or JSON lines").into());
     }
     let location = location(context)?;
-    // Before anything is read, so that no line falls between what was and what comes.
+    // Before anything is read, so that no line is missed between reading and following.
     let follow = if args.follow {
         Some(LineFollower::from_end(location.clone()).map_err(Error::unreadable_records)?)
     } else {
@@ -140,7 +140,7 @@ fn location(context: &CommandContext) -> Result<RecordLocation, Error> {
     })
 }
 
-/// Shows calls as they end, until a signal comes or stdout is closed.
+/// Shows calls as they end, until a signal arrives or stdout is closed.
 async fn watch(
     mut follow: LineFollower,
     mut joiner: AuditJoiner,

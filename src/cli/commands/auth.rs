@@ -1,4 +1,4 @@
-//! `toolhost auth`.
+//! `toolhost auth`: logging in to servers and managing logins.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -65,7 +65,7 @@ pub enum AuthAction {
 /// Runs the command.
 ///
 /// # Errors
-/// When the server has no login, the login is refused, or the stored logins cannot be used.
+/// If the server has no login, the login is refused, or the stored logins cannot be used.
 pub async fn run(args: &AuthArgs, context: &CommandContext) -> CommandResult {
     match &args.action {
         AuthAction::Login { server, no_browser, scope } => {
@@ -159,7 +159,7 @@ async fn list(context: &CommandContext) -> CommandResult {
     }
 }
 
-/// The entries that a login is for.
+/// The entries that use a login.
 fn entries_using(configuration: &Configuration, login: &LoginReport) -> Vec<String> {
     let servers = configuration.servers.iter().filter(|server| match &server.endpoint {
         Endpoint::Http { url, .. } => crate::net::address::display_url(url) == login.url,

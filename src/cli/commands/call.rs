@@ -1,4 +1,4 @@
-//! `toolhost call`.
+//! `toolhost call`: calling one tool.
 
 use std::path::PathBuf;
 use std::slice::from_ref;
@@ -88,7 +88,7 @@ pub struct CallArgs {
     /// Exit with 0 even if the tool reports an error
     #[arg(long)]
     pub ignore_tool_error: bool,
-    /// An ad-hoc server.
+    /// An ad-hoc server, if the command line names one.
     #[command(flatten)]
     pub target: ServerCommandArgs,
 }
@@ -107,19 +107,19 @@ Context:
   KEY=VALUE       a variable listed in context_env of the tool's entry
   KEY:=JSON       metadata, sent to MCP servers in _meta";
 
-/// Why a value of an option is not understood.
+/// Why the value of an option is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ParseOptionError {
-    /// A limit of zero.
+    /// A time limit of zero.
     #[error("the time limit must be greater than zero")]
     NoTime,
-    /// A background host that would never be there.
+    /// An idle time of zero: the host would exit at once.
     #[error("the idle time must be greater than zero, such as 10m or 2h")]
     NoIdleTime,
     /// Not a duration.
     #[error("expected a time such as 500ms, 30s or 2m")]
     Duration,
-    /// A round of `--watch` that would follow the last one at once.
+    /// An interval of `--watch` that is too short.
     #[error("at least {}", units::show_duration(*.0))]
     TooShort(Duration),
     /// Not a key with a value.
@@ -127,10 +127,10 @@ pub(super) enum ParseOptionError {
     Pair,
 }
 
-/// Reads the limit of a call.
+/// Parses the time limit of a call.
 ///
 /// # Errors
-/// What is understood instead.
+/// What was expected.
 pub(super) fn parse_timeout(text: &str) -> Result<Duration, ParseOptionError> {
     match units::duration(text) {
         Some(Duration::ZERO) => Err(ParseOptionError::NoTime),
@@ -142,7 +142,7 @@ pub(super) fn parse_timeout(text: &str) -> Result<Duration, ParseOptionError> {
 /// Runs the command.
 ///
 /// # Errors
-/// Why nothing was dispatched, what the call failed with, or why its result cannot be written.
+/// Why nothing was dispatched, the error of the call, or why its result cannot be written.
 pub async fn run(args: &CallArgs, context: &CommandContext) -> CommandResult {
     let format = format(context)?;
     if let Some(path) = &args.save {
@@ -166,7 +166,7 @@ pub async fn run(args: &CallArgs, context: &CommandContext) -> CommandResult {
     };
     match (&args.save_as, &outcome) {
         (Some(name), Ok(())) => save_as(name, args, context).and(outcome),
-        // What was dispatched is worth keeping, whatever the tool said.
+        // A call that was dispatched is saved even if the tool reported an error.
         (Some(name), Err(CommandError::Failed(error))) if error.kind() != ErrorKind::Usage => {
             save_as(name, args, context).and(outcome)
         }
@@ -174,7 +174,7 @@ pub async fn run(args: &CallArgs, context: &CommandContext) -> CommandResult {
     }
 }
 
-/// Keeps the words of the call.
+/// Saves the words of the call.
 fn save_as(name: &str, args: &CallArgs, context: &CommandContext) -> CommandResult {
     if context.global.ad_hoc.is_some() {
         return Err(Error::usage("--save-as is for tools of the files")
@@ -201,15 +201,15 @@ fn save_as(name: &str, args: &CallArgs, context: &CommandContext) -> CommandResu
 /// The format of a result.
 ///
 /// # Errors
-/// When it is none that a result can be printed in.
+/// If a result cannot be printed in it.
 pub(super) fn format(context: &CommandContext) -> Result<Format, Error> {
     context.format(formats::RESULT)
 }
 
-/// Makes the call, or shows what it would send, and prints what came.
+/// Makes the call, or shows what it would send, and prints the result.
 ///
 /// # Errors
-/// Why nothing was dispatched, what the call failed with, or why its result cannot be written.
+/// Why nothing was dispatched, the error of the call, or why its result cannot be written.
 pub(super) async fn perform(
     args: &CallArgs,
     context: &CommandContext,
@@ -232,10 +232,10 @@ pub(super) async fn perform(
     finish(args, context, format, &assembly.host.call(request).await?)
 }
 
-/// Prints what came of a call.
+/// Prints the result of a call.
 ///
 /// # Errors
-/// What the call failed with, or why its result cannot be written.
+/// The error of the call, or why its result cannot be written.
 fn finish(
     args: &CallArgs,
     context: &CommandContext,
@@ -261,7 +261,7 @@ async fn request(args: &CallArgs, context: &CommandContext) -> Result<CallReques
         json_option: args.args.clone(),
         cwd: context.environment.cwd(),
     };
-    // Stdin and named pipes may keep their reader waiting; a signal must still be heard.
+    // Reading stdin or a named pipe may block; signals must still be handled.
     let arguments = if sources.may_block() {
         tokio::task::spawn_blocking(move || raw_arguments::read(&sources, &mut std::io::stdin()))
             .await

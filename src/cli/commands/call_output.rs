@@ -1,4 +1,4 @@
-//! Writing what a call came to: as text, rows, JSON, bytes, or to files.
+//! Writing the result of a call: as text, rows, JSON, bytes, or to files.
 
 use std::path::Path;
 
@@ -16,18 +16,18 @@ use crate::model::{Error, ToolResult};
 use crate::util::json;
 use crate::util::{jq, units};
 
-/// What the command line says about printing.
+/// Output options of the command line.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct PrintOptions<'a> {
-    /// An expression that the result goes through.
+    /// A jq expression applied to the result.
     pub query: Option<&'a str>,
-    /// Where the result is kept in the place of printing it.
+    /// The file the result is saved to instead of being printed.
     pub save: Option<&'a Path>,
-    /// Whether a tool that says no is no error.
+    /// Whether an error of the tool is ignored.
     pub ignores_tool_error: bool,
 }
 
-/// Writes the outcome of a call that was dispatched. Its error is the caller's business.
+/// Writes the outcome of a call that was dispatched. The caller handles its error.
 pub(super) fn print(
     options: PrintOptions<'_>,
     output: &Output,
@@ -41,13 +41,13 @@ pub(super) fn print(
         output.warn(warning);
     }
     if let Some(hidden @ 1..) = warnings.len().checked_sub(shown) {
-        // A noisy server says the same at each call.
+        // A noisy server repeats itself on each call.
         let count = plural(hidden, "more warning", "more warnings");
         output.note(&StyledLine::styled(SpanStyle::Dim, format!("{count}, -v shows all")));
     }
     views::outcome::note_routing(output, outcome.metadata.routing.as_ref());
     let filtered = match (options.query, result) {
-        // What a tool says when it fails is not what the expression was written for.
+        // The expression was not written for error messages.
         (Some(filter), Some(result)) if result.success => Some(filter_result(filter, result)?),
         _ => None,
     };
@@ -83,7 +83,7 @@ pub(super) fn print(
             output.page(&page)
         }
         (_, None) => result.map_or(Ok(()), |result| {
-            // Where a person sees both streams, the words of a refusal are printed once.
+            // If both streams go to the terminal, the error message is printed once.
             let said = output.is_terminal()
                 && !options.ignores_tool_error
                 && outcome.error().is_some_and(|error| repeats_result(error, result));
@@ -92,7 +92,7 @@ pub(super) fn print(
     }
 }
 
-/// Whether the `error:` line will say exactly what the result says.
+/// Whether the `error:` line will repeat the result exactly.
 fn repeats_result(error: &Error, result: &ToolResult) -> bool {
     result.structured.is_none()
         && result.output.as_str().is_some_and(|text| text.trim() == error.message().trim())
@@ -100,10 +100,10 @@ fn repeats_result(error: &Error, result: &ToolResult) -> bool {
 
 /// Checks an expression before the call is made: it is compiled and never run.
 pub(super) fn check_filter(filter: &str) -> Result<(), Error> {
-    // The line break ends a comment of the expression.
+    // The line break ends a trailing comment of the expression.
     let idle = format!("if false then ({filter}\n) else empty end");
     let Err(wrapped) = jq::query(&idle, &Value::Null) else { return Ok(()) };
-    // The expression's own message points into what was typed.
+    // Reports the message for the expression as typed.
     let why = jq::query(filter, &Value::Null).err().unwrap_or(wrapped);
     Err(Error::usage(format!("--query: {why}")))
 }
@@ -123,7 +123,7 @@ pub(super) fn payloads(result: &ToolResult) -> Result<Vec<ContentPayload>, Error
     })
 }
 
-/// One line for each value: text as it is, everything else as JSON.
+/// One line per value: text unchanged, everything else as JSON.
 pub(super) fn lines(values: &[Value]) -> Vec<u8> {
     let mut text = String::new();
     for value in values {

@@ -1,4 +1,4 @@
-//! `toolhost complete`.
+//! `toolhost complete`: completions of prompt and template arguments.
 
 use std::collections::BTreeMap;
 
@@ -38,7 +38,7 @@ pub struct CompleteArgs {
     /// Only ask this server (repeatable)
     #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::servers))]
     pub server: Vec<String>,
-    /// An ad-hoc server.
+    /// An ad-hoc server, if the command line names one.
     #[command(flatten)]
     pub target: ServerCommandArgs,
 }
@@ -53,11 +53,11 @@ fn parse_pair(text: &str) -> Result<(String, String), ParseOptionError> {
 /// Runs the command.
 ///
 /// # Errors
-/// A reference or argument that is unknown, and what asking ran into.
+/// An unknown reference or argument, or an error of the servers.
 pub async fn run(args: &CompleteArgs, context: &CommandContext) -> CommandResult {
     use Format::{Json, Yaml};
     let format = context.format(formats::WORDS)?;
-    // A prompt may be written with a colon, but not like an address.
+    // A prompt name may contain a colon, but does not look like a URI.
     let is_address = args.reference.contains("://") || args.reference.contains('{');
     let query = CompletionQuery {
         reference: if is_address {
@@ -88,7 +88,7 @@ pub async fn run(args: &CompleteArgs, context: &CommandContext) -> CommandResult
     Ok(())
 }
 
-/// What the values alone do not say.
+/// A note that complements the values.
 fn remark(done: &Completion) -> Option<String> {
     let shown = done.values.len();
     match (done.total, done.has_more) {

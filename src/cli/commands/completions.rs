@@ -1,4 +1,4 @@
-//! `toolhost completions`.
+//! `toolhost completions`: printing shell completion scripts.
 
 use clap::{Args, ValueEnum};
 

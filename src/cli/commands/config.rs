@@ -1,4 +1,4 @@
-//! `toolhost config`.
+//! `toolhost config`: checking and showing the configuration.
 
 use std::sync::LazyLock;
 
@@ -29,10 +29,10 @@ pub struct ConfigArgs {
     pub action: ConfigAction,
 }
 
-/// The settings of the console, which are no part of the configuration of tools.
+/// The settings of the console, which are not part of the tool configuration.
 #[derive(Debug, Clone, Copy)]
 pub struct ConsoleFile {
-    /// Everything that is wrong with the user's file.
+    /// All problems of the user's file.
     pub check: fn(&dyn Environment) -> Vec<Diagnostic>,
     /// The JSON Schema of the file.
     pub schema: fn() -> Value,
@@ -92,7 +92,7 @@ impl ValueEnum for SchemaSubject {
 /// Runs the command.
 ///
 /// # Errors
-/// What is wrong with the configuration.
+/// The problems of the configuration.
 pub fn run(args: &ConfigArgs, context: &CommandContext, console: ConsoleFile) -> CommandResult {
     let format = context.format(formats::REPORT)?;
     match args.action {
@@ -119,7 +119,7 @@ pub fn run(args: &ConfigArgs, context: &CommandContext, console: ConsoleFile) ->
                 SchemaSubject::Console => (console.schema)(),
                 SchemaSubject::Output(output) => output.schema(),
             };
-            // A schema is JSON whatever it is asked for as.
+            // A schema is JSON in any format.
             let format = if format == Format::Yaml { format } else { Format::Json };
             context.output.value(format, &schema)
         }
@@ -127,14 +127,14 @@ pub fn run(args: &ConfigArgs, context: &CommandContext, console: ConsoleFile) ->
 }
 
 fn check(context: &CommandContext, format: Format, console: ConsoleFile) -> CommandResult {
-    // The kinds find problems of their own when they are built.
+    // Providers find further problems when they are built.
     let mut loaded = context.build()?.configuration;
     let found = schema::check_schemas(&loaded);
-    // What was noticed while the files were read is said once.
+    // Problems found while reading the files are reported once.
     let noticed: Vec<_> = loaded.diagnostics.iter().map(|known| known.location.clone()).collect();
     loaded.diagnostics.extend(found.into_iter().filter(|new| !noticed.contains(&new.location)));
     loaded.diagnostics.extend((console.check)(&*context.environment));
-    // In the order of the files, whichever pass found them.
+    // Sorted by location in the files, whichever pass found them.
     loaded.diagnostics.sort_by_cached_key(|diagnostic| {
         diagnostic.location.as_ref().map(|place| (place.file.clone(), place.line, place.column))
     });
@@ -145,7 +145,7 @@ fn check(context: &CommandContext, format: Format, console: ConsoleFile) -> Comm
         || configuration::findings(diagnostics),
         &ConfigCheckJson::from(diagnostics),
     )?;
-    // What only their resolution would show is not known of them.
+    // Untrusted entries were not resolved, so problems that only show then are unknown.
     if let (Format::Text, Some(first)) = (format, loaded.untrusted.first()) {
         let count = plural(loaded.untrusted.len(), "entry is", "entries are");
         let note = format!("{count} not trusted and not checked; see: {}", first.trust_command);

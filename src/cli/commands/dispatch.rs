@@ -1,4 +1,4 @@
-//! `toolhost dispatch`.
+//! `toolhost dispatch`: running the tool calls of a model.
 
 use std::io::Read as _;
 
@@ -15,7 +15,7 @@ use crate::host::limits::MAX_PARALLEL_CALLS;
 use crate::host::request::ListScope;
 use crate::model::Error;
 
-/// The longest response that is read, in bytes.
+/// Maximum size of the response in bytes.
 const MAX_RESPONSE: u64 = 16 << 20;
 
 /// Run the tool calls in a model's response and print the messages to send back.
@@ -43,7 +43,7 @@ pub struct DispatchArgs {
 /// Runs the command.
 ///
 /// # Errors
-/// When standard input holds no response of the format.
+/// If stdin does not contain a response in the format.
 pub async fn run(args: &DispatchArgs, context: &CommandContext) -> CommandResult {
     let format = context.format(&[Format::Text, Format::Json, Format::Yaml])?;
     let dialect = chosen_format(args.format, args.model.as_deref())?;
@@ -80,7 +80,7 @@ pub async fn run(args: &DispatchArgs, context: &CommandContext) -> CommandResult
 
 async fn read_response() -> Result<Value, Error> {
     let fail = |why: String| Error::usage(format!("cannot read the response: {why}"));
-    // Standard input may keep its reader waiting; a signal must still be heard.
+    // Reading stdin may block; signals must still be handled.
     let read = tokio::task::spawn_blocking(|| {
         let mut text = String::new();
         std::io::stdin().take(MAX_RESPONSE + 1).read_to_string(&mut text).map(|_| text)
@@ -95,7 +95,7 @@ async fn read_response() -> Result<Value, Error> {
     serde_json::from_str(&text).map_err(|error| fail(format!("it is not JSON: {error}")))
 }
 
-/// The names that the model was given. All servers are asked only when a name may be changed.
+/// The names the model was given. All servers are contacted only if a name may have been changed.
 async fn exported_names(
     host: &ToolHost,
     dialect: ModelFormat,

@@ -1,4 +1,4 @@
-//! `toolhost down`.
+//! `toolhost down`: stopping background hosts.
 
 use clap::Args;
 use futures_util::future::join_all;
@@ -26,7 +26,7 @@ pub struct DownArgs {
 /// Runs the command.
 ///
 /// # Errors
-/// A host that does not end.
+/// A host that does not stop.
 pub async fn run(args: &DownArgs, context: &CommandContext) -> CommandResult {
     let format = context.format(formats::REPORT)?;
     let directory = background_host::require_directory(context)?;
@@ -35,7 +35,7 @@ pub async fn run(args: &DownArgs, context: &CommandContext) -> CommandResult {
     let mut hosts = host_sockets::running_hosts(context.environment.as_ref()).await;
     if !args.all {
         let silent = hosts.iter().any(|host| host.status.is_none());
-        // One that is too busy to say what it is, is known by its name.
+        // One that is too busy to report its status is known by its socket name.
         let key = if silent { directory.key() } else { None };
         let identity = key.and_then(|key| context.host_identity(&key));
         hosts.retain(|host| match &host.status {
@@ -67,7 +67,7 @@ pub async fn run(args: &DownArgs, context: &CommandContext) -> CommandResult {
     failed.into_iter().find_map(Result::err).map_or(Ok(()), |error| Err(error.into()))
 }
 
-/// Tells a host to end and waits until it has.
+/// Tells a host to stop and waits until it has.
 async fn end(host: &RunningHost, directory: &RuntimeDirectory) -> Result<EndedHostJson, Error> {
     use crate::host::link::HostLink as _;
     let pid = host.client.pid();
@@ -75,7 +75,7 @@ async fn end(host: &RunningHost, directory: &RuntimeDirectory) -> Result<EndedHo
     if stopped_process::resume(pid) {
         status = host_sockets::ask_again(host).await;
     }
-    // An answer that does not come may mean that it ended before it was written.
+    // A missing response may mean that the host exited before writing it.
     let _ends = tokio::time::timeout(host_sockets::END_TIMEOUT, host.client.stop()).await;
     match host_sockets::wait_for_end(directory, &host.identity).await {
         Ok(true) => {

@@ -1,4 +1,4 @@
-//! `toolhost export`.
+//! `toolhost export`: tool definitions in a model's format.
 
 use std::collections::BTreeSet;
 
@@ -34,19 +34,19 @@ pub struct ExportArgs {
     pub server: Vec<String>,
     /// Only tools whose full names match a pattern, such as 'github-*'
     pub patterns: Vec<String>,
-    /// An ad-hoc server.
+    /// An ad-hoc server, if the command line names one.
     #[command(flatten)]
     pub target: ServerCommandArgs,
 }
 
-/// The formats, as words.
+/// The formats, as option values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FormatArg {
-    /// Chat Completions of `OpenAI`, which many providers speak.
+    /// The Chat Completions API of `OpenAI`, which many providers support.
     Openai,
-    /// Responses of `OpenAI`.
+    /// The Responses API of `OpenAI`.
     OpenaiResponses,
-    /// Messages of Anthropic.
+    /// The Messages API of Anthropic.
     Anthropic,
     /// The Gemini API of Google.
     Gemini,
@@ -55,7 +55,7 @@ pub enum FormatArg {
 }
 
 impl FormatArg {
-    /// The format that the word stands for.
+    /// The format of the option value.
     pub fn format(self) -> ModelFormat {
         match self {
             Self::Openai => ModelFormat::Openai,
@@ -70,7 +70,7 @@ impl FormatArg {
 /// The format of `--format` or of `--model`.
 ///
 /// # Errors
-/// A usage error for a model of no known family.
+/// A usage error for an unknown model family.
 pub fn chosen_format(format: Option<FormatArg>, model: Option<&str>) -> Result<ModelFormat, Error> {
     match (format, model) {
         (Some(format), _) => Ok(format.format()),
@@ -100,7 +100,7 @@ pub async fn run(args: &ExportArgs, context: &CommandContext) -> CommandResult {
     entry_checks::require_servers(&assembly.configuration, &args.server, &known)?;
     let catalogue = assembly.host.catalogue(&scope).await;
     let offered = assembly.host.offerable_tools(&catalogue);
-    // Names are given among all tools, so that they do not depend on which of them are wanted.
+    // Names are assigned over all tools, so that they do not depend on the selection.
     let mut exported = dialect.export(offered.iter().map(|tool| tool.definition.as_ref()));
     let mut wanted = offered.iter().map(|tool| {
         let is_of_server = args.server.is_empty()
@@ -136,7 +136,7 @@ fn warn_of_size(exported: &ExportedCatalogue, dialect: ModelFormat, output: &Out
     }
 }
 
-/// What the dialect cannot say: each tool with `-v`, otherwise how many lose something.
+/// Reports what the dialect cannot express: each tool with `-v`, otherwise the number of tools.
 fn warn_of_downgrades(exported: &ExportedCatalogue, dialect: ModelFormat, output: &Output) {
     let changed: Vec<_> =
         exported.tools.iter().filter(|tool| !tool.downgrades.is_empty()).collect();

@@ -1,4 +1,4 @@
-//! `toolhost import`.
+//! `toolhost import`: importing servers from editors and agents.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -50,7 +50,7 @@ fn editor_names() -> PossibleValuesParser {
 /// Runs the command.
 ///
 /// # Errors
-/// A file that cannot be read or holds no servers, a refusal, and a file that cannot be written.
+/// A file that cannot be read or has no servers, a refusal, or a file that cannot be written.
 pub async fn run(args: &ImportArgs, context: &CommandContext) -> CommandResult {
     let named = args.source.as_deref().and_then(Editor::named);
     let from = args.from.as_deref().and_then(Editor::named);
@@ -112,7 +112,7 @@ pub async fn run(args: &ImportArgs, context: &CommandContext) -> CommandResult {
     Ok(())
 }
 
-/// Adds what can be added, and says why the rest is not.
+/// Adds what can be added, and reports why the rest is skipped.
 fn add_all<'s>(
     servers: &'s [ImportedServer],
     file: &mut McpFile,
@@ -140,7 +140,7 @@ fn add_all<'s>(
     Ok(added)
 }
 
-/// What would be written, and which variables that needs.
+/// What would be written, and which variables it needs.
 fn difference(file: &McpFile, added: &[&ImportedServer]) -> StyledPage {
     let path = file.path.display().to_string();
     let mut page = views::difference::page(&diff::hunks(&file.old, &file.new, 2), &path, &path);
@@ -155,7 +155,7 @@ fn difference(file: &McpFile, added: &[&ImportedServer]) -> StyledPage {
     page
 }
 
-/// What each editor has.
+/// Lists the servers of each editor.
 fn list(context: &CommandContext) -> CommandResult {
     let environment = &*context.environment;
     let mut table = Table::new(["EDITOR", "SERVERS", "FILE"].map(TableColumn::new));

@@ -1,4 +1,4 @@
-//! `toolhost init`.
+//! `toolhost init`: creating example configuration files.
 
 use clap::Args;
 
@@ -8,9 +8,9 @@ use crate::model::Error;
 use crate::util::atomic_file::{self, FileMode};
 use crate::util::private_file;
 
-/// A first file of tools.
+/// The tools.yaml to write.
 const TOOLS: &str = include_str!("init_tools.yaml");
-/// A first file of servers.
+/// The mcp.yaml to write.
 const SERVERS: &str = include_str!("init_mcp.yaml");
 
 /// Create tools.yaml and mcp.yaml with commented examples.
@@ -27,7 +27,7 @@ pub struct InitArgs {
 /// Runs the command.
 ///
 /// # Errors
-/// When one of the files is there, or they cannot be written.
+/// If one of the files exists, or they cannot be written.
 pub fn run(args: &InitArgs, context: &CommandContext) -> CommandResult {
     let directory = if args.user {
         let own = context.environment.config_dir();

@@ -1,4 +1,4 @@
-//! `toolhost inspect`.
+//! `toolhost inspect`: everything about a tool or a server.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub struct InspectArgs {
     /// Only look for the tool on this server (repeatable)
     #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::servers))]
     pub server: Vec<String>,
-    /// An ad-hoc server.
+    /// An ad-hoc server, if the command line names one.
     #[command(flatten)]
     pub target: ServerCommandArgs,
 }
@@ -40,7 +40,7 @@ pub struct InspectArgs {
 /// Runs the command.
 ///
 /// # Errors
-/// An unknown or ambiguous name, and what finding out ran into.
+/// An unknown or ambiguous name, or an error of the servers.
 pub async fn run(args: &InspectArgs, context: &CommandContext) -> CommandResult {
     use Format::{Json, Names, Yaml};
     let format = context.format(formats::LIST)?;
@@ -89,7 +89,7 @@ pub async fn run(args: &InspectArgs, context: &CommandContext) -> CommandResult 
     }
 }
 
-/// Everything about a server: it is asked for a sign of life and for its tools.
+/// Everything about a server: it is pinged and asked for its tools.
 async fn inspect_server(
     name: &str,
     context: &CommandContext,
@@ -100,7 +100,7 @@ async fn inspect_server(
     let (host, output) = (&assembly.host, &context.output);
     let names = [name.to_owned()];
     let servers = host.check_servers(&names).await;
-    // They were listed for the sign of life, if it came, and are not asked for again.
+    // If the ping succeeded, they were listed with it and are not requested again.
     let catalogue = host.catalogue(&ListScope::Servers(names.to_vec())).await;
     let pins = host.pins();
     let mut report = pins.server(name).map(|_| host.compare(&pins, &catalogue));

@@ -1,4 +1,4 @@
-//! `toolhost list`.
+//! `toolhost list`: the tools of the catalogue.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -66,19 +66,19 @@ pub struct ListArgs {
     #[arg(long, value_name = "FORMAT", value_enum, num_args = 0..=1, require_equals = true,
           default_missing_value = "openai", conflicts_with = "flagged")]
     pub tokens: Option<FormatArg>,
-    /// An ad-hoc server.
+    /// An ad-hoc server, if the command line names one.
     #[command(flatten)]
     pub target: ServerCommandArgs,
 }
 
-/// The levels of safety, as words.
+/// The safety levels, as option values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum SafetyArg {
-    /// With the user's own rights.
+    /// Runs with the user's rights.
     Native,
-    /// Confined.
+    /// Runs confined in a sandbox.
     Sandboxed,
-    /// On the other side of a protocol.
+    /// Runs on the other side of a protocol.
     External,
 }
 
@@ -116,7 +116,7 @@ pub async fn run(args: &ListArgs, context: &CommandContext) -> CommandResult {
     };
     let mut catalogue = assembly.host.catalogue(&reach).await;
     let shown = assembly.host.masked_definitions(&catalogue.tools);
-    // JSON tells the fingerprints of what was really listed; nothing of it is cut.
+    // JSON has the fingerprints of what was actually listed; nothing is truncated.
     let listed = std::mem::replace(&mut catalogue.tools, shown);
     let owners = catalogue.tools.iter().filter_map(|tool| tool.name.component());
     let servers = assembly.configuration.servers.iter().map(|server| server.name.as_str());
@@ -141,7 +141,7 @@ pub async fn run(args: &ListArgs, context: &CommandContext) -> CommandResult {
     let verdict =
         verdict.or_else(|| untrusted_refusal(args, &assembly.configuration, profile, answered));
     match &context.global.rare.profile {
-        // A profile hides names; what is hidden is not gone.
+        // A profile hides names; a hidden tool is not missing.
         None => {
             complete::save_tools(&*context.environment, &assembly.configuration, &catalogue);
         }
@@ -191,7 +191,7 @@ pub async fn run(args: &ListArgs, context: &CommandContext) -> CommandResult {
                 context.output.width(),
             ))?;
             remarks(&unreported_diagnostics(&catalogue), &context.output);
-            // Beside a pipe a count is noise, unless it explains why nothing came.
+            // In a pipe, a count is noise unless it explains an empty list.
             if context.output.is_terminal() || tools.is_empty() {
                 context.output.note(&StyledLine::plain(summary(&tools, args, &catalogue.tools)));
             }
@@ -200,7 +200,7 @@ pub async fn run(args: &ListArgs, context: &CommandContext) -> CommandResult {
     verdict.map_or(Ok(()), |error| Err(error.into()))
 }
 
-/// That entries which were asked for are not trusted: the refusal itself when nothing else answered.
+/// Reports requested entries that are not trusted: as an error if nothing else was listed.
 fn untrusted_refusal(
     args: &ListArgs,
     configuration: &Configuration,
@@ -226,7 +226,7 @@ fn untrusted_refusal(
     )
 }
 
-/// What is wrong in the files, as far as it is about something that the profile shows.
+/// The problems of the files that concern entries shown by the profile.
 fn shown_diagnostics(
     configuration: &Configuration,
     profile: Option<&ProfileSpec>,
@@ -238,7 +238,7 @@ fn shown_diagnostics(
     configuration.diagnostics.iter().filter(is_shown).cloned().collect()
 }
 
-/// What is suspicious about each tool. Notes are for who asks for `all`.
+/// The suspicious findings about each tool. Notes are included only with `all`.
 fn flagged(tools: &[Arc<ToolDefinition>], all: bool) -> FindingsByTool {
     let neighbours = ToolNameIndex::of(tools);
     let found = tools.iter().map(|tool| {
@@ -255,8 +255,7 @@ fn is_flagged(flagged: Option<&FindingsByTool>, tool: &ToolDefinition) -> bool {
     found.is_some_and(|found| views::findings::count_above_note(found) > 0)
 }
 
-/// What was found about single items: what was left out always, doubts only as far as they are few
-/// or were asked for.
+/// The findings about single items: omissions always, doubts only if they are few or were requested.
 fn remarks(problems: &[&Diagnostic], output: &Output) {
     const FEW: usize = 3;
     const MANY: usize = 20;
@@ -279,7 +278,7 @@ fn remarks(problems: &[&Diagnostic], output: &Output) {
     }
 }
 
-/// How many tools there are; when there is none, which words would have fitted.
+/// The number of tools; if there are none, which values would have matched.
 fn summary(tools: &[&ToolDefinition], args: &ListArgs, all: &[Arc<ToolDefinition>]) -> String {
     if !tools.is_empty() {
         return views::catalogue::summary(tools);
@@ -302,7 +301,7 @@ fn summary(tools: &[&ToolDefinition], args: &ListArgs, all: &[Arc<ToolDefinition
     if args.query.is_empty() { "0 tools" } else { "0 tools match" }.to_owned()
 }
 
-/// Turns a word of the SOURCE column into the kind or the server that it names.
+/// Turns a value of the SOURCE column into the kind or server it names.
 fn by_source(mut args: ListArgs) -> ListArgs {
     if let Some(word) = args.source.take_if(|word| !matches!(word.as_str(), INTERNAL | MCP)) {
         let is_kind = assembly::kind_words().iter().any(|kind| kind.key == word);
@@ -311,7 +310,7 @@ fn by_source(mut args: ListArgs) -> ListArgs {
     args
 }
 
-/// How far the listing has to reach for what was asked.
+/// Which tools and servers have to be listed for the request.
 fn reach(args: &ListArgs) -> ListScope {
     let only_internal = args.source.as_deref() == Some(INTERNAL)
         || (!args.kind.is_empty() && !args.kind.iter().any(|kind| kind == "mcp"));
@@ -342,20 +341,20 @@ fn query(args: &ListArgs) -> CatalogueQuery {
     }
 }
 
-/// Whether internal tools of a kind are asked for.
+/// Whether internal tools of a kind are requested.
 fn includes_internal(args: &ListArgs, kind: &str) -> bool {
     args.server.is_empty()
         && args.source.as_deref() != Some(MCP)
         && (args.kind.is_empty() || args.kind.iter().any(|word| word == kind))
 }
 
-/// Why internal tools that are asked for could not be listed.
+/// Why requested internal tools could not be listed.
 fn failures<'c>(args: &ListArgs, catalogue: &'c Catalogue) -> Vec<&'c Error> {
     let asked = catalogue.failures.iter().filter(|failure| includes_internal(args, failure.kind));
     asked.map(|failure| &failure.error).collect()
 }
 
-/// What was found about single items and does not end the command anyway.
+/// The findings about single items that are not reported as the error of the command.
 fn unreported_diagnostics(catalogue: &Catalogue) -> Vec<&Diagnostic> {
     let said = |problem: &Diagnostic| {
         catalogue.failures.iter().any(|failure| failure.error.message() == problem.message)
@@ -363,8 +362,8 @@ fn unreported_diagnostics(catalogue: &Catalogue) -> Vec<&Diagnostic> {
     catalogue.diagnostics.iter().filter(|problem| !said(problem)).collect()
 }
 
-/// Whether anything of what was asked for gave an answer: tools that are only declared by a
-/// server that failed are none. `failed` says that internal tools could not be listed.
+/// Whether any requested source responded; declared tools of a failed server do not count. `failed`
+/// says that internal tools could not be listed.
 fn has_answer(args: &ListArgs, tools: &[Arc<ToolDefinition>], failed: bool) -> bool {
     tools.iter().any(|tool| match tool.source {
         ToolSource::Internal => {

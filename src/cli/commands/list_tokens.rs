@@ -1,4 +1,4 @@
-//! `toolhost list --tokens`.
+//! `toolhost list --tokens`: the size of tool definitions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,10 +12,10 @@ use crate::formats::{ToolCost, tool_costs};
 use crate::host::ToolHost;
 use crate::model::{ToolDefinition, ToolName};
 
-/// Prints what those of `shown` cost that may be offered to a model.
+/// Prints the size of the tools in `shown` that may be offered to a model.
 ///
 /// # Errors
-/// When it cannot be written.
+/// If the output cannot be written.
 pub(super) fn print(
     host: &ToolHost,
     catalogue: &Catalogue,

@@ -1,4 +1,4 @@
-//! `toolhost man`.
+//! `toolhost man`: printing or writing man pages.
 
 use std::path::{Path, PathBuf};
 
@@ -21,7 +21,7 @@ pub struct ManArgs {
     pub dir: Option<PathBuf>,
 }
 
-/// Runs the command. `grammar` is that of the whole command line.
+/// Runs the command. `grammar` is the whole grammar.
 ///
 /// # Errors
 /// An unknown command, and pages that cannot be written.

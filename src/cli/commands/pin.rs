@@ -1,4 +1,4 @@
-//! `toolhost pin`.
+//! `toolhost pin`: pinning tool definitions.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -61,7 +61,7 @@ pub async fn run(args: &PinArgs, context: &CommandContext) -> CommandResult {
     let mut report = assembly.host.compare(&pins, &catalogue);
     selection.retain_selected(&mut report, &mut catalogue);
     if context.global.rare.profile.is_some() {
-        // A profile hides names; what is hidden is not gone.
+        // A profile hides names; a hidden tool is not missing.
         report.tools.retain(|tool| tool.state != PinReportState::Missing);
     }
     let open = report.count(PinReportState::Changed)
@@ -81,7 +81,7 @@ pub async fn run(args: &PinArgs, context: &CommandContext) -> CommandResult {
             context.output.value(format, &value.with_result(writes, accepted))?;
         }
         _ => {
-            // A person who was asked has seen it.
+            // A person who was asked has already seen it.
             if args.yes || !accepted || open == 0 {
                 context.output.page(&views::pins::page(
                     &report,
@@ -108,7 +108,7 @@ pub async fn run(args: &PinArgs, context: &CommandContext) -> CommandResult {
     }
 }
 
-/// The file of pins that is meant, and the pins in it; `None` when it is not there.
+/// The selected pin file and its pins; `None` if it does not exist.
 pub(super) fn pins(
     named: Option<&Path>,
     context: &CommandContext,

@@ -1,4 +1,4 @@
-//! `toolhost ps`.
+//! `toolhost ps`: listing background hosts.
 
 use clap::Args;
 

@@ -1,4 +1,4 @@
-//! `toolhost record`.
+//! `toolhost record`: recording the traffic of a server.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -39,7 +39,7 @@ pub struct RecordArgs {
 /// Runs the command.
 ///
 /// # Errors
-/// Why the server cannot be started or ended badly, and that the recording is incomplete.
+/// If the server cannot be started or fails, or the recording is incomplete.
 pub async fn run(args: &RecordArgs, context: &CommandContext) -> CommandResult {
     context.require_piped_stdout("record")?;
     let file = context.trace_outputs.file(Some(&args.save))?;
@@ -57,7 +57,7 @@ pub async fn run(args: &RecordArgs, context: &CommandContext) -> CommandResult {
         }
     };
     let passed = record::run(recorded, &context.cancel).await;
-    // Who left the server's group is not reached by its end.
+    // Processes that left the server's group are not killed with it.
     for pid in orphans::kill_all().await {
         context.output.warn(&format!("the process {pid} was left behind: it cannot be killed"));
     }

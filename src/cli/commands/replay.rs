@@ -1,4 +1,4 @@
-//! `toolhost replay`.
+//! `toolhost replay`: serving a recording as an MCP server.
 
 use std::path::PathBuf;
 
@@ -28,7 +28,7 @@ pub struct ReplayArgs {
 /// Runs the command.
 ///
 /// # Errors
-/// When the file is no recording, or the client breaks the protocol beyond repair.
+/// If the file is not a recording, or the client violates the protocol fatally.
 pub async fn run(args: &ReplayArgs, context: &CommandContext) -> CommandResult {
     context.require_piped_stdout("replay")?;
     let output = &context.output;
@@ -41,7 +41,7 @@ pub async fn run(args: &ReplayArgs, context: &CommandContext) -> CommandResult {
         output.warn(&format!("{} holds more than is read", args.file.display()));
     }
     let tape = ServerRecording::for_server(&recorded.items, args.server.as_deref())?;
-    // The messages that are played are shared; the rest is not needed any more.
+    // The replayed messages are shared; the rest is no longer needed.
     drop(recorded);
     if output.verbosity() > 0 {
         let count = plural(tape.len(), "request", "requests");

@@ -53,7 +53,7 @@ pub struct RunArgs {
 /// Runs the command.
 ///
 /// # Errors
-/// A name that no call has, and whatever the call runs into.
+/// An unknown name, or an error of the call.
 pub async fn run(args: &RunArgs, context: &CommandContext) -> CommandResult {
     let format = context.format(formats::SAVED)?;
     let mut saved = SavedCalls::open(context.environment.config_dir().as_deref())?;

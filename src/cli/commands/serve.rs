@@ -1,4 +1,4 @@
-//! `toolhost serve`.
+//! `toolhost serve`: the catalogue as an MCP server.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -29,11 +29,11 @@ use crate::serve::listen::unix::UnixSocketListener;
 use crate::serve::listen::{address, stdio, web_socket};
 use crate::util::regular_file;
 
-/// How long calls may go on after the server was told to end.
+/// How long calls may continue after a signal to stop.
 const GRACE: Duration = Duration::from_secs(12);
 /// The variable that holds the token of network clients.
 const TOKEN: &str = "TOOLHOST_SERVE_TOKEN";
-/// The largest file of a token that is read, in bytes.
+/// Maximum size of a token file in bytes.
 const MAX_TOKEN: u64 = 64 << 10;
 
 /// Serve the catalogue as an MCP server.
@@ -91,7 +91,7 @@ pub struct ServeArgs {
     /// A subcommand.
     #[command(subcommand)]
     pub action: Option<ServeAction>,
-    /// An ad-hoc server.
+    /// An ad-hoc server, if the command line names one.
     #[command(flatten)]
     pub target: ServerCommandArgs,
 }
@@ -103,13 +103,13 @@ pub enum ServeAction {
     Token(ServeTokenArgs),
 }
 
-/// A transport that is open, and what serves it.
+/// An open transport, and its server.
 type RunningListener<'a> = BoxFuture<'a, Result<(), Error>>;
 
 /// Runs the command.
 ///
 /// # Errors
-/// What is wrong with the configuration as a whole, and addresses that cannot be listened on.
+/// A problem with the configuration as a whole, or an address that cannot be listened on.
 pub async fn run(args: &ServeArgs, context: &CommandContext) -> CommandResult {
     if let Some(ServeAction::Token(args)) = &args.action {
         return serve_token::run(args, context);
@@ -125,7 +125,7 @@ pub async fn run(args: &ServeArgs, context: &CommandContext) -> CommandResult {
     let (assembly, socket) = context.assemble_for(front_end.clone())?;
     context.attach_whenever_listening(&assembly, socket, &front_end, "toolhost serve");
     note_untrusted(&assembly, &context.output);
-    // From here on SIGHUP asks for a reload, and does not end the run.
+    // From here on, SIGHUP requests a reload instead of ending the run.
     let following = ConfigWatch::begin(context, &assembly);
     let stop = context.cancel.clone();
     let settings =
@@ -162,7 +162,7 @@ pub async fn run(args: &ServeArgs, context: &CommandContext) -> CommandResult {
     Ok(())
 }
 
-/// Opens the transports that were asked for, before the first client is served.
+/// Opens the requested transports, before the first client is served.
 async fn open_listeners<'a>(
     args: &ServeArgs,
     context: &CommandContext,
@@ -216,12 +216,12 @@ async fn open_listeners<'a>(
     Ok((token_file, listeners))
 }
 
-/// The address as the system gave it; a port of 0 was chosen there.
+/// The actual address; for port 0, the system chose one.
 fn shown_address(listener: &tokio::net::TcpListener, asked: &str) -> String {
     listener.local_addr().map_or_else(|_| asked.to_owned(), |address| address.to_string())
 }
 
-/// Knows the owner's token, as it was given or as it is made now, and the issued ones.
+/// The authenticator with the owner's token (given or generated now) and the issued ones.
 fn authenticator(
     args: &ServeArgs,
     context: &CommandContext,
@@ -234,7 +234,7 @@ fn authenticator(
     let issued =
         state.as_deref().map(|state| IssuedTokens::new(TokenStore::in_state(state), has_profile));
     let token = owner_token(args, context)?;
-    // Clients of an authorization server need no token that is made here.
+    // Clients of an authorization server need no generated token.
     if token.is_some() || (resource.is_some() && args.ws.is_none()) {
         return Ok((Arc::new(Authenticator::new(token.as_ref(), issued, resource)), None));
     }
@@ -270,7 +270,7 @@ fn protected_resource(
     ProtectedResource::new(issuer, url, args.oauth_audience.clone(), scopes)
 }
 
-/// The token that was given: in a file, or in the environment.
+/// The given token: from a file or the environment.
 fn owner_token(args: &ServeArgs, context: &CommandContext) -> Result<Option<SecretString>, Error> {
     let (token, place) = if let Some(path) = &args.token_file {
         let place = path.display().to_string();
@@ -289,7 +289,7 @@ fn owner_token(args: &ServeArgs, context: &CommandContext) -> Result<Option<Secr
     }
 }
 
-/// The clients answer what is asked; nothing of it reaches this terminal.
+/// Clients answer the questions; none reach this terminal.
 fn front_end(clients: &Arc<ClientRegistry>, context: &CommandContext) -> Result<FrontEnd, Error> {
     Ok(FrontEnd {
         approver: Arc::clone(clients) as _,

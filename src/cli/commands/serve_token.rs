@@ -1,4 +1,4 @@
-//! `toolhost serve token`.
+//! `toolhost serve token`: issuing, listing and revoking access tokens.
 
 use std::time::Duration;
 
@@ -57,7 +57,7 @@ pub enum ServeTokenAction {
 /// Runs the command.
 ///
 /// # Errors
-/// A client, profile or token that there is not, and a file that cannot be read or written.
+/// An unknown client, profile or token, or a file that cannot be read or written.
 pub fn run(args: &ServeTokenArgs, context: &CommandContext) -> CommandResult {
     let state = context.environment.state_dir();
     let state = state.ok_or_else(|| Error::config("there is no directory to keep tokens in"))?;
@@ -77,7 +77,7 @@ pub fn run(args: &ServeTokenArgs, context: &CommandContext) -> CommandResult {
     }
 }
 
-/// The profile that is asked for, if the configuration here has it.
+/// The requested profile, if the configuration here has it.
 fn known_profile(context: &CommandContext) -> Result<Option<String>, Error> {
     let Some(name) = &context.global.rare.profile else { return Ok(None) };
     let configuration = context.load();

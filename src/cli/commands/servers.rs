@@ -1,4 +1,4 @@
-//! `toolhost servers`.
+//! `toolhost servers`: the status of the servers.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -22,7 +22,7 @@ use crate::model::{Error, ServerStatus};
 use crate::util::clock::{Clock as _, SystemClock};
 use crate::util::units::{self, show_duration};
 
-/// The shortest time between two rounds of `--watch`.
+/// Minimum interval between refreshes of `--watch`.
 const MIN_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Show the status of MCP servers: connection, latency and what they offer.
@@ -45,7 +45,7 @@ pub struct ServersArgs {
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = parse_interval,
           requires = "watch")]
     pub interval: Duration,
-    /// An ad-hoc server.
+    /// An ad-hoc server, if the command line names one.
     #[command(flatten)]
     pub target: ServerCommandArgs,
 }
@@ -61,7 +61,7 @@ fn parse_interval(text: &str) -> Result<Duration, ParseOptionError> {
 /// Runs the command.
 ///
 /// # Errors
-/// What did not answer, after everything has been printed.
+/// If a server did not respond, after everything has been printed.
 pub async fn run(args: &ServersArgs, context: &CommandContext) -> CommandResult {
     use Format::{Json, Names, Table, Text, Yaml};
     let format = context.format(formats::LIST)?;
@@ -71,7 +71,7 @@ pub async fn run(args: &ServersArgs, context: &CommandContext) -> CommandResult 
     let starts = if args.declared { StartScope::Nothing } else { StartScope::Servers(&args.names) };
     let assembly = context.assemble_attached(starts, "toolhost servers").await?;
     let known = assembly.host.servers();
-    // What cannot be used is a server of the files all the same: it is listed, with the reason.
+    // Servers that are out of service are still listed, with the reason.
     let mut broken = assembly.host.servers_out_of_service();
     broken.retain(|server| args.names.is_empty() || args.names.contains(&server.name));
     let names: BTreeSet<&str> =
@@ -111,7 +111,7 @@ pub async fn run(args: &ServersArgs, context: &CommandContext) -> CommandResult 
     }
     match views::server::verdict(&servers) {
         None => Ok(()),
-        // A person sees the details in the table; what reads stderr alone has them there.
+        // The table shows the details; stderr repeats them for readers of stderr alone.
         Some(error) if context.output.is_terminal() && matches!(format, Text | Table) => {
             Err(views::server::without_details(&error).into())
         }
@@ -119,8 +119,8 @@ pub async fn run(args: &ServersArgs, context: &CommandContext) -> CommandResult 
     }
 }
 
-/// Asks and shows, round after round, until a signal comes or stdout is closed. A server that does
-/// not answer is part of what is watched, and no failure.
+/// Polls and shows the servers until a signal arrives or stdout is closed. A server that does not
+/// respond is part of the display, not an error.
 async fn watch(
     args: &ServersArgs,
     context: &CommandContext,

@@ -1,4 +1,4 @@
-//! `toolhost trace`.
+//! `toolhost trace`: the traffic of one server, as it happens.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -24,9 +24,9 @@ use crate::model::traffic::{Direction, TrafficFilter};
 use crate::model::{Error, ServerState, ServerStatus};
 use crate::util::units::show_duration;
 
-/// How often a server that is followed is asked for a sign of life.
+/// Interval between pings with --follow.
 const PING_INTERVAL: Duration = Duration::from_secs(30);
-/// How often stdout is checked for having been closed.
+/// How often to check whether stdout was closed.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Connect to a server and print everything sent and received.
@@ -56,12 +56,12 @@ pub struct TraceArgs {
     /// Only one direction
     #[arg(long, value_name = "WAY", value_enum)]
     pub only: Option<TraceDirection>,
-    /// An ad-hoc server.
+    /// An ad-hoc server, if the command line names one.
     #[command(flatten)]
     pub target: ServerCommandArgs,
 }
 
-/// Which way something goes.
+/// The direction of a message on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum TraceDirection {
     /// To the server.
@@ -82,8 +82,7 @@ impl From<TraceDirection> for Direction {
 /// Runs the command.
 ///
 /// # Errors
-/// Why the server cannot be used, after its wire was shown; and what is said of a file that cannot
-/// be written.
+/// Why the server cannot be used, after its traffic was shown; or a file that cannot be written.
 pub async fn run(args: &TraceArgs, context: &CommandContext) -> CommandResult {
     let format = context.format(formats::STREAM)?;
     let filter =
@@ -93,7 +92,7 @@ pub async fn run(args: &TraceArgs, context: &CommandContext) -> CommandResult {
     context.trace_outputs.show(Arc::clone(&viewer));
     let file = context.trace_outputs.file(args.save.as_ref())?;
     let name = args.server.as_slice();
-    // What a background host tells is cut where it is large, and a file keeps everything.
+    // A background host truncates large items, but a file must have everything.
     let assembly = if args.follow && args.save.is_none() {
         context.assemble_attached(StartScope::Servers(name), "toolhost trace").await?
     } else {
@@ -125,10 +124,10 @@ pub async fn run(args: &TraceArgs, context: &CommandContext) -> CommandResult {
     file.map_or(Ok(()), |file| file.ensure_complete().map_err(CommandError::from))
 }
 
-/// Says in a line what was found, and what was odd.
+/// Prints one summary line, and warnings.
 fn print_summary(server: &ServerStatus, context: &CommandContext) -> Result<(), Error> {
     let Some(tools) = server.tools else {
-        // The connection itself is fine: what became of the list is what failed last.
+        // The connection itself is fine: the last error is that of the list.
         return Err(match &server.last_error {
             Some(past) => past.error.clone(),
             None => Error::protocol("its tools are not known").with_server(&server.name),
@@ -149,8 +148,8 @@ fn print_summary(server: &ServerStatus, context: &CommandContext) -> Result<(), 
     Ok(())
 }
 
-/// Shows what crosses the wire of a server of the attached host until a signal comes, that host ends or
-/// stdout is closed. The server is connected to when it was not.
+/// Shows the traffic of a server of the attached host until a signal arrives, the host exits or
+/// stdout is closed. Connects to the server if necessary.
 async fn follow_attached(
     host: &ToolHost,
     name: &[String],
@@ -202,7 +201,7 @@ async fn follow_attached(
     }
 }
 
-/// Stays connected until a signal comes, the server is gone or stdout is closed.
+/// Stays connected until a signal arrives, the server is gone or stdout is closed.
 async fn follow(
     host: &ToolHost,
     name: &[String],

@@ -1,4 +1,4 @@
-//! `toolhost trust`.
+//! `toolhost trust`: reviewing and trusting a project.
 
 use std::path::{Path, PathBuf};
 
@@ -34,7 +34,7 @@ pub struct TrustArgs {
     pub action: Option<TrustAction>,
 }
 
-/// What to do with what was trusted.
+/// What to do with trusted projects.
 #[derive(Debug, Subcommand)]
 pub enum TrustAction {
     /// List trusted projects.
@@ -51,7 +51,7 @@ pub enum TrustAction {
 /// Runs the command.
 ///
 /// # Errors
-/// When the project is not trusted in the end, or the trust store cannot be used.
+/// If the project ends up untrusted, or the trust store cannot be used.
 pub async fn run(args: &TrustArgs, context: &CommandContext) -> CommandResult {
     match &args.action {
         None => ask(args, context).await,
@@ -61,7 +61,7 @@ pub async fn run(args: &TrustArgs, context: &CommandContext) -> CommandResult {
 }
 
 async fn ask(args: &TrustArgs, context: &CommandContext) -> CommandResult {
-    // `--trust` and its variable consent to this run, and here that is to remember.
+    // `--trust` and its variable consent to this run; here that means storing the trust.
     let consent = args.yes || context.trusts_all();
     let configuration = context.load_untrusting(args.directory.as_deref())?;
     let Some(request) = configuration.trust_request else {
@@ -75,7 +75,7 @@ async fn ask(args: &TrustArgs, context: &CommandContext) -> CommandResult {
             let lines = request.full_lines().into_iter().map(|line| line.text());
             return Err(error.with_details(lines).into());
         }
-        // Not as evidence of the error, of which only so much is shown: consent is to the whole.
+        // Not as details of the error, which are limited: the whole request must be shown.
         context.output.stderr_page(&views::trust::whole(&request));
         return Err(error.into());
     }
@@ -104,7 +104,7 @@ async fn ask(args: &TrustArgs, context: &CommandContext) -> CommandResult {
     Ok(())
 }
 
-/// There is nothing to ask; `--author` may still change how the project is trusted.
+/// Handles a project without open questions; `--author` may still change how it is trusted.
 fn already_trusted(
     args: &TrustArgs,
     context: &CommandContext,
@@ -178,11 +178,11 @@ fn print_change(context: &CommandContext, words: &str, root: &Path) {
     );
 }
 
-/// A directory with links resolved, as far as it is there.
+/// A directory with links resolved, as far as it exists.
 fn resolve_directory(directory: Option<&Path>, environment: &dyn Environment) -> PathBuf {
     let cwd = environment.cwd();
     let whole = directory.map_or_else(|| cwd.clone(), |directory| cwd.join(directory));
-    // A configuration file stands for its directory.
+    // For a configuration file, its directory is used.
     let whole = if whole.is_file() { whole.parent().map_or(cwd, Path::to_path_buf) } else { whole };
     whole.canonicalize().unwrap_or(whole)
 }

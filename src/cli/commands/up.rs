@@ -1,4 +1,4 @@
-//! `toolhost up`.
+//! `toolhost up`: starting a background host.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ pub struct UpArgs {
     pub detached: bool,
 }
 
-/// Reads how long a host stays without a call.
+/// Parses the idle time of a host.
 fn parse_idle(text: &str) -> Result<Duration, ParseOptionError> {
     parse_timeout(text).map_err(|error| match error {
         ParseOptionError::NoTime => ParseOptionError::NoIdleTime,
@@ -43,7 +43,7 @@ fn parse_idle(text: &str) -> Result<Duration, ParseOptionError> {
 /// Runs the command.
 ///
 /// # Errors
-/// What is wrong with the configuration as a whole, and why no host came up.
+/// A problem with the configuration as a whole, or why the host did not start.
 pub async fn run(args: &UpArgs, context: &CommandContext) -> CommandResult {
     let format = context.format(formats::REPORT)?;
     if args.foreground {

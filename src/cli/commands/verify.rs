@@ -1,4 +1,4 @@
-//! `toolhost verify`.
+//! `toolhost verify`: comparing tools with their pins.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -46,7 +46,7 @@ pub struct VerifyArgs {
 /// Runs the command.
 ///
 /// # Errors
-/// Differences, servers that could not be checked, and pins that are not there or cannot be used.
+/// Differences, servers that could not be checked, or missing or unusable pins.
 pub async fn run(args: &VerifyArgs, context: &CommandContext) -> CommandResult {
     let format = context.format(formats::REPORT)?;
     let assembly = context.assemble(PinSelection::start_scope(&args.names, &args.server)).await?;
@@ -69,7 +69,7 @@ pub async fn run(args: &VerifyArgs, context: &CommandContext) -> CommandResult {
     let mut report = assembly.host.compare(&pins, &catalogue);
     selection.retain_selected(&mut report, &mut catalogue);
     if context.global.rare.profile.is_some() {
-        // A profile hides names; what is hidden is not gone.
+        // A profile hides names; a hidden tool is not missing.
         report.tools.retain(|tool| tool.state != PinReportState::Missing);
     }
     let flagged = flagged(&report, &catalogue, args.scan);
@@ -93,7 +93,7 @@ pub async fn run(args: &VerifyArgs, context: &CommandContext) -> CommandResult {
     verdict(&report, args.strict_new, incomplete).map_or(Ok(()), |error| Err(error.into()))
 }
 
-/// What is suspicious about what changed or is new; with `all` about everything.
+/// The suspicious findings about changed and new tools; with `all` about every tool.
 fn flagged(report: &PinReport, catalogue: &Catalogue, all: bool) -> FindingsByTool {
     let due = |state: PinReportState| {
         all || matches!(state, PinReportState::Changed | PinReportState::New)
@@ -104,15 +104,15 @@ fn flagged(report: &PinReport, catalogue: &Catalogue, all: bool) -> FindingsByTo
     let due = catalogue.tools.iter().filter(|tool| names.contains(tool.name.full().as_str()));
     let found = due.map(|tool| {
         let mut found = scan::scan(tool, &neighbours);
-        // Notes are for who asks.
+        // Notes are included only with `all`.
         found.retain(|finding| all || finding.severity > scan::FindingSeverity::Low);
         (tool.name.full(), found)
     });
     found.filter(|(_, found)| !found.is_empty()).collect()
 }
 
-/// What a comparison failed with, when it did. What was found outweighs what could not be looked
-/// at, as long as anything could.
+/// The error of a comparison, if any. Differences take precedence over servers that could not be
+/// checked, if anything could be checked.
 fn verdict(report: &PinReport, strict_new: bool, incomplete: Option<Error>) -> Option<Error> {
     let mut counts = Vec::new();
     for (state, one, many) in [

@@ -1,6 +1,6 @@
-//! The names seen last: what only a server knows is remembered from the newest listing.
+//! Cached names: names that only a server knows, from the newest listing.
 //!
-//! Owns: the file of names, one for each set of configuration files, and what is kept of a listing.
+//! Owns: the name cache, one file per set of configuration files, and what is stored of a listing.
 //! Never does: contact a server.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,18 +22,18 @@ use crate::util::atomic_file::{self, FileMode};
 use crate::util::private_file;
 use crate::util::text;
 
-/// The most names that are kept.
+/// Maximum number of names stored.
 pub(super) const MAX_NAMES: usize = 10_000;
-/// The most arguments of one tool that are kept.
+/// Maximum number of arguments stored per tool.
 const MAX_KEYS: usize = 50;
-/// The largest file of names that is read.
+/// Maximum size of the file.
 const MAX_BYTES: u64 = 4 << 20;
 
-/// Names, each with a word about it.
+/// Names, each with a short description.
 pub(super) type CandidateNames = BTreeMap<String, String>;
 
-/// What is known without contacting a server. Of the names of tools, prompts and resources that were
-/// kept the word is their server.
+/// What is known without contacting a server. The description of cached tools, prompts and
+/// resources is their server.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct KnownNames {
@@ -44,9 +44,9 @@ pub(super) struct KnownNames {
     pub(super) prompts: CandidateNames,
     /// The arguments of each prompt.
     pub(super) prompt_arguments: BTreeMap<String, CandidateNames>,
-    /// Addresses.
+    /// The URIs of resources.
     pub(super) resources: CandidateNames,
-    /// Templates of addresses.
+    /// URI templates.
     pub(super) templates: CandidateNames,
     #[serde(skip)]
     pub(super) servers: CandidateNames,
@@ -57,9 +57,9 @@ pub(super) struct KnownNames {
 /// An argument of a tool.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct KnownArgument {
-    /// What its description begins with.
+    /// The first sentence of its description.
     pub(super) about: String,
-    /// The values that the schema names.
+    /// The values listed in the schema.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) values: Vec<String>,
 }
@@ -79,7 +79,7 @@ pub(super) fn arguments(tool: &ToolDefinition) -> BTreeMap<String, KnownArgument
         .collect()
 }
 
-/// Whether a name can be put on a command line, quoted where that has to be.
+/// Whether a name can be put on a command line, quoted if necessary.
 pub(super) fn is_word(name: &str) -> bool {
     let is_other_space = |c: char| c.is_whitespace() && c != ' ';
     !name.is_empty()
@@ -88,7 +88,7 @@ pub(super) fn is_word(name: &str) -> bool {
         && !name.chars().any(|c| is_other_space(c) || c.is_control() || text::is_invisible(c))
 }
 
-/// Keeps the names of a listing for the next completion. A failure costs only completions.
+/// Caches the names of a listing for the next completion. A failure only affects completion.
 pub fn save_tools(
     environment: &dyn Environment,
     configuration: &Configuration,
@@ -128,7 +128,7 @@ pub fn save_tools(
     save(environment, configuration, &before, &now);
 }
 
-/// Keeps the names of the prompts of a listing for the next completion.
+/// Caches the prompt names of a listing for the next completion.
 pub fn save_prompts(
     environment: &dyn Environment,
     configuration: &Configuration,
@@ -153,7 +153,7 @@ pub fn save_prompts(
     save(environment, configuration, &before, &now);
 }
 
-/// Keeps the addresses of the resources of a listing for the next completion.
+/// Caches the resource URIs of a listing for the next completion.
 pub fn save_resources(
     environment: &dyn Environment,
     configuration: &Configuration,
@@ -167,7 +167,7 @@ pub fn save_resources(
     save(environment, configuration, &before, &now);
 }
 
-/// Keeps the templates of a listing for the next completion.
+/// Caches the templates of a listing for the next completion.
 pub fn save_templates(
     environment: &dyn Environment,
     configuration: &Configuration,
@@ -205,13 +205,13 @@ fn save(
     if let Some(directory) = path.parent()
         && private_file::make_own_directory(directory).is_ok()
     {
-        // A cache that cannot be written is a slower or poorer completion and nothing else.
+        // If the cache cannot be written, completion is slower or incomplete, nothing else.
         let _unwritten = atomic_file::replace(&path, kept.as_bytes(), FileMode::Private);
     }
 }
 
-/// The names kept for these configuration files, each with its server. The file is read as this
-/// program wrote it; what a person made of it is offered only as words.
+/// The names cached for these configuration files, each with its server. Edits to the file can only
+/// change the words that are offered.
 pub(super) fn read(environment: &dyn Environment, configuration: &Configuration) -> KnownNames {
     let mut known = KnownNames::default();
     let Some(path) = path(environment, configuration) else { return known };
@@ -223,7 +223,7 @@ pub(super) fn read(environment: &dyn Environment, configuration: &Configuration)
     known
 }
 
-/// One file for each set of configuration files, so that projects do not mix.
+/// One file per set of configuration files, so that projects do not mix.
 fn path(environment: &dyn Environment, configuration: &Configuration) -> Option<PathBuf> {
     let mut hash = Sha256::new();
     for file in &configuration.files {

@@ -1,6 +1,6 @@
-//! What stands on the line that is being completed.
+//! The command line that is being completed.
 //!
-//! Owns: finding the command and what it is about among the words. Never does: find candidates.
+//! Owns: finding the command and its subject among the words. Never does: find candidates.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -10,11 +10,11 @@ use clap::Command;
 
 use crate::assembly::AssemblyOptions;
 
-/// The words of a line that are no options, from the command on.
+/// The words of a line that are not options, from the command on.
 pub(super) fn plain_words<'a>(command: &Command, words: &'a [String]) -> Vec<&'a str> {
     let mut current = command;
     let mut plain = Vec::new();
-    // The line stands after `--`, and begins with the program.
+    // The line follows `--`, and starts with the program.
     let mut line = words.iter().map(String::as_str).skip_while(|word| *word != "--").skip(2);
     while let Some(word) = line.next() {
         if word.starts_with('-') {
@@ -40,7 +40,7 @@ fn takes_value(command: &Command, flag: &str) -> bool {
     })
 }
 
-/// The keys that are filled in among the words behind a name, as `key=value` or `key:=json`.
+/// The keys already given among the words after a name, as `key=value` or `key:=json`.
 pub(super) fn given_keys<'a>(words: &[&'a str]) -> Vec<&'a str> {
     let key = |word: &&'a str| Some(word.split_once('=')?.0.trim_end_matches(':'));
     words.iter().filter_map(key).collect()

@@ -1,8 +1,8 @@
 //! Completion candidates: names of tools, arguments, prompts, servers and profiles.
 //!
-//! Owns: answering the scripts of `completions/`, and the file of names seen last. Never does:
-//! start or contact a server; what only a server knows comes from that file, or from the background
-//! host that has it connected.
+//! Owns: answering the scripts of `completions/`, and the name cache. Never does: start or contact
+//! a server; names that only a server knows come from the cache, or from the background host that
+//! is connected to it.
 
 mod known_names;
 mod line;
@@ -37,18 +37,18 @@ use known_names::{CandidateNames, KnownArgument, KnownNames, MAX_NAMES, is_word,
 pub use known_names::{save_prompts, save_resources, save_templates, save_tools};
 use line::{find_by_name, given_keys, options, plain_words};
 
-/// The variable by which a script asks for candidates.
+/// The variable with which a script requests candidates.
 pub const VARIABLE: &str = "COMPLETE";
-/// The most calls of the past that are offered.
+/// Maximum number of past calls offered.
 const MAX_CALLS: usize = 50;
-/// The grammar of the line that is completed; completers are given the current word only.
+/// The grammar of the line being completed; completers only receive the current word.
 static GRAMMAR: OnceLock<fn() -> Command> = OnceLock::new();
 
-/// Answers a shell that asks for candidates; `false` when this is an ordinary run. `grammar` is that
-/// of the whole command line.
+/// Answers a shell that requests candidates; returns `false` for an ordinary run. `grammar` is the
+/// whole grammar.
 ///
 /// # Errors
-/// An unknown shell, or an answer that cannot be written.
+/// An unknown shell, or output that cannot be written.
 pub fn complete_if_requested(
     grammar: fn() -> Command,
     arguments: &[OsString],
@@ -71,8 +71,8 @@ pub fn tools(current: &OsStr) -> Vec<CompletionCandidate> {
     candidates(current, known_names().tools)
 }
 
-/// Candidates for an argument of the tool that is being called: `key=`, and behind it the values
-/// that its schema names.
+/// Candidates for an argument of the tool being called: `key=`, followed by the values listed in
+/// its schema.
 pub fn arguments(current: &OsStr) -> Vec<CompletionCandidate> {
     with_plain_words(|words| {
         let saved;
@@ -101,7 +101,7 @@ pub fn prompt_arguments(current: &OsStr) -> Vec<CompletionCandidate> {
     })
 }
 
-/// What is found for the words of the line that are no options.
+/// Looks something up with the words of the line that are not options.
 fn with_plain_words(
     find: impl FnOnce(&[&str]) -> Option<Vec<CompletionCandidate>>,
 ) -> Vec<CompletionCandidate> {
@@ -111,7 +111,7 @@ fn with_plain_words(
     find(&plain_words(&grammar, &words)).unwrap_or_default()
 }
 
-/// Keys that are not given yet, or the values of the one that is being written.
+/// Keys that are not given yet, or the values of the one being typed.
 fn argument_candidates(
     current: &OsStr,
     known: &BTreeMap<String, KnownArgument>,
@@ -120,7 +120,7 @@ fn argument_candidates(
     let typed = shell_quoting::unquoted(&current.to_string_lossy());
     if let Some((key, _)) = typed.split_once('=') {
         let argument = known.get(key).cloned().unwrap_or_default();
-        // As they are in the schema: the default is the first of them.
+        // In the order of the schema, with the default first.
         let values = argument.values.iter().map(|value| format!("{key}={value}"));
         let matching = values.filter(|word| word.starts_with(&typed));
         return matching.map(CompletionCandidate::new).collect();
@@ -140,14 +140,14 @@ pub fn prompts(current: &OsStr) -> Vec<CompletionCandidate> {
     candidates(current, known_names().prompts)
 }
 
-/// Candidates for a prompt, or for a template of addresses.
+/// Candidates for a prompt or a URI template.
 pub fn prompts_and_templates(current: &OsStr) -> Vec<CompletionCandidate> {
     let mut known = known_names();
     known.prompts.extend(known.templates);
     candidates(current, known.prompts)
 }
 
-/// Candidates for the address of a resource.
+/// Candidates for the URI of a resource.
 pub fn resources(current: &OsStr) -> Vec<CompletionCandidate> {
     candidates(current, known_names().resources)
 }
@@ -159,7 +159,7 @@ pub fn names(current: &OsStr) -> Vec<CompletionCandidate> {
     candidates(current, known.tools)
 }
 
-/// Candidates for a call of the past.
+/// Candidates for a past call.
 pub fn calls(current: &OsStr) -> Vec<CompletionCandidate> {
     candidates(current, past_calls().unwrap_or_default())
 }
@@ -196,7 +196,7 @@ pub fn saved_calls(current: &OsStr) -> Vec<CompletionCandidate> {
     candidates(current, saved.iter().map(|(name, call)| (name.clone(), about(call))).collect())
 }
 
-/// Candidates for an editor; a file is completed by the shell.
+/// Candidates for an editor; the shell completes files.
 pub fn editors(current: &OsStr) -> Vec<CompletionCandidate> {
     let editors = EDITORS.iter().map(|e| (e.name.to_owned(), e.title.to_owned()));
     candidates(current, editors.collect())
@@ -220,11 +220,10 @@ fn candidates(current: &OsStr, names: CandidateNames) -> Vec<CompletionCandidate
         .collect()
 }
 
-/// Everything that is known without contacting a server; nothing when the configuration is
-/// unusable.
+/// Everything known without contacting a server; nothing if the configuration is unusable.
 fn known_names() -> KnownNames {
     let environment: Arc<dyn Environment> = Arc::new(ProcessEnvironment);
-    // A completer is given the current word only.
+    // A completer only receives the current word.
     let options = options(std::env::args_os());
     let is_fresh = std::env::args_os().any(|word| word == "--fresh");
     let assemble = |options: &AssemblyOptions| {
@@ -234,7 +233,7 @@ fn known_names() -> KnownNames {
         assembly::build(loaded, options, &environment, FrontEnd::headless()).map(|a| (a, socket))
     };
     let profile = options.profile.clone();
-    // A profile may be half typed.
+    // The profile may be incomplete.
     let assembly =
         assemble(&options).or_else(|_| assemble(&AssemblyOptions { profile: None, ..options }));
     match assembly {
@@ -290,7 +289,7 @@ fn collect_names(
     known
 }
 
-/// Whether a profile shows a tool of which only the names are kept.
+/// Whether a profile contains a tool of which only the name is cached.
 fn profile_includes(profile: &ProfileSpec, full: &str, server: &str) -> bool {
     let tool = full.strip_prefix(server).and_then(|rest| rest.strip_prefix('-')).unwrap_or(full);
     let (name, origin) = (ToolName::of(server, tool), Origin::Server(server.to_owned()));

@@ -1,13 +1,13 @@
-//! The values of an argument that its schema names: choices, yes or no, the default.
+//! The values of an argument listed in its schema: choices, booleans, the default.
 //!
-//! Owns: which of them can be written as `key=value`. A secret's are not kept.
+//! Owns: which of them can be written as `key=value`. Those of secrets are not stored.
 
 use serde_json::Value;
 
 use crate::config::secrets::names_secret;
 use crate::host::example::{resolve, type_of};
 
-/// The most values of one argument.
+/// Maximum number of values per argument.
 const MAX_VALUES: usize = 50;
 
 /// The values of a property of a schema, the default first.
@@ -18,7 +18,7 @@ pub(super) fn of_property(root: &Value, key: &str, property: &Value) -> Vec<Stri
     }
     let mut values: Vec<String> = property.get("default").and_then(word).into_iter().collect();
     choices(root, property, &mut values);
-    // Optional choices are one of several schemas, or a choice and nothing.
+    // An optional choice is one of several schemas, such as a choice or null.
     for key in ["anyOf", "oneOf", "allOf"] {
         let parts = property.get(key).and_then(Value::as_array);
         for part in parts.into_iter().flatten().take(MAX_VALUES) {
@@ -40,8 +40,8 @@ fn choices(root: &Value, schema: &Value, values: &mut Vec<String>) {
     }
 }
 
-/// A value that can be written behind `key=`: no list, no object, no null, nothing that begins with
-/// the `@` of a file.
+/// A value that can be written after `key=`: not a list, object or null, and not a text that starts
+/// with the `@` of a file.
 fn word(value: &Value) -> Option<String> {
     match value {
         Value::String(text) if !text.starts_with('@') => Some(text.clone()),

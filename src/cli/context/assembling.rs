@@ -1,6 +1,6 @@
 //! Building the host of a command.
 //!
-//! Owns: the order: read, ask about trust, build, say what is wrong. Never does: decide what is
+//! Owns: the order: read, ask about trust, build, report problems. Never does: decide what is
 //! trusted, or which background host is used.
 
 use std::sync::Arc;
@@ -47,13 +47,13 @@ impl CommandContext {
         Ok(loaded)
     }
 
-    /// Reads the configuration of a host that runs already. Nothing that is shown is masked by it.
+    /// Reads the configuration again for a running host. It does not change what is masked in output.
     ///
     /// # Errors
     /// What is wrong with the configuration as a whole, and with `--strict` any problem in it.
     pub async fn read_again(&self) -> Result<LoadedConfiguration, Error> {
         let (options, environment) = (self.options(), Arc::clone(&self.environment));
-        // A project of many files takes a while, in which calls go on.
+        // A project with many files takes a while, during which calls continue.
         let reading = tokio::task::spawn_blocking(move || assembly::read(&options, &*environment));
         let failed = |why| Error::internal(format!("reading the configuration failed: {why}"));
         let loaded = reading.await.map_err(failed)??;
@@ -62,7 +62,7 @@ impl CommandContext {
         Ok(loaded)
     }
 
-    /// Ends when a file that was named on the command line cannot be read.
+    /// Fails if a file given on the command line cannot be read.
     pub(super) fn require_readable(&self, configuration: &Configuration) -> Result<(), Error> {
         let (request, cwd) = (self.load_request(), self.environment.cwd());
         named_files::require_readable(&request, &cwd, configuration)
@@ -92,7 +92,7 @@ impl CommandContext {
         Ok(assembly)
     }
 
-    /// The terminal as a front end, with whatever looks at the wires.
+    /// The terminal as a front end, with the traffic sinks.
     pub(super) fn front_end(&self) -> Result<FrontEnd, Error> {
         Ok(FrontEnd {
             approver: Arc::new(TerminalApprover::new(Arc::clone(&self.output))),

@@ -1,6 +1,6 @@
-//! Using a background host in place of one's own servers.
+//! Using a background host instead of starting servers.
 //!
-//! Owns: which runs may use one, and when one is started. Never does: speak to it.
+//! Owns: which runs may use one, and when one is started. Never does: communicate with it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,15 +23,15 @@ use crate::host::request::{CallOutcome, CallRequest};
 use crate::model::Error;
 use crate::serve::background::client::{AttachedFrontEnd, HostClient};
 
-/// Who makes the call of a run.
+/// What makes the call of a run.
 pub enum CallMaker {
     /// The host of this process.
     Own(Assembly),
-    /// A background host. If it takes no more calls, this process builds a host of its own.
+    /// A background host. If it accepts no more calls, this process builds its own host.
     Background {
-        /// Knows who calls.
+        /// The connection to it.
         caller: Arc<ToolHost>,
-        /// What was read; `None` when the host was remembered and nothing had to be read.
+        /// The configuration; `None` if the host was remembered and nothing had to be read.
         loaded: Option<LoadedConfiguration>,
         /// Answers the questions of the host.
         front_end: FrontEnd,
@@ -77,7 +77,7 @@ impl CommandContext {
         command: &str,
     ) -> Result<Assembly, Error> {
         let (loaded, front_end, client) = self.connect_to_host(starts, command).await?;
-        // The host answers the beginning of the connection while this process builds its own.
+        // The host answers the handshake while this process builds its own.
         let assembly = self.build_from(loaded, front_end)?;
         self.report_diagnostics(&assembly.configuration)?;
         if let Some((client, _)) = client {
@@ -119,7 +119,7 @@ impl CommandContext {
         front_end: FrontEnd,
     ) -> CallMaker {
         self.note_host(&client);
-        // What comes from the host was masked there, with the same secrets.
+        // Output of the host was masked there, with the same secrets.
         let masker = loaded.as_ref().map(|loaded| loaded.masker.clone()).unwrap_or_default();
         let caller = assembly::caller_only(&masker, self.environment.as_ref(), &front_end);
         caller.attach(Arc::new(client));
@@ -129,7 +129,7 @@ impl CommandContext {
     /// The background host that the last run like this one used, if it is certain to be the right one
     /// without reading the configuration.
     async fn remembered_host(&self, command: &str) -> Result<Option<CallMaker>, Error> {
-        // With --insecure there is something to warn about in each run.
+        // With --insecure, each run has to print a warning.
         if self.needs_own_servers() || self.global.rare.insecure {
             return Ok(None);
         }
@@ -146,7 +146,7 @@ impl CommandContext {
         Ok(client.map(|client| self.background_maker(client, None, front_end)))
     }
 
-    /// Spares the next run like this one reading the configuration, which was read after `read_at`.
+    /// Lets the next run like this one skip reading the configuration, which was read after `read_at`.
     fn remember_host(&self, identity: &str, loaded: &LoadedConfiguration, read_at: Duration) {
         let environment = self.environment.as_ref();
         let Some(directory) = RuntimeDirectory::of(environment) else { return };
@@ -159,8 +159,8 @@ impl CommandContext {
         }
     }
 
-    /// Reads the configuration and connects to its background host, if one runs. With the connection
-    /// comes the identity of the host.
+    /// Reads the configuration and connects to its background host, if one is running. Returns the
+    /// connection with the identity of the host.
     async fn connect_to_host(
         &self,
         starts: StartScope<'_>,
@@ -216,8 +216,8 @@ impl CommandContext {
         Ok((assembly, socket))
     }
 
-    /// Passes calls and lists on to the background host behind a socket at any time when one listens
-    /// there, for a process that may live longer than hosts do.
+    /// Forwards calls and lists to the background host behind a socket whenever one listens there,
+    /// for a process that may outlive hosts.
     pub fn attach_whenever_listening(
         &self,
         assembly: &Assembly,
@@ -231,22 +231,22 @@ impl CommandContext {
         }
     }
 
-    /// Where this run looks for background hosts.
+    /// Finds background hosts for this run.
     pub fn host_locator(&self) -> HostLocator {
         let is_fresh = self.needs_own_servers();
         HostLocator::new(self.options(), Arc::clone(&self.environment), is_fresh)
     }
 
-    /// Whether this run uses no background host: because it should not, because it looks at the wires
-    /// of servers or asks for their log lines, or because it has a server that is in no file.
+    /// Whether this run uses no background host: because of its options, because it traces servers
+    /// or requests their log messages, or because it has an ad-hoc server.
     fn needs_own_servers(&self) -> bool {
         let global = &self.global;
         let looks = global.trace.is_some() || global.rare.trace_save.is_some();
         global.fresh || looks || global.rare.log_level.is_some() || global.ad_hoc.is_some()
     }
 
-    /// The background host of a configuration, with its identity. If an entry that is needed asks for
-    /// a host and none runs, one is started.
+    /// The background host of a configuration, with its identity. Starts one if a required entry
+    /// asks for it and none is running.
     async fn host_client(
         &self,
         loaded: &LoadedConfiguration,
@@ -283,8 +283,8 @@ impl CommandContext {
         host_identity(loaded, &self.options(), self.environment.as_ref(), key)
     }
 
-    /// Reads the configuration and builds the host of a background process, which asks no person. With
-    /// it the identity under which it is found.
+    /// Reads the configuration and builds the host of a background process, which never asks a
+    /// person. Returns it with the identity under which it is found.
     ///
     /// # Errors
     /// What is wrong with the configuration as a whole, and with `--strict` any problem in it.
@@ -301,8 +301,8 @@ impl CommandContext {
         Ok((assembly, identity))
     }
 
-    /// The identity of the background host of this configuration, which is about to be started. What that
-    /// host will not serve is said.
+    /// The identity of the background host of this configuration, which is about to be started.
+    /// Warns about entries the host will not serve.
     ///
     /// # Errors
     /// As [`CommandContext::assemble_host`].
@@ -314,12 +314,12 @@ impl CommandContext {
         Ok(self.identity(&loaded, key))
     }
 
-    /// The same without a word; `None` when the configuration cannot be read.
+    /// The same without warnings; `None` if the configuration cannot be read.
     pub fn host_identity(&self, key: &[u8]) -> Option<String> {
         Some(self.identity(&self.read().ok()?, key))
     }
 
-    /// Says what a background host of this configuration does not serve.
+    /// Warns about entries that a background host of this configuration does not serve.
     pub fn warn_unserved(&self, configuration: &Configuration) {
         if configuration.trust_request.is_some() {
             self.output.warn(

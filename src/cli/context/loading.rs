@@ -11,16 +11,15 @@ use crate::model::Error;
 use crate::util::regular_file;
 
 impl CommandContext {
-    /// Reads the configuration alone.
+    /// Reads the configuration without building a host.
     pub fn load(&self) -> Configuration {
         self.load_as(&self.load_request())
     }
 
-    /// Reads the configuration of a directory alone, with the question of trust open that is not
-    /// answered in the trust store.
+    /// Reads only the configuration of a directory; trust not in the trust store stays an open question.
     ///
     /// # Errors
-    /// When the directory is not there, or holds no project.
+    /// If the directory does not exist, or contains no project.
     pub fn load_untrusting(&self, directory: Option<&Path>) -> Result<Configuration, Error> {
         let mut request = LoadRequest { trust_all: false, ..self.load_request() };
         if let Some(directory) = directory {
@@ -62,7 +61,7 @@ impl CommandContext {
         }
     }
 
-    /// Whether this run trusts whatever its files would start.
+    /// Whether this run trusts everything its files would start.
     pub fn trusts_all(&self) -> bool {
         self.global.trust || self.environment.var("TOOLHOST_TRUST").is_some_and(|v| v == "1")
     }

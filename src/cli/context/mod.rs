@@ -1,4 +1,4 @@
-//! What every command is given: options, output, environment, and a way to build the host.
+//! The context of every command: options, output, environment, and a way to build the host.
 //!
 //! Owns: what stays the same during a run. How its configuration is read is in `loading`, how a host is
 //! built in `assembling`, when a background host is used in `attaching`, and when a person is asked
@@ -28,7 +28,7 @@ use hangup::HangupListener;
 
 pub use crate::assembly::StartScope;
 
-/// What every command is given.
+/// The context of every command.
 pub struct CommandContext {
     /// Options of every command.
     pub global: GlobalOptions,
@@ -38,17 +38,17 @@ pub struct CommandContext {
     pub environment: Arc<dyn Environment>,
     /// Fires when a signal asks the command to stop.
     pub cancel: CancellationToken,
-    /// Fires when a second signal asks the command to stop at once, if it asked for time.
+    /// Fires when a second signal asks the command to stop at once, if it requested time.
     pub abort: CancellationToken,
-    /// How long the command may take to end after the first signal, if it asked for time.
+    /// How long the command may take to end after the first signal, if it requested time.
     grace_period: OnceLock<Duration>,
-    /// Who looks at the wires of servers.
+    /// Where the traffic of servers goes.
     pub trace_outputs: TraceOutputs,
     /// Answers to servers' questions that were given with the command.
     answers: OnceLock<Arc<AnswerRules>>,
-    /// The host that was built last, so that it can be closed however the command ends.
+    /// The host that was built last, to be closed however the command ends.
     host: Mutex<Option<Arc<ToolHost>>>,
-    /// Told of SIGHUP, once a command takes that for more than the end of its terminal.
+    /// Notified of SIGHUP, once a command handles it as more than the end of its terminal.
     hangup: OnceLock<HangupListener>,
 }
 
@@ -76,24 +76,23 @@ impl CommandContext {
         }
     }
 
-    /// Asks for so much time after the first signal, for a command that has something to tell even
-    /// then. Such a command is also told of a second one, and has a moment for its last words.
+    /// Requests this much time after the first signal, for a command that still has output then.
+    /// Such a command is also notified of a second signal, and has a moment for final output.
     pub fn request_grace_period(&self, grace: Duration) {
         let _asked_before = self.grace_period.set(grace);
     }
 
-    /// The time that was asked for.
+    /// The requested time.
     pub fn grace_period(&self) -> Option<Duration> {
         self.grace_period.get().copied()
     }
 
-    /// Answers what servers ask by these rules first. To be said once, before the host is built.
+    /// Sets the rules that answer servers' questions first. To be called once, before the host is built.
     pub fn set_answers(&self, answers: AnswerRules) {
         let _said_before = self.answers.set(Arc::new(answers));
     }
 
-    /// For commands that hand a server's bytes to a client as they are: nothing of that may reach a
-    /// terminal.
+    /// For commands that pass a server's bytes to a client unchanged: these must not reach a terminal.
     ///
     /// # Errors
     /// A usage error when standard output is a terminal.
@@ -117,10 +116,10 @@ impl CommandContext {
         self.host.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// The format asked for, when the command knows it.
+    /// The requested format, if the command supports it.
     ///
     /// # Errors
-    /// A usage error that lists the formats the command knows.
+    /// A usage error that lists the supported formats.
     pub fn format(&self, known: &[Format]) -> Result<Format, Error> {
         let format = self.global.format();
         if known.contains(&format) {

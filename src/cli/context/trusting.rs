@@ -1,4 +1,4 @@
-//! Trust in the project: when a person is asked, and where the answer is kept.
+//! Trust in the project: when a person is asked, and where the answer is stored.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use crate::model::Error;
 use crate::util::clock::{Clock as _, SystemClock};
 
 impl CommandContext {
-    /// Asks about the project when a person can be asked and did not refuse it before; whether it is
-    /// trusted since.
+    /// Asks about the project if a person can be asked and has not refused it before; returns
+    /// whether it is now trusted.
     pub(super) async fn ask_trust_if_needed(
         &self,
         configuration: &Configuration,
@@ -35,10 +35,10 @@ impl CommandContext {
         self.ask_trust(request).await
     }
 
-    /// Asks a person about a project and remembers the answer; whether it is trusted now.
+    /// Asks a person about a project and stores the answer; returns whether it is trusted now.
     ///
     /// # Errors
-    /// When the answer cannot be kept.
+    /// If the answer cannot be stored.
     pub async fn ask_trust(&self, request: &TrustRequest) -> Result<bool, Error> {
         match prompt::ask_trust(Arc::clone(&self.output), request).await {
             TrustAnswer::Trusted => self.trust(request, false).map(|()| true),
@@ -48,7 +48,7 @@ impl CommandContext {
         }
     }
 
-    /// Remembers that a person trusts a project as `request` shows it.
+    /// Stores that a person trusts a project as shown in `request`.
     ///
     /// # Errors
     /// When the trust store cannot be used.

@@ -1,4 +1,4 @@
-//! What a background host knows of its servers, for a completion.
+//! What a background host knows about its servers, for completion.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,11 +10,11 @@ use crate::host::request::ListScope;
 use crate::model::{ServerState, ToolDefinition};
 use crate::serve::background::client::HostClient;
 
-/// How long a background host may take to tell what it knows; a person waits for it.
+/// Time limit for the background host's response; a person is waiting.
 const HOST_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// The tools of the servers that the background host behind a socket has connected; none without such a
-/// host, and when it is too slow for a completion.
+/// The tools of the servers connected to the background host behind a socket; none without a host,
+/// or if it is too slow for completion.
 pub async fn connected_tools(socket: Option<PathBuf>) -> Vec<Arc<ToolDefinition>> {
     let Some(socket) = socket else { return Vec::new() };
     let asking = async {

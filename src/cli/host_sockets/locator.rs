@@ -1,4 +1,4 @@
-//! Where the background host of a configuration would listen.
+//! Location of the socket of a configuration's background host.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,12 +8,12 @@ use crate::assembly::host_identity::host_identity;
 use crate::assembly::{AssemblyOptions, LoadedConfiguration};
 use crate::config::environment::Environment;
 
-/// Tells where hosts listen, for a run with certain options.
+/// Finds the sockets of hosts, for a run with certain options.
 #[derive(Clone)]
 pub struct HostLocator {
     options: AssemblyOptions,
     environment: Arc<dyn Environment>,
-    /// The run starts its servers itself, whatever hosts there are.
+    /// The run starts its servers itself, even if a host is running.
     is_fresh: bool,
 }
 
@@ -27,8 +27,8 @@ impl HostLocator {
         Self { options, environment, is_fresh }
     }
 
-    /// The socket of the host that answers for exactly this configuration, whether it is there or not;
-    /// `None` when no host was ever started, or none is to be used.
+    /// The socket of the host for exactly this configuration, whether it exists or not; `None` if
+    /// no host was ever started, or none is to be used.
     pub fn socket(&self, loaded: &LoadedConfiguration) -> Option<PathBuf> {
         if self.is_fresh {
             return None;

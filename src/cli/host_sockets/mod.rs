@@ -1,5 +1,5 @@
-//! The sockets of background hosts: where they lie, which hosts listen, and how a front end answers
-//! what comes from one.
+//! The sockets of background hosts: where they are, which hosts listen, and how a front end answers
+//! requests of a host.
 
 pub mod connected_tools;
 pub mod locator;
@@ -24,25 +24,25 @@ use crate::serve::background::client::{AttachedFrontEnd, HostClient};
 use crate::serve::background::protocol::HostStatus;
 use runtime_directory::RuntimeDirectory;
 
-/// How long a host may take to say what it is; on a busy machine that is seconds.
+/// Time limit for the status of a host; on a busy machine it takes seconds.
 const STATUS_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long a host may take to end, its running calls and its servers included.
+/// Time limit for a host to stop, including its running calls and servers.
 pub const END_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// A host that runs.
+/// A background host that is running.
 pub struct RunningHost {
     /// The connection to it.
     pub client: HostClient,
-    /// What it says of itself; `None` for one of another version, or one that does not answer.
+    /// Its status; `None` for another version, or one that does not respond.
     pub status: Option<HostStatus>,
-    /// The name of its socket without the ending.
+    /// The name of its socket without the extension.
     pub identity: String,
 }
 
-/// The way in which a front end answers what comes from a host.
+/// How a front end answers requests of a host.
 pub fn attached_front_end(front_end: &FrontEnd, masker: &Masker) -> AttachedFrontEnd {
-    // One person is asked one thing at a time here, too.
+    // Here too, a person is asked one thing at a time.
     let inbox = QuestionQueue::new(Arc::clone(&front_end.inbox), masker.clone());
     AttachedFrontEnd {
         approver: Arc::clone(&front_end.approver),
@@ -60,12 +60,12 @@ pub fn unattended() -> AttachedFrontEnd {
     }
 }
 
-/// Whether a host of this user listens there.
+/// Whether a host of this user listens on the socket.
 pub async fn is_listening(socket: &Path) -> bool {
     HostClient::connect(socket, "toolhost", unattended()).await.is_some()
 }
 
-/// All hosts of this user, by their directories.
+/// All hosts of this user, sorted by directory.
 pub async fn running_hosts(environment: &dyn Environment) -> Vec<RunningHost> {
     let Some(directory) = RuntimeDirectory::of(environment) else { return Vec::new() };
     let found = directory.sockets().into_iter().map(|socket| async move {
@@ -83,19 +83,19 @@ pub async fn running_hosts(environment: &dyn Environment) -> Vec<RunningHost> {
     hosts
 }
 
-/// What a host says of itself that did not answer before and may do so now.
+/// Asks again for the status of a host that did not respond before.
 pub async fn ask_again(host: &RunningHost) -> Option<HostStatus> {
     host.client.forget_silence();
     tokio::time::timeout(STATUS_TIMEOUT, host.client.status()).await.ok()?.ok()
 }
 
-/// Lets all hosts look whether they are still what was trusted. One that is not has ended, with its
-/// servers, when this returns.
+/// Makes all hosts check whether they still match what was trusted. One that does not has stopped,
+/// with its servers, when this returns.
 pub async fn recheck_hosts(environment: &dyn Environment) {
     let Some(directory) = &RuntimeDirectory::of(environment) else { return };
     let told = directory.sockets().into_iter().map(|socket| async move {
         let client = HostClient::connect(&socket, "toolhost trust", unattended()).await?;
-        // One that does not answer looks for itself before its next call.
+        // One that does not respond checks by itself before its next call.
         let lives_on = tokio::time::timeout(STATUS_TIMEOUT, client.recheck()).await.ok()?;
         if !lives_on.unwrap_or(false) {
             let _late = wait_for_end(directory, socket.file_stem()?.to_str()?).await;
@@ -105,11 +105,11 @@ pub async fn recheck_hosts(environment: &dyn Environment) {
     let _told = join_all(told).await;
 }
 
-/// Waits until the host with this identity has ended, with all that it started; whether it has. A
-/// host holds its lock as long as it lives.
+/// Waits until the host with this identity and everything it started has ended; returns whether it
+/// has. A host holds its lock for its lifetime.
 ///
 /// # Errors
-/// When the lock cannot be used.
+/// If the lock cannot be used.
 pub async fn wait_for_end(directory: &RuntimeDirectory, identity: &str) -> io::Result<bool> {
     let lock = directory.host_lock(identity);
     Ok(runtime_directory::lock_within(&lock, END_TIMEOUT).await?.is_some())

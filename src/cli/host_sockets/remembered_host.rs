@@ -16,7 +16,7 @@ use crate::assembly::host_evidence::HostEvidence;
 use crate::config::environment::Environment;
 use crate::util::{private_file, regular_file};
 
-/// How the names of the files begin.
+/// Prefix of the file names.
 const PREFIX: &str = "last-";
 /// The maximum size of a file in bytes.
 const MAX_BYTES: u64 = 256 << 10;
@@ -35,7 +35,7 @@ struct RememberedHost {
 }
 
 impl HostMemory {
-    /// The memory of runs with these options in the working directory.
+    /// The remembered host of runs with these options in the working directory.
     pub fn of(
         directory: &RuntimeDirectory,
         arguments: &[OsString],
@@ -53,7 +53,7 @@ impl HostMemory {
         evidence.holds(environment, key).then(|| self.directory.socket(&identity))
     }
 
-    /// Remembers a host. Failing to costs later runs some time, and nothing else.
+    /// Remembers a host. A failure only costs later runs some time.
     pub fn remember(&self, identity: &str, evidence: HostEvidence) {
         self.forget_gone_hosts();
         let remembered = RememberedHost { identity: identity.to_owned(), evidence };

@@ -1,6 +1,6 @@
 //! The directory of the sockets, locks and logs of background hosts.
 //!
-//! Owns: its place, that it belongs to this user alone, and the names in it. Never does: connect.
+//! Owns: its location, that only this user can access it, and the names in it. Never does: connect.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -19,16 +19,16 @@ use crate::util::private_file;
 const KEY: &str = "key";
 /// The bytes of the key: two random UUIDs.
 const KEY_BYTES: usize = 32;
-/// How often a lock is asked for again.
+/// Retry interval for a lock.
 const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The directory, which may not be there yet.
+/// The directory, which may not exist yet.
 #[derive(Debug, Clone)]
 pub struct RuntimeDirectory(PathBuf);
 
 impl RuntimeDirectory {
-    /// `toolhost` in `XDG_RUNTIME_DIR`, or `run` in the state directory when that is unset; `None`
-    /// when there is neither.
+    /// `toolhost` in `XDG_RUNTIME_DIR`, or `run` in the state directory if that is unset; `None`
+    /// without either.
     pub fn of(environment: &dyn Environment) -> Option<Self> {
         let runtime = environment.var("XDG_RUNTIME_DIR").map(PathBuf::from);
         let runtime = runtime.filter(|path| path.is_absolute() && path.is_dir());
@@ -38,10 +38,10 @@ impl RuntimeDirectory {
             .map(Self)
     }
 
-    /// Makes it, for this user alone.
+    /// Creates it, accessible only to this user.
     ///
     /// # Errors
-    /// When it cannot be made, or belongs to another user.
+    /// If it cannot be created, or belongs to another user.
     pub fn prepare(&self) -> Result<(), Error> {
         private_file::make_own_directory(&self.0).map_err(|error| self.failed(&error))?;
         if self.is_private() {
@@ -63,14 +63,14 @@ impl RuntimeDirectory {
         })
     }
 
-    /// The key under which configurations are hashed; `None` when no host was ever started, or the
-    /// directory is not this user's alone.
+    /// The key for hashing configurations; `None` if no host was ever started, or the directory is
+    /// not private.
     pub fn key(&self) -> Option<Vec<u8>> {
         let key = std::fs::read(self.0.join(KEY)).ok()?;
         (key.len() == KEY_BYTES && self.is_private()).then_some(key)
     }
 
-    /// The key, made when there is none.
+    /// The key, created if there is none.
     ///
     /// # Errors
     /// As [`RuntimeDirectory::prepare`].
@@ -111,7 +111,7 @@ impl RuntimeDirectory {
         self.0.join(format!("{identity}.start"))
     }
 
-    /// The sockets that are there, with or without a host behind them.
+    /// The existing sockets, with or without a host behind them.
     pub fn sockets(&self) -> Vec<PathBuf> {
         if !self.is_private() {
             return Vec::new();
@@ -133,7 +133,7 @@ impl RuntimeDirectory {
     }
 }
 
-/// Takes a lock that no other process holds; `None` when one does.
+/// Takes a lock; `None` if another process holds it.
 ///
 /// # Errors
 /// When the file cannot be used.
@@ -145,7 +145,7 @@ pub fn try_lock(path: &Path) -> io::Result<Option<File>> {
     }
 }
 
-/// Takes a lock, at the latest after `limit`; `None` when another process held it for so long.
+/// Takes a lock within `limit`; `None` if another process held it that long.
 ///
 /// # Errors
 /// When the file cannot be used.

@@ -16,24 +16,24 @@ use crate::serve::background::client::HostClient;
 use crate::serve::background::protocol::HostStatus;
 use crate::util::{orphans, private_file};
 
-/// How long a host may take until it listens.
+/// Time limit until a host listens.
 const START_TIMEOUT: Duration = Duration::from_secs(20);
-/// The last lines of the log that are shown when a host does not start.
+/// Number of last log lines shown if a host does not start.
 const LOG_LINES: usize = 5;
 
-/// A host that runs, and whether it was started for it.
+/// A running host, and whether it was just started.
 pub struct StartedHost {
-    /// What it says of itself.
+    /// The status that the host reports.
     pub status: HostStatus,
     /// Whether it was started just now.
     pub is_new: bool,
 }
 
-/// Starts the host with this identity unless it runs already; it is given the `arguments` that decide
-/// what it is. Several starts at once give one host.
+/// Starts the host with this identity unless it is already running, with the `arguments` that
+/// determine its configuration. Concurrent starts result in one host.
 ///
 /// # Errors
-/// When it does not come up.
+/// If it does not start.
 pub async fn start(
     arguments: &[OsString],
     environment: &dyn Environment,
@@ -76,7 +76,7 @@ async fn status_of(socket: &Path) -> Option<HostStatus> {
     client.status().await.ok()
 }
 
-/// The log of a host; `None` when there is no directory for it.
+/// The log of a host; `None` if there is no directory for it.
 fn log_path(environment: &dyn Environment, identity: &str) -> Option<PathBuf> {
     Some(environment.state_dir()?.join("hosts").join(format!("{identity}.log")))
 }
@@ -89,7 +89,7 @@ fn last_lines(path: &Path) -> Vec<String> {
     lines.into_iter().skip(skipped).map(str::to_owned).collect()
 }
 
-/// Starts this program as a host of its own session. It says one line when it listens.
+/// Starts this program as a host in its own session. It prints one line when it listens.
 fn spawn(
     arguments: &[OsString],
     environment: &dyn Environment,

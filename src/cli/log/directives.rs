@@ -1,7 +1,8 @@
 //! What is logged: `info`, `warn,mcp=debug`, `off,host=trace`.
 //!
-//! Owns: the grammar and the place of what is wrong in it. A part is a room of the library or a
-//! module below one; events of other crates are never logged, because they may hold anything.
+//! Owns: the grammar and the location of errors in it. A part is a top-level module of the library
+//! or a module below one; events of other crates are never logged, because they may contain
+//! anything.
 
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::Targets;
@@ -9,13 +10,13 @@ use tracing_subscriber::filter::Targets;
 use crate::model::Error;
 use crate::util::spelling::nearest;
 
-/// The crate, which is what all targets begin with.
+/// The crate, the prefix of all targets.
 const CRATE: &str = "toolhost";
 
-/// The rooms that log.
+/// The modules that log.
 const ROOMS: [&str; 7] = ["assembly", "config", "host", "mcp", "providers", "run", "util"];
 
-/// The levels, from the fewest lines to the most.
+/// The levels, from fewest to most lines.
 const LEVELS: [(&str, LevelFilter); 6] = [
     ("off", LevelFilter::OFF),
     ("error", LevelFilter::ERROR),
@@ -25,10 +26,10 @@ const LEVELS: [(&str, LevelFilter); 6] = [
     ("trace", LevelFilter::TRACE),
 ];
 
-/// A directive that cannot be read.
+/// An invalid directive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct DirectiveError {
-    /// Where it stands: the first character is 1.
+    /// Its column, starting at 1.
     column: usize,
     cause: DirectiveCause,
 }
@@ -67,7 +68,7 @@ impl DirectiveError {
     }
 }
 
-/// Reads directives; of two about the same part the later counts.
+/// Parses directives; of two for the same part, the later applies.
 pub(super) fn parse(text: &str) -> Result<Targets, DirectiveError> {
     let mut targets = Targets::new();
     let mut column = 1;
@@ -100,7 +101,7 @@ pub(super) fn parse(text: &str) -> Result<Targets, DirectiveError> {
     Ok(targets)
 }
 
-/// The prefix of the targets that a part stands for; `None` when there is no such part.
+/// The prefix of the targets of a part; `None` if there is no such part.
 fn target(part: Option<&str>) -> Option<String> {
     let Some(part) = part.filter(|part| *part != CRATE) else { return Some(CRATE.to_owned()) };
     let inner = part.strip_prefix("toolhost::").unwrap_or(part);

@@ -1,7 +1,7 @@
-//! The log of toolhost's own doings: `--log-filter`, `--log-file`, `--log-format`, `TOOLHOST_LOG`.
+//! toolhost's own log: `--log-filter`, `--log-file`, `--log-format`, `TOOLHOST_LOG`.
 //!
-//! Owns: whether there is a log, where its lines go, and that none of them holds a secret or steers
-//! a terminal. Never does: decide what is worth a line; the rooms below emit events.
+//! Owns: whether there is a log, where its lines go, and that no line contains a secret or terminal
+//! control sequences. Never does: decide what is logged; the modules below emit events.
 
 mod directives;
 mod writer;
@@ -23,22 +23,22 @@ use crate::util::append::RecordLocation;
 use crate::util::clock::{Clock as _, SystemClock};
 use crate::util::timestamp;
 
-/// The file below the state directory that the console logs to when no other is named: its
-/// terminal shows something else.
+/// The file below the state directory that the console logs to by default, because it uses the
+/// terminal itself.
 pub const CONSOLE_FILE: &str = "toolhost.log";
 
-/// The variable that stands for `--log-filter`.
+/// The variable with the default of `--log-filter`.
 const VARIABLE: &str = "TOOLHOST_LOG";
 
-/// What is logged when only a file or a format is asked for.
+/// The directives if only a file or a format is given.
 const DEFAULT_DIRECTIVES: &str = "info";
 
-/// Starts the log that the command line or `TOOLHOST_LOG` asks for, for the rest of the process.
+/// Starts the log requested by the command line or `TOOLHOST_LOG`, for the rest of the process.
 /// Without one nothing is done, and an event costs one comparison.
 ///
 /// # Errors
-/// A usage error for directives that cannot be read, with their place; and when the file is not
-/// safe to write to (6) or cannot be written (1).
+/// A usage error for invalid directives, with their location; or if the file is not safe to write
+/// to (6) or cannot be written (1).
 pub fn start(context: &CommandContext, is_console: bool) -> Result<(), Error> {
     let global = &context.global;
     let variable = context.environment.var(VARIABLE).filter(|value| !value.trim().is_empty());
@@ -60,7 +60,7 @@ pub fn start(context: &CommandContext, is_console: bool) -> Result<(), Error> {
     install(writer, format, filter)
 }
 
-/// Where the file is, when there is one.
+/// Location of the file, if there is one.
 fn location(context: &CommandContext, is_console: bool) -> Option<RecordLocation> {
     if let Some(path) = &context.global.rare.log_file {
         return Some(RecordLocation::named(context.environment.cwd().join(path)));
@@ -82,7 +82,7 @@ fn install(writer: LogWriter, format: LogFormat, filter: Targets) -> Result<(), 
         .map_err(|_| Error::internal("this process logs already"))
 }
 
-/// Times as everywhere in promised output: RFC 3339 with the local offset, to the microsecond.
+/// Times as in all stable output: RFC 3339 with the local offset, to the microsecond.
 struct LogTimer;
 
 impl FormatTime for LogTimer {

@@ -1,7 +1,7 @@
-//! Where the lines of the log go: standard error, or a private file.
+//! The destination of log lines: stderr, or a private file.
 //!
-//! Owns: that a line is masked, that it cannot steer a terminal, and that a file that cannot be
-//! written any more is reported once. Never does: lay a line out.
+//! Owns: that a line is masked, that it has no terminal control sequences, and that a write failure
+//! is reported once. Never does: format a line.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -19,19 +19,19 @@ use crate::util::json::escape_invisible;
 use crate::util::segments::{SegmentRetention, SegmentedLog};
 use crate::util::text;
 
-/// What all files of one log may take together, the growing one of 16 MiB aside.
+/// Maximum total size of the rotated files of one log, not counting the current one of 16 MiB.
 const MAX_OLD_BYTES: u64 = 64 << 20;
 
-/// Where lines go.
+/// Where the lines of the log go.
 pub(super) enum LogDestination {
     /// Standard error.
     Stderr,
-    /// A file that was opened already.
+    /// A file that is already open.
     File(SegmentedLog),
 }
 
 impl LogDestination {
-    /// Opens the file, if there is one, so that a run whose log cannot be written does not begin.
+    /// Opens the file, if there is one, so that a run whose log cannot be written does not start.
     ///
     /// # Errors
     /// Denied when the file is not safe to write to; internal when it cannot be written.
@@ -54,12 +54,12 @@ pub(super) struct LogWriter {
     output: Arc<Output>,
     destination: LogDestination,
     format: LogFormat,
-    /// That the file failed was reported, or must not be.
+    /// The failure of the file was reported, or must not be.
     has_failed: AtomicBool,
 }
 
 impl LogWriter {
-    /// A writer that tells on standard error when its file fails, unless the console is there.
+    /// A writer that reports a failure of its file on stderr, unless the console is active.
     pub(super) fn new(
         output: Arc<Output>,
         destination: LogDestination,
@@ -88,7 +88,7 @@ impl LogWriter {
     }
 }
 
-/// Takes one event, which the formatter hands over in one piece.
+/// Writes one event, which the formatter passes in one piece.
 pub(super) struct LogLine<'w>(&'w LogWriter);
 
 impl Write for LogLine<'_> {

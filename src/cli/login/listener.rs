@@ -1,7 +1,7 @@
 //! The loopback listener to which a browser is redirected after a login.
 //!
-//! Owns: [`Listener`], a port of 127.0.0.1 that answers one path, and of what comes there only the
-//! request that carries the `state` of this login. Everything is bounded, and nothing is shown.
+//! Owns: [`Listener`], a port on 127.0.0.1 that serves one path, and accepts only the request with
+//! the `state` of this login. Everything is bounded, and nothing is shown.
 
 use std::time::Duration;
 
@@ -13,23 +13,23 @@ use url::Url;
 
 use crate::model::Error;
 
-/// The path a login ends at.
+/// The path of the redirect.
 const PATH: &str = "/callback";
-/// Bytes of a request's head.
+/// Maximum size of a request head in bytes.
 const HEAD: usize = 32 << 10;
-/// How long one request may take.
+/// Time limit for one request.
 const REQUEST: Duration = Duration::from_secs(5);
-/// Connections at the same time.
+/// Maximum number of concurrent connections.
 const MAX_CONNECTIONS: usize = 16;
 
-/// An open port.
+/// A listener on an open port.
 pub(super) struct Listener {
     listener: TcpListener,
     port: u16,
 }
 
 impl Listener {
-    /// Opens `port`, or another one when it is taken.
+    /// Opens `port`, or another one if it is in use.
     ///
     /// # Errors
     /// When no port can be opened.
@@ -45,12 +45,12 @@ impl Listener {
         Ok(Self { listener, port })
     }
 
-    /// The address a login ends at.
+    /// The URL that the browser is redirected to.
     pub(super) fn redirect(&self) -> String {
         format!("http://127.0.0.1:{}{PATH}", self.port)
     }
 
-    /// Waits for the request with this `state`; gives its whole address.
+    /// Waits for the request with this `state`; returns its full URL.
     pub(super) async fn wait_for_callback(&self, state: &str) -> String {
         let mut visitors = JoinSet::new();
         loop {
@@ -73,7 +73,7 @@ impl Listener {
     }
 }
 
-/// Answers one request; its address when it is the one that is waited for.
+/// Answers one request; returns its URL if it is the expected one.
 async fn serve(mut stream: TcpStream, base: &str, state: &str) -> Option<String> {
     let mut head = Vec::new();
     while !head.windows(4).any(|bytes| bytes == b"\r\n\r\n") {
@@ -94,13 +94,13 @@ async fn serve(mut stream: TcpStream, base: &str, state: &str) -> Option<String>
          Cache-Control: no-store\r\nReferrer-Policy: no-referrer\r\nConnection: close\r\n\r\n{text}",
         text.len()
     );
-    // Whether the page arrives or not, the login ended.
+    // The login ended, whether the page arrives or not.
     stream.write_all(answer.as_bytes()).await.ok();
     stream.shutdown().await.ok();
     end.map(String::from)
 }
 
-/// The address that a request asks for, when it is the end of this login.
+/// The URL of a request, if it is the redirect of this login.
 fn callback_url(head: &[u8], base: &str, state: &str) -> Option<Url> {
     let line = head.split(|byte| *byte == b'\r').next()?;
     let mut words = std::str::from_utf8(line).ok()?.split(' ');

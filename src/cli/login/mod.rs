@@ -1,8 +1,8 @@
 //! Sending a person to an authorization server and receiving the redirect.
 //!
-//! Owns: [`TerminalBrowser`]: the address is shown in full before anything opens it, a browser is
-//! started without a shell, and the way back is a listener on this machine or what a person pastes.
-//! Never does: look at a code; it hands back where the visit ended.
+//! Owns: [`TerminalBrowser`]: the URL is shown in full before anything opens it, the browser is
+//! started without a shell, and the redirect goes to a local listener or is pasted by a person.
+//! Never does: look at the code; it returns the redirect URL.
 
 mod listener;
 
@@ -24,24 +24,24 @@ use crate::model::{AuthorizationRequest, Browser, Error};
 use crate::util::process::resolve;
 use crate::util::units::show_duration;
 
-/// How long a person has.
+/// Time limit for the login.
 const LOGIN_TIMEOUT: Duration = Duration::from_mins(5);
 
-/// Programs that open an address in the browser of the person, the first that is there.
+/// Programs that open a URL in the browser; the first one found is used.
 const OPENERS: [&str; 2] =
     if cfg!(target_os = "macos") { ["/usr/bin/open", "open"] } else { ["xdg-open", "wslview"] };
 
-/// Leads the person at this terminal.
+/// Guides the person at this terminal.
 pub struct TerminalBrowser {
     output: Arc<Output>,
     cancel: CancellationToken,
-    /// What opens the browser; `None` leaves it to the person.
+    /// The program that opens the browser; `None` leaves it to the person.
     opener: Option<PathBuf>,
     listener: Mutex<Option<Listener>>,
 }
 
 impl TerminalBrowser {
-    /// Opens a browser if there is a desktop to open it on and `headless` is not wished for.
+    /// Opens a browser if there is a desktop and `headless` is false.
     pub fn new(
         output: Arc<Output>,
         environment: &dyn Environment,
@@ -68,7 +68,7 @@ impl TerminalBrowser {
         if !visit.scopes.is_empty() {
             page.push(StyledLine::plain(format!("It asks for: {}", visit.scopes.join(" "))));
         }
-        // `Url` writes hosts of other alphabets in ASCII, so that none looks like another.
+        // `Url` writes non-ASCII hosts in ASCII, so that no host can look like another.
         page.push(StyledLine::plain(url.as_str()));
         let next = if self.opener.is_some() {
             "The browser is opened with this address."
@@ -80,7 +80,7 @@ impl TerminalBrowser {
         self.output.stderr_page(&page);
     }
 
-    /// The address a person pastes; never resolves where there is no terminal to paste into.
+    /// The URL pasted by a person; never resolves without a terminal.
     async fn read_pasted_address(&self) -> String {
         if self.opener.is_none() {
             let what = "Address of the page it ended at";
@@ -127,7 +127,7 @@ impl Browser for TerminalBrowser {
     }
 }
 
-/// Starts the browser: one argument, no shell, and nothing of ours to write to.
+/// Starts the browser: one argument, no shell, and no access to our streams.
 fn open(opener: &PathBuf, url: &Url) -> Result<(), Error> {
     let mut command = tokio::process::Command::new(opener);
     command.arg(url.as_str()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -135,7 +135,7 @@ fn open(opener: &PathBuf, url: &Url) -> Result<(), Error> {
         Error::unreachable(format!("the browser cannot be opened: {error}"))
             .with_hint("open the address yourself, with --no-browser")
     })?;
-    // It may be the browser itself, which outlives this.
+    // It may be the browser itself, which outlives this process.
     drop(child);
     Ok(())
 }

@@ -1,9 +1,8 @@
 //! The approval question before a call.
 //!
-//! Owns: what a person is shown before saying yes: why they are asked, exactly what would be sent
-//! or started, and what the tool says about itself, as its claim. Every character is shown, in its
-//! escaped form where a terminal would obey it; nothing is shortened but the description, which is
-//! whole in the long form.
+//! Owns: what a person is shown before approving: why they are asked, exactly what would be sent or
+//! started, and what the tool claims about itself. Every character is shown, escaped if a terminal
+//! would interpret it; only the description is shortened, and the long form has all of it.
 
 use super::YesNoQuestion;
 use crate::cli::output::{SpanStyle, StyledLine, StyledPage};
@@ -13,7 +12,7 @@ use crate::model::{Origin, ToolStatus};
 use crate::util::json;
 use crate::util::text::shorten;
 
-/// The most characters of a description in the short form: it must not push the request away.
+/// Maximum characters of a description in the short form: it must not push the request off the screen.
 const SHORT: usize = 300;
 
 /// The question about a call.

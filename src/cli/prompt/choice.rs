@@ -3,7 +3,7 @@
 use super::terminal_session::{TerminalInput, TerminalSession};
 use crate::cli::output::{SpanStyle, StyledLine, StyledPage};
 
-/// How many answers may be given that decide nothing.
+/// Maximum number of invalid answers.
 const MAX_ATTEMPTS: usize = 20;
 
 /// What a person decided.
@@ -15,8 +15,8 @@ pub(super) enum InboxChoice {
     Cancel,
 }
 
-/// Puts a question whose answers are letters, until one of them is typed. `go` are the words that
-/// go on; Enter is one of them when `enter` says so.
+/// Asks a question with single-letter answers until one of them is typed. `go` are the words to
+/// continue; with `enter`, Enter also continues.
 pub(super) async fn choose(
     session: &TerminalSession,
     words: &StyledLine,
@@ -39,7 +39,7 @@ pub(super) async fn choose(
     InboxChoice::Cancel
 }
 
-/// A question of ours: what it is about, and what may be typed.
+/// One of our questions: its text, and what may be typed.
 pub(super) fn choices(about: &str, rest: &str) -> StyledLine {
     StyledLine::styled(SpanStyle::Heading, about).then(SpanStyle::Plain, format!(" {rest}:"))
 }

@@ -1,8 +1,8 @@
 //! Asking a yes/no question on a terminal until it is answered.
 //!
-//! Owns: what counts as an answer, and that a yes counts only for what was on the screen. What is
-//! too long for one screen is cut, says so, and has to be looked at before it can be allowed: the
-//! part that matters cannot be pushed out of sight.
+//! Owns: what counts as an answer, and that a yes counts only for what was on the screen. A page
+//! too long for one screen is truncated with a note, and must be viewed before it can be approved:
+//! the part that matters cannot be pushed out of sight.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -13,11 +13,11 @@ use super::YesNoQuestion;
 use crate::cli::output::plural;
 use crate::cli::output::{Output, SpanStyle, StyledLine, StyledPage};
 
-/// The longest answer that is read.
+/// Maximum length of an answer.
 const MAX_ANSWER: usize = 256;
-/// How many answers may be given that decide nothing.
+/// Maximum number of invalid answers.
 const MAX_ATTEMPTS: usize = 20;
-/// The fewest rows that are used of any screen.
+/// Minimum number of rows used on any screen.
 const FEWEST_ROWS: usize = 6;
 
 /// How a question ended.
@@ -25,9 +25,9 @@ const FEWEST_ROWS: usize = 6;
 pub(super) enum DialogueReply {
     /// Yes, to what was shown.
     Yes,
-    /// The further answer that a question offers beside yes.
+    /// The additional answer that a question offers beside yes.
     Author,
-    /// No, or nothing that is a yes.
+    /// No, or anything other than yes.
     No,
 }
 
@@ -40,10 +40,10 @@ enum DialogueInput {
     No,
 }
 
-/// Puts the question and waits for the answer.
+/// Asks the question and waits for the answer.
 ///
 /// # Errors
-/// When the terminal cannot be written: then the question was not seen.
+/// If the terminal cannot be written to: then the question was not seen.
 pub(super) fn ask(
     output: &Output,
     mut terminal: File,
@@ -105,13 +105,13 @@ fn choices(words: &str, seen: bool, more: bool, author: bool) -> StyledLine {
 enum PagingEnd {
     /// The last line was shown.
     Complete,
-    /// It was left before its end.
+    /// The person stopped before the end.
     Partial,
-    /// The terminal came to its end.
+    /// The terminal reached the end of input.
     EndOfInput,
 }
 
-/// The first rows of a page that is too long, and how much is missing.
+/// The first rows of a page that is too long, and how many lines are missing.
 fn first_rows(page: &StyledPage, rows: usize) -> StyledPage {
     let mut head = StyledPage::default();
     for line in page.lines().iter().take(rows) {
@@ -175,22 +175,22 @@ fn parse_input(typed: &str) -> DialogueInput {
     }
 }
 
-/// Shows a page and reads the line typed behind it; `None` at the end of input.
+/// Shows a page and reads the line typed after it; `None` at the end of input.
 fn line(output: &Output, terminal: &mut File, page: &StyledPage) -> io::Result<Option<String>> {
-    // What was typed before the question was shown is no answer to it.
+    // Input typed before the question was shown is not an answer to it.
     let _typed_ahead = tcflush(&*terminal, QueueSelector::IFlush);
     output.ask(page, terminal)?;
     let mut typed = Vec::new();
     let mut byte = [0];
     loop {
-        // A terminal gives at most one line at a time; what stands behind it stays for the next.
+        // A terminal returns at most one line per read; the rest stays for the next.
         match terminal.read(&mut byte) {
             Ok(0) => return Ok(None),
             Ok(_) if byte == *b"\n" => break,
             Ok(_) if typed.len() < MAX_ANSWER => typed.push(byte[0]),
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            // Without its line break the line was cut short.
+            // Without its line break, the line was truncated.
             Err(_) => return Ok(None),
         }
     }
@@ -206,7 +206,7 @@ struct TerminalSize {
 }
 
 impl TerminalSize {
-    /// A terminal that does not tell its size is as large as it needs to be.
+    /// A terminal that does not report its size is treated as large enough.
     fn of(terminal: &File) -> Self {
         let size = tcgetwinsize(terminal).ok();
         let known = |cells: u16| (cells > 0).then_some(usize::from(cells));

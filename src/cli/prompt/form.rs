@@ -1,7 +1,7 @@
 //! Asking for the fields of a server's form, one by one.
 //!
-//! Owns: the order of the session: fill in or not, each field until it fits, the whole answer shown,
-//! and only then a word that sends it.
+//! Owns: the order of the session: fill in or not, each field until it is valid, the whole answer
+//! shown, and only then the input that sends it.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ use crate::cli::questionnaire::{self, FormField, Questionnaire};
 use crate::cli::views::question;
 use crate::model::{JsonObject, QuestionReply};
 
-/// How often one field may be filled in wrongly, and how often the whole may be edited.
+/// Maximum number of attempts per field, and of edits of the whole form.
 const MAX_ATTEMPTS: usize = 20;
 
 /// Asks for a form.
@@ -79,7 +79,7 @@ async fn ask_all(
 ) -> Option<JsonObject> {
     let mut answer = JsonObject::new();
     for field in &form.fields {
-        // What was typed before an edit is what Enter takes.
+        // In an edit, Enter keeps the earlier input.
         let mut field = field.clone();
         if let Some(earlier) = before.get(&field.key) {
             field.default = Some(earlier.clone());

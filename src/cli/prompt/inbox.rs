@@ -1,9 +1,8 @@
 //! Questions of servers, asked on the terminal.
 //!
-//! Owns: who is said to ask, what has to be typed before anything is sent, and that nothing is sent
-//! that was not shown as a whole. Every word of a server is made safe and bounded, and the name of
-//! the server stands behind it, where it cannot be pushed out of sight. Never does: open an
-//! address.
+//! Owns: who is shown as asking, what has to be typed before anything is sent, and that nothing is
+//! sent that was not shown in full. All text of a server is sanitized and bounded, and followed by
+//! the name of the server, which cannot be pushed out of sight. Never does: open a URL.
 
 use std::sync::Arc;
 
@@ -18,12 +17,12 @@ use crate::cli::views::question;
 use crate::host::questions::sampling;
 use crate::model::{Question, QuestionBody, QuestionHandler, QuestionReply};
 
-/// How often a reply may be written again.
+/// Maximum number of attempts to write a reply.
 const MAX_ATTEMPTS: usize = 20;
-/// The most lines of a reply in a model's place.
+/// Maximum number of lines of a reply in place of a model.
 const REPLY_LINES: usize = 5_000;
 
-/// Asks on the terminal; where there is none, every question is declined.
+/// Asks on the terminal; without one, every question is declined.
 pub struct TerminalInbox {
     output: Arc<Output>,
 }
@@ -112,7 +111,7 @@ async fn ask_sampling(session: &TerminalSession, who: &str) -> QuestionReply {
     QuestionReply::Cancel
 }
 
-/// Lines up to an empty one or the end of input.
+/// Reads lines up to an empty one or the end of input.
 async fn read_lines(session: &TerminalSession) -> String {
     let mut page =
         StyledPage::from(StyledLine::styled(SpanStyle::Dim, "The reply, up to an empty line:"));

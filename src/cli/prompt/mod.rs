@@ -1,9 +1,9 @@
 //! Questions to a person on the terminal.
 //!
 //! Owns: approval of a call, trust in a project, and what servers ask. Answers
-//! are read from the terminal itself, never from stdin, so nothing that is piped in can say yes, and the question
-//! is shown there too, wherever stderr goes. The default, the end of input and an interruption are
-//! all No.
+//! are read from the terminal itself, never from stdin, so piped input cannot approve anything, and
+//! the question is shown there too, wherever stderr goes. The default, the end of input and an
+//! interrupt all mean no.
 
 mod approval;
 mod choice;
@@ -31,7 +31,7 @@ use crate::model::Error;
 
 /// The terminal of this process, whatever stdin is.
 const TERMINAL: &str = "/dev/tty";
-/// The longest secret that is read.
+/// Maximum length of a secret.
 const MAX_SECRET: u64 = 64 * 1024;
 
 /// Whether there is a person to ask.
@@ -69,13 +69,13 @@ pub enum TrustAnswer {
     Trusted,
     /// The same, by its author: code below its root may change.
     Author,
-    /// It is not, as long as it is like this.
+    /// It is not trusted in this state.
     Refused,
     /// There is no terminal to ask on.
     Unavailable,
 }
 
-/// Asks whether a project is trusted, now and from now on.
+/// Asks whether a project is trusted from now on.
 pub async fn ask_trust(output: Arc<Output>, request: &TrustRequest) -> TrustAnswer {
     let whole = request.previous.is_some().then(|| views::trust::whole(request));
     let question = YesNoQuestion {
@@ -97,8 +97,8 @@ pub async fn confirm(output: Arc<Output>, page: StyledPage, question: &'static s
     ask(output, YesNoQuestion::short(page, question)).await
 }
 
-/// Asks before something that cannot be undone. `unchanged` is what a no leads to, such as `nothing
-/// was removed`; `yes_flag` says what `--yes` does.
+/// Asks before something that cannot be undone. `unchanged` is the result of a no, such as `nothing
+/// was removed`; `yes_flag` describes `--yes`.
 ///
 /// # Errors
 /// Denied when the answer is no, or no person can be asked.
@@ -117,15 +117,15 @@ pub async fn require_confirmation(
     }
 }
 
-/// Asks for a secret; what is typed is not shown. `None` when nothing was given, there is no
-/// terminal, or `cancel` fired.
+/// Asks for a secret; input is not shown. `None` if nothing was entered, there is no terminal, or
+/// `cancel` fired.
 pub async fn ask_secret(
     output: &Arc<Output>,
     name: &str,
     cancel: &CancellationToken,
 ) -> Option<String> {
     let mut terminal = terminal().ok()?;
-    // Ends with this future, however that ends.
+    // Stops when this future ends, in any way.
     let _hidden = HiddenInput::on(terminal.try_clone().ok()?)?;
     let question = StyledPage::from(
         StyledLine::styled(SpanStyle::Heading, name).then(SpanStyle::Plain, " (secret):"),
@@ -150,7 +150,7 @@ pub async fn ask_secret(
     }
 }
 
-/// A terminal that shows nothing of what is typed, until this is dropped.
+/// A terminal with echo disabled, until this is dropped.
 struct HiddenInput {
     terminal: File,
     before: Termios,
@@ -168,16 +168,16 @@ impl HiddenInput {
 
 impl Drop for HiddenInput {
     fn drop(&mut self) {
-        // There is nothing else to be done about a terminal that is gone.
+        // Nothing can be done about a terminal that is gone.
         let _gone = tcsetattr(&self.terminal, OptionalActions::Now, &self.before);
     }
 }
 
-/// Something a person says yes or no to.
+/// A question with a yes/no answer.
 struct YesNoQuestion {
     /// What it is about.
     page: StyledPage,
-    /// The same at length, when there is more to know.
+    /// The long form, if there is more to show.
     details: Option<StyledPage>,
     /// The question itself.
     words: &'static str,
@@ -186,13 +186,13 @@ struct YesNoQuestion {
 }
 
 impl YesNoQuestion {
-    /// A question about which there is no more to know than `page` says.
+    /// A question without a long form.
     fn short(page: StyledPage, words: &'static str) -> Self {
         Self { page, details: None, words, offers_author: false }
     }
 }
 
-/// Asks a question that has no further answer than yes and no.
+/// Asks a question with only yes and no as answers.
 async fn ask(output: Arc<Output>, question: YesNoQuestion) -> Approval {
     match ask_on_thread(output, question).await {
         Some(DialogueReply::Yes) => Approval::Granted,
@@ -201,9 +201,8 @@ async fn ask(output: Arc<Output>, question: YesNoQuestion) -> Approval {
     }
 }
 
-/// Shows a question and waits for the answer; `None` when there is no terminal to ask on. The wait
-/// is on a thread of its own, which a signal leaves behind: reading a terminal cannot be called
-/// off.
+/// Shows a question and waits for the answer; `None` if there is no terminal to ask on. The wait is
+/// on its own thread, which a signal leaves behind: reading from a terminal cannot be cancelled.
 async fn ask_on_thread(output: Arc<Output>, question: YesNoQuestion) -> Option<DialogueReply> {
     let terminal = terminal().ok()?;
     let answer =

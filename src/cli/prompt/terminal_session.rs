@@ -1,8 +1,8 @@
 //! A dialogue on the terminal that can be cancelled at any time.
 //!
-//! Owns: reading lines from the terminal itself while something else may end the talk: the server
-//! takes its question back, the call runs out of time. The reader must release the terminal then,
-//! or the next question would lose its answer to the last one.
+//! Owns: reading lines from the terminal while something else may end the session: the server
+//! withdraws its question, or the call times out. The reader must then release the terminal, or the
+//! next question would lose its answer to the last one.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -15,12 +15,12 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::{HiddenInput, terminal};
 use crate::cli::output::{Output, StyledLine, StyledPage};
 
-/// The longest line that is read.
+/// Maximum length of a line.
 const MAX_LINE: usize = 64 * 1024;
-/// The time between two checks that the question was withdrawn.
+/// Interval between checks whether the question was withdrawn.
 const CANCEL_POLL_INTERVAL: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
-/// One talk. Dropping it ends whatever reading is under way.
+/// One session. Dropping it ends any read in progress.
 pub(super) struct TerminalSession {
     output: Arc<Output>,
     terminal: Arc<File>,
@@ -28,17 +28,17 @@ pub(super) struct TerminalSession {
     _ends_with_this: DropGuard,
 }
 
-/// What a person did.
+/// What a person entered on the terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum TerminalInput {
-    /// Typed a line.
+    /// A line, without its line break.
     Line(String),
-    /// Ended the input, or the terminal is gone.
+    /// End of input, or the terminal is gone.
     EndOfInput,
 }
 
 impl TerminalSession {
-    /// Begins a talk, if there is a terminal.
+    /// Starts a session, if there is a terminal.
     pub(super) fn begin(output: Arc<Output>) -> Option<Self> {
         let over = CancellationToken::new();
         let guard = over.clone().drop_guard();
@@ -50,14 +50,14 @@ impl TerminalSession {
         })
     }
 
-    /// Shows a page and reads the line typed behind it. What was typed before it was shown is no
+    /// Shows a page and reads the line typed after it. Input typed before it was shown is not an
     /// answer to it.
     pub(super) async fn ask(&self, page: StyledPage) -> TerminalInput {
         let _typed_ahead = tcflush(&*self.terminal, QueueSelector::IFlush);
         self.read(page).await
     }
 
-    /// The same, and what is typed is not shown.
+    /// The same, without showing the input.
     pub(super) async fn ask_hidden(&self, page: StyledPage) -> TerminalInput {
         let hidden = self.terminal.try_clone().ok().and_then(HiddenInput::on);
         if hidden.is_none() {
@@ -70,8 +70,8 @@ impl TerminalSession {
         typed
     }
 
-    /// Shows a page and reads the line typed behind it, which may be there already: pasted text
-    /// comes all at once.
+    /// Shows a page and reads the next line, which may already be there: pasted text arrives all at
+    /// once.
     pub(super) async fn read(&self, page: StyledPage) -> TerminalInput {
         let (output, terminal, over) =
             (Arc::clone(&self.output), Arc::clone(&self.terminal), self.cancelled.clone());
@@ -88,12 +88,12 @@ impl TerminalSession {
 
     /// Shows a page.
     pub(super) fn show(&self, page: &StyledPage) {
-        // A terminal that cannot be written cannot be read either, which is noticed next.
+        // If the terminal cannot be written to, the next read fails as well.
         let _gone = self.output.show(page, &mut &*self.terminal);
     }
 }
 
-/// Reads up to a line break; `None` at the end of input and when the talk is over.
+/// Reads up to a line break; `None` at the end of input or of the session.
 fn read_line(terminal: &File, over: &CancellationToken) -> io::Result<Option<String>> {
     let mut typed = Vec::new();
     let mut byte = [0];
@@ -110,7 +110,7 @@ fn read_line(terminal: &File, over: &CancellationToken) -> io::Result<Option<Str
         if ready == 0 {
             continue;
         }
-        // A terminal gives at most one line at a time; what stands behind it stays for the next.
+        // A terminal returns at most one line per read; the rest stays for the next.
         match (&*terminal).read(&mut byte) {
             Ok(0) => return Ok(None),
             Ok(_) if byte == *b"\n" => break,

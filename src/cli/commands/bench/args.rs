@@ -140,7 +140,7 @@ pub struct BenchArgs {
           help_heading = JUDGING,
           conflicts_with_all = ["save", "baseline", "plot", "html", "export", "fail_if"])]
     pub export_locust: Option<PathBuf>,
-    /// An ad-hoc server.
+    /// An ad-hoc server, if the command line names one.
     #[command(flatten)]
     pub target: ServerCommandArgs,
 }

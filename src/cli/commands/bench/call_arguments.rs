@@ -13,7 +13,7 @@ use crate::model::Error;
 /// Reads what the command line names.
 ///
 /// # Errors
-/// A usage error that says what cannot be read, and where.
+/// A usage error with what cannot be read, and its location.
 pub(super) async fn read(
     args: &BenchArgs,
     context: &CommandContext,
@@ -35,7 +35,7 @@ pub(super) async fn read_words(
     if !sources.may_block() {
         return raw_arguments::read(&sources, &mut std::io::empty());
     }
-    // Stdin and named pipes may keep their reader waiting; a signal must still be heard.
+    // Reading stdin or a named pipe may block; signals must still be handled.
     tokio::task::spawn_blocking(move || raw_arguments::read(&sources, &mut std::io::stdin()))
         .await
         .map_err(|error| Error::internal(format!("cannot read the arguments: {error}")))?

@@ -1,14 +1,14 @@
-//! `--export FORMAT=FILE`, read.
+//! Parsing of `--export FORMAT=FILE`.
 
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use crate::bench::bench_result::ExportFormat;
 
-/// `--export`: a form and a file.
+/// `--export`: a format and a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExportSpec {
-    /// The form in which the run is written.
+    /// The output format.
     pub form: ExportFormat,
     /// The file, relative to the working directory.
     pub path: PathBuf,

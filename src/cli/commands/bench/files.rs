@@ -1,7 +1,7 @@
 //! Writing the result files of a run.
 //!
-//! Owns: which files were asked for in which form, and finding out before anything is started
-//! whether they can be written.
+//! Owns: which files were requested in which format, and checking that they can be written before
+//! anything is started.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ use crate::model::Error;
 /// Makes sure that every file can be written, before anything is started.
 ///
 /// # Errors
-/// A usage error that names the option and the reason; or both options that name one file.
+/// A usage error with the option and the reason, or with both options that name the same file.
 pub(super) fn check(args: &BenchArgs, cwd: &Path) -> Result<(), Error> {
     let single = [
         ("--save", &args.save),
@@ -49,7 +49,7 @@ pub(super) fn check(args: &BenchArgs, cwd: &Path) -> Result<(), Error> {
 /// Writes every file.
 ///
 /// # Errors
-/// Of the first one that cannot be written; the others are written all the same.
+/// The error of the first file that cannot be written; the others are still written.
 pub(super) fn write(
     args: &BenchArgs,
     context: &CommandContext,
@@ -69,7 +69,7 @@ pub(super) fn write(
     outcome
 }
 
-/// Writes one file and says so.
+/// Writes one file and reports it.
 ///
 /// # Errors
 /// When it cannot be written.

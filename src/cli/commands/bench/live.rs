@@ -1,7 +1,7 @@
 //! The live display of a run, and ending it on a key or a signal.
 //!
-//! Owns: how often is looked, and what a signal means for the run. Looking happens on the thread
-//! that makes the load, five times a second at most.
+//! Owns: the refresh rate, and what a signal means for the run. Sampling happens on the thread that
+//! generates the load, at most five times per second.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,25 +17,25 @@ use crate::model::Error;
 use crate::util::clock::{Clock, SystemClock};
 use tokio_util::sync::CancellationToken;
 
-/// The time between two looks of a person.
+/// Refresh interval on a terminal.
 const REDRAW_INTERVAL: Duration = Duration::from_millis(200);
-/// The time between two lines of a log.
+/// Interval between lines when logging instead of drawing.
 const LOG_INTERVAL: Duration = Duration::from_secs(5);
-/// How long answers are waited for after a signal.
+/// How long to wait for responses after a signal.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(800);
-/// What a run is given after a signal: the wait for answers, and the report.
+/// Grace period of a run after a signal: waiting for responses, and the report.
 pub(super) const GRACE_PERIOD: Duration = Duration::from_secs(2);
 
 /// How a run is ended.
 pub(super) struct StopHandles<'a> {
-    /// Lets no more calls be made.
+    /// Fired to stop making new calls.
     pub(super) control: &'a RunControl,
-    /// Waits for no more answers.
+    /// Fired to stop waiting for responses.
     pub(super) abort: &'a CancellationToken,
 }
 
-/// Drives a run to its report and shows it meanwhile. The first signal lets no more calls be made
-/// and waits a moment for answers; the second one waits for nothing.
+/// Drives a run to its report and shows it live. The first signal stops new calls and waits briefly
+/// for responses; the second one ends the run at once.
 pub(super) async fn drive(
     run: impl Future<Output = Result<BenchReport, Error>>,
     plan: &BenchPlan,
@@ -48,7 +48,7 @@ pub(super) async fn drive(
     let paints = output.can_repaint();
     let mut looks = tokio::time::interval(if paints { REDRAW_INTERVAL } else { LOG_INTERVAL });
     looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    // At once there is nothing to see.
+    // There is nothing to show at the start.
     looks.reset();
     let stopped = async {
         context.cancel.cancelled().await;

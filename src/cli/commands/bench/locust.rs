@@ -1,6 +1,7 @@
 //! `--export-locust`: writing a locustfile instead of running the benchmark.
 //!
-//! Owns: what of an entry may stand in such a file. No credential does: it names variables.
+//! Owns: what of an entry may be written to such a file. Credentials are not: it names variables
+//! instead.
 
 use std::path::Path;
 
@@ -13,13 +14,13 @@ use crate::config::spec::{AuthSpec, Endpoint, ServerSpec};
 use crate::model::Error;
 use secrecy::ExposeSecret as _;
 
-/// The variable that a locustfile reads a token from when the entry names none.
+/// The variable for the token if the entry names none.
 const TOKEN: &str = "LOCUST_TOKEN";
 
 /// Writes the file.
 ///
 /// # Errors
-/// When a tool is none of an HTTP server, or the file cannot be written.
+/// If a tool does not belong to an HTTP server, or the file cannot be written.
 pub(super) fn write(
     path: &Path,
     plan: &BenchPlan,

@@ -1,4 +1,4 @@
-//! `toolhost bench`.
+//! `toolhost bench`: benchmarking one or several tools.
 
 mod args;
 mod call_arguments;
@@ -31,8 +31,8 @@ use tokio_util::sync::CancellationToken;
 /// Runs the command.
 ///
 /// # Errors
-/// Why a tool cannot be called at all; of a run that failed what was asked of it, what failed; of a
-/// run in which no call succeeded, the commonest failure.
+/// Why a tool cannot be called at all; the thresholds that a run failed; or, if no call succeeded,
+/// the most common failure.
 pub async fn run(args: &BenchArgs, context: &CommandContext) -> CommandResult {
     use Format::{Csv, Json, Markdown, Yaml};
     let format = context.format(formats::MEASUREMENTS)?;
@@ -69,7 +69,7 @@ pub async fn run(args: &BenchArgs, context: &CommandContext) -> CommandResult {
     };
     let findings = BenchFindings::conclude(&report, &environment, &demands);
     let account = BenchResult { report, environment, findings };
-    // Standard output may have been closed; the files are written all the same.
+    // Even if stdout was closed, the files are written.
     let written = files::write(args, context, &account);
     let BenchResult { report, environment, findings } = &account;
     match format {
@@ -100,14 +100,14 @@ pub async fn run(args: &BenchArgs, context: &CommandContext) -> CommandResult {
     }
 }
 
-/// Prints text of another program's form.
+/// Prints text in the format of another program.
 fn print(text: &str, context: &CommandContext) -> CommandResult {
     let mut page = StyledPage::default();
     page.text(SpanStyle::Plain, 0, text.trim_end());
     context.output.page(&page)
 }
 
-/// What a run is held to.
+/// The acceptance criteria of a run.
 fn acceptance_criteria(args: &BenchArgs) -> Result<AcceptanceCriteria, Error> {
     if args.max_regression.is_some() && args.baseline.is_none() {
         return Err(Error::usage("--max-regression says nothing without --baseline")

@@ -11,7 +11,7 @@ use crate::model::Error;
 use crate::util::clock::{Clock, SystemClock};
 use tokio_util::sync::CancellationToken;
 
-/// How many targets a report will have: the tools of a command line, or the steps of one.
+/// The number of targets in the report: the tools of a command line, or the steps of one tool.
 pub(super) fn count(args: &BenchArgs) -> usize {
     let steps = args.concurrency.as_ref().map_or(0, |spec| spec.further.len());
     1 + steps + usize::from(args.vs.is_some()) + args.mix.len()
@@ -20,7 +20,7 @@ pub(super) fn count(args: &BenchArgs) -> usize {
 /// All tools of the command line, the first one first.
 ///
 /// # Errors
-/// A usage error of arguments that cannot be read.
+/// A usage error for arguments that cannot be read.
 pub(super) async fn target_specs(
     args: &BenchArgs,
     context: &CommandContext,
@@ -51,10 +51,10 @@ pub(super) async fn target_specs(
     Ok(all)
 }
 
-/// Finds each tool and makes sure that it may be called so often; `cancel` will end the run at once.
+/// Finds each tool and checks that it may be benchmarked; `cancel` will end the run at once.
 ///
 /// # Errors
-/// As for a call of each; and what is refused without --allow-writes.
+/// Like a call of each tool; also for tools that are refused without --allow-writes.
 pub(super) async fn resolve(
     wanted: Vec<TargetSpec>,
     args: &BenchArgs,

@@ -1,4 +1,4 @@
-//! What `doctor` says of the machine, the files and the places of this user.
+//! Checks of `doctor` for the machine, the files and the directories of this user.
 
 use std::io::IsTerminal as _;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::cli::views::configuration::{count_diagnostics, diagnostic_counts};
 use crate::config::spec::Configuration;
 use crate::util::{confine, units};
 
-/// Less free space than this is told.
+/// Less free space than this is reported.
 const LITTLE_SPACE: u64 = 100 << 20;
 
 /// Everything but the servers.
@@ -95,7 +95,7 @@ fn stores(context: &CommandContext, configuration: &Configuration) -> Vec<Doctor
     checks
 }
 
-/// Whether something can be kept in a directory, or in the nearest one above it that is there.
+/// Whether files can be stored in a directory, or in its nearest existing ancestor.
 fn store(name: &str, directory: &Path) -> DoctorCheck {
     let shown = directory.display();
     let existing = directory.ancestors().find(|path| path.exists()).unwrap_or(directory);

@@ -1,4 +1,4 @@
-//! `toolhost doctor`.
+//! `toolhost doctor`: diagnosing problems, without starting anything.
 
 mod machine;
 mod server_programs;
@@ -21,7 +21,7 @@ use crate::model::Error;
 #[command(arg = formats::option(formats::REPORT))]
 pub struct DoctorArgs {}
 
-/// How grave a finding is.
+/// The severity of one finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Severity {
     Ok,
@@ -47,7 +47,7 @@ impl Severity {
     }
 }
 
-/// One thing that was looked at.
+/// The result of one check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct DoctorCheck {
     name: String,
@@ -69,7 +69,7 @@ impl DoctorCheck {
 /// Runs the command.
 ///
 /// # Errors
-/// That there are findings, after everything was printed.
+/// If there are findings, after everything was printed.
 pub fn run(_args: &DoctorArgs, context: &CommandContext) -> CommandResult {
     let format = context.format(formats::REPORT)?;
     let (configuration, masker) = assembly::load(&context.load_request(), &*context.environment);

@@ -1,4 +1,5 @@
-//! What `doctor` says of servers that are programs: whether each is found, and what it is not given.
+//! Checks of `doctor` for servers that are programs: whether each is found, and which variables it
+//! does not receive.
 
 use std::path::{Path, PathBuf};
 
@@ -21,7 +22,7 @@ const NETWORK: [&str; 8] = [
     "SSL_CERT_FILE",
     "SSL_CERT_DIR",
 ];
-/// Variables of a family of programs, by the beginning of the program's name.
+/// Variables of a family of programs, by prefix of the program's name.
 const FAMILIES: [(&[&str], &[&str]); 5] = [
     (
         &["node", "npx", "npm", "bun", "deno", "pnpm", "yarn", "tsx"],
@@ -42,7 +43,7 @@ const FAMILIES: [(&[&str], &[&str]); 5] = [
     (&["java"], &["JAVA_HOME"]),
     (&["kubectl", "helm"], &["KUBECONFIG"]),
 ];
-/// Where programs are kept that a shell finds by its start-up files alone, below the home.
+/// Directories below the home that are only in PATH because of shell start-up files.
 const SHELL_PLACES: [&str; 8] = [
     ".local/bin",
     ".cargo/bin",
@@ -54,7 +55,7 @@ const SHELL_PLACES: [&str; 8] = [
     ".nvm/current/bin",
 ];
 
-/// What is found of one server; nothing of one that is reached over the network.
+/// The checks of one server; none for a server reached over the network.
 pub(super) fn checks(server: &ServerSpec, environment: &dyn Environment) -> Vec<DoctorCheck> {
     let Endpoint::Stdio { command, env, env_keys, cwd, .. } = &server.endpoint else {
         return Vec::new();
@@ -113,7 +114,7 @@ pub(super) fn checks(server: &ServerSpec, environment: &dyn Environment) -> Vec<
     checks
 }
 
-/// Variables that begin like the server: `GITHUB_TOKEN` for `github`.
+/// Variables with the name of the server as prefix: `GITHUB_TOKEN` for `github`.
 fn named_after<'v>(
     server: &str,
     variables: impl Iterator<Item = &'v String>,

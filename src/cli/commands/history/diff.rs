@@ -41,7 +41,7 @@ pub struct HistoryDiffArgs {
 /// Runs the command.
 ///
 /// # Errors
-/// A difference, an unknown call, and whatever calling again runs into.
+/// A difference, an unknown call, or an error of the new run.
 pub(super) async fn run(args: &HistoryDiffArgs, context: &CommandContext) -> CommandResult {
     let format = context.format(formats::REPORT)?;
     let entry = super::find_entry(&args.id, context)?;

@@ -1,4 +1,4 @@
-//! `toolhost history`.
+//! `toolhost history`: listing, showing and deleting past calls.
 
 mod diff;
 mod rerun;
@@ -34,7 +34,7 @@ pub struct HistoryArgs {
     /// Which calls are listed.
     #[command(flatten)]
     pub list: HistoryListArgs,
-    /// What to do instead of listing.
+    /// The subcommand, instead of listing.
     #[command(subcommand)]
     pub action: Option<HistoryAction>,
 }
@@ -92,7 +92,7 @@ pub enum HistoryAction {
 /// Runs the command.
 ///
 /// # Errors
-/// An unknown call, a history that cannot be read, and whatever calling again runs into.
+/// An unknown call, a history that cannot be read, or an error of a rerun.
 pub async fn run(args: &HistoryArgs, context: &CommandContext) -> CommandResult {
     match &args.action {
         None => list(&args.list, context),
@@ -203,7 +203,7 @@ fn lines(location: &RecordLocation) -> Result<ReverseLines, Error> {
     ReverseLines::all(location).map_err(Error::unreadable_records)
 }
 
-/// The call that a person means.
+/// The call with an ID or prefix, or the last one.
 fn find_entry(id: &str, context: &CommandContext) -> Result<HistoryEntry, Error> {
     let location = location(context)?;
     let project = context.load().project();

@@ -54,7 +54,7 @@ pub struct HistoryRerunArgs {
 /// Runs the command.
 ///
 /// # Errors
-/// An unknown call, secrets that cannot be asked for, and whatever the call runs into.
+/// An unknown call, secrets that cannot be asked for, or an error of the call.
 pub(super) async fn run(args: &HistoryRerunArgs, context: &CommandContext) -> CommandResult {
     let format = call::format(context)?;
     let entry = super::find_entry(&args.id, context)?;
@@ -76,10 +76,10 @@ pub(super) async fn run(args: &HistoryRerunArgs, context: &CommandContext) -> Co
     call::perform(&args, context, format, &assembly, request).await
 }
 
-/// The host, and the request that was made then.
+/// The host, and the request of the recorded call.
 ///
 /// # Errors
-/// When the arguments were not kept, or secrets among them are not given.
+/// If the arguments were not stored, or secret ones are not given.
 pub(super) async fn prepare(
     entry: &HistoryEntry,
     words: &[String],
@@ -122,7 +122,7 @@ fn parse_overrides(words: &[String], context: &CommandContext) -> Result<Vec<Arg
     }
 }
 
-/// The recorded arguments with what was given in their place; what was secret is asked for.
+/// The recorded arguments with the given replacements; secret ones are asked for.
 async fn merge_arguments(
     mut recorded: JsonObject,
     given: Vec<ArgumentWord>,
@@ -149,7 +149,7 @@ async fn merge_arguments(
             return Err(Error::denied(format!("the secret argument '{name}' was not given")));
         };
         match path.0.as_slice() {
-            // As text, so that the schema says what it becomes.
+            // As text, so that the schema decides its type.
             [ValuePathSegment::Key(key)] => {
                 recorded.shift_remove(key);
                 asked.push(ArgumentWord::Text { key: key.clone(), value });
@@ -161,7 +161,7 @@ async fn merge_arguments(
     Ok(CallArguments::Words(recorded.into_iter().map(json).chain(asked).chain(given).collect()))
 }
 
-/// The argument that holds the first of these places.
+/// The argument that contains the first of these paths.
 fn first_key(paths: &[ValuePath]) -> String {
     paths.first().and_then(|path| path.0.first()).map_or_else(String::new, |step| match step {
         ValuePathSegment::Key(key) => key.clone(),
@@ -169,7 +169,7 @@ fn first_key(paths: &[ValuePath]) -> String {
     })
 }
 
-/// Says when the tool is not what it was then.
+/// Warns if the definition of the tool changed since.
 async fn warn_if_changed(
     entry: &HistoryEntry,
     assembly: &Assembly,

@@ -1,4 +1,4 @@
-//! `toolhost prompts get`.
+//! `toolhost prompts get`: rendering one prompt.
 
 use clap::Args;
 use clap_complete::ArgValueCompleter;
@@ -36,7 +36,7 @@ pub struct PromptGetArgs {
     /// Only look for the prompt on this server (repeatable)
     #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::servers))]
     pub server: Vec<String>,
-    /// An ad-hoc server.
+    /// An ad-hoc server, if the command line names one.
     #[command(flatten)]
     pub target: ServerCommandArgs,
 }
@@ -44,7 +44,7 @@ pub struct PromptGetArgs {
 /// Runs the command.
 ///
 /// # Errors
-/// An unknown or ambiguous name, arguments that do not fit, and what asking ran into.
+/// An unknown or ambiguous name, invalid arguments, or an error of the server.
 pub async fn run(args: &PromptGetArgs, context: &CommandContext) -> CommandResult {
     use Format::{Json, Raw, Yaml};
     let format = context.format(formats::CONTENT)?;
@@ -69,7 +69,7 @@ pub async fn run(args: &PromptGetArgs, context: &CommandContext) -> CommandResul
     }
 }
 
-/// The arguments as texts. A file may keep its reader waiting; a signal must still be heard.
+/// The arguments as text. Reading a file may block; signals must still be handled.
 async fn arguments(args: &PromptGetArgs, context: &CommandContext) -> Result<JsonObject, Error> {
     let cwd = context.environment.cwd();
     let sources = RawArguments { words: args.words.clone(), json_option: None, cwd };

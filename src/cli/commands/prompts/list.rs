@@ -1,4 +1,4 @@
-//! `toolhost prompts list`.
+//! `toolhost prompts list`: the prompts of all servers.
 
 use clap::Args;
 use clap_complete::ArgValueCompleter;
@@ -27,7 +27,7 @@ pub struct PromptListArgs {
     /// Only ask this server (repeatable)
     #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::servers))]
     pub server: Vec<String>,
-    /// An ad-hoc server.
+    /// An ad-hoc server, if the command line names one.
     #[command(flatten)]
     pub target: ServerCommandArgs,
 }

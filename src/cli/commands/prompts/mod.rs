@@ -1,4 +1,4 @@
-//! `toolhost prompts`.
+//! `toolhost prompts`: its subcommands.
 
 mod get;
 mod list;
@@ -27,7 +27,7 @@ pub enum PromptsAction {
 /// Runs the command.
 ///
 /// # Errors
-/// What could not be listed or filled in.
+/// What could not be listed or rendered.
 pub async fn run(args: &PromptsArgs, context: &CommandContext) -> CommandResult {
     match &args.action {
         PromptsAction::List(args) => list::run(args, context).await,

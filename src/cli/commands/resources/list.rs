@@ -1,4 +1,4 @@
-//! `toolhost resources list`.
+//! `toolhost resources list`: resources and URI templates of all servers.
 
 use clap::Args;
 use clap_complete::ArgValueCompleter;
@@ -30,7 +30,7 @@ pub struct ResourceListArgs {
     /// List resource templates instead
     #[arg(long)]
     pub templates: bool,
-    /// An ad-hoc server.
+    /// An ad-hoc server, if the command line names one.
     #[command(flatten)]
     pub target: ServerCommandArgs,
 }

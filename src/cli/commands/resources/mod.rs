@@ -1,4 +1,4 @@
-//! `toolhost resources`.
+//! `toolhost resources`: its subcommands.
 
 mod list;
 mod read;

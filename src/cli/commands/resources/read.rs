@@ -1,4 +1,4 @@
-//! `toolhost resources read`.
+//! `toolhost resources read`: reading one resource.
 
 use std::path::PathBuf;
 
@@ -42,7 +42,7 @@ pub struct ResourceReadArgs {
     /// Apply a jq expression, if the resource is JSON
     #[arg(long, value_name = "EXPR")]
     pub query: Option<String>,
-    /// An ad-hoc server.
+    /// An ad-hoc server, if the command line names one.
     #[command(flatten)]
     pub target: ServerCommandArgs,
 }
@@ -50,7 +50,7 @@ pub struct ResourceReadArgs {
 /// Runs the command.
 ///
 /// # Errors
-/// An address that no server or several have, and what reading or writing ran into.
+/// A URI that no server or several servers have, or an error of reading or writing.
 pub async fn run(args: &ResourceReadArgs, context: &CommandContext) -> CommandResult {
     use Format::{Json, Raw, Yaml};
     let format = context.format(formats::CONTENT)?;

@@ -1,4 +1,4 @@
-//! `toolhost resources watch`.
+//! `toolhost resources watch`: printing changes of resources.
 
 use clap::Args;
 use clap_complete::ArgValueCompleter;
@@ -20,7 +20,7 @@ use crate::host::request::{ItemRequest, LookupScope};
 use crate::model::SubscriptionEvent;
 use crate::util::clock::{Clock as _, SystemClock};
 
-/// How many changes wait to be printed; more are counted where they come in.
+/// Maximum number of changes waiting to be printed; more are only counted.
 const WAITING: usize = 16;
 
 /// Print a line each time a resource changes, until Ctrl-C.
@@ -44,7 +44,7 @@ pub struct ResourceWatchArgs {
     /// Read and print the resource after each change
     #[arg(long)]
     pub read: bool,
-    /// An ad-hoc server.
+    /// An ad-hoc server, if the command line names one.
     #[command(flatten)]
     pub target: ServerCommandArgs,
 }
@@ -52,14 +52,14 @@ pub struct ResourceWatchArgs {
 /// Runs the command.
 ///
 /// # Errors
-/// An address that no server or several have, and what ended the watching for good.
+/// A URI that no server or several servers have, or the error that ended watching.
 pub async fn run(args: &ResourceWatchArgs, context: &CommandContext) -> CommandResult {
     let format = context.format(formats::STREAM)?;
     let assembly = offering_lists::assemble(context, &args.server).await?;
     let (sender, mut seen) = mpsc::channel(WAITING);
     let stop = context.cancel.child_token();
     let show = ChangePrinter { args, format, context, host: &assembly.host, cancel: &stop };
-    // A closed stdout ends the watching, and the subscriptions are taken back.
+    // A closed stdout ends watching, and the subscriptions are cancelled.
     let end = stop.clone().drop_guard();
     let printing = async move {
         let _end = end;
@@ -95,7 +95,7 @@ struct ChangePrinter<'a> {
 }
 
 impl ChangePrinter<'_> {
-    /// Shows what happened; whether it was a change.
+    /// Shows an event; returns whether it was a change.
     async fn print_event(&self, seen: ServerChange) -> Result<bool, CommandError> {
         let (output, server) = (&self.context.output, &seen.server);
         match seen.change {

@@ -1,5 +1,5 @@
-//! Statistics on a thread of their own: a command that waits for another process's lock still hears
-//! a signal.
+//! Statistics on their own thread: a command that waits for another process's lock still handles
+//! signals.
 
 use std::sync::Arc;
 
@@ -13,19 +13,19 @@ use crate::stats::summary::TimeSlice;
 use crate::stats::{ReadBudget, Statistics, Summary};
 use crate::util::clock::{Clock as _, SystemClock};
 
-/// Statistics that are being read.
+/// Statistics that are read on another thread.
 pub(super) struct BlockingStatistics {
     statistics: Option<Statistics>,
-    /// The root of the project whose calls are meant; `None` for those of all.
+    /// The root of the project whose calls are selected; `None` for all projects.
     project: Option<String>,
     output: Arc<Output>,
 }
 
 impl BlockingStatistics {
-    /// Those of this configuration: of its project, or of all.
+    /// The statistics of this configuration: of its project, or of all.
     ///
     /// # Errors
-    /// Without a place to keep them.
+    /// If there is no place to store them.
     pub(super) fn open(context: &CommandContext, all_projects: bool) -> Result<Self, Error> {
         let configuration = context.load();
         let spec = &configuration.stats;
@@ -45,12 +45,12 @@ impl BlockingStatistics {
         })
     }
 
-    /// The root of the project whose calls are meant; `None` for those of all.
+    /// The root of the project whose calls are selected; `None` for all projects.
     pub(super) fn project(&self) -> Option<&str> {
         self.project.as_deref()
     }
 
-    /// Does something with them, on a thread that may wait.
+    /// Runs an operation on them, on a thread that may block.
     pub(super) async fn with<T: Send + 'static>(
         &mut self,
         work: impl FnOnce(&mut Statistics) -> Result<T, Error> + Send + 'static,
@@ -69,14 +69,14 @@ impl BlockingStatistics {
         done
     }
 
-    /// Folds what was spooled; gives whether there was anything.
+    /// Folds spooled calls; returns whether there were any.
     pub(super) async fn refresh(&mut self) -> Result<bool, Error> {
         let changed = self.with(|statistics| statistics.refresh(SystemClock.unix())).await?;
         self.print_notes();
         Ok(changed)
     }
 
-    /// What was counted, and with `with_slices` in slices of time.
+    /// The totals; with `with_slices` also by time slice.
     pub(super) async fn summary(
         &mut self,
         filter: CallFilter,
@@ -93,7 +93,7 @@ impl BlockingStatistics {
         .await
     }
 
-    /// The figures of a summary beside those of the period of equal length before it.
+    /// The figures of a summary and of the preceding period of equal length.
     pub(super) async fn compare(
         &mut self,
         filter: CallFilter,
@@ -104,7 +104,7 @@ impl BlockingStatistics {
         self.with(move |statistics| statistics.compare(&filter, &later, by_server)).await
     }
 
-    /// Passes on what the statistics have to say.
+    /// Prints the notes of the statistics.
     pub(super) fn print_notes(&mut self) {
         for note in self.statistics.iter_mut().flat_map(Statistics::take_notes) {
             self.output.warn(&note);

@@ -1,4 +1,4 @@
-//! `stats --export`.
+//! `stats --export`: writing statistics to a file.
 
 use std::path::Path;
 
@@ -10,8 +10,7 @@ use crate::model::Error;
 use crate::stats::{Summary, export};
 use crate::util::json;
 
-/// Writes a summary: a table when the name of the file ends in `.csv`, JSON otherwise; `-` is
-/// standard output.
+/// Writes a summary: as CSV if the file name ends in `.csv`, otherwise as JSON; `-` is stdout.
 pub(super) fn run(file: &Path, summary: &Summary, context: &CommandContext) -> CommandResult {
     let output = &context.output;
     if file == Path::new("-") {

@@ -1,4 +1,4 @@
-//! `toolhost stats`.
+//! `toolhost stats`: usage, latencies and failures of tools.
 
 mod blocking_statistics;
 mod export;
@@ -69,7 +69,7 @@ pub struct StatsArgs {
     pub yes: bool,
 }
 
-/// What tools are put in order by.
+/// The keys that tools are sorted by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 #[expect(missing_docs, reason = "the names are all there is to say")]
 pub enum StatsSortColumn {
@@ -109,7 +109,7 @@ pub enum StatsGrouping {
     Server,
 }
 
-/// Which other period the figures are compared with.
+/// The period to compare with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ComparedPeriod {
     /// The period of equal length before the window.
@@ -125,7 +125,7 @@ impl StatsArgs {
         }
     }
 
-    /// What is asked now; a window that begins some time ago moves on.
+    /// The current filter; a window relative to now moves on.
     fn filter(&self, scope: &StatsScope, project: Option<&str>, now: Duration) -> CallFilter {
         let since = self.since.map(|since| since.time(now));
         let project = project.map(str::to_owned);
@@ -144,7 +144,7 @@ pub async fn run(args: &StatsArgs, context: &CommandContext) -> CommandResult {
         return Err(Error::usage("--watch prints tables or JSON lines").into());
     }
     let work = perform(args, context, format);
-    // Another process that holds the store may make us wait; an interruption ends the wait.
+    // Another process may hold the store; an interrupt ends the wait.
     tokio::select! {
         biased;
         () = context.cancel.cancelled() => Ok(()),
@@ -209,7 +209,7 @@ async fn perform(args: &StatsArgs, context: &CommandContext, format: Format) -> 
     }
 }
 
-/// What a person sees.
+/// Prints the statistics as text.
 fn page(
     args: &StatsArgs,
     summary: &Summary,
@@ -230,7 +230,7 @@ fn page(
     }
 }
 
-/// What has to be said beside it.
+/// Prints the notes below the statistics.
 fn remark(
     args: &StatsArgs,
     summary: &Summary,

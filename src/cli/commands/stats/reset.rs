@@ -1,4 +1,4 @@
-//! `stats --reset`.
+//! `stats --reset`: removing statistics.
 
 use super::StatsArgs;
 use super::blocking_statistics::BlockingStatistics;
@@ -9,7 +9,7 @@ use crate::cli::prompt;
 use crate::stats::Statistics;
 use crate::util::clock::{Clock as _, SystemClock};
 
-/// Forgets what was counted, once a person agreed.
+/// Removes the selected statistics after confirmation.
 pub(super) async fn run(
     args: &StatsArgs,
     mut reading: BlockingStatistics,

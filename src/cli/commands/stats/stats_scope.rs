@@ -1,4 +1,4 @@
-//! Resolving a name to tools that were called before.
+//! Resolving a name to tools with recorded calls.
 
 use super::blocking_statistics::BlockingStatistics;
 use crate::catalogue::naming::{self, NameResolution};
@@ -8,7 +8,7 @@ use crate::model::{CallFilter, Error, ToolName};
 use crate::stats::count::ToolKey;
 use crate::util::clock::{Clock as _, SystemClock};
 
-/// What was asked for.
+/// The tools whose calls are selected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum StatsScope {
     /// All tools.
@@ -29,14 +29,14 @@ impl StatsScope {
         }
     }
 
-    /// Whether one tool is meant, so that everything about it is shown.
+    /// Whether it is a single tool, so that everything about it is shown.
     pub(super) fn is_single_tool(&self) -> bool {
         matches!(self, Self::Tool(_))
     }
 }
 
-/// Finds out what a name means. A tool that was never called is known by the catalogue of declared
-/// tools; nothing is started for it.
+/// Resolves a name. A tool that was never called is found in the catalogue of declared tools,
+/// without starting anything.
 pub(super) async fn resolve(
     name: Option<&str>,
     reading: &mut BlockingStatistics,
@@ -65,7 +65,7 @@ pub(super) async fn resolve(
     Err(Error::usage(format!("no calls of '{name}' recorded")).with_hint(hint))
 }
 
-/// What a name means among the tools that were called; `None` when it is none of them.
+/// Resolves a name among the tools that were called; `None` if it matches none.
 fn find_called(name: &str, called: &[ToolKey]) -> Result<Option<StatsScope>, Error> {
     let names: Vec<ToolName> = called.iter().map(tool_name).collect();
     let found = match naming::resolve(name, &names.iter().collect::<Vec<_>>()) {
@@ -89,7 +89,7 @@ fn find_called(name: &str, called: &[ToolKey]) -> Result<Option<StatsScope>, Err
             if !tools.is_empty() {
                 return Ok(Some(StatsScope::Server(tools)));
             }
-            // Of a tool of a component only the full name was kept.
+            // For tools of components, only the full name is stored.
             let plain = name.replace("__", "-").replace(['.', '/', ':'], "-");
             called.iter().find(|tool| tool.name == plain).map(|tool| tool.name.clone())
         }

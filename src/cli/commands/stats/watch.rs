@@ -1,4 +1,4 @@
-//! `stats --watch`.
+//! `stats --watch`: statistics as calls are made.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,15 +16,15 @@ use crate::stats::count::ToolKey;
 use crate::stats::summary::sort;
 use crate::util::clock::{Clock as _, SystemClock};
 
-/// How often the spool is looked at.
+/// Poll interval of the spool.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
-/// How many looks without news there are between two pictures: a window moves on by itself.
+/// Number of polls without changes between two refreshes: the time window moves on.
 const IDLE_POLLS: u32 = 4;
 
-/// Shows statistics as calls are made, until a signal comes or stdout is closed. A terminal gets
-/// one picture that changes; anything else a line for each tool that was called, or with `--json`
-/// the whole in one line whenever it changed.
+/// Shows statistics as calls are made, until a signal arrives or stdout is closed. A terminal gets
+/// a table that is redrawn; other outputs get one line per tool that was called, or with `--json`
+/// all statistics in one line on each change.
 pub(super) async fn run(
     args: &StatsArgs,
     mut reading: BlockingStatistics,
@@ -86,7 +86,7 @@ fn counted(summary: &Summary) -> BTreeMap<ToolKey, u64> {
     summary.tools.iter().map(calls).collect()
 }
 
-/// A line for each tool that was called since; at first for every tool that ever was.
+/// One line per tool called since the last time; at first for all tools with calls.
 fn changed_lines(summary: &Summary, before: Option<&BTreeMap<ToolKey, u64>>) -> Vec<StyledLine> {
     let mut lines = Vec::new();
     for usage in &summary.tools {
