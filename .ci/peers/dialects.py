@@ -358,7 +358,7 @@ def check_malformed(dialect: Dialect, toolhost: Toolhost, _: Model) -> None:
             text = text.replace(f'"{key}": {{}}', f'"{key}": {json.dumps(written)}', 1)
     answers = dialect.texts(toolhost.dispatch(dialect.name, text))
     assert len(answers) == len(MALFORMED), answers
-    assert "no JSON object" in answers["id 1"], answers["id 1"]
+    assert "not a JSON object" in answers["id 1"], answers["id 1"]
     # A response that is none is refused with what is missing, as misuse.
     for other in ["", "{", "null", "[]x", '{"error": {"message": "overloaded"}}', '"text"', "7"]:
         ran = toolhost.run("dispatch", "--format", dialect.name, stdin=other)
