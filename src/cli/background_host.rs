@@ -17,9 +17,8 @@ use crate::model::Error;
 use crate::serve::background::held_sessions::HeldSessions;
 use crate::serve::background::lifetime::{CurrencyCheck, HostLifetime};
 use crate::serve::background::observers::ObserverHub;
-use crate::serve::catalogue_server::{
-    BackgroundHost, CatalogueServer, ClientRegistry, ServeSettings,
-};
+use crate::serve::catalogue_server::{CatalogueServer, ClientRegistry, ServeSettings};
+use crate::serve::front_ends::service::FrontEndService;
 use crate::serve::listen::unix::UnixSocketListener;
 
 /// How long calls may continue after a signal to stop.
@@ -69,10 +68,18 @@ pub async fn run(options: HostOptions, context: &CommandContext) -> CommandResul
     let has_unshared = assembly.configuration.servers.iter().any(|server| !server.is_shared);
     let sessions =
         has_unshared.then(|| HeldSessions::new(Arc::clone(&assembly.host), options.idle));
-    let background = BackgroundHost { lifetime: Arc::clone(&lifetime), observers, sessions };
-    let settings = ServeSettings { background: Some(background), ..ServeSettings::default() };
-    let server =
-        CatalogueServer::new(Arc::clone(&assembly.host), clients, settings, context.abort.clone());
+    let settings =
+        ServeSettings { lifetime: Some(Arc::clone(&lifetime)), ..ServeSettings::default() };
+    let (host, abort) = (Arc::clone(&assembly.host), context.abort.clone());
+    let server = CatalogueServer::new(host, Arc::clone(&clients), settings, abort.clone());
+    let front_ends = Arc::new(FrontEndService {
+        host: Arc::clone(&assembly.host),
+        clients,
+        lifetime: Arc::clone(&lifetime),
+        observers,
+        sessions,
+        abort,
+    });
     let socket = directory.socket(&identity);
     let listener = UnixSocketListener::bind(&socket)?;
     context.warn_unserved(&assembly.configuration);
@@ -86,7 +93,7 @@ pub async fn run(options: HostOptions, context: &CommandContext) -> CommandResul
         std::future::pending::<()>().await;
     };
     tokio::select! {
-        () = listener.serve(&server, &context.cancel) => {}
+        () = listener.serve(&server, Some(&front_ends), &context.cancel) => {}
         () = watching => {}
     }
     Ok(())

@@ -19,6 +19,7 @@ pub mod jq;
 pub mod json;
 pub mod json_line;
 pub mod keychain;
+pub mod local_peer;
 pub mod number;
 pub mod orphans;
 pub mod output_paths;

@@ -4,24 +4,29 @@
 //! end's user, what is observed meanwhile, and what the end of the connection means. Never
 //! does: start a host, or choose which one is meant.
 
+use std::io;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::net::UnixStream;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
+use tokio_util::codec::LinesCodecError;
 use tokio_util::sync::CancellationToken;
 
-use super::connection::{
-    self, HostConnection, HostMessage, member, message, payload, read_payload, text,
+use super::connection::{self, LineConnection, message};
+use super::host_message::{HostMessage, read};
+use super::protocol::{
+    self, CallMeta, FrontEndQuestion, HostStatus, OutcomeMeta, Payload, SentCall,
 };
-use super::protocol::{self, FrontEndQuestion, HostStatus, SentOutcome};
 use crate::host::approval::{Approval, Approver};
 use crate::host::link::{HostLink, HostQuery, LinkError, ObservationSink, ObserveRequest};
 use crate::host::request::{CallOutcome, CallRequest};
@@ -29,16 +34,21 @@ use crate::model::{
     CallId, Error, ErrorKind, ErrorPhase, EventSink, HostEvent, QuestionBody, QuestionHandler,
     QuestionReply, Signal,
 };
-use crate::util::stopped_process;
+use crate::util::{local_peer, stopped_process};
 
-/// How long connecting and the handshake may take; then the host counts as not there.
-const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a host may take to accept a connection and read its request; then it counts as not there.
+const READ_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a call may be begun. Shorter than [`READ_TIMEOUT`], so that no host begins a call that its
+/// front end has given up.
+const BEGIN_TIMEOUT: Duration = Duration::from_secs(4);
 /// How often a host that is busy with a request is asked for a sign of life. One that gives none
 /// until the next time counts as lost.
 const PING_INTERVAL: Duration = Duration::from_secs(20);
 /// How long a host that did not answer is not asked again.
 const SILENCE: Duration = Duration::from_secs(30);
-/// The identities of the messages of one connection, after the handshake.
+/// The longest line that is read of a host, in bytes.
+const MAX_ANSWER: usize = 256 << 20;
+/// The identities of the messages of one connection.
 const REQUEST_ID: u64 = 1;
 const PING_ID: u64 = 2;
 
@@ -60,8 +70,8 @@ pub struct HostClient {
     pid: AtomicU32,
     /// Until when the host is not asked, because it did not answer.
     silent_until: Mutex<Option<Instant>>,
-    /// The connection that detected the host, after its handshake; the first request uses it.
-    first: Mutex<Option<HostConnection>>,
+    /// The connection that detected the host; the first request uses it.
+    first: Mutex<Option<LineConnection>>,
     /// What this program calls itself in the host's records.
     name: String,
     front_end: AttachedFrontEnd,
@@ -69,8 +79,8 @@ pub struct HostClient {
 
 /// A request and its handlers.
 struct HostRequest<'a> {
-    method: &'static str,
-    params: Value,
+    /// The request as it is sent.
+    line: String,
     cancel: &'a CancellationToken,
     /// What is being done, for messages.
     what: &'a str,
@@ -80,21 +90,36 @@ struct HostRequest<'a> {
     sink: Option<&'a ObservationSink>,
 }
 
-/// Connects to the socket of a host of this user and begins to speak; `None` when no such host listens
-/// there.
-async fn connect(path: &Path, name: &str) -> Option<(HostConnection, u32)> {
-    let connecting = tokio::time::timeout(HANDSHAKE_TIMEOUT, UnixStream::connect(path));
+/// The parameters of a call.
+#[derive(Serialize)]
+struct CallParams<'a> {
+    name: &'a str,
+    #[serde(rename = "_meta")]
+    meta: CallMeta<&'a CallRequest>,
+}
+
+/// The result of a call.
+#[derive(Deserialize)]
+struct CallResult {
+    #[serde(rename = "_meta")]
+    meta: OutcomeMeta,
+}
+
+/// Connects to the socket of a host of this user; `None` when no such host listens there. With the
+/// connection its process.
+async fn connect(path: &Path) -> Option<(LineConnection, u32)> {
+    let connecting = tokio::time::timeout(READ_TIMEOUT, UnixStream::connect(path));
     let stream = connecting.await.ok()?.ok()?;
     let peer = stream.peer_cred().ok()?;
     let is_own = peer.uid() == rustix::process::geteuid().as_raw();
     let pid = peer.pid().and_then(|pid| u32::try_from(pid).ok())?;
-    if is_own { Some((HostConnection::begin(stream, name).await?, pid)) } else { None }
+    is_own.then(|| (LineConnection::new(stream, MAX_ANSWER), pid))
 }
 
 impl HostClient {
     /// Connects to the host that listens at `path`; `None` when this user has none.
     pub async fn connect(path: &Path, name: &str, front_end: AttachedFrontEnd) -> Option<Self> {
-        let (connection, pid) = connect(path, name).await?;
+        let (connection, pid) = connect(path).await?;
         let (path, name) = (path.to_owned(), name.to_owned());
         let (pid, first) = (AtomicU32::new(pid), Mutex::new(Some(connection)));
         Some(Self { path, pid, silent_until: Mutex::default(), first, name, front_end })
@@ -139,15 +164,10 @@ impl HostClient {
 
     async fn command<T: DeserializeOwned>(&self, method: &'static str) -> Result<T, LinkError> {
         let never = CancellationToken::new();
-        let request = HostRequest {
-            method,
-            params: json!({}),
-            cancel: &never,
-            what: method,
-            call: None,
-            sink: None,
-        };
-        read_payload(&self.exchange(request).await?, protocol::PAYLOAD)
+        let line = connection::request(REQUEST_ID, method, &json!({}));
+        let request = HostRequest { line, cancel: &never, what: method, call: None, sink: None };
+        let answer: Payload<T> = read(&self.exchange(request).await?)?;
+        Ok(answer.payload)
     }
 
     /// Whether a host may listen, as far as can be told without a connection: a process that serves
@@ -157,29 +177,27 @@ impl HostClient {
         first.is_some() || self.path.exists()
     }
 
-    async fn open(&self) -> Option<HostConnection> {
+    async fn open(&self) -> Option<LineConnection> {
         let silent_until = *self.silent_until.lock().unwrap_or_else(PoisonError::into_inner);
         if silent_until.is_some_and(|until| Instant::now() < until) {
             return None;
         }
         let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let mut connection = if let Some(connection) = first {
-            connection
-        } else {
-            let (connection, pid) = connect(&self.path, &self.name).await?;
-            self.pid.store(pid, Ordering::Relaxed);
-            connection
-        };
-        match tokio::time::timeout(HANDSHAKE_TIMEOUT, connection.handshake()).await {
-            Ok(agreed) => agreed.map(|()| connection),
-            Err(_elapsed) => {
-                let until = Some(Instant::now() + SILENCE);
-                *self.silent_until.lock().unwrap_or_else(PoisonError::into_inner) = until;
-                let text = format!("{}; going on without it", self.silence());
-                self.front_end.events.emit(HostEvent::Warning { text });
-                None
-            }
+        if first.is_some() {
+            return first;
         }
+        let (connection, pid) = connect(&self.path).await?;
+        self.pid.store(pid, Ordering::Relaxed);
+        Some(connection)
+    }
+
+    /// Goes on without a host that does not read its requests.
+    fn go_on_without(&self) -> LinkError {
+        let until = Some(Instant::now() + SILENCE);
+        *self.silent_until.lock().unwrap_or_else(PoisonError::into_inner) = until;
+        let text = format!("{}; going on without it", self.silence());
+        self.front_end.events.emit(HostEvent::Warning { text });
+        LinkError::Unsent
     }
 
     /// That the host does not answer, and why if that shows.
@@ -195,24 +213,45 @@ impl HostClient {
 
     /// Sends one request and waits for its result, which is JSON.
     async fn exchange(&self, request: HostRequest<'_>) -> Result<String, LinkError> {
-        let HostRequest { method, params, cancel, what, call, sink } = request;
-        let line = connection::request(REQUEST_ID, method, &params);
+        let HostRequest { line, cancel, what, call, sink } = request;
         if line.len() > protocol::MAX_REQUEST {
             return Err(LinkError::Unsent);
         }
         let mut connection = self.open().await.ok_or(LinkError::Unsent)?;
-        // Without its end the host takes no line for a request.
-        connection.send(&line).await.ok_or(LinkError::Unsent)?;
+        match tokio::time::timeout(READ_TIMEOUT, connection.send(&line)).await {
+            Ok(Some(())) => {}
+            // Without its end the host takes no line for a request.
+            Ok(None) => return Err(LinkError::Unsent),
+            Err(_elapsed) => return Err(self.go_on_without()),
+        }
         let (answers, mut answered) = mpsc::channel::<String>(16);
         // Dropped, the questions that are still open are taken back.
         let mut questions = JoinSet::new();
-        let mut ping = tokio::time::interval(PING_INTERVAL);
-        ping.reset();
-        let mut is_ping_open = false;
+        let mut sign_of_life = pin!(tokio::time::sleep(READ_TIMEOUT));
+        let (mut is_read, mut is_ping_open) = (false, false);
         loop {
             tokio::select! {
+                biased;
+                () = cancel.cancelled() => {
+                    let params = json!({ "requestId": REQUEST_ID, "reason": "cancelled" });
+                    let notice = json!({ "method": "notifications/cancelled", "params": params });
+                    let _ended_anyway = connection.send(&message(&notice)).await;
+                    let words = format!("'{what}' was cancelled");
+                    let kind = ErrorKind::Interrupted(Signal::Interrupt);
+                    return Err(LinkError::Lost(Error::new(kind, words)));
+                }
                 line = connection.next() => {
-                    let Some(line) = line else { return Err(self.lost(what)) };
+                    let line = match line {
+                        Some(Ok(line)) => line,
+                        // So ends a connection whose other end left something unread.
+                        Some(Err(LinesCodecError::Io(error)))
+                            if !is_read && error.kind() == io::ErrorKind::ConnectionReset =>
+                        {
+                            return Err(LinkError::Unsent);
+                        }
+                        Some(Err(_)) | None => return Err(self.lost(what)),
+                    };
+                    is_read = true;
                     match HostMessage::read(&line, call.as_ref()) {
                         Some(HostMessage::Answer(PING_ID, _)) => is_ping_open = false,
                         Some(HostMessage::Answer(_, answer)) => return answer,
@@ -239,19 +278,15 @@ impl HostClient {
                 Some(answer) = answered.recv() => {
                     let _noticed_by_the_reader = connection.send(&answer).await;
                 }
-                () = cancel.cancelled() => {
-                    let params = json!({ "requestId": REQUEST_ID, "reason": "cancelled" });
-                    let notice = json!({ "method": "notifications/cancelled", "params": params });
-                    let _ended_anyway = connection.send(&message(&notice)).await;
-                    let words = format!("'{what}' was cancelled");
-                    let kind = ErrorKind::Interrupted(Signal::Interrupt);
-                    return Err(LinkError::Lost(Error::new(kind, words)));
-                }
-                _ = ping.tick() => {
+                () = &mut sign_of_life => {
                     if is_ping_open {
                         return Err(self.unanswered(what));
                     }
-                    is_ping_open = true;
+                    if !is_read && connection.has_unread() {
+                        return Err(self.go_on_without());
+                    }
+                    (is_read, is_ping_open) = (true, true);
+                    sign_of_life.as_mut().reset(Instant::now() + PING_INTERVAL);
                     let ping = json!({ "id": PING_ID, "method": "ping" });
                     let _noticed_by_the_reader = connection.send(&message(&ping)).await;
                 }
@@ -290,18 +325,17 @@ impl HostLink for HostClient {
         if !self.may_listen() {
             return Err(LinkError::Unsent);
         }
-        let params = json!({
-            "name": request.name,
-            "arguments": {},
-            "_meta": { protocol::CALL: text(request), "progressToken": REQUEST_ID },
-        });
-        let (method, what) = ("tools/call", request.name.as_str());
+        let call = SentCall {
+            front_end: self.name.clone(),
+            begins_by: local_peer::monotonic_time() + BEGIN_TIMEOUT,
+            request,
+        };
+        let params = CallParams { name: &request.name, meta: CallMeta { call } };
+        let line = connection::request(REQUEST_ID, protocol::CALL, &params);
         let (cancel, call) = (&request.cancel, request.id.clone());
-        let sent = HostRequest { method, params, cancel, what, call, sink: None };
-        let result = self.exchange(sent).await?;
-        let ended: Result<SentOutcome, Error> =
-            read_payload(member(&result, "_meta"), protocol::OUTCOME)?;
-        Ok(ended.map(Into::into))
+        let sent = HostRequest { line, cancel, what: &request.name, call, sink: None };
+        let result: CallResult = read(&self.exchange(sent).await?)?;
+        Ok(result.meta.outcome.map(Into::into))
     }
 
     async fn query(
@@ -309,11 +343,10 @@ impl HostLink for HostClient {
         query: &HostQuery,
         cancel: &CancellationToken,
     ) -> Result<String, LinkError> {
-        let params = json!({ protocol::PAYLOAD: text(query) });
-        let (method, what) = (protocol::QUERY, "the list");
-        let sent = HostRequest { method, params, cancel, what, call: None, sink: None };
-        let answer = payload(&self.exchange(sent).await?, protocol::PAYLOAD);
-        if answer.is_empty() { Err(LinkError::Unsent) } else { Ok(answer) }
+        let line = connection::request(REQUEST_ID, protocol::QUERY, &Payload { payload: query });
+        let sent = HostRequest { line, cancel, what: "the list", call: None, sink: None };
+        let answer: Payload<String> = read(&self.exchange(sent).await?)?;
+        Ok(answer.payload)
     }
 
     async fn observe(
@@ -322,9 +355,8 @@ impl HostLink for HostClient {
         sink: &ObservationSink,
         cancel: &CancellationToken,
     ) -> Result<(), LinkError> {
-        let params = json!({ protocol::PAYLOAD: text(wanted) });
-        let (method, what) = (protocol::OBSERVE, "observing");
-        let sent = HostRequest { method, params, cancel, what, call: None, sink: Some(sink) };
+        let line = connection::request(REQUEST_ID, protocol::OBSERVE, &Payload { payload: wanted });
+        let sent = HostRequest { line, cancel, what: "observing", call: None, sink: Some(sink) };
         let ended = self.exchange(sent).await;
         if cancel.is_cancelled() { Ok(()) } else { ended.map(drop) }
     }

@@ -1,8 +1,9 @@
 //! The protocol between front ends and a background host, in addition to MCP.
 //!
-//! Owns: the names, all below `dev.toolhost/`, and the shapes. Each shape is sent as a JSON string in
-//! one member, so that it arrives exactly as it was sent. Both ends are the same build: the name
-//! of the socket depends on the version.
+//! Owns: the names, all below `dev.toolhost/`, and the shapes. A front end sends one request per
+//! connection, and there is no handshake: a call is `tools/call` with a whole [`SentCall`] in its `_meta`, and
+//! gets a whole [`SentOutcome`] back. Both ends are the same build: the name of the socket depends on
+//! the version.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,38 +23,69 @@ use crate::model::{
 use crate::provider::Preview;
 use crate::util::static_text::{self, StaticText};
 
-/// Member of the `_meta` of `tools/call`: the whole request of a front end.
-pub const CALL: &str = "dev.toolhost/call";
-/// Member of the `_meta` of a result: the outcome of such a call, a [`SentOutcome`] or an [`Error`].
-pub const OUTCOME: &str = "dev.toolhost/outcome";
-/// Member of the `_meta` of a question: the [`FrontEndQuestion`].
+/// Method: a call. Its `_meta` has [`CallMeta`], that of its result [`OutcomeMeta`].
+pub const CALL: &str = "tools/call";
+/// Member of the `_meta` of a question: the [`FrontEndQuestion`] as a text.
 pub const QUESTION: &str = "dev.toolhost/question";
 /// The property by which a person approves a call, in the answer to the question about it.
 pub const APPROVE: &str = "approve";
 /// Member of the `_meta` of an answer: no person could be asked.
 pub const UNATTENDED: &str = "dev.toolhost/unattended";
-/// Method: a query of the catalogue. Its parameters and its result have one member, `payload`.
+/// Method: a [`HostQuery`](crate::host::link::HostQuery). Its result is a text, the JSON of the answer:
+/// what servers sent may have line breaks.
 pub const QUERY: &str = "dev.toolhost/query";
 /// Method: the [`HostStatus`].
 pub const STATUS: &str = "dev.toolhost/status";
 /// Method: to end, with everything that was started.
 pub const STOP: &str = "dev.toolhost/stop";
-/// Method: to be told what happens, from now until the request is cancelled. Its parameters have one
-/// member, `payload`, the [`ObserveRequest`](crate::host::link::ObserveRequest).
+/// Method: to be told what happens, from now until the front end disconnects. Its parameters are an
+/// [`ObserveRequest`](crate::host::link::ObserveRequest).
 pub const OBSERVE: &str = "dev.toolhost/observe";
-/// Notification: what happened. Its parameters have one member, `payload`, the [`SentObservation`]s, one
-/// a line.
+/// Notification: what happened. Its parameters are a text, the [`SentObservation`]s, one a line.
 pub const OBSERVED: &str = "dev.toolhost/observed";
 /// Method: to look again whether the host is still what was trusted, and to end if not.
 pub const RECHECK: &str = "dev.toolhost/recheck";
 /// The longest message that a client may send, in bytes.
 pub const MAX_REQUEST: usize = 4 << 20;
-/// The member that carries a shape.
-pub const PAYLOAD: &str = "payload";
-/// The code of the error that nothing was done because the host is about to end.
-pub const NOT_CURRENT: i32 = -32_090;
+/// The code of the error that nothing was done: the host is about to end, or the call came too late.
+pub const NOT_BEGUN: i32 = -32_090;
 /// The code of the error that the host ended while the request ran.
 pub const ENDED: i32 = -32_091;
+
+/// The parameters and the result of a request that is not MCP.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Payload<T> {
+    /// What is asked or answered.
+    pub payload: T,
+}
+
+/// The `_meta` of a call.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct CallMeta<R> {
+    /// The call.
+    #[serde(rename = "dev.toolhost/call")]
+    pub call: SentCall<R>,
+}
+
+/// A [`CallRequest`](crate::host::request::CallRequest) on its way to another process.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct SentCall<R> {
+    /// What the front end calls itself.
+    pub front_end: String,
+    /// Until when the host may begin the call, by [`monotonic_time`](crate::util::local_peer::monotonic_time). A host that was stopped meanwhile
+    /// must not: its front end went on without it.
+    pub begins_by: Duration,
+    /// The request.
+    pub request: R,
+}
+
+/// The `_meta` of a call's result.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct OutcomeMeta {
+    /// How the call ended.
+    #[serde(rename = "dev.toolhost/outcome")]
+    pub outcome: Result<SentOutcome, Error>,
+}
 
 /// A question to the person at the front end that made the call.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -11,22 +11,24 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::client::{AttachedFrontEnd, HostClient};
+use super::connection::{self, LineConnection};
 use super::lifetime::HostLifetime;
 use super::observers::ObserverHub;
+use super::protocol::{self, CallMeta, SentCall};
 use crate::host::ToolHost;
 use crate::host::approval::{Approval, ApprovalRequest, Approver};
 use crate::host::builder::ToolHostBuilder;
 use crate::host::function_tool::FunctionTool;
-use crate::host::link::{LinkError, Observation, ObservationSink};
+use crate::host::link::{HostLink as _, LinkError, Observation, ObservationSink};
 use crate::host::policy::Decision;
 use crate::host::request::{CallOutcome, CallRequest, ListScope, LookupScope};
 use crate::model::{
     Error, ErrorKind, EventSink, HostEvent, JsonObject, NoQuestionHandler, ToolContext,
 };
-use crate::serve::catalogue_server::{
-    BackgroundHost, CatalogueServer, ClientRegistry, ServeSettings,
-};
+use crate::serve::catalogue_server::{CatalogueServer, ClientRegistry, ServeSettings};
+use crate::serve::front_ends::service::FrontEndService;
 use crate::serve::listen::unix::UnixSocketListener;
+use crate::util::local_peer;
 
 /// Events that wait for a test; none makes as many.
 const EVENTS: usize = 256;
@@ -107,13 +109,18 @@ impl FrontEnd {
         let life = (place.path().to_owned(), Duration::from_mins(1));
         let current = Box::new(|| true);
         let lifetime = HostLifetime::new(life.0, life.1, stop.clone(), abort.clone(), current);
-        let background = BackgroundHost { lifetime, observers, sessions: None };
-        let settings = ServeSettings { background: Some(background), ..ServeSettings::default() };
-        let server = CatalogueServer::new(behind, clients, settings, abort);
+        let settings =
+            ServeSettings { lifetime: Some(Arc::clone(&lifetime)), ..ServeSettings::default() };
+        let (host, asked) = (Arc::clone(&behind), Arc::clone(&clients));
+        let server = CatalogueServer::new(host, asked, settings, abort.clone());
+        let (host, sessions) = (behind, None);
+        let front_ends = FrontEndService { host, clients, lifetime, observers, sessions, abort };
         let socket = place.path().join("host.sock");
         let listener = UnixSocketListener::bind(&socket).unwrap();
         let until = stop.clone();
-        tokio::spawn(async move { listener.serve(&server, &until).await });
+        tokio::spawn(
+            async move { listener.serve(&server, Some(&Arc::new(front_ends)), &until).await },
+        );
         let person = Arc::new(Person { approves, asked: Mutex::default() });
         let front_end = AttachedFrontEnd {
             approver: Arc::clone(&person) as _,
@@ -300,8 +307,8 @@ async fn next_write(stream: &tokio::net::UnixStream) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-#[tokio::test]
-async fn a_call_begins_its_connection_before_it_is_made_and_is_one_write() {
+/// A client of a host that a test plays, connected already, and the host's end.
+async fn played_host() -> (tempfile::TempDir, HostClient, tokio::net::UnixListener) {
     let place = tempfile::tempdir().unwrap();
     let socket = place.path().join("host.sock");
     let listener = tokio::net::UnixListener::bind(&socket).unwrap();
@@ -311,41 +318,115 @@ async fn a_call_begins_its_connection_before_it_is_made_and_is_one_write() {
         events: EventSink::discard(),
     };
     let client = HostClient::connect(&socket, "a front end", front_end).await.unwrap();
+    (place, client, listener)
+}
+
+#[tokio::test]
+async fn a_call_is_one_write_over_the_connection_that_found_the_host() {
+    let (_place, client, listener) = played_host().await;
     let (stream, _) = listener.accept().await.unwrap();
-    // Nothing was asked for yet, and the host can already answer.
-    let hello = next_write(&stream).await;
-    assert_eq!((hello.len(), &hello[0]["method"]), (1, &json!("initialize")));
     let host = ToolHost::builder().build();
     host.attach(Arc::new(client));
     let calling = tokio::spawn(async move { host.call(request("echo")).await });
-    let answer = json!({ "jsonrpc": "2.0", "id": 0, "result": {} });
-    stream.try_write(format!("{answer}\n").as_bytes()).unwrap();
     let sent = next_write(&stream).await;
     let methods: Vec<&Value> = sent.iter().map(|message| &message["method"]).collect();
-    assert_eq!(methods, [&json!("notifications/initialized"), &json!("tools/call")]);
+    assert_eq!(methods, [&json!("tools/call")]);
+    // It was read, so that it may have run.
     drop(stream);
     assert_eq!(calling.await.unwrap().unwrap_err().kind(), ErrorKind::Unreachable);
     assert!(listener.accept().now_or_never().is_none(), "one connection was enough");
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_call_that_no_host_reads_is_made_without_it() {
+    let (_place, client, listener) = played_host().await;
+    let (stream, _) = listener.accept().await.unwrap();
+    let unread = client.call(&request("echo")).await;
+    assert!(matches!(unread, Err(LinkError::Unsent)), "{unread:?}");
+    // A host that reads it later knows that it is too late.
+    let [sent] = next_write(&stream).await.try_into().unwrap();
+    let begins_by = &sent["params"]["_meta"]["dev.toolhost/call"]["begins_by"];
+    let begins_by: Duration = serde_json::from_value(begins_by.clone()).unwrap();
+    assert!(begins_by < local_peer::monotonic_time() + Duration::from_secs(5));
+}
+
+#[tokio::test]
+#[cfg(target_os = "linux")]
+async fn a_call_that_a_host_left_unread_when_it_ended_is_made_without_it() {
+    let (_place, client, listener) = played_host().await;
+    let (stream, _) = listener.accept().await.unwrap();
+    let call = request("echo");
+    let (unread, ()) = tokio::join!(client.call(&call), async {
+        stream.readable().await.unwrap();
+        drop(stream);
+    });
+    assert!(matches!(unread, Err(LinkError::Unsent)), "{unread:?}");
+}
+
+impl FrontEnd {
+    /// A connection to its host on which a test sends lines of its own.
+    async fn lines(&self) -> LineConnection {
+        let (place, _) = self.served.as_ref().unwrap();
+        let stream = tokio::net::UnixStream::connect(place.path().join("host.sock")).await.unwrap();
+        LineConnection::new(stream, 1 << 20)
+    }
+}
+
+/// The line of a call that may begin until then.
+fn call_line(tool: &str, begins_by: Duration) -> String {
+    let call = SentCall { front_end: "a test".to_owned(), begins_by, request: request(tool) };
+    let params = json!({ "name": tool, "_meta": CallMeta { call } });
+    connection::request(1, protocol::CALL, &params)
+}
+
+async fn next_message(lines: &mut LineConnection) -> Value {
+    serde_json::from_str(&lines.next().await.unwrap().unwrap()).unwrap()
+}
+
+#[tokio::test]
+async fn a_call_that_comes_too_late_is_not_begun() {
+    let front_end = FrontEnd::attached(true).await;
+    let mut lines = front_end.lines().await;
+    lines.send(&call_line("wait", Duration::from_secs(1))).await.unwrap();
+    let answer = next_message(&mut lines).await;
+    assert_eq!(answer["error"]["code"], protocol::NOT_BEGUN, "{answer}");
+    assert_eq!(front_end.running.available_permits(), 0, "it did not run");
+}
+
+#[tokio::test]
+async fn a_host_gives_signs_of_life_during_a_call_and_ends_one_that_is_given_up() {
+    let front_end = FrontEnd::attached(true).await;
+    let mut lines = front_end.lines().await;
+    let in_time = local_peer::monotonic_time() + Duration::from_mins(1);
+    lines.send(&call_line("wait", in_time)).await.unwrap();
+    front_end.running.acquire().await.unwrap().forget();
+    // What says nothing to it is passed over: half a message, and an answer that it did not ask for.
+    lines.send("{\n{\"id\":7,\"result\":{}}\n").await.unwrap();
+    lines.send("{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"ping\"}\n").await.unwrap();
+    assert_eq!(next_message(&mut lines).await, json!({ "jsonrpc": "2.0", "id": 2, "result": {} }));
+    let given_up = json!({ "method": "notifications/cancelled" });
+    lines.send(&connection::message(&given_up)).await.unwrap();
+    front_end.told_until("wait", "cancelled").await;
+    assert!(lines.next().await.is_none(), "it has no answer");
+}
+
+#[tokio::test]
+async fn a_call_that_its_front_end_leaves_is_cancelled() {
+    let front_end = FrontEnd::attached(true).await;
+    let mut lines = front_end.lines().await;
+    let in_time = local_peer::monotonic_time() + Duration::from_mins(1);
+    lines.send(&call_line("wait", in_time)).await.unwrap();
+    front_end.running.acquire().await.unwrap().forget();
+    drop(lines);
+    front_end.told_until("wait", "cancelled").await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_host_that_stops_to_answer_during_a_call_is_not_waited_for() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("host.sock");
-    let listener = tokio::net::UnixListener::bind(&path).unwrap();
-    let front_end = AttachedFrontEnd {
-        approver: Arc::new(Person { approves: true, asked: Mutex::default() }),
-        inbox: Arc::new(NoQuestionHandler),
-        events: EventSink::discard(),
-    };
-    let client = HostClient::at(path, "test", front_end);
+    let (_place, client, listener) = played_host().await;
     let (held, answered) = tokio::join!(client.status(), async {
-        let (mut stream, _) = listener.accept().await.unwrap();
+        let (stream, _) = listener.accept().await.unwrap();
         next_write(&stream).await;
-        let hello = json!({ "jsonrpc": "2.0", "id": 0, "result": {} });
-        tokio::io::AsyncWriteExt::write_all(&mut stream, format!("{hello}\n").as_bytes())
-            .await
-            .unwrap();
         let begun = tokio::time::Instant::now();
         // It reads, and says nothing more until it is given up.
         while stream.readable().await.is_ok() {

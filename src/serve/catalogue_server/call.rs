@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use rmcp::model::{CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData};
 
-use super::exchange::{ClientRequest, FrontEndCall, ServedAnswer};
+use super::exchange::{ClientRequest, ServedAnswer};
 use super::parked_requests::RequestKey;
 use super::request_sender::RequestSender;
 use super::running_request::ServedResult;
-use super::{CatalogueServer, front_ends, mixed_up, offerings, result};
+use super::{CatalogueServer, mixed_up, offerings, result};
 use crate::host::request::{CallArguments, CallRequest, ItemRequest, LookupScope};
 use crate::mcp::rpc_code::MISSING_CAPABILITY;
 use crate::model::{Error, ErrorCause, ErrorKind};
@@ -19,35 +19,6 @@ pub(super) struct RequestOrigin {
     pub(super) session: String,
     /// The level of log lines that the client chose for the session.
     pub(super) level: Option<&'static str>,
-    /// The process that sent it.
-    pub(super) process: Option<u32>,
-}
-
-/// Who asks for a call, beyond what every request says.
-struct CallerDetails {
-    /// The name of the client, for records.
-    name: Option<String>,
-    /// The whole request of a front end, which takes the whole outcome; `None` for other clients.
-    front_end: Option<Box<CallRequest>>,
-}
-
-impl CallerDetails {
-    /// What of it is a front end's.
-    fn front_end_call(&self) -> FrontEndCall {
-        FrontEndCall {
-            is_front_end: self.front_end.is_some(),
-            id: self.front_end.as_ref().and_then(|request| request.id.clone()),
-        }
-    }
-}
-
-impl CallerDetails {
-    /// Keeps the session of a front end's call while the front end, a process, may come back to it.
-    fn hold_session(&self, server: &CatalogueServer, process: Option<u32>) {
-        if let Some(request) = &self.front_end {
-            server.hold_session(request.session.as_deref(), request.keeps_session, process);
-        }
-    }
 }
 
 impl CatalogueServer {
@@ -63,10 +34,8 @@ impl CatalogueServer {
         sender: RequestSender,
     ) -> Result<CallToolResponse, ErrorData> {
         let CallToolRequestParams { name, arguments, input_responses, request_state, .. } = params;
-        let RequestOrigin { session, level, process } = origin;
-        let front_end = self.front_end_request(&sender)?.map(Box::new);
-        let caller = CallerDetails { name: sender.name.clone(), front_end };
-        caller.hold_session(self, process);
+        let RequestOrigin { session, level } = origin;
+        let client_name = sender.name.clone();
         let arguments = arguments.unwrap_or_default();
         let key = RequestKey { session, method: "tools/call", name: name.into(), arguments };
         let request = ClientRequest {
@@ -74,10 +43,9 @@ impl CatalogueServer {
             state: request_state,
             answers: input_responses,
             session_level: level,
-            front_end: caller.front_end_call(),
         };
         let answer = self.exchange(request, sender, |server, item| async move {
-            server.call_tool(key, caller, item).await.map(ServedResult::Tool)
+            server.call_tool(key, client_name, item).await.map(ServedResult::Tool)
         });
         match answer.await? {
             ServedAnswer::Result(ServedResult::Tool(result)) => Ok(result.into()),
@@ -91,17 +59,10 @@ impl CatalogueServer {
     async fn call_tool(
         self: Arc<Self>,
         key: RequestKey,
-        caller: CallerDetails,
+        client_name: Option<String>,
         item: ItemRequest,
     ) -> Result<CallToolResult, ErrorData> {
-        let CallerDetails { name: client_name, front_end } = caller;
         let ItemRequest { id, session, metadata, trace, client, cancel, .. } = item;
-        if let Some(sent) = front_end {
-            // One that serves others says whose call it is.
-            let client_name = sent.client_name.clone().or(client_name);
-            let request = CallRequest { id, client_name, client, cancel, ..*sent };
-            return front_ends::outcome(self.host.call(request).await);
-        }
         let offered = self.tools.known();
         let name = offered.find(&key.name).map_or(key.name.as_str(), |tool| &tool.full_name);
         let request = CallRequest {

@@ -49,7 +49,7 @@ pub(super) enum CatalogueChange {
 
 /// What the client of a call may hear while it runs.
 #[derive(Debug)]
-pub(super) enum CallUpdate {
+pub(in crate::serve) enum CallUpdate {
     /// How far it is.
     Progress { progress: f64, total: Option<f64>, message: Option<String> },
     /// A line that was logged for it, or for a call that it made.
@@ -60,7 +60,7 @@ pub(super) enum CallUpdate {
 
 /// What a server may want of a client.
 #[derive(Debug)]
-pub(super) enum AskedOfClient {
+pub(in crate::serve) enum AskedOfClient {
     /// An answer of its person, or of its model.
     Question(QuestionBody),
     /// Its roots.
@@ -69,17 +69,17 @@ pub(super) enum AskedOfClient {
 
 /// A question that waits for a client's answer. Dropped, it counts as turned away from.
 #[derive(Debug)]
-pub(super) struct ClientQuestion {
+pub(in crate::serve) struct ClientQuestion {
     /// The server's own name of the question.
-    pub(super) key: Option<String>,
-    pub(super) body: AskedOfClient,
+    pub(in crate::serve) key: Option<String>,
+    pub(in crate::serve) body: AskedOfClient,
     /// The same for a front end of this program, which asks in its own way; it has no roots.
-    pub(super) whole: Option<Box<FrontEndQuestion>>,
-    pub(super) reply: oneshot::Sender<QuestionReply>,
+    pub(in crate::serve) whole: Option<Box<FrontEndQuestion>>,
+    pub(in crate::serve) reply: oneshot::Sender<QuestionReply>,
 }
 
 /// The client's end of one call.
-pub(super) struct CallWatch {
+pub(in crate::serve) struct CallWatch {
     pub(super) updates: mpsc::Receiver<CallUpdate>,
     pub(super) questions: mpsc::Receiver<ClientQuestion>,
     registry: Arc<ClientRegistry>,
@@ -142,7 +142,7 @@ impl ClientRegistry {
     }
 
     /// Whether a call of this name runs.
-    pub(super) fn is_running(&self, call_id: &CallId) -> bool {
+    pub(in crate::serve) fn is_running(&self, call_id: &CallId) -> bool {
         self.calls().contains_key(call_id)
     }
 

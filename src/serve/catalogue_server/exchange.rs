@@ -10,20 +10,21 @@ use std::sync::Arc;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use rmcp::model::{
-    ClientCapabilities, CreateTaskResult, ErrorData, InputRequests, InputRequiredResult,
+    ClientCapabilities, CreateTaskResult, ErrorCode, ErrorData, InputRequests, InputRequiredResult,
     InputResponses, Notification, ProgressNotificationParam, ServerNotification,
 };
 use rmcp::service::OriginatingRequestId;
 use serde_json::Value;
-use tokio_util::sync::CancellationToken;
 
 use super::client_registry::{CallUpdate, ClientQuestion};
 use super::parked_requests::{ParkedRequest, RequestKey};
 use super::request_sender::RequestSender;
-use super::running_request::{RequestStep, RunningRequest, ServedResult};
+use super::running_request::{RequestStep, RunningRequest, RunningServed, ServedResult, served};
 use super::{CatalogueServer, questions};
 use crate::host::request::ItemRequest;
-use crate::model::{CallId, ClientAbilities, JsonObject, QuestionReply, TraceContext};
+use crate::model::{ClientAbilities, JsonObject, QuestionReply, TraceContext};
+use crate::serve::background::lifetime::RunningCallGuard;
+use crate::serve::background::protocol;
 
 /// The minimum log level for clients of the older era that set none.
 pub(super) const DEFAULT_LEVEL: &str = "info";
@@ -38,17 +39,6 @@ pub(super) struct ClientRequest {
     pub(super) answers: Option<InputResponses>,
     /// The level of log lines that its client chose for its session.
     pub(super) session_level: Option<&'static str>,
-    /// What of it is a front end's of this program.
-    pub(super) front_end: FrontEndCall,
-}
-
-/// What a front end of this program adds to a request beyond MCP.
-#[derive(Debug, Default)]
-pub(super) struct FrontEndCall {
-    /// Whether one made it, which is asked in its own way.
-    pub(super) is_front_end: bool,
-    /// What it calls the call, to recognise it while it runs.
-    pub(super) id: Option<CallId>,
 }
 
 /// The answer to a request.
@@ -72,7 +62,7 @@ impl CatalogueServer {
     where
         F: Future<Output = Result<ServedResult, ErrorData>> + Send + 'static,
     {
-        let ClientRequest { key, state, answers, session_level, front_end } = request;
+        let ClientRequest { key, state, answers, session_level } = request;
         let mut given = answers.unwrap_or_default();
         let is_modern = sender.is_modern;
         // In the newer era what the request says, and none without; in the older one the session's.
@@ -97,7 +87,7 @@ impl CatalogueServer {
                 client: abilities(&sender, wanted),
                 ..item_request(&sender)
             };
-            self.start(item, front_end, work)?
+            self.start(item, work)?
         };
         // Asked in this task: over HTTP that is what ties them to the stream of the request.
         let mut asked = FuturesUnordered::new();
@@ -138,19 +128,27 @@ impl CatalogueServer {
                         } else if is_modern {
                             waiting.push(question);
                         } else if let Some(peer) = sender.connection().cloned() {
-                            asked.push(questions::ask(peer, question, running.is_of_front_end));
+                            asked.push(questions::ask(peer, question));
                         }
                     }
                 }
                 RequestStep::Ended(ended) => {
-                    // The connection of a front end ends with its answer.
-                    if !running.is_of_front_end {
-                        self.alertness.answered();
-                    }
-                    return ended.map(ServedAnswer::Result);
+                    self.alertness.answered();
+                    return served(ended).map(ServedAnswer::Result);
                 }
             }
         }
+    }
+
+    /// Admits a call to a background host; `None` where the server is none.
+    ///
+    /// # Errors
+    /// That the host is about to end.
+    fn admit_call(&self) -> Result<Option<RunningCallGuard>, ErrorData> {
+        let Some(lifetime) = &self.settings.lifetime else { return Ok(None) };
+        let words = "this host is shutting down";
+        let ending = || ErrorData::new(ErrorCode(protocol::NOT_BEGUN), words, None);
+        lifetime.begin_call().map(Some).ok_or_else(ending)
     }
 
     /// Begins a request.
@@ -160,38 +158,24 @@ impl CatalogueServer {
     fn start<F>(
         self: &Arc<Self>,
         item: ItemRequest,
-        front_end: FrontEndCall,
         work: impl FnOnce(Arc<Self>, ItemRequest) -> F,
-    ) -> Result<RunningRequest, ErrorData>
+    ) -> Result<RunningServed, ErrorData>
     where
         F: Future<Output = Result<ServedResult, ErrorData>> + Send + 'static,
     {
-        let running = self.admit_call()?;
-        let FrontEndCall { is_front_end: is_of_front_end, id } = front_end;
-        if !is_of_front_end {
-            self.alertness.heard();
-        }
-        let call = id.filter(|id| !self.clients.is_running(id));
-        let (call, cancel) =
-            (call.unwrap_or_else(|| self.host.new_call_id()), CancellationToken::new());
-        let watch = self.clients.watch(&call);
-        let item = ItemRequest { id: Some(call), cancel: cancel.clone(), ..item };
-        // Boxed: a task is moved as a whole when it begins and when it ends.
-        let outcome = tokio::spawn(Box::pin(work(Arc::clone(self), item)));
-        Ok(RunningRequest {
-            outcome,
-            watch,
-            is_of_front_end,
-            _running: running,
-            _cancelled_when_dropped: cancel.drop_guard(),
-        })
+        let admitted = self.admit_call()?;
+        self.alertness.heard();
+        let call = self.host.new_call_id();
+        Ok(RunningRequest::start(&self.clients, call, admitted, |id, cancel| {
+            work(Arc::clone(self), ItemRequest { id: Some(id), cancel, ..item })
+        }))
     }
 
     /// Ends the request with questions; its work goes on and waits.
     fn require_input(
         &self,
         key: RequestKey,
-        running: RunningRequest,
+        running: RunningServed,
         waiting: Vec<ClientQuestion>,
     ) -> Result<ServedAnswer, ErrorData> {
         let mut asked = InputRequests::new();

@@ -12,12 +12,12 @@ use futures_util::future::BoxFuture;
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams,
-    CompleteResult, CustomRequest, CustomResult, ErrorData, Extensions, GetPromptRequestParams,
-    GetPromptResponse, GetTaskParams, GetTaskResult, Implementation, InputResponses,
-    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
-    ServerConfig, SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool,
-    UnsubscribeRequestParams, UpdateTaskParams,
+    CompleteResult, CustomRequest, CustomResult, ErrorCode, ErrorData, Extensions,
+    GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult, Implementation,
+    InputResponses, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+    ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
+    ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscribeRequestParams,
+    SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::transport::common::http_header::HEADER_SESSION_ID;
@@ -28,7 +28,7 @@ use tokio_util::task::TaskTracker;
 use super::call::RequestOrigin;
 use super::changes::{self, Interests, ResourceWatch};
 use super::client_state::ClientState;
-use super::exchange::{ClientRequest, FrontEndCall, ServedAnswer};
+use super::exchange::{ClientRequest, ServedAnswer};
 use super::log_line::known_level;
 use super::parked_requests::RequestKey;
 use super::request_sender::{RequestSender, is_modern};
@@ -46,8 +46,6 @@ const MAX_WATCHED: usize = 256;
 pub struct ServedClient {
     server: Arc<CatalogueServer>,
     identity: ServedIdentity,
-    /// The process at the other end, if the transport reports it.
-    process: Option<u32>,
     state: Arc<ClientState>,
     /// The calls of this client that run.
     calls: TaskTracker,
@@ -60,14 +58,7 @@ impl ServedClient {
         let gone = server.stop.child_token();
         let state = Arc::new(ClientState::new(identity.is_alone));
         let (guard, calls) = (gone.clone().drop_guard(), TaskTracker::new());
-        Self { server, identity, process: None, state, calls, gone, _gone_when_dropped: guard }
-    }
-
-    /// The same client, which is this process.
-    #[must_use]
-    pub fn of_process(mut self, process: Option<u32>) -> Self {
-        self.process = process;
-        self
+        Self { server, identity, state, calls, gone, _gone_when_dropped: guard }
     }
 
     /// What the client wants to hear: over HTTP its session knows that, which outlives this.
@@ -101,8 +92,7 @@ impl ServedClient {
         let session = self.session(extensions, sender.is_modern);
         let key = RequestKey { session, method, name, arguments: arguments.unwrap_or_default() };
         let session_level = self.state(extensions).level();
-        let front_end = FrontEndCall::default();
-        ClientRequest { key, state, answers, session_level, front_end }
+        ClientRequest { key, state, answers, session_level }
     }
 
     /// Answers a request by `work`, unless too many of this client run or the client is gone.
@@ -258,7 +248,6 @@ impl ServerHandler for ServedClient {
         let origin = RequestOrigin {
             session: self.session(&extensions, sender.is_modern),
             level: self.state(&extensions).level(),
-            process: self.process,
         };
         self.bounded(&extensions, self.server.answer_call(request, origin, sender)).await
     }
@@ -399,13 +388,18 @@ impl ServerHandler for ServedClient {
     async fn on_custom_request(
         &self,
         request: CustomRequest,
-        context: RequestContext<RoleServer>,
+        _context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        let answer = Box::pin(self.server.answer_front_end(request, &context, self.process));
-        match self.gone.run_until_cancelled(answer).await {
-            Some(answer) => answer,
-            None => Err(ended()),
-        }
+        let CustomRequest { method, .. } = request;
+        let words = if method.starts_with("tasks/") {
+            format!(
+                "{method}: tasks of revision 2025-11-25 are not served; call the tool, its end is \
+                 waited for"
+            )
+        } else {
+            method
+        };
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, words, None))
     }
 
     async fn get_task(

@@ -9,18 +9,18 @@ use crate::model::event::LOG_LEVELS;
 
 /// A line, for the clients that want lines of its level.
 #[derive(Debug, Clone)]
-pub(super) struct ServedLogLine {
+pub(in crate::serve) struct ServedLogLine {
     /// The server or tool that wrote it.
-    pub(super) origin: String,
+    pub(in crate::serve) origin: String,
     /// Its level, as its author wrote it.
-    pub(super) level: LogLevel,
+    pub(in crate::serve) level: LogLevel,
     /// Its text, as sent.
-    pub(super) text: String,
+    pub(in crate::serve) text: String,
 }
 
 impl ServedLogLine {
     /// Whether it is at least as severe as `level`. An unknown level is below every level.
-    pub(super) fn is_at_least(&self, level: &str) -> bool {
+    pub(in crate::serve) fn is_at_least(&self, level: &str) -> bool {
         let place = |level: &str| LOG_LEVELS.iter().position(|known| *known == level);
         place(&self.level.0).zip(place(level)).is_some_and(|(own, wanted)| own >= wanted)
     }

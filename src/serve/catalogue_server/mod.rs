@@ -11,7 +11,6 @@ mod changes;
 mod client_registry;
 mod client_state;
 mod exchange;
-mod front_ends;
 mod handler;
 mod log_line;
 mod offerings;
@@ -31,18 +30,21 @@ use rmcp::model::{ErrorCode, ErrorData};
 use tokio_util::sync::CancellationToken;
 
 use crate::host::{ClientScope, ToolHost};
-use crate::serve::background::held_sessions::HeldSessions;
 use crate::serve::background::lifetime::HostLifetime;
-use crate::serve::background::observers::ObserverHub;
 use crate::serve::background::protocol;
 use alertness::Alertness;
 use changes::ChangeFeed;
 pub(in crate::serve) use changes::ClientChanges;
 pub use client_registry::ClientRegistry;
+pub(in crate::serve) use client_registry::{CallUpdate, ClientQuestion};
 pub(in crate::serve) use client_state::ClientState;
 pub use handler::{ServedClient, SessionGuard};
 pub(in crate::serve) use handler::{implementation, served_session};
 use parked_requests::ParkedRequests;
+pub(in crate::serve) use questions::{
+    answer_question as question_answer, request as question_request,
+};
+pub(in crate::serve) use running_request::{RequestStep, RunningRequest};
 pub(in crate::serve) use served_call::{ServedCall, StatelessCall};
 pub(in crate::serve) use subscription::{ServedSubscription, SubscriptionHandoff};
 use tasks::ServedTasks;
@@ -56,27 +58,9 @@ pub struct ServeSettings {
     pub uses_bare_names: bool,
     /// Run calls that need approval without asking (`--yes`): the client asks its person itself.
     pub assume_yes: bool,
-    /// What makes it a background host: its own front ends may do more than MCP allows. `None` for a
-    /// server that is only that.
-    #[doc(hidden)] // for the program's own front ends
-    pub background: Option<BackgroundHost>,
-}
-
-/// What a background host has besides its catalogue.
-#[derive(Clone)]
-pub struct BackgroundHost {
-    /// How long it lives.
-    pub lifetime: Arc<HostLifetime>,
-    /// Who watches what happens in it.
-    pub observers: Arc<ObserverHub>,
-    /// When sessions end; `None` when sessions have no state of their own.
-    pub sessions: Option<Arc<HeldSessions>>,
-}
-
-impl std::fmt::Debug for BackgroundHost {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "BackgroundHost({:?})", self.lifetime)
-    }
+    /// What admits calls, when it is a background host that offers it; `None` for a server of its own.
+    #[doc(hidden)] // for the program's own commands
+    pub lifetime: Option<Arc<HostLifetime>>,
 }
 
 /// One catalogue, offered to any number of clients at once.

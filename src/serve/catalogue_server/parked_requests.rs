@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use super::client_registry::ClientQuestion;
-use super::running_request::RunningRequest;
+use super::running_request::RunningServed;
 use crate::model::JsonObject;
 
 /// How many requests may wait for answers at once.
@@ -37,7 +37,7 @@ pub(super) struct RequestKey {
 /// A request that waits for answers.
 pub(super) struct ParkedRequest {
     pub(super) key: RequestKey,
-    pub(super) running: RunningRequest,
+    pub(super) running: RunningServed,
     /// The questions under the names by which the client answers.
     pub(super) questions: Vec<(String, ClientQuestion)>,
     /// Dropped when the request is taken, which ends the wait for the client.

@@ -44,15 +44,9 @@ pub(super) fn can_fill_forms(capabilities: Option<&ClientCapabilities>) -> bool 
 }
 
 /// Asks a client of the older era, and hands the answer on.
-pub(super) async fn ask(peer: Peer<RoleServer>, question: ClientQuestion, is_of_front_end: bool) {
-    let ClientQuestion { body, whole, mut reply, .. } = question;
-    let (method, mut params) = request(&body);
-    if is_of_front_end
-        && let (Some(params), Some(whole)) = (params.as_object_mut(), whole)
-        && let Ok(whole) = serde_json::to_string(&whole)
-    {
-        params.insert("_meta".to_owned(), json!({ protocol::QUESTION: whole }));
-    }
+pub(super) async fn ask(peer: Peer<RoleServer>, question: ClientQuestion) {
+    let ClientQuestion { body, mut reply, .. } = question;
+    let (method, params) = request(&body);
     let request = ServerRequest::CustomRequest(CustomRequest::new(method, Some(params)));
     let options = PeerRequestOptions::with_timeout(limits::MAX_TOTAL);
     let sent = peer.send_cancellable_request(request, options).await;
@@ -88,7 +82,7 @@ pub(super) fn asked(body: &AskedOfClient) -> Result<InputRequest, ErrorData> {
 }
 
 /// Hands the answer of a client on to what waits for it.
-pub(super) fn answer_question(question: ClientQuestion, answer: Value) {
+pub(in crate::serve) fn answer_question(question: ClientQuestion, answer: Value) {
     let reply = read(&question.body, answer);
     let _gone = question.reply.send(reply);
 }
@@ -122,7 +116,8 @@ pub(super) fn read(body: &AskedOfClient, mut answer: Value) -> QuestionReply {
     }
 }
 
-fn request(body: &AskedOfClient) -> (&'static str, Value) {
+/// The method and the parameters of a question.
+pub(in crate::serve) fn request(body: &AskedOfClient) -> (&'static str, Value) {
     let AskedOfClient::Question(body) = body else { return ("roots/list", json!({})) };
     match body {
         QuestionBody::Form { message, schema } => {

@@ -1,10 +1,13 @@
 //! A request of a client while it runs.
 
+use std::sync::Arc;
+
 use rmcp::model::{CallToolResult, ErrorData, GetPromptResult, ReadResourceResult};
 use tokio::task::JoinHandle;
-use tokio_util::sync::DropGuard;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::client_registry::{CallUpdate, CallWatch, ClientQuestion};
+use super::client_registry::{CallUpdate, CallWatch, ClientQuestion, ClientRegistry};
+use crate::model::CallId;
 use crate::serve::background::lifetime::RunningCallGuard;
 
 /// What a request gave at last.
@@ -14,38 +17,68 @@ pub(super) enum ServedResult {
     Resource(ReadResourceResult),
 }
 
+/// A request of an MCP client that runs.
+pub(super) type RunningServed = RunningRequest<Result<ServedResult, ErrorData>>;
+
 /// A request that runs in the background. Dropped, it is cancelled.
-pub(super) struct RunningRequest {
+pub(in crate::serve) struct RunningRequest<T> {
     /// Its task.
-    pub(super) outcome: JoinHandle<Result<ServedResult, ErrorData>>,
+    outcome: JoinHandle<T>,
     /// What happens meanwhile.
-    pub(super) watch: CallWatch,
-    /// Whether a front end of this program made it.
-    pub(super) is_of_front_end: bool,
+    watch: CallWatch,
     /// Keeps a background host from ending.
-    pub(super) _running: Option<RunningCallGuard>,
-    pub(super) _cancelled_when_dropped: DropGuard,
+    _running: Option<RunningCallGuard>,
+    _cancelled_when_dropped: DropGuard,
 }
 
 /// What happened to a running request.
-pub(super) enum RequestStep {
+pub(in crate::serve) enum RequestStep<T> {
     Update(CallUpdate),
     Question(ClientQuestion),
-    Ended(Result<ServedResult, ErrorData>),
+    /// The end; `None` when there is no result, because of a fault of this program.
+    Ended(Option<T>),
 }
 
-impl RunningRequest {
+/// The result of a request of an MCP client.
+///
+/// # Errors
+/// That of the request, and that there is none.
+pub(super) fn served(
+    ended: Option<Result<ServedResult, ErrorData>>,
+) -> Result<ServedResult, ErrorData> {
+    let words = "the request ended without a result";
+    ended.unwrap_or_else(|| Err(ErrorData::internal_error(words, None)))
+}
+
+impl<T: Send + 'static> RunningRequest<T> {
+    /// Begins the request `call` by `work`, which gets its id and hears when it is cancelled.
+    pub(in crate::serve) fn start<F>(
+        clients: &Arc<ClientRegistry>,
+        call: CallId,
+        admitted: Option<RunningCallGuard>,
+        work: impl FnOnce(CallId, CancellationToken) -> F,
+    ) -> Self
+    where
+        F: Future<Output = T> + Send + 'static,
+    {
+        let (watch, cancel) = (clients.watch(&call), CancellationToken::new());
+        Self {
+            // Boxed: a task is moved as a whole when it begins and when it ends.
+            outcome: tokio::spawn(Box::pin(work(call, cancel.clone()))),
+            watch,
+            _running: admitted,
+            _cancelled_when_dropped: cancel.drop_guard(),
+        }
+    }
+
     /// What happens next.
-    pub(super) async fn next(&mut self) -> RequestStep {
+    pub(in crate::serve) async fn next(&mut self) -> RequestStep<T> {
         tokio::select! {
             // What was sent before the end is passed on before the end.
             biased;
             Some(update) = self.watch.updates.recv() => RequestStep::Update(update),
             Some(question) = self.watch.questions.recv() => RequestStep::Question(question),
-            outcome = &mut self.outcome => RequestStep::Ended(outcome.unwrap_or_else(|failed| {
-                let words = format!("the request ended without a result: {failed}");
-                Err(ErrorData::internal_error(words, None))
-            })),
+            outcome = &mut self.outcome => RequestStep::Ended(outcome.ok()),
         }
     }
 

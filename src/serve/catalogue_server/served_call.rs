@@ -52,7 +52,7 @@ impl CatalogueServer {
         let StatelessCall { id, params, meta, capabilities } = call;
         let (told, notifications) = mpsc::channel(NOTIFICATION_QUEUE);
         let sender = RequestSender::of_request(id.clone(), meta, capabilities, told);
-        let origin = RequestOrigin { session: session.to_owned(), level: None, process: None };
+        let origin = RequestOrigin { session: session.to_owned(), level: None };
         let server = Arc::clone(self);
         let answering = async move {
             let answer = pin!(server.answer_call(params, origin, sender));

@@ -20,7 +20,7 @@ use uuid::Uuid;
 
 use super::client_registry::{CallUpdate, ClientQuestion};
 use super::questions;
-use super::running_request::{RequestStep, RunningRequest, ServedResult};
+use super::running_request::{RequestStep, RunningServed, ServedResult, served};
 use crate::model::{JsonObject, QuestionReply};
 use crate::util::clock::{Clock as _, SystemClock};
 use crate::util::json;
@@ -81,10 +81,10 @@ impl ServedTasks {
     pub(super) fn begin(
         &self,
         session: &str,
-        running: RunningRequest,
+        running: RunningServed,
         capabilities: Option<ClientCapabilities>,
         stop: &CancellationToken,
-    ) -> Result<CreateTaskResult, RunningRequest> {
+    ) -> Result<CreateTaskResult, RunningServed> {
         let mut tasks = self.lock();
         let of_session = tasks.values().filter(|task| task.session == session).count();
         if tasks.len() >= MAX_TASKS || of_session >= MAX_OF_SESSION {
@@ -184,7 +184,7 @@ impl TaskState {
     /// Takes in what happens to the call, until it ends.
     async fn follow(
         &self,
-        mut running: RunningRequest,
+        mut running: RunningServed,
         capabilities: Option<ClientCapabilities>,
     ) -> TaskPayload {
         loop {
@@ -200,7 +200,7 @@ impl TaskState {
                         let _gone = question.reply.send(QuestionReply::Unattended);
                     }
                 }
-                RequestStep::Ended(ended) => return payload(ended),
+                RequestStep::Ended(ended) => return payload(served(ended)),
             }
         }
     }
@@ -302,19 +302,16 @@ mod tests {
     use rmcp::model::{CallToolResult, ContentBlock};
 
     use super::super::ClientRegistry;
+    use super::super::running_request::RunningRequest;
     use super::*;
     use crate::model::CallId;
 
     /// A call that has a result of so many bytes.
-    fn call_with(bytes: usize) -> RunningRequest {
+    fn call_with(bytes: usize) -> RunningServed {
         let result = CallToolResult::success(vec![ContentBlock::text("x".repeat(bytes))]);
-        RunningRequest {
-            outcome: tokio::spawn(async { Ok(ServedResult::Tool(result)) }),
-            watch: ClientRegistry::new().watch(&CallId("call".into())),
-            is_of_front_end: false,
-            _running: None,
-            _cancelled_when_dropped: CancellationToken::new().drop_guard(),
-        }
+        let work = async { Ok(ServedResult::Tool(result)) };
+        let (clients, call) = (ClientRegistry::new(), CallId("call".into()));
+        RunningRequest::start(&clients, call, None, |_, _| work)
     }
 
     fn begin(tasks: &ServedTasks, session: &str, bytes: usize) -> Option<String> {

@@ -11,11 +11,24 @@ use super::MAX_MESSAGE;
 use super::text_transport::{TextError, TextSink, TextSource};
 
 /// Lines that are read.
-pub(super) struct LineSource<R>(FramedRead<R, LinesCodec>);
+pub(super) struct LineSource<R> {
+    /// One that was read already.
+    first: Option<Result<String, LinesCodecError>>,
+    lines: FramedRead<R, LinesCodec>,
+}
 
 impl<R: AsyncRead> LineSource<R> {
     pub(super) fn new(input: R) -> Self {
-        Self(FramedRead::new(input, LinesCodec::new_with_max_length(MAX_MESSAGE)))
+        let lines = FramedRead::new(input, LinesCodec::new_with_max_length(MAX_MESSAGE));
+        Self { first: None, lines }
+    }
+
+    /// Lines of which the first was read already.
+    pub(super) fn after(
+        first: Result<String, LinesCodecError>,
+        lines: FramedRead<R, LinesCodec>,
+    ) -> Self {
+        Self { first: Some(first), lines }
     }
 }
 
@@ -23,7 +36,11 @@ impl<R: AsyncRead> LineSource<R> {
 impl<R: AsyncRead + Send + Unpin> TextSource for LineSource<R> {
     async fn next(&mut self) -> Option<Result<String, TextError>> {
         loop {
-            return match self.0.next().await? {
+            let line = match self.first.take() {
+                Some(first) => first,
+                None => self.lines.next().await?,
+            };
+            return match line {
                 Ok(line) if line.trim().is_empty() => continue,
                 Ok(line) => Some(Ok(line)),
                 Err(LinesCodecError::MaxLineLengthExceeded) => Some(Err(TextError::TooLong)),

@@ -27,16 +27,16 @@ where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    serve_client(server.connect(identity), input, output, stop).await
+    serve_lines(server.connect(identity), LineSource::new(input), output, stop).await
 }
 
-/// The same for a client that is known already.
+/// The same for a client whose lines are being read already.
 ///
 /// # Errors
 /// As [`serve_stream`].
-pub(super) async fn serve_client<R, W>(
+pub(super) async fn serve_lines<R, W>(
     client: ServedClient,
-    input: R,
+    lines: LineSource<R>,
     output: W,
     stop: &CancellationToken,
 ) -> Result<(), Error>
@@ -44,7 +44,6 @@ where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    let gone = client.gone();
-    let transport = TextTransport::new(LineSource::new(input), LineSink(output), gone);
+    let transport = TextTransport::new(lines, LineSink(output), client.gone());
     Box::pin(connections::serve(client, transport, stop)).await
 }

@@ -14,9 +14,14 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
-use super::stream::serve_client;
+use super::MAX_MESSAGE;
+use super::line_stream::LineSource;
+use super::stream::serve_lines;
 use crate::model::Error;
+use crate::serve::background::connection::LineConnection;
 use crate::serve::catalogue_server::{CatalogueServer, ServedIdentity};
+use crate::serve::front_ends::request::FrontEndRequest;
+use crate::serve::front_ends::service::FrontEndService;
 
 /// How many clients may be connected at once.
 const MAX_CLIENTS: usize = 1_024;
@@ -58,7 +63,13 @@ impl UnixSocketListener {
     }
 
     /// Serves all clients that connect until `stop` fires; then connections have the time of the caller.
-    pub async fn serve(&self, server: &Arc<CatalogueServer>, stop: &CancellationToken) {
+    /// Front ends of this program are answered by `front_ends`, if the server is a background host.
+    pub async fn serve(
+        &self,
+        server: &Arc<CatalogueServer>,
+        front_ends: Option<&Arc<FrontEndService>>,
+        stop: &CancellationToken,
+    ) {
         let (clients, free) = (TaskTracker::new(), Arc::new(Semaphore::new(MAX_CLIENTS)));
         loop {
             let Ok(place) = Arc::clone(&free).acquire_owned().await else { break };
@@ -75,21 +86,40 @@ impl UnixSocketListener {
                     continue;
                 }
             };
-            let session = format!("unix-{}", Uuid::new_v4().simple());
-            let peer = stream.peer_cred().ok().and_then(|peer| u32::try_from(peer.pid()?).ok());
-            let identity = ServedIdentity { session, is_alone: false };
             let (server, stop) = (Arc::clone(server), stop.clone());
+            let front_ends = front_ends.map(Arc::clone);
             clients.spawn(async move {
-                let (input, output) = stream.into_split();
-                // Errors of a client are reported to the client.
-                let client = server.connect(identity).of_process(peer);
-                let _ended = serve_client(client, input, output, &stop).await;
+                serve_client(stream, &server, front_ends.as_deref(), &stop).await;
                 drop(place);
             });
         }
         clients.close();
         clients.wait().await;
     }
+}
+
+/// Serves a client: its first line shows whether it is a front end of this program. Any other has a
+/// session of its own.
+async fn serve_client(
+    stream: UnixStream,
+    server: &Arc<CatalogueServer>,
+    front_ends: Option<&FrontEndService>,
+    stop: &CancellationToken,
+) {
+    let process = stream.peer_cred().ok().and_then(|peer| u32::try_from(peer.pid()?).ok());
+    let mut lines = LineConnection::new(stream, MAX_MESSAGE);
+    let Some(Some(first)) = stop.run_until_cancelled(lines.next()).await else { return };
+    if let (Some(front_ends), Ok(line)) = (front_ends, &first)
+        && let Some(request) = FrontEndRequest::read(line)
+    {
+        return front_ends.serve(request, lines, process, stop).await;
+    }
+    let session = format!("unix-{}", Uuid::new_v4().simple());
+    let client = server.connect(ServedIdentity { session, is_alone: false });
+    let LineConnection { input, output } = lines;
+    let serving = serve_lines(client, LineSource::after(first, input), output, stop);
+    // Boxed: a front end's request has no room for it. Errors of a client are reported to the client.
+    let _ended = Box::pin(serving).await;
 }
 
 /// Whether the other end belongs to this user, or to root.
