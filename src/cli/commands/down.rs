@@ -2,6 +2,7 @@
 
 use clap::Args;
 use futures_util::future::join_all;
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::assembly::host_identity;
 use crate::cli::background_host;
@@ -75,8 +76,11 @@ async fn end(host: &RunningHost, directory: &RuntimeDirectory) -> Result<EndedHo
     if stopped_process::resume(pid) {
         status = host_sockets::ask_again(host).await;
     }
-    // A missing response may mean that the host exited before writing it.
-    let _ends = tokio::time::timeout(host_sockets::END_TIMEOUT, host.client.stop()).await;
+    // A missing response may mean that the host exited before writing it, or that it is of another version.
+    let stopping = tokio::time::timeout(host_sockets::END_TIMEOUT, host.client.stop()).await;
+    if !matches!(stopping, Ok(Ok(()))) {
+        terminate(pid);
+    }
     match host_sockets::wait_for_end(directory, &host.identity).await {
         Ok(true) => {
             let directory = status.map(|status| status.directory.display().to_string());
@@ -86,4 +90,11 @@ async fn end(host: &RunningHost, directory: &RuntimeDirectory) -> Result<EndedHo
             .with_hint(format!("kill {pid}"))),
         Err(error) => Err(Error::config(format!("the host's lock cannot be used: {error}"))),
     }
+}
+
+/// Ends a host by a signal, which is as good as its own command.
+fn terminate(pid: u32) {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    // One that is gone needs none.
+    let _gone = pid.map(|pid| kill_process(pid, Signal::TERM));
 }
