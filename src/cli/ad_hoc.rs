@@ -70,8 +70,8 @@ impl AdHocServer {
         let entry = match words {
             [url] if is_url(url) => json!({ "url": url, "headers": read_headers(headers)? }),
             [_, ..] if !headers.is_empty() => {
-                return Err(Error::usage("--header is for a server with a URL")
-                    .with_hint("a program gets variables: -- env NAME=VALUE COMMAND"));
+                return Err(Error::usage("--header needs a server with a URL")
+                    .with_hint("to pass variables to a program: -- env NAME=VALUE COMMAND"));
             }
             [command, args @ ..] => json!({ "command": command, "args": args }),
             [] => return Err(Error::usage("no command was given")),

@@ -105,7 +105,7 @@ pub async fn run(options: HostOptions, context: &CommandContext) -> CommandResul
 /// If there is no place for it.
 pub fn require_directory(context: &CommandContext) -> Result<RuntimeDirectory, Error> {
     RuntimeDirectory::of(context.environment.as_ref()).ok_or_else(|| {
-        Error::config("there is no directory for the sockets of background hosts")
+        Error::config("there is no directory for background host sockets")
             .with_hint("set XDG_RUNTIME_DIR, or HOME")
     })
 }
@@ -115,8 +115,8 @@ fn require_only_host(directory: &RuntimeDirectory, identity: &str) -> Result<Fil
     let lock = runtime_directory::try_lock(&directory.host_lock(identity));
     let lock = lock.map_err(|error| Error::config(format!("cannot lock the host: {error}")))?;
     lock.ok_or_else(|| {
-        Error::usage("a background host for this configuration runs already")
-            .with_hint("'toolhost ps' shows it, 'toolhost down' ends it")
+        Error::usage("a background host for this configuration is already running")
+            .with_hint("'toolhost ps' shows it, 'toolhost down' stops it")
     })
 }
 

@@ -11,8 +11,8 @@ use crate::model::{Error, TraceContext};
 /// Keys that only toolhost sets, and what to use instead.
 const RESERVED: [(&str, &str); 3] = [
     ("session_id", "--session ID names the session"),
-    ("call_id", "each call gets an identity of its own"),
-    ("cwd", "it is the directory that toolhost runs in"),
+    ("call_id", "each call gets its own ID"),
+    ("cwd", "it is the directory toolhost runs in"),
 ];
 
 /// One word of `--context`.
@@ -84,8 +84,8 @@ pub fn apply(words: &[ContextArg], request: &mut CallRequest) -> Result<(), Erro
             request.trace = Some(TraceContext::parse(&parent, state.as_deref())?);
             Ok(())
         }
-        (None, Some(_)) => Err(Error::usage("'tracestate' belongs to a 'traceparent'")
-            .with_hint("give both with --context")),
+        (None, Some(_)) => Err(Error::usage("'tracestate' requires a 'traceparent'")
+            .with_hint("set both with --context")),
         (None, None) => Ok(()),
     }
 }
@@ -94,7 +94,7 @@ pub fn apply(words: &[ContextArg], request: &mut CallRequest) -> Result<(), Erro
 fn text(word: &ContextArg) -> Result<String, Error> {
     match word {
         ContextArg::Text(_, text) | ContextArg::Json(_, Value::String(text)) => Ok(text.clone()),
-        ContextArg::Json(key, _) => Err(Error::usage(format!("'{key}' must be a text"))
+        ContextArg::Json(key, _) => Err(Error::usage(format!("'{key}' must be text"))
             .with_hint(format!("--context {key}=TEXT"))),
     }
 }
@@ -131,9 +131,9 @@ mod tests {
         for (word, told) in [
             ("session_id=x", "cannot set 'session_id'"),
             ("call_id:=1", "cannot set 'call_id'"),
-            ("user_id:=1", "'user_id' must be a text"),
+            ("user_id:=1", "'user_id' must be text"),
             ("traceparent=x", "not a W3C trace parent"),
-            ("tracestate=a=1", "belongs to a 'traceparent'"),
+            ("tracestate=a=1", "requires a 'traceparent'"),
         ] {
             let error = applied(&[word]).unwrap_err();
             assert!(error.message().contains(told), "{word}: {error}");

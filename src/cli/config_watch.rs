@@ -83,8 +83,8 @@ impl<'a> ConfigWatch<'a> {
             changed.push(format!("{more} more"));
         }
         self.warn(&format!(
-            "{} changed, and what was read before is still served: with --trust, or with files named \
-             for this run, they are read again only when asked: kill -HUP {}",
+            "{} changed, but the previous configuration is still served: with --trust, or with files \
+             given as options, it is reloaded only on request: kill -HUP {}",
             changed.join(", "),
             std::process::id(),
         ));
@@ -105,7 +105,7 @@ impl<'a> ConfigWatch<'a> {
             Err(ReloadError::Invalid(errors)) => self.refuse_invalid(&errors),
             Err(error @ ReloadError::Untrusted(_)) => {
                 self.warn(&format!(
-                    "{error}: what was trusted is still served; 'toolhost trust' shows the change"
+                    "{error}: the trusted version is still served; 'toolhost trust' shows the change"
                 ));
             }
         }
@@ -114,7 +114,7 @@ impl<'a> ConfigWatch<'a> {
     fn tell(&self, report: &ReloadReport) {
         self.context.output.note(&StyledLine::plain(describe(report)));
         if report.needs_restart {
-            self.warn("the settings of audit, history and stats hold from the next start");
+            self.warn("changed audit, history and stats settings apply after a restart");
         }
     }
 
@@ -124,8 +124,8 @@ impl<'a> ConfigWatch<'a> {
 
     fn refuse_invalid(&self, errors: &[Diagnostic]) {
         self.warn(
-            "the configuration was not reloaded, and what was served is still served: it has \
-             errors that it did not have before",
+            "the configuration was not reloaded, because it has new errors; the previous one is \
+             still served",
         );
         for error in errors.iter().take(MAX_ERRORS) {
             let place = error

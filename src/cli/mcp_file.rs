@@ -100,7 +100,7 @@ impl McpFile {
             }
             _ => {
                 let what =
-                    format!("cannot add to {}: it is not laid out in lines", self.path.display());
+                    format!("cannot add to {}: its layout is not supported", self.path.display());
                 Err(Error::config(what).with_hint(format!(
                     "paste this under its servers: {}",
                     json!({ (name): entry })
@@ -125,8 +125,11 @@ impl McpFile {
         let _turn = atomic_file::lock(&self.path).map_err(failed)?;
         let now = std::fs::read_to_string(&self.path).unwrap_or_default();
         if now != self.old {
-            return Err(Error::internal(format!("{} was changed meanwhile", self.path.display()))
-                .with_hint("nothing was written; run the command again"));
+            return Err(Error::internal(format!(
+                "{} changed in the meantime",
+                self.path.display()
+            ))
+            .with_hint("nothing was written; run the command again"));
         }
         atomic_file::replace(&self.path, self.new.as_bytes(), FileMode::Kept(0o644)).map_err(failed)
     }

@@ -92,7 +92,7 @@ pub fn print<T, J: Serialize>(
                 } else if !all.servers.is_empty() {
                     "" // the error that follows says why
                 } else if context.global.rare.profile.is_some() {
-                    "; the profile shows no server"
+                    "; the profile contains no servers"
                 } else {
                     ": no servers configured; add one under mcp_servers in mcp.yaml"
                 };

@@ -114,7 +114,7 @@ impl ProgressDisplay {
             }
             HostEvent::AttemptFailed { attempt, error, delay, .. } => {
                 let wait = units::show_duration(*delay);
-                self.output.warn(&format!("attempt {attempt} failed: {error}; next one in {wait}"));
+                self.output.warn(&format!("attempt {attempt} failed: {error}; retrying in {wait}"));
             }
             HostEvent::Notice { origin, text } => {
                 if verbose || self.may_log() {
@@ -206,7 +206,7 @@ impl ProgressDisplay {
         if pace.second.is_none_or(|start| now.duration_since(start) >= Duration::from_secs(1)) {
             let dropped = std::mem::take(&mut pace.dropped);
             if dropped > 0 {
-                let line = format!("({dropped} log lines left out, -v shows all)");
+                let line = format!("({dropped} log lines omitted, -v shows all)");
                 self.output.note(&StyledLine::styled(SpanStyle::Dim, line));
             }
             pace.second = Some(now);
@@ -237,7 +237,7 @@ fn question_line(event: &HostEvent) -> String {
     let what = match *kind {
         "form" => format!("asked \"{words}\""),
         "url" => format!("asked to open a page: {words}"),
-        "sampling" => format!("asked for a model's words: \"{words}\""),
+        "sampling" => format!("asked for a model reply: \"{words}\""),
         _ => "asked for its roots".to_owned(),
     };
     let verdict = match verdict {
@@ -245,7 +245,7 @@ fn question_line(event: &HostEvent) -> String {
         QuestionOutcome::Declined => "declined",
         QuestionOutcome::Cancelled => "cancelled",
         QuestionOutcome::Unattended => {
-            "declined, because nobody can be asked; --answers FILE answers"
+            "declined, because no person can be asked; use --answers FILE"
         }
         QuestionOutcome::Refused => "declined: only http and https addresses are ever shown",
     };

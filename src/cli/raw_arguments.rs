@@ -41,7 +41,7 @@ pub fn read(sources: &RawArguments, stdin: &mut dyn Read) -> Result<CallArgument
     if let Some(whole) = &sources.json_option {
         if let Some(word) = sources.words.first() {
             return Err(Error::usage(format!("'{word}' and --args cannot both be given"))
-                .with_hint("put every argument into the object"));
+                .with_hint("put all arguments into the object"));
         }
         return parse_object(&whole_text(whole, sources, stdin)?, "--args");
     }
@@ -53,7 +53,7 @@ pub fn read(sources: &RawArguments, stdin: &mut dyn Read) -> Result<CallArgument
                 let word = parse(word, &sources.cwd)?;
                 if parsed.iter().any(|earlier| key(earlier) == key(&word)) {
                     return Err(Error::usage(format!("'{}' is given twice", key(&word)))
-                        .with_hint(format!("give a list as {}:='[…]'", key(&word))));
+                        .with_hint(format!("pass a list as {}:='[…]'", key(&word))));
                 }
                 parsed.push(word);
             }
@@ -91,7 +91,7 @@ fn parse(word: &str, cwd: &Path) -> Result<ArgumentWord, Error> {
     let Some((key, value)) = word.split_once('=') else {
         let error = Error::usage(format!("'{word}' is not an argument: it has no '='"));
         return Err(if word == "-" || word.starts_with('@') {
-            error.with_hint(format!("for the whole object write --args {word}"))
+            error.with_hint(format!("for the whole object, use --args {word}"))
         } else {
             error
                 .with_hint("write key=value, key:=json, key=@file, or one object as '{\"key\": 1}'")
@@ -116,7 +116,7 @@ fn parse(word: &str, cwd: &Path) -> Result<ArgumentWord, Error> {
     match serde_json::from_str(&text) {
         Ok(value) => Ok(ArgumentWord::Json { key, value }),
         Err(cause) => Err(Error::usage(format!("'{key}' is not valid JSON: {cause}"))
-            .with_hint(format!("for text write {key}=value, with one '='"))),
+            .with_hint(format!("for text, write {key}=value, not :="))),
     }
 }
 
@@ -137,7 +137,7 @@ fn file_text(path: &Path, what: &str) -> Result<String, Error> {
         .and_then(|mut file| bounded(&mut file))
         .map_err(|why| {
             unreadable_file(what, path, &why).with_hint(
-                "a value that starts with '@' names a file; write '@@' for the sign itself",
+                "a value that starts with '@' names a file; write '@@' for a literal '@'",
             )
         })
 }

@@ -10,7 +10,7 @@ pub use crate::util::timestamp::{Since, local_time, parse_since, rfc3339};
 /// Warns how many lines could not be read.
 pub fn warn_unreadable_lines(output: &Output, lines: usize, path: &std::path::Path) {
     if lines > 0 {
-        let count = plural(lines, "line", "lines");
-        output.warn(&format!("{count} of {} cannot be read and left out", path.display()));
+        let count = plural(lines, "unreadable line", "unreadable lines");
+        output.warn(&format!("skipped {count} of {}", path.display()));
     }
 }

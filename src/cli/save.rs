@@ -21,7 +21,7 @@ pub fn check(path: &Path) -> Result<(), Error> {
             "cannot save to '{}': it is a directory",
             path.display()
         ))
-        .with_hint("name a file inside of it"));
+        .with_hint("name a file inside it"));
     }
     let directory = parent(path);
     if directory.is_dir() {
@@ -56,7 +56,7 @@ pub fn check_writable(path: &Path) -> Result<(), Error> {
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     replace(path, bytes).map_err(|error| {
         Error::internal(format!("cannot write '{}': {error}", path.display()))
-            .with_hint("the call itself was made; its result is lost unless it is printed")
+            .with_hint("the call was made, but its result is lost unless printed")
     })
 }
 

@@ -27,7 +27,7 @@ pub fn take_server(cli: &mut Cli) -> Result<(), Error> {
                 .with_hint("such as https://example.com/mcp, or unix:///run/mcp.sock"));
         }
         if !words.is_empty() {
-            return Err(Error::usage("two servers are named: --server-url and another one"));
+            return Err(Error::usage("two servers are given: --server-url and another"));
         }
         words.push(url.clone());
     }

@@ -129,8 +129,8 @@ impl TraceOutputs {
     /// If it cannot be written, or both are given.
     pub fn file(&self, other: Option<&PathBuf>) -> Result<Option<Arc<TraceFile>>, Error> {
         if let (Some(_), Some(_)) = (&self.save, other) {
-            return Err(Error::usage("--save and --trace-save name the same thing here")
-                .with_hint("give one of them"));
+            return Err(Error::usage("--save and --trace-save mean the same here")
+                .with_hint("use only one of them"));
         }
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         if let (None, Some(path)) = (&*file, self.save.as_ref().or(other)) {

@@ -101,7 +101,7 @@ fn servers_of_editors_are_taken_over_without_their_secrets() {
     room.toolhost(["import", "codex"]).check().exits(6).says(&["--yes"]);
     assert!(!own_file(&room).exists());
     let taken = room.toolhost(["import", "codex", "--yes"]).check();
-    taken.exits(0).says(&["To be set before use", "GITHUB_TOKEN", "added 2 servers"]);
+    taken.exits(0).says(&["Set these before use", "GITHUB_TOKEN", "added 2 servers"]);
     let text = std::fs::read_to_string(own_file(&room)).unwrap();
     assert!(
         text.contains("GITHUB_TOKEN: ${GITHUB_TOKEN}") || text.contains("\"${GITHUB_TOKEN}\""),
@@ -112,9 +112,9 @@ fn servers_of_editors_are_taken_over_without_their_secrets() {
     assert_eq!(run.exits(0).out(), "hi\n");
     // What is there already stays, what is part of an editor is left out.
     let again = room.toolhost(["import", "cursor", "--yes"]).check();
-    again.exits(0).says(&["'docs' is left out", "nothing to take over"]);
+    again.exits(0).says(&["skipped 'docs'", "nothing to import"]);
     let goose = room.toolhost(["import", "goose", "--yes"]).check();
-    goose.exits(0).says(&["'developer' is left out: it is part of the editor", "added 1 server"]);
+    goose.exits(0).says(&["skipped 'developer': it is part of the editor", "added 1 server"]);
     // A file tells by its shape whose it is.
     room.file(
         "zed.json",
@@ -125,8 +125,8 @@ fn servers_of_editors_are_taken_over_without_their_secrets() {
     room.toolhost(["import", "none.json"]).check().exits(9).says(&["contains no servers"]);
     room.file("bad.toml", "[mcp_servers.x\n");
     room.toolhost(["import", "bad.toml"]).check().exits(9).says(&["bad.toml:1"]);
-    room.toolhost(["import", "nonsense"]).check().exits(2).says(&["the editors are claude, "]);
-    room.toolhost(["import", "windsurf"]).check().exits(2).says(&["no file of Windsurf"]);
+    room.toolhost(["import", "nonsense"]).check().exits(2).says(&["known editors: claude, "]);
+    room.toolhost(["import", "windsurf"]).check().exits(2).says(&["no Windsurf configuration"]);
 }
 
 #[test]
@@ -217,7 +217,7 @@ fn a_first_pair_of_files_is_valid_and_never_replaces_one() {
     }
     room.toolhost(["add", "time", "--project", "--", "uvx", "mcp-server-time"]).check().exits(0);
     room.toolhost(["config", "check", "--strict"]).check().exits(0);
-    room.toolhost(["init"]).check().exits(2).says(&["is there already"]);
+    room.toolhost(["init"]).check().exits(2).says(&["already exists"]);
     let own = Sandbox::new();
     own.toolhost(["init", "--user"]).check().exits(0);
     assert!(own.path("config/toolhost/tools.yaml").is_file());
@@ -227,7 +227,7 @@ fn a_first_pair_of_files_is_valid_and_never_replaces_one() {
 fn a_call_is_saved_run_changed_listed_and_forgotten() {
     let room = Sandbox::new();
     let run = |words: &[&str]| room.toolhost(words.iter().copied()).check();
-    run(&["run"]).exits(0).says(&["no call is saved"]);
+    run(&["run"]).exits(0).says(&["no saved calls"]);
     run(&["run", "sum"]).exits(2).says(&["--save-as"]);
     let words = ["call", "calculator", "expression=6*7", "--timeout", "20s", "--save-as", "sum"];
     run(&words).exits(0).says(&["saved as 'sum': toolhost run sum"]);

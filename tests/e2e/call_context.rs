@@ -217,7 +217,7 @@ fn what_a_call_cannot_carry_is_a_usage_error() {
         (vec!["io.modelcontextprotocol/x:=1"], "is reserved"),
         (vec!["session_id=x"], "--session ID"),
         (vec!["TOOLHOST_USER=x"], "user_id=NAME"),
-        (vec!["user_id:=1"], "must be a text"),
+        (vec!["user_id:=1"], "must be text"),
         (vec!["traceparent=00-1"], "not a W3C trace parent"),
         (vec!["k:={"], "invalid JSON"),
     ] {

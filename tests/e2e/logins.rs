@@ -159,7 +159,7 @@ fn no_secret(room: &Sandbox, text: &str) {
 fn log_in(room: &Sandbox, more: &[&str]) -> (Option<i32>, String) {
     let arguments = [&["auth", "login", "tasks", "--no-browser"], more].concat();
     let mut pty = Pty::toolhost(room, &arguments);
-    pty.expect("Address of the page it ended at");
+    pty.expect("Address of the last page");
     let screen = pty.screen();
     let start = screen.find("http://127.0.0.1").filter(|_| screen.contains("/authorize?")).unwrap();
     let page = screen[start..].split_whitespace().find(|word| word.contains("/authorize?"));
@@ -179,7 +179,7 @@ fn a_login_by_pasting_lets_calls_in_and_its_tokens_stay_inside() {
     let (code, screen) = log_in(&room, &["--scope", "write"]);
     assert_eq!(code, Some(0), "{screen}");
     assert!(screen.contains("logged in to"), "{screen}");
-    assert!(screen.contains("It asks for: read write"), "{screen}");
+    assert!(screen.contains("Requested scopes: read write"), "{screen}");
     no_secret(&room, &screen);
 
     let (code, screen) = log_in(&room, &["--trace"]);
@@ -250,7 +250,7 @@ fn a_browser_is_started_with_the_address_and_comes_back_by_itself() {
     write!(stream, "GET /{target} HTTP/1.1\r\nHost: {host}\r\n\r\n").unwrap();
     let mut shown = String::new();
     stream.read_to_string(&mut shown).unwrap();
-    assert!(shown.contains("You are done here"), "{shown}");
+    assert!(shown.contains("You can close this page"), "{shown}");
     let finished = running.finish();
     finished.exits(0).says(&["logged in to tasks", page]);
     no_secret(&room, &finished.err());

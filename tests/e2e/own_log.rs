@@ -176,7 +176,7 @@ fn a_log_is_written_to_no_file_that_is_not_ours() {
     std::os::unix::fs::symlink("precious", room.path("work/link.log")).unwrap();
     room.file("precious", "x");
     let refused = run(&room, &["call", "srv-echo", "message=a", "--log-file", "link.log"]);
-    refused.exits(6).says(&["the log is not written", "is a symbolic link"]);
+    refused.exits(6).says(&["cannot write the log", "is a symbolic link"]);
     assert_eq!(std::fs::read_to_string(room.path("work/precious")).unwrap(), "x");
     assert_eq!(refused.out(), "", "nothing was called");
     run(&room, &["list", "--log-file", "/dev/null"]).exits(6).says(&["is not a regular file"]);

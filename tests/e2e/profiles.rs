@@ -77,7 +77,9 @@ fn a_hidden_tool_is_refused_and_its_server_not_started() {
     assert_eq!(servers.exits(0).out(), "shown\n");
     assert!(!has_started(&room, "hidden"));
     run(&room, &["servers", "hidden", "--profile", "shown"]).exits(6);
-    run(&room, &["servers", "--profile", "notes"]).exits(0).says(&["the profile shows no server"]);
+    run(&room, &["servers", "--profile", "notes"])
+        .exits(0)
+        .says(&["the profile contains no servers"]);
     let bare = run(&room, &["call", "echo", "--profile", "notes"]);
     bare.exits(2).says(&["unknown tool 'echo' in the profile in use"]);
     let unknown = run(&room, &["list", "--profile", "note"]);

@@ -83,7 +83,7 @@ fn a_project_counts_its_own_calls_and_others_only_when_asked() {
     assert_eq!(last.exits(0).json()["output"], "two", "{last}");
 
     // What is forgotten is the project's.
-    run_in(&room, "one", &["stats", "--reset", "--yes"]).exits(0).says(&["2 calls forgotten"]);
+    run_in(&room, "one", &["stats", "--reset", "--yes"]).exits(0).says(&["2 calls removed"]);
     assert_eq!(stats(".", &[]), owned(&[(2, "two")]));
     run_in(&room, "one", &["stats"]).exits(0).says(&["--all-projects"]);
 }

@@ -80,7 +80,7 @@ fn where_nobody_is_questions_are_declined_at_once_and_that_is_said() {
     for era in ERAS {
         let house = House::new(Place::Stdio, era);
         let finished = house.run(["call", "srv-ask"]).check();
-        finished.exits(0).says(&["Who are you?", "nobody can be asked", "--answers"]);
+        finished.exits(0).says(&["Who are you?", "no person can be asked", "--answers"]);
         assert_eq!(told(&finished.out()), json!({ "action": "decline" }), "{finished}");
         let audit = std::fs::read_to_string(house.room.path("state/toolhost/audit.jsonl")).unwrap();
         let recorded = r#""questions":[{"kind":"form","verdict":"nobody"}]"#;

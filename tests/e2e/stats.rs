@@ -86,10 +86,10 @@ fn calls_are_counted_shown_and_forgotten() {
     let unknown = room.toolhost(["stats", "calculater"]).check();
     unknown.exits(2).says(&["did you mean 'calculator'?"]);
     room.toolhost(["stats", "never"]).check().exits(0).says(&["no calls of 'never'"]);
-    room.toolhost(["stats", "--reset"]).check().exits(6).says(&["--yes forgets"]);
+    room.toolhost(["stats", "--reset"]).check().exits(6).says(&["--yes removes"]);
     room.toolhost(["stats", "never", "--reset", "--yes"]).check().exits(0).says(&["0 calls"]);
     assert_eq!(counted(&room), 4);
-    room.toolhost(["stats", "--reset", "--yes"]).check().exits(0).says(&["4 calls forgotten"]);
+    room.toolhost(["stats", "--reset", "--yes"]).check().exits(0).says(&["4 calls removed"]);
     assert_eq!(counted(&room), 0);
     room.toolhost(CALL).check().exits(0);
     assert_eq!(counted(&room), 1);

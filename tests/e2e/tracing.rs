@@ -280,7 +280,7 @@ fn what_is_passed_on_untouched_is_not_passed_to_a_terminal() {
     ] {
         let (code, screen) = Pty::toolhost(&room, command).finish();
         assert_eq!(code, Some(2), "{screen}");
-        assert!(screen.contains("standard output is a terminal"), "{screen}");
+        assert!(screen.contains("stdout is a terminal"), "{screen}");
     }
     assert!(!room.path("work/r.jsonl").exists(), "nothing was started");
 }

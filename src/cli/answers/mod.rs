@@ -127,7 +127,7 @@ impl QuestionHandler for AnsweringInbox {
             match reply(&rule.answer, &question.body).await {
                 Ok(reply) => return reply,
                 Err(why) => self.output.warn(&format!(
-                    "the answer at {} does not fit what '{}' asks: {why}",
+                    "the answer at {} does not fit the question of '{}': {why}",
                     rule.place, question.server
                 )),
             }
@@ -140,7 +140,7 @@ impl QuestionHandler for AnsweringInbox {
 /// Why a rule's answer does not fit a question.
 #[derive(Debug, thiserror::Error)]
 enum AnswerMismatch {
-    #[error("it is an answer to something else")]
+    #[error("it answers another kind of question")]
     OtherQuestion,
     #[error(transparent)]
     Form(#[from] FormSchemaError),

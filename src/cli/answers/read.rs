@@ -48,7 +48,7 @@ pub(super) fn read_rules(given: &Path) -> Result<Vec<AnswerRule>, Error> {
         };
         match problem.hint {
             Some(hint) => error.with_hint(hint),
-            None => error.with_hint("nothing was sent; docs/guide.md shows a file of answers"),
+            None => error.with_hint("nothing was sent; docs/guide.md has an example"),
         }
     })
 }
@@ -154,7 +154,7 @@ fn known_keys(node: &ConfigNode, known: &[&str]) -> Result<(), Diagnostic> {
     let problem = Diagnostic::error(format!("unknown key '{}'", key.text))
         .with_location(node.location_of(key));
     let hint = did_you_mean(&key.text, known.iter().copied());
-    Err(problem.with_hint(hint.unwrap_or_else(|| format!("known are {}", known.join(", ")))))
+    Err(problem.with_hint(hint.unwrap_or_else(|| format!("known keys: {}", known.join(", ")))))
 }
 
 #[cfg(test)]

@@ -54,7 +54,7 @@ pub fn run(args: &AddArgs, context: &CommandContext) -> CommandResult {
     let entry = entry(args, &context.global.rare.header)?;
     let mut file = McpFile::open(args.file, &*context.environment)?;
     if file.has(&args.name)? {
-        let what = format!("'{}' is in {} already", args.name, file.path.display());
+        let what = format!("'{}' is already in {}", args.name, file.path.display());
         return Err(Error::usage(what).with_hint("choose another name, or edit the file").into());
     }
     file.add(&args.name, &entry)?;
@@ -77,7 +77,7 @@ fn entry(args: &AddArgs, headers: &[String]) -> Result<Value, Error> {
     let words = match &args.url {
         Some(url) if !ad_hoc::is_url(url) => {
             return Err(Error::usage(format!("'{url}' is not a URL"))
-                .with_hint("a command stands after --: toolhost add NAME -- COMMAND"));
+                .with_hint("put a command after --: toolhost add NAME -- COMMAND"));
         }
         Some(url) => vec![url.clone()],
         None => args.command.clone(),
@@ -100,11 +100,9 @@ fn entry(args: &AddArgs, headers: &[String]) -> Result<Value, Error> {
     for (name, value) in written {
         let text = value.as_str().unwrap_or_default();
         if !text.contains("${") && (secrets::names_secret(name) || secrets::looks_secret(text)) {
-            return Err(Error::usage(format!("{name} would stand in the file in clear"))
-                .with_hint(format!(
-                    "write a reference, in single quotes: '${{{}}}'",
-                    variable(name)
-                )));
+            return Err(Error::usage(format!("{name} would be stored in plain text")).with_hint(
+                format!("use a reference, in single quotes: '${{{}}}'", variable(name)),
+            ));
         }
     }
     if !set.is_empty() {

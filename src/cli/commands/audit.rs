@@ -76,7 +76,7 @@ impl AuditArgs {
 pub async fn run(args: &AuditArgs, context: &CommandContext) -> CommandResult {
     let format = context.format(formats::ROWS)?;
     if args.follow && format == Format::Yaml {
-        return Err(Error::usage("--follow prints text or JSON lines").into());
+        return Err(Error::usage("--follow prints only text or JSON lines").into());
     }
     let location = location(context)?;
     // Before anything is read, so that no line is missed between reading and following.
@@ -135,8 +135,8 @@ fn location(context: &CommandContext) -> Result<RecordLocation, Error> {
         context.output.warn("the audit log is switched off (audit: { enabled: false })");
     }
     location.ok_or_else(|| {
-        Error::internal("there is no home directory, and so no audit log")
-            .with_hint("audit: { path: FILE } in tools.yaml names one")
+        Error::internal("there is no home directory, so there is no audit log")
+            .with_hint("set audit: { path: FILE } in tools.yaml")
     })
 }
 

@@ -73,7 +73,7 @@ pub async fn run(args: &AuthArgs, context: &CommandContext) -> CommandResult {
         }
         AuthAction::Logout { all: true, .. } => {
             let any = logins::forget_all(context.environment.as_ref()).await?;
-            let text = if any { "all logins are forgotten" } else { "there were no logins" };
+            let text = if any { "logged out of all servers" } else { "no logins" };
             context.output.note(&StyledLine::plain(text));
             Ok(())
         }
@@ -118,7 +118,7 @@ async fn logout(server: &str, context: &CommandContext) -> CommandResult {
     require_servers(&assembly.configuration, &[server.to_owned()])?;
     let gone = assembly.host.logout(server).await?;
     let line = if gone == 0 {
-        StyledLine::plain("there was no login at ").then(SpanStyle::Name, server)
+        StyledLine::plain("no login for ").then(SpanStyle::Name, server)
     } else {
         StyledLine::plain("logged out of ").then(SpanStyle::Name, server)
     };
@@ -150,7 +150,7 @@ async fn list(context: &CommandContext) -> CommandResult {
         _ => {
             context.output.page(&table(&rows, SystemClock.unix(), context.output.width()))?;
             if rows.is_empty() {
-                context.output.note(&StyledLine::plain("there are no logins"));
+                context.output.note(&StyledLine::plain("no logins"));
             } else if context.output.is_terminal() {
                 context.output.note(&StyledLine::plain(plural(rows.len(), "login", "logins")));
             }

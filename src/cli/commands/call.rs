@@ -177,8 +177,8 @@ pub async fn run(args: &CallArgs, context: &CommandContext) -> CommandResult {
 /// Saves the words of the call.
 fn save_as(name: &str, args: &CallArgs, context: &CommandContext) -> CommandResult {
     if context.global.ad_hoc.is_some() {
-        return Err(Error::usage("--save-as is for tools of the files")
-            .with_hint("write the server into one: toolhost add NAME -- COMMAND")
+        return Err(Error::usage("--save-as does not work with an ad-hoc server")
+            .with_hint("add the server to mcp.yaml: toolhost add NAME -- COMMAND")
             .into());
     }
     let call = SavedCall {
@@ -191,7 +191,7 @@ fn save_as(name: &str, args: &CallArgs, context: &CommandContext) -> CommandResu
         query: args.query.clone(),
     };
     let mut calls = SavedCalls::open(context.environment.config_dir().as_deref())?;
-    let place = calls.save(name, call)?.map_or("", |_before| "in the place of an earlier one ");
+    let place = calls.save(name, call)?.map_or("", |_before| "in place of an earlier call ");
     let saved = StyledLine::styled(SpanStyle::Success, "saved ")
         .then(SpanStyle::Dim, format!("{place}as '{name}': toolhost run {name}"));
     context.output.note(&saved);

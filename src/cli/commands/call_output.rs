@@ -119,7 +119,7 @@ pub(super) fn filter_result(filter: &str, result: &ToolResult) -> Result<Vec<Val
 pub(super) fn payloads(result: &ToolResult) -> Result<Vec<ContentPayload>, Error> {
     content::payloads(result).map_err(|block| {
         Error::protocol(format!("block {block} of the result is not valid base64"))
-            .with_hint("--json prints the result as it came")
+            .with_hint("--json prints the result unchanged")
     })
 }
 

@@ -92,11 +92,9 @@ pub async fn run(args: &CompleteArgs, context: &CommandContext) -> CommandResult
 fn remark(done: &Completion) -> Option<String> {
     let shown = done.values.len();
     match (done.total, done.has_more) {
-        _ if shown == 0 => Some("no value fits".to_owned()),
+        _ if shown == 0 => Some("no values match".to_owned()),
         (Some(total), _) if total > shown as u64 => Some(format!("{shown} of {total} values")),
-        (_, Some(true)) => {
-            Some(format!("{}, and there are more", plural(shown, "value", "values")))
-        }
+        (_, Some(true)) => Some(format!("{}, and more", plural(shown, "value", "values"))),
         _ => None,
     }
 }
@@ -111,9 +109,9 @@ mod tests {
             let values = vec!["x".to_owned(); count];
             remark(&Completion { values, total, has_more })
         };
-        assert_eq!(done(0, None, None).as_deref(), Some("no value fits"));
+        assert_eq!(done(0, None, None).as_deref(), Some("no values match"));
         assert_eq!(done(2, Some(2), Some(false)), None);
         assert_eq!(done(2, Some(9), None).as_deref(), Some("2 of 9 values"));
-        assert_eq!(done(1, None, Some(true)).as_deref(), Some("1 value, and there are more"));
+        assert_eq!(done(1, None, Some(true)).as_deref(), Some("1 value, and more"));
     }
 }

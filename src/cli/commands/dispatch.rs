@@ -50,7 +50,7 @@ pub async fn run(args: &DispatchArgs, context: &CommandContext) -> CommandResult
     let response = read_response().await?;
     let calls = dialect.requested_calls(&response).map_err(|error| {
         Error::usage(error.to_string())
-            .with_hint("send the whole response of the model, and name its format")
+            .with_hint("pass the complete response of the model, and its format")
     })?;
     let names: Vec<String> = calls.iter().map(|call| call.name.clone()).collect();
     let assembly =
@@ -72,7 +72,7 @@ pub async fn run(args: &DispatchArgs, context: &CommandContext) -> CommandResult
         .await;
     let failed = answers.iter().filter(|(_, answer)| answer.is_error).count();
     if failed > 0 {
-        context.output.warn(&format!("{} answered with an error", plural(failed, "call", "calls")));
+        context.output.warn(&format!("{} returned an error", plural(failed, "call", "calls")));
     }
     let printed = if format == Format::Yaml { Format::Yaml } else { Format::Json };
     context.output.value(printed, &dialect.answer_messages(&answers))

@@ -52,7 +52,7 @@ pub async fn run(args: &DownArgs, context: &CommandContext) -> CommandResult {
         context.output.value(format, &EndedHostsJson { ended })?;
     } else if ended.is_empty() && failed.is_empty() {
         let of = if args.all { String::new() } else { format!(" for {}", own.display()) };
-        context.output.note(&StyledLine::plain(format!("no background host runs{of}")));
+        context.output.note(&StyledLine::plain(format!("no background host is running{of}")));
     } else {
         for host in ended {
             let line = StyledLine::styled(SpanStyle::Success, "ended")
@@ -86,9 +86,9 @@ async fn end(host: &RunningHost, directory: &RuntimeDirectory) -> Result<EndedHo
             let directory = status.map(|status| status.directory.display().to_string());
             Ok(EndedHostJson { pid, directory })
         }
-        Ok(false) => Err(Error::timeout(format!("the background host (pid {pid}) does not end"))
+        Ok(false) => Err(Error::timeout(format!("the background host (pid {pid}) did not stop"))
             .with_hint(format!("kill {pid}"))),
-        Err(error) => Err(Error::config(format!("the host's lock cannot be used: {error}"))),
+        Err(error) => Err(Error::config(format!("cannot use the host's lock: {error}"))),
     }
 }
 

@@ -75,10 +75,10 @@ pub fn chosen_format(format: Option<FormatArg>, model: Option<&str>) -> Result<M
     match (format, model) {
         (Some(format), _) => Ok(format.format()),
         (None, Some(model)) => ModelFormat::of_model(model).ok_or_else(|| {
-            Error::usage(format!("'{model}' is a model of no known family"))
-                .with_hint("name the format: --format openai is what most providers take")
+            Error::usage(format!("'{model}' belongs to no known model family"))
+                .with_hint("set the format: most providers accept --format openai")
         }),
-        (None, None) => Err(Error::usage("name a format or a model")),
+        (None, None) => Err(Error::usage("specify a format or a model")),
     }
 }
 
@@ -129,8 +129,8 @@ fn warn_of_size(exported: &ExportedCatalogue, dialect: ModelFormat, output: &Out
     let count = exported.tools.len();
     if let Some(most) = dialect.most_tools().filter(|most| count > *most) {
         output.warn(&format!(
-            "{count} tools, and a request in the format {} takes {most}; name those you need, \
-             such as 'github-*'",
+            "{count} tools, but a request in the format {} takes at most {most}; select those you \
+             need, such as 'github-*'",
             dialect.as_str()
         ));
     }
@@ -145,8 +145,8 @@ fn warn_of_downgrades(exported: &ExportedCatalogue, dialect: ModelFormat, output
             output.warn(&format!("{}: {}", tool.full_name, tool.downgrades.join("; ")));
         }
     } else if !changed.is_empty() {
-        let count = plural(changed.len(), "tool says", "tools say");
+        let count = plural(changed.len(), "tool loses", "tools lose");
         let dialect = dialect.as_str();
-        output.warn(&format!("{count} less in the format {dialect}; -v shows what is left out"));
+        output.warn(&format!("{count} details in the format {dialect}; -v shows which"));
     }
 }

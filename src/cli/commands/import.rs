@@ -58,8 +58,8 @@ pub async fn run(args: &ImportArgs, context: &CommandContext) -> CommandResult {
         (_, Some(editor), _) | (None, None, Some(editor)) => {
             let files = editor.files(&*context.environment);
             if files.is_empty() {
-                return Err(Error::usage(format!("no file of {} is found", editor.title))
-                    .with_hint("name the file: toolhost import FILE")
+                return Err(Error::usage(format!("no {} configuration file found", editor.title))
+                    .with_hint("specify the file: toolhost import FILE")
                     .into());
             }
             (Some(editor), files)
@@ -67,7 +67,7 @@ pub async fn run(args: &ImportArgs, context: &CommandContext) -> CommandResult {
         (Some(file), None, _) if !context.environment.cwd().join(file).exists() => {
             let known: Vec<&str> = EDITORS.iter().map(|editor| editor.name).collect();
             return Err(Error::usage(format!("'{file}' is neither an editor nor a file"))
-                .with_hint(format!("the editors are {}", known.join(", ")))
+                .with_hint(format!("known editors: {}", known.join(", ")))
                 .into());
         }
         (Some(file), None, from) => (from, vec![context.environment.cwd().join(file)]),
@@ -86,12 +86,12 @@ pub async fn run(args: &ImportArgs, context: &CommandContext) -> CommandResult {
     }
     servers.retain(|server| args.only.is_empty() || args.only.contains(&server.name));
     if let Some(missing) = args.only.iter().find(|name| servers.iter().all(|s| s.name != **name)) {
-        return Err(Error::usage(format!("there is no server '{missing}' to take over")).into());
+        return Err(Error::usage(format!("there is no server '{missing}' to import")).into());
     }
     let mut file = McpFile::open(args.file, &*context.environment)?;
     let added = add_all(&servers, &mut file, context)?;
     if added.is_empty() {
-        context.output.note(&StyledLine::plain("nothing to take over"));
+        context.output.note(&StyledLine::plain("nothing to import"));
         return Ok(());
     }
     let page = difference(&file, &added);
@@ -122,9 +122,9 @@ fn add_all<'s>(
     for server in servers {
         let name = &server.name;
         match &server.entry {
-            Err(why) => context.output.warn(&format!("'{name}' is left out: {why}")),
+            Err(why) => context.output.warn(&format!("skipped '{name}': {why}")),
             Ok(_) if file.has(name)? => {
-                let known = format!("'{name}' is left out: {} has one", file.path.display());
+                let known = format!("skipped '{name}': already in {}", file.path.display());
                 context.output.warn(&known);
             }
             Ok(entry) => {
@@ -132,7 +132,7 @@ fn add_all<'s>(
                 added.push(server);
                 if !server.dropped.is_empty() {
                     let keys = server.dropped.join(", ");
-                    context.output.warn(&format!("'{name}': {keys} is not taken over"));
+                    context.output.warn(&format!("'{name}': {keys} not imported"));
                 }
             }
         }
@@ -149,7 +149,7 @@ fn difference(file: &McpFile, added: &[&ImportedServer]) -> StyledPage {
     if !variables.is_empty() {
         page.blank_line();
         let words =
-            format!("To be set before use, as secrets are not copied: {}", variables.join(", "));
+            format!("Set these before use (secrets are not copied): {}", variables.join(", "));
         page.push(StyledLine::plain(words));
     }
     page
@@ -175,14 +175,12 @@ fn list(context: &CommandContext) -> CommandResult {
     }
     if is_empty {
         let names: Vec<&str> = EDITORS.iter().map(|editor| editor.name).collect();
-        let words = format!("no servers of {} are found", names.join(", "));
+        let words = format!("no servers of {} found", names.join(", "));
         context.output.note(&StyledLine::plain(words));
         return Ok(());
     }
     context.output.page(&table.layout(context.output.width()))?;
-    context
-        .output
-        .note(&StyledLine::styled(SpanStyle::Dim, "take them over: toolhost import EDITOR"));
+    context.output.note(&StyledLine::styled(SpanStyle::Dim, "import them: toolhost import EDITOR"));
     Ok(())
 }
 

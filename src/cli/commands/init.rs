@@ -40,14 +40,14 @@ pub fn run(args: &InitArgs, context: &CommandContext) -> CommandResult {
         if let Some(there) =
             names.iter().map(|name| directory.join(name)).find(|path| path.exists())
         {
-            return Err(Error::usage(format!("{} is there already", there.display()))
+            return Err(Error::usage(format!("{} already exists", there.display()))
                 .with_hint("nothing was written; 'toolhost add' adds a server to mcp.yaml")
                 .into());
         }
     }
     if args.user {
         private_file::make_directory(&directory).map_err(|why| {
-            Error::internal(format!("cannot make {}: {why}", directory.display()))
+            Error::internal(format!("cannot create {}: {why}", directory.display()))
         })?;
     }
     for (name, text) in [("tools.yaml", TOOLS), ("mcp.yaml", SERVERS)] {

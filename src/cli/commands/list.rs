@@ -146,7 +146,7 @@ pub async fn run(args: &ListArgs, context: &CommandContext) -> CommandResult {
             complete::save_tools(&*context.environment, &assembly.configuration, &catalogue);
         }
         Some(profile) if catalogue.tools.is_empty() && reach == ListScope::Everything => {
-            context.output.warn(&format!("the profile '{profile}' shows no tool at all"));
+            context.output.warn(&format!("the profile '{profile}' contains no tools"));
         }
         Some(_) => {}
     }
@@ -222,7 +222,7 @@ fn untrusted_refusal(
     let error = if answered { Error::partial } else { Error::denied };
     Some(
         error(format!("{words} not trusted"))
-            .with_hint(format!("see and allow: {}", first.trust_command)),
+            .with_hint(format!("review and trust: {}", first.trust_command)),
     )
 }
 
@@ -292,7 +292,7 @@ fn summary(tools: &[&ToolDefinition], args: &ListArgs, all: &[Arc<ToolDefinition
     {
         if words.iter().any(|word| !known.contains(word.as_str())) && !known.is_empty() {
             let known: Vec<&str> = known.into_iter().collect();
-            return format!("0 tools; the {name} are {}", known.join(", "));
+            return format!("0 tools; known {name}: {}", known.join(", "));
         }
     }
     if args.flagged {
@@ -412,7 +412,7 @@ mod tests {
     fn a_query_that_matches_nothing_says_so() {
         assert_eq!(summary(&[], &args(&["zzz"]), &[]), "0 tools match");
         assert_eq!(summary(&[], &args(&[]), &[]), "0 tools");
-        assert_eq!(summary(&[], &args(&["--kind", "comand"]), &[]), "0 tools; the kinds are mcp");
+        assert_eq!(summary(&[], &args(&["--kind", "comand"]), &[]), "0 tools; known kinds: mcp");
     }
 
     #[test]

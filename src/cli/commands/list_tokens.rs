@@ -50,7 +50,7 @@ pub(super) fn print(
             let width = context.output.width();
             context.output.page(&views::token_costs::page(&costs, &servers, dialect, width))?;
             let note = format!(
-                "servers and tools as {} writes them; tokens are an estimate, bytes are exact",
+                "servers and tools in the {} format; tokens are estimated, bytes are exact",
                 dialect.as_str()
             );
             context.output.note(&StyledLine::plain(note));

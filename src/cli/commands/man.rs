@@ -42,7 +42,7 @@ pub fn run(args: &ManArgs, context: &CommandContext, mut grammar: Command) -> Co
     let mut page = Vec::new();
     clap_mangen::Man::new(command.clone().name(name))
         .render(&mut page)
-        .map_err(|error| Error::internal(format!("cannot make the page: {error}")))?;
+        .map_err(|error| Error::internal(format!("cannot generate the page: {error}")))?;
     context.output.raw(&page)
 }
 

@@ -97,7 +97,7 @@ pub async fn run(args: &PinArgs, context: &CommandContext) -> CommandResult {
     }
     if !accepted {
         let what = plural(open, "change was not accepted", "changes were not accepted");
-        return Err(Error::denied(format!("{what}; those pins are what they were"))
+        return Err(Error::denied(format!("{what}; those pins are unchanged"))
             .with_hint("'toolhost pin --yes' accepts what was shown")
             .into());
     }
@@ -121,8 +121,8 @@ pub(super) fn pins(
         return Ok((file, book.map(|book| Pins::new(known, book))));
     }
     let Some(file) = PinFile::own(&*context.environment) else {
-        return Err(Error::config("there is no state directory to keep pins in")
-            .with_hint("set HOME, or name a file with --file"));
+        return Err(Error::config("there is no state directory for pins")
+            .with_hint("set HOME, or use --file"));
     };
     let pins = assembly.host.pins();
     Ok((file, (!pins.is_empty()).then(|| Pins::clone(&pins))))
@@ -133,6 +133,6 @@ async fn confirm_changes(report: &PinReport, context: &CommandContext) -> bool {
         return false;
     }
     let page = views::pins::page(report, &FindingsByTool::new(), context.output.width());
-    let question = "Accept all of this as it is now?";
+    let question = "Pin all of this as it is now?";
     prompt::confirm(Arc::clone(&context.output), page, question).await == Approval::Granted
 }

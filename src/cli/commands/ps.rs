@@ -29,14 +29,14 @@ pub async fn run(_args: &PsArgs, context: &CommandContext) -> CommandResult {
     } else {
         context.output.page(&views::background::table(&hosts, context.output.width()))?;
         if hosts.is_empty() {
-            context.output.note(&StyledLine::plain("no background host runs"));
+            context.output.note(&StyledLine::plain("no background host is running"));
         }
     }
     if silent > 0 {
         let hosts = plural(silent, "background host does", "background hosts do");
         context.output.warn(&format!(
-            "{hosts} not answer, because of another version or of too much work; \
-             'toolhost down --all' ends all"
+            "{hosts} not respond: another version, or overloaded; \
+             'toolhost down --all' stops all"
         ));
     }
     Ok(())

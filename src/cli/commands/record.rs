@@ -59,7 +59,7 @@ pub async fn run(args: &RecordArgs, context: &CommandContext) -> CommandResult {
     let passed = record::run(recorded, &context.cancel).await;
     // Processes that left the server's group are not killed with it.
     for pid in orphans::kill_all().await {
-        context.output.warn(&format!("the process {pid} was left behind: it cannot be killed"));
+        context.output.warn(&format!("process {pid} is still running: it cannot be killed"));
     }
     passed?;
     file.map_or(Ok(()), |file| file.ensure_complete().map_err(Error::into))

@@ -34,11 +34,11 @@ pub async fn run(args: &ReplayArgs, context: &CommandContext) -> CommandResult {
     let output = &context.output;
     let recorded = read::read_file(&args.file)?;
     if recorded.damaged > 0 {
-        let lines = plural(recorded.damaged, "line", "lines");
-        output.warn(&format!("{lines} of {} cannot be read and left out", args.file.display()));
+        let lines = plural(recorded.damaged, "unreadable line", "unreadable lines");
+        output.warn(&format!("skipped {lines} of {}", args.file.display()));
     }
     if recorded.is_truncated {
-        output.warn(&format!("{} holds more than is read", args.file.display()));
+        output.warn(&format!("{} is too large; only its start was read", args.file.display()));
     }
     let tape = ServerRecording::for_server(&recorded.items, args.server.as_deref())?;
     // The replayed messages are shared; the rest is no longer needed.

@@ -67,7 +67,7 @@ pub async fn run(args: &RunArgs, context: &CommandContext) -> CommandResult {
     let kept = saved.get(name)?;
     if let (Some(_), Some(word)) = (&kept.args, args.words.first()) {
         return Err(Error::usage(format!("'{word}' cannot replace a part of --args"))
-            .with_hint("save the call with key=value words")
+            .with_hint("save the call with key=value arguments")
             .into());
     }
     let call = CallArgs {
@@ -101,7 +101,7 @@ fn list(saved: &SavedCalls, context: &CommandContext, format: Format) -> Command
         _ => {}
     }
     if saved.calls.is_empty() {
-        let words = "no call is saved; save one: toolhost call NAME [ARGS] --save-as NAME";
+        let words = "no saved calls; save one: toolhost call NAME [ARGS] --save-as NAME";
         context.output.note(&StyledLine::plain(words));
         return Ok(());
     }

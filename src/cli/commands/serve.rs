@@ -240,7 +240,7 @@ fn authenticator(
     }
     let Some(state) = state else {
         let hint = format!("set {TOKEN}");
-        return Err(Error::config("there is no directory to keep a token in").with_hint(hint));
+        return Err(Error::config("there is no directory for a token").with_hint(hint));
     };
     let file = TokenFile::create(&state.join("serve"))?;
     Ok((Arc::new(Authenticator::new(Some(file.token()), issued, resource)), Some(file)))
@@ -261,7 +261,7 @@ fn protected_resource(
         };
         let is_in_header = |c: char| c.is_ascii_graphic() && c != '"' && c != '\\';
         if name.is_empty() || !name.chars().all(is_in_header) {
-            return Err(Error::usage(format!("'{name}' is no scope")));
+            return Err(Error::usage(format!("'{name}' is not a valid scope")));
         }
         profile.map_or(Ok(()), |profile| host.require_profile(profile))?;
         Ok(AcceptedScope { name: name.to_owned(), profile: profile.map(str::to_owned) })
@@ -302,8 +302,8 @@ fn front_end(clients: &Arc<ClientRegistry>, context: &CommandContext) -> Result<
 fn note_untrusted(assembly: &Assembly, output: &Output) {
     if assembly.configuration.trust_request.is_some() {
         output.warn(
-            "this project is not trusted, so what it would start is not served; \
-             see what it is with 'toolhost trust'",
+            "this project is not trusted, so entries that need trust are not served; \
+             review them with 'toolhost trust'",
         );
     }
 }

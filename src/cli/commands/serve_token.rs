@@ -60,7 +60,7 @@ pub enum ServeTokenAction {
 /// An unknown client, profile or token, or a file that cannot be read or written.
 pub fn run(args: &ServeTokenArgs, context: &CommandContext) -> CommandResult {
     let state = context.environment.state_dir();
-    let state = state.ok_or_else(|| Error::config("there is no directory to keep tokens in"))?;
+    let state = state.ok_or_else(|| Error::config("there is no directory for tokens"))?;
     let store = TokenStore::in_state(&state);
     match &args.action {
         ServeTokenAction::Issue { client, patterns, expires } => {
@@ -97,9 +97,9 @@ fn issue(store: &TokenStore, grant: TokenGrant, context: &CommandContext) -> Com
     context.output.page(&StyledPage::from(StyledLine::plain(token)))?;
     context.output.note(&serve_token::issued(&issued));
     if issued.profile.is_none() && issued.tools.is_empty() {
-        context
-            .output
-            .warn("this client may use everything that is served; --profile and --tool bound it");
+        context.output.warn(
+            "this client may use everything that is served; limit it with --profile or --tool",
+        );
     }
     Ok(())
 }

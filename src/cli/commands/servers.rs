@@ -66,7 +66,7 @@ pub async fn run(args: &ServersArgs, context: &CommandContext) -> CommandResult 
     use Format::{Json, Names, Table, Text, Yaml};
     let format = context.format(formats::LIST)?;
     if args.watch && matches!(format, Yaml | Names) {
-        return Err(Error::usage("--watch prints tables or JSON lines").into());
+        return Err(Error::usage("--watch prints only tables or JSON lines").into());
     }
     let starts = if args.declared { StartScope::Nothing } else { StartScope::Servers(&args.names) };
     let assembly = context.assemble_attached(starts, "toolhost servers").await?;
@@ -101,7 +101,7 @@ pub async fn run(args: &ServersArgs, context: &CommandContext) -> CommandResult 
             if servers.is_empty() {
                 let nothing = match assembly.configuration.servers.as_slice() {
                     [] => "no servers configured; add one under mcp_servers in mcp.yaml",
-                    _ => "the profile shows no server",
+                    _ => "the profile contains no servers",
                 };
                 context.output.note(&StyledLine::plain(nothing));
             } else if context.output.is_terminal() {

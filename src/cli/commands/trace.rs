@@ -130,7 +130,7 @@ fn print_summary(server: &ServerStatus, context: &CommandContext) -> Result<(), 
         // The connection itself is fine: the last error is that of the list.
         return Err(match &server.last_error {
             Some(past) => past.error.clone(),
-            None => Error::protocol("its tools are not known").with_server(&server.name),
+            None => Error::protocol("its tools are unknown").with_server(&server.name),
         });
     };
     for warning in &server.warnings {
@@ -193,7 +193,7 @@ async fn follow_attached(
             Ok(()) => Ok(()),
             Err(LinkError::Lost(error)) => Err(error.into()),
             Err(LinkError::Unsent) => {
-                Err(Error::unreachable("the background host is about to end").into())
+                Err(Error::unreachable("the background host is shutting down").into())
             }
         },
         failed = connecting => failed,

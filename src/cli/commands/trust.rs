@@ -69,7 +69,7 @@ async fn ask(args: &TrustArgs, context: &CommandContext) -> CommandResult {
     };
     let json = context.output.has_json_errors();
     if !consent && !prompt::is_possible() {
-        let error = Error::denied("the project is not trusted, and there is no terminal to ask at")
+        let error = Error::denied("the project is not trusted, and there is no terminal to ask on")
             .with_hint(format!("{} --yes trusts exactly this", request.command()));
         if json {
             let lines = request.full_lines().into_iter().map(|line| line.text());

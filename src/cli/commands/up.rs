@@ -69,7 +69,7 @@ pub async fn run(args: &UpArgs, context: &CommandContext) -> CommandResult {
     if limit != args.idle {
         let limit = units::show_span(limit);
         context.output.warn(&format!(
-            "it ends after {limit} without a call, as it was started; 'toolhost down' first to change that"
+            "it stops after {limit} without a call, as set at its start; to change that, run 'toolhost down' first"
         ));
     }
     Ok(())

@@ -58,7 +58,7 @@ pub async fn run(args: &VerifyArgs, context: &CommandContext) -> CommandResult {
                 format!("toolhost pin --file {}", path.display()),
             ),
             None => (
-                Error::usage("nothing is pinned of what is configured here"),
+                Error::usage("nothing is pinned for this configuration"),
                 "toolhost pin".to_owned(),
             ),
         };
@@ -135,7 +135,7 @@ fn verdict(report: &PinReport, strict_new: bool, incomplete: Option<Error>) -> O
         return incomplete;
     }
     let error = Error::new(ErrorKind::Check, counts.join(", "))
-        .with_hint("'toolhost pin' accepts what is there now");
+        .with_hint("'toolhost pin' accepts the current state");
     Some(match incomplete {
         None => error,
         Some(other) => error

@@ -41,7 +41,8 @@ impl CommandContext {
         if self.ask_trust_if_needed(&loaded.configuration, starts).await? {
             loaded = self.read()?;
             if loaded.configuration.trust_request.is_some() {
-                self.output.warn("the project changed while the question stood; it is not trusted");
+                self.output
+                    .warn("the project changed while the question was open: it is not trusted");
             }
         }
         Ok(loaded)
@@ -155,7 +156,7 @@ impl CommandContext {
         } else if warnings > 0 && self.output.verbosity() > 0 {
             self.output.warn(&format!(
                 "{} about the configuration, see 'toolhost config check'",
-                plural(warnings, "remark", "remarks")
+                plural(warnings, "warning", "warnings")
             ));
         }
         Ok(())

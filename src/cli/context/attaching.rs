@@ -273,7 +273,7 @@ impl CommandContext {
                 host_sockets::start::start(&arguments, environment, &directory, &identity, keep)
                     .await
         {
-            self.output.warn(&format!("{error}; the call starts its server itself"));
+            self.output.warn(&format!("{error}; this call starts the server itself"));
         }
         let client = HostClient::connect(&socket, command, front_end).await?;
         Some((client, identity))
@@ -323,8 +323,8 @@ impl CommandContext {
     pub fn warn_unserved(&self, configuration: &Configuration) {
         if configuration.trust_request.is_some() {
             self.output.warn(
-                "this project is not trusted, so what it would start is not served; \
-                 see what it is with 'toolhost trust'",
+                "this project is not trusted, so entries that need trust are not served; \
+                 review them with 'toolhost trust'",
             );
         }
         let broken = out_of_service(&configuration.diagnostics);

@@ -100,9 +100,9 @@ impl CommandContext {
         if !self.output.is_terminal() {
             return Ok(());
         }
-        let what = format!("{command} speaks to a client, and standard output is a terminal");
+        let what = format!("{command} talks to a client on stdout, but stdout is a terminal");
         Err(Error::usage(what).with_hint(
-            "let a client start it as its server; to see a server's wire: toolhost trace SERVER",
+            "have a client start it as a server; to see a server's traffic: toolhost trace SERVER",
         ))
     }
 
@@ -127,7 +127,7 @@ impl CommandContext {
         }
         let words: Vec<&str> = known.iter().map(|format| format.as_str()).collect();
         Err(Error::usage(format!("this command has no {} output", format.as_str()))
-            .with_hint(format!("it can print {}", words.join(", "))))
+            .with_hint(format!("supported formats: {}", words.join(", "))))
     }
 
     /// The time since the Unix epoch.

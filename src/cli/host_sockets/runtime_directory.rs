@@ -47,7 +47,7 @@ impl RuntimeDirectory {
         if self.is_private() {
             return Ok(());
         }
-        let words = format!("{} is not this user's own directory", self.0.display());
+        let words = format!("{} is not a private directory of this user", self.0.display());
         Err(Error::denied(words).with_hint("remove it, or set XDG_RUNTIME_DIR"))
     }
 
@@ -126,10 +126,8 @@ impl RuntimeDirectory {
 
     fn failed(&self, error: &io::Error) -> Error {
         let shown = self.0.display();
-        Error::config(format!(
-            "the directory of background hosts, {shown}, cannot be used: {error}"
-        ))
-        .with_hint("set XDG_RUNTIME_DIR to a directory of your own")
+        Error::config(format!("cannot use the background host directory {shown}: {error}"))
+            .with_hint("set XDG_RUNTIME_DIR to a directory you own")
     }
 }
 

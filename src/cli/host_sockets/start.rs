@@ -43,8 +43,8 @@ pub async fn start(
 ) -> Result<StartedHost, Error> {
     let lock = runtime_directory::lock_within(&directory.start_lock(identity), START_TIMEOUT).await;
     let _lock = lock
-        .map_err(|error| Error::config(format!("cannot lock the start of the host: {error}")))?
-        .ok_or_else(|| Error::timeout("another start of this host does not come to an end"))?;
+        .map_err(|error| Error::config(format!("cannot lock the host's start: {error}")))?
+        .ok_or_else(|| Error::timeout("another process is still starting this host"))?;
     if let Some(status) = status_of(&directory.socket(identity)).await {
         return Ok(StartedHost { status, is_new: false });
     }
@@ -65,9 +65,8 @@ pub async fn start(
     }
     let _ended_already = child.start_kill();
     let error = Error::unreachable("the background host did not start");
-    let error = error
-        .with_phase(ErrorPhase::Start)
-        .with_hint("'toolhost up --foreground' shows what it does");
+    let error =
+        error.with_phase(ErrorPhase::Start).with_hint("'toolhost up --foreground' shows why");
     Err(error.with_details(log.map(|path| last_lines(&path)).unwrap_or_default()))
 }
 
@@ -98,7 +97,8 @@ fn spawn(
 ) -> Result<tokio::process::Child, Error> {
     let failed = |why: String| Error::unreachable(format!("cannot start a background host: {why}"));
     let program = environment.executable();
-    let program = program.ok_or_else(|| failed("this program is not found".to_owned()))?;
+    let program =
+        program.ok_or_else(|| failed("cannot find the toolhost executable".to_owned()))?;
     let errors = match log {
         Some(path) => Stdio::from(new_log(path).map_err(|error| failed(error.to_string()))?),
         None => Stdio::null(),

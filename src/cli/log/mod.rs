@@ -79,7 +79,7 @@ fn install(writer: LogWriter, format: LogFormat, filter: Targets) -> Result<(), 
     };
     let subscriber = Registry::default().with(lines.with_filter(filter));
     tracing::subscriber::set_global_default(subscriber)
-        .map_err(|_| Error::internal("this process logs already"))
+        .map_err(|_| Error::internal("logging is already set up"))
 }
 
 /// Times as in all stable output: RFC 3339 with the local offset, to the microsecond.

@@ -41,8 +41,8 @@ impl LogDestination {
             SegmentRetention { max_total_bytes: MAX_OLD_BYTES, ..SegmentRetention::default() };
         let file = SegmentedLog::new(location, false, retention);
         file.open(now).map_err(|error| match error {
-            AppendError::Unsafe(why) => Error::denied(format!("the log is not written: {why}")),
-            AppendError::Failed(why) => Error::internal(format!("the log is not written: {why}"))
+            AppendError::Unsafe(why) => Error::denied(format!("cannot write the log: {why}")),
+            AppendError::Failed(why) => Error::internal(format!("cannot write the log: {why}"))
                 .with_hint("name another file with --log-file"),
         })?;
         Ok(Self::File(file))
@@ -81,7 +81,7 @@ impl LogWriter {
                 if let Err(error) = file.append(SystemClock.unix(), &line)
                     && !self.has_failed.swap(true, Ordering::Relaxed)
                 {
-                    self.output.warn(&format!("the log is not complete: {error}"));
+                    self.output.warn(&format!("the log is incomplete: {error}"));
                 }
             }
         }

@@ -39,7 +39,7 @@ impl Listener {
             Err(_) if port.is_some() => TcpListener::bind(("127.0.0.1", 0)).await,
             opened => opened,
         };
-        let failed = |error| Error::auth(format!("no port of 127.0.0.1 can be opened: {error}"));
+        let failed = |error| Error::auth(format!("cannot open a port on 127.0.0.1: {error}"));
         let listener = listener.map_err(failed)?;
         let port = listener.local_addr().map_err(failed)?.port();
         Ok(Self { listener, port })
@@ -84,10 +84,10 @@ async fn serve(mut stream: TcpStream, base: &str, state: &str) -> Option<String>
     let end = callback_url(&head, base, state);
     let (status, text) = match &end {
         Some(end) if end.query_pairs().any(|(key, _)| key == "error") => {
-            ("200 OK", "The login was not completed. The terminal says more.")
+            ("200 OK", "The login failed. See the terminal for details.")
         }
-        Some(_) => ("200 OK", "You are done here. Go back to the terminal."),
-        None => ("404 Not Found", "There is nothing here."),
+        Some(_) => ("200 OK", "You can close this page and return to the terminal."),
+        None => ("404 Not Found", "Not found."),
     };
     let answer = format!(
         "HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {}\r\n\
@@ -141,7 +141,7 @@ mod tests {
                 assert!(get(port, target).await.starts_with("HTTP/1.1 404"), "{target}");
             }
             let answer = get(port, "/callback?code=c%20d&state=s-1").await;
-            assert!(answer.contains("You are done here"), "{answer}");
+            assert!(answer.contains("You can close this page"), "{answer}");
             drop(silent);
         };
         let (end, ()) = tokio::join!(listener.wait_for_callback("s-1"), visits);

@@ -66,15 +66,15 @@ impl TerminalBrowser {
                 .then(SpanStyle::Name, &visit.issuer),
         );
         if !visit.scopes.is_empty() {
-            page.push(StyledLine::plain(format!("It asks for: {}", visit.scopes.join(" "))));
+            page.push(StyledLine::plain(format!("Requested scopes: {}", visit.scopes.join(" "))));
         }
         // `Url` writes non-ASCII hosts in ASCII, so that no host can look like another.
         page.push(StyledLine::plain(url.as_str()));
         let next = if self.opener.is_some() {
-            "The browser is opened with this address."
+            "Opening this address in the browser."
         } else {
-            "Open this address in a browser. When the page it ends at cannot be reached from \
-             there, paste the address of that page here."
+            "Open this address in a browser. If the page it ends at does not load, \
+             paste the address of that page here."
         };
         page.push(StyledLine::styled(SpanStyle::Dim, next));
         self.output.stderr_page(&page);
@@ -83,7 +83,7 @@ impl TerminalBrowser {
     /// The URL pasted by a person; never resolves without a terminal.
     async fn read_pasted_address(&self) -> String {
         if self.opener.is_none() {
-            let what = "Address of the page it ended at";
+            let what = "Address of the last page";
             if let Some(pasted) = prompt::ask_secret(&self.output, what, &self.cancel).await {
                 return pasted;
             }
@@ -97,7 +97,7 @@ impl Browser for TerminalBrowser {
     async fn redirect_uri(&self, port: Option<u16>) -> Result<String, Error> {
         if self.opener.is_none() && !prompt::is_possible() {
             return Err(Error::auth("a login needs a browser or a terminal")
-                .with_hint("run it where there is one: toolhost auth login SERVER"));
+                .with_hint("run it where one is available: toolhost auth login SERVER"));
         }
         let listener = Listener::open(port).await?;
         let redirect = listener.redirect();
@@ -107,21 +107,23 @@ impl Browser for TerminalBrowser {
 
     async fn authorize(&self, visit: &AuthorizationRequest) -> Result<String, Error> {
         let listener = self.listener.lock().await.take();
-        let listener = listener.ok_or_else(|| Error::internal("a visit that was not prepared"))?;
+        let listener = listener
+            .ok_or_else(|| Error::internal("the login page was opened without a listener"))?;
         let url = Url::parse(&visit.url).ok();
         let url = url.filter(|url| matches!(url.scheme(), "http" | "https"));
-        let url = url.ok_or_else(|| Error::denied("the page to open is no http or https page"))?;
+        let url =
+            url.ok_or_else(|| Error::denied("the page to open is not an http or https URL"))?;
         self.print_address(visit, &url);
         if let Some(opener) = &self.opener {
             open(opener, &url)?;
         }
-        let stopped = || Error::auth("the login was not made");
+        let stopped = || Error::auth("the login was not completed");
         tokio::select! {
             end = listener.wait_for_callback(&visit.state) => Ok(end),
             pasted = self.read_pasted_address() => Ok(pasted),
             () = self.cancel.cancelled() => Err(stopped()),
             () = tokio::time::sleep(LOGIN_TIMEOUT) => {
-                Err(stopped().with_detail(format!("nobody came back within {}", show_duration(LOGIN_TIMEOUT))))
+                Err(stopped().with_detail(format!("the browser did not return within {}", show_duration(LOGIN_TIMEOUT))))
             }
         }
     }
@@ -132,7 +134,7 @@ fn open(opener: &PathBuf, url: &Url) -> Result<(), Error> {
     let mut command = tokio::process::Command::new(opener);
     command.arg(url.as_str()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let child = command.spawn().map_err(|error| {
-        Error::unreachable(format!("the browser cannot be opened: {error}"))
+        Error::unreachable(format!("cannot open the browser: {error}"))
             .with_hint("open the address yourself, with --no-browser")
     })?;
     // It may be the browser itself, which outlives this process.

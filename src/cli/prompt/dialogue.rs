@@ -67,7 +67,7 @@ pub(super) fn ask(
             DialogueInput::Author if seen && offers_author => return Ok(DialogueReply::Author),
             DialogueInput::Author if !offers_author => return Ok(DialogueReply::No),
             DialogueInput::Yes | DialogueInput::Author => {
-                let words = "Not everything was shown yet: v shows it, and then yes counts.";
+                let words = "Not everything was shown yet: enter v to see it, then y.";
                 shown = StyledPage::from(StyledLine::styled(SpanStyle::Warning, words));
             }
             DialogueInput::View => {
@@ -87,7 +87,7 @@ pub(super) fn ask(
 
 fn choices(words: &str, seen: bool, more: bool, author: bool) -> StyledLine {
     let more = match (seen, more) {
-        (false, _) => Some("v: the rest, before y counts"),
+        (false, _) => Some("v: the rest, before y"),
         (true, true) => Some("v: everything"),
         (true, false) => None,
     };

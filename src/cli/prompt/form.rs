@@ -20,7 +20,7 @@ pub(super) async fn fill_in(session: &TerminalSession, who: &str, schema: &Value
     let form = match Questionnaire::of(schema) {
         Ok(form) => form,
         Err(why) => {
-            let words = format!("This cannot be asked, so it is declined: {why}.");
+            let words = format!("Declined, because the form cannot be shown: {why}.");
             session.show(&StyledPage::from(StyledLine::styled(SpanStyle::Warning, words)));
             return QuestionReply::Decline;
         }

@@ -52,7 +52,7 @@ impl QuestionHandler for TerminalInbox {
                 ask_url(&session, who).await
             }
             QuestionBody::Sampling { params } => {
-                session.show(&question::heading(&question, "Write what a model would answer."));
+                session.show(&question::heading(&question, "Write the reply of the model."));
                 session.show(&question::conversation(params));
                 ask_sampling(&session, who).await
             }
@@ -63,8 +63,8 @@ impl QuestionHandler for TerminalInbox {
 async fn ask_url(session: &TerminalSession, who: &str) -> QuestionReply {
     let words = choices(
         &format!("'{who}' asks to open this page."),
-        "toolhost opens nothing: visit it yourself if you trust it. Type done, d to decline, or c to \
-         cancel",
+        "toolhost does not open it: visit it yourself if you trust it. Type done, d to decline, or \
+         c to cancel",
     );
     match choose(session, &words, &["done"], false).await {
         InboxChoice::Continue => QuestionReply::Accept(json!({})),
@@ -75,7 +75,7 @@ async fn ask_url(session: &TerminalSession, who: &str) -> QuestionReply {
 
 async fn ask_sampling(session: &TerminalSession, who: &str) -> QuestionReply {
     let begin = choices(
-        &format!("Answer '{who}' in a model's place?"),
+        &format!("Answer '{who}' in place of a model?"),
         "Enter to write, d to decline, c to cancel",
     );
     match choose(session, &begin, &[], true).await {
@@ -88,7 +88,7 @@ async fn ask_sampling(session: &TerminalSession, who: &str) -> QuestionReply {
         if text.is_empty() {
             session.show(&StyledPage::from(StyledLine::styled(
                 SpanStyle::Warning,
-                "Nothing was written.",
+                "The reply is empty.",
             )));
         } else {
             let mut page =
@@ -98,7 +98,7 @@ async fn ask_sampling(session: &TerminalSession, who: &str) -> QuestionReply {
         }
         let send = choices(
             &format!("Send it to '{who}'?"),
-            "s to send, e to write it again, d to decline, c to cancel",
+            "s to send, e to rewrite, d to decline, c to cancel",
         );
         match choose(session, &send, &["s", "send"], false).await {
             InboxChoice::Continue if text.is_empty() => {}

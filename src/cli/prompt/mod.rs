@@ -112,7 +112,7 @@ pub async fn require_confirmation(
         Approval::Granted => Ok(()),
         Approval::Refused => Err(Error::denied(unchanged)),
         Approval::Unavailable => {
-            Err(Error::denied(format!("{unchanged}: nobody can be asked")).with_hint(yes_flag))
+            Err(Error::denied(format!("{unchanged}: no person can be asked")).with_hint(yes_flag))
         }
     }
 }

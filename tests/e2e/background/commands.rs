@@ -104,7 +104,7 @@ fn up_says_what_the_host_will_not_serve_and_how_long_one_stays_that_runs() {
     let up = room.toolhost(["up", "--idle", "10m"]).go();
     assert!(!up.exits(0).err().contains("warning"), "{up}");
     let again = room.toolhost(["up", "--idle", "2h"]).go();
-    again.exits(0).says(&["already running", "it ends after 10 min without a call"]);
+    again.exits(0).says(&["already running", "it stops after 10 min without a call"]);
     assert_eq!(hosts(&room)[0]["idle_limit_s"], 600.0);
     room.toolhost(["down"]).check().exits(0);
     room.toolhost(["up", "--idle", "0s"])

@@ -77,7 +77,7 @@ fn a_lock_and_a_socket_that_a_dead_host_left_are_taken_over() {
     ended(host);
     assert!(of_host(&room, "lock").exists() && of_host(&room, "sock").exists());
     assert_eq!(count(&room, &[]).2, None, "a socket without a host is no host");
-    room.toolhost(["down"]).check().exits(0).says(&["no background host runs"]);
+    room.toolhost(["down"]).check().exits(0).says(&["no background host is running"]);
     let started = room.toolhost(["up", "--json"]).go().json();
     assert_eq!(started["started"], true);
     assert_eq!(count(&room, &[]).2, Some(pid_of(&started["host"])));
@@ -218,7 +218,7 @@ fn a_host_that_was_stopped_is_done_without_until_it_goes_on_and_down_ends_it() {
     room.toolhost(["down"]).go().exits(0).says(&["ended (pid ", ") for /"]);
     ended(pid);
     ended(server);
-    room.toolhost(["down"]).go().exits(0).says(&["no background host runs"]);
+    room.toolhost(["down"]).go().exits(0).says(&["no background host is running"]);
 }
 
 #[test]
@@ -238,7 +238,7 @@ fn a_busy_host_that_is_ended_tells_its_callers_and_leaves_nothing() {
     ended(host);
     ended(server);
     assert!(room.inhabitants().is_empty(), "{:?}", room.inhabitants());
-    room.toolhost(["down"]).go().exits(0).says(&["no background host runs"]);
+    room.toolhost(["down"]).go().exits(0).says(&["no background host is running"]);
     // Its records say how the call ended.
     let records = room.toolhost(["audit", "--json"]).go().json();
     let held = records.as_array().unwrap().iter().find(|record| record["tool"] == "counter-hold");

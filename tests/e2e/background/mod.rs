@@ -179,7 +179,7 @@ fn processes_share_one_server_until_the_host_is_ended() {
     assert_eq!(pid_of(&ended.exits(0).json()["ended"][0]), host);
     assert!(!is_alive(first) && !is_alive(host));
     assert!(hosts(&room).is_empty());
-    room.toolhost(["down"]).check().exits(0).says(&["no background host runs"]);
+    room.toolhost(["down"]).check().exits(0).says(&["no background host is running"]);
 }
 
 /// What a run printed without what differs from call to call.

@@ -73,7 +73,10 @@ fn an_ordinary_user_has_a_host_that_root_neither_uses_nor_ends() {
     assert_eq!(seen["hosts"], json!([]));
     let up = as_root(&["up"]);
     let said = String::from_utf8_lossy(&up.stderr).into_owned();
-    assert!(!up.status.success() && said.contains("is not this user's own directory"), "{said}");
+    assert!(
+        !up.status.success() && said.contains("is not a private directory of this user"),
+        "{said}"
+    );
     as_root(&["down", "--all"]);
     assert!(is_alive(host.unwrap()) && is_alive(server));
     assert_eq!(count(&room, &[]), (server, 2, host));

@@ -300,7 +300,7 @@ fn a_models_calls_are_run_and_answered_in_its_own_dialect() {
         { "id": "d", "type": "function", "function": { "name": "nothing", "arguments": "{}" } },
     ] } }] });
     let done = room.toolhost(["dispatch", "--format", "openai"]).stdin(response.to_string()).go();
-    done.exits(0).says(&["2 calls answered with an error"]);
+    done.exits(0).says(&["2 calls returned an error"]);
     let answers: Value = serde_json::from_str(&done.out()).unwrap();
     let said: Vec<(&str, &str)> = answers
         .as_array()
@@ -332,7 +332,10 @@ fn tools_are_exported_for_the_model_that_is_named() {
     assert_eq!(tools.as_array().unwrap().len(), 4, "{tools}");
     assert!(tools[0]["parametersJsonSchema"]["properties"]["key"].get("pattern").is_none());
     exported.says(&["'/properties/key/pattern' is left out"]);
-    room.toolhost(["export", "--model", "unheard-of"]).go().exits(2).says(&["no known family"]);
+    room.toolhost(["export", "--model", "unheard-of"])
+        .go()
+        .exits(2)
+        .says(&["no known model family"]);
     room.toolhost(["export"]).go().exits(2);
 }
 
@@ -355,7 +358,7 @@ fn what_a_catalogue_costs_is_counted_as_it_is_exported() {
         }
     }
     let table = room.toolhost(["list", "--tokens=anthropic", "--server", "demo"]).go();
-    table.exits(0).says(&["as anthropic writes them; tokens are an estimate"]);
+    table.exits(0).says(&["in the anthropic format; tokens are estimated"]);
     let out = table.out();
     assert!(out.contains("~TOKENS") && out.contains("demo-echo"), "{out}");
     assert!(!out.contains("calculator"), "{out}");

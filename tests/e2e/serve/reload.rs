@@ -355,7 +355,7 @@ fn what_was_agreed_to_for_one_run_is_read_again_only_when_asked() {
         client.initialize(json!({}));
         let before = offered(&mut client, 1);
         write_servers(&room, &["kept", "sneaky"]);
-        let told = served.says("mcp.yaml changed, and what was read before is still served");
+        let told = served.says("mcp.yaml changed, but the previous configuration is still served");
         assert!(told.contains("kill -HUP"), "{told}");
         assert_eq!(offered(&mut client, 2), before);
         assert!(starts(&room, "sneaky").is_empty(), "{words:?}: it was started unasked");
@@ -380,7 +380,7 @@ fn a_project_that_appears_later_is_not_trusted_by_the_run_before_it() {
     client.initialize(json!({}));
     let before = offered(&mut client, 1);
     write_servers(&room, &["sneaky"]);
-    served.says("mcp.yaml changed, and what was read before is still served");
+    served.says("mcp.yaml changed, but the previous configuration is still served");
     assert_eq!(offered(&mut client, 2), before);
     assert!(starts(&room, "sneaky").is_empty(), "it was started unasked");
     drop(client);

@@ -18,7 +18,7 @@ pub struct ExportSpec {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "expected FILE.csv, FILE.md, FILE.hgrm, or FORMAT=FILE with csv, md, hgrm or hyperfine; \
-     toolhost's own JSON is --save FILE"
+     use --save FILE for toolhost's own JSON"
 )]
 pub struct ParseExportError;
 

@@ -31,7 +31,7 @@ pub(super) fn check(args: &BenchArgs, cwd: &Path) -> Result<(), Error> {
     for (index, (option, path)) in all.iter().enumerate() {
         if let Some((other, _)) = all.iter().take(index).find(|(_, earlier)| earlier == path) {
             let what = format!("{other} and {option} both name '{}'", path.display());
-            return Err(Error::usage(what).with_hint("give each its own file"));
+            return Err(Error::usage(what).with_hint("use a different file for each"));
         }
         save::check_writable(path)
             .map_err(|error| Error::usage(format!("{option}: {}", error.message())))?;
@@ -39,9 +39,9 @@ pub(super) fn check(args: &BenchArgs, cwd: &Path) -> Result<(), Error> {
     let several = targets::count(args) > 1;
     if several && args.export.iter().any(|export| export.form == ExportFormat::Hgrm) {
         return Err(Error::usage(
-            "--export: an hgrm file is of one tool, and this run has several",
+            "--export: an hgrm file holds one tool, but this run has several",
         )
-        .with_hint("csv, md and --save hold all of them"));
+        .with_hint("csv, md and --save hold several tools"));
     }
     Ok(())
 }

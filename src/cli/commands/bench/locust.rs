@@ -39,17 +39,18 @@ pub(super) fn write(
 fn target(found: &ResolvedTarget, servers: &[ServerSpec]) -> Result<LocustTarget, Error> {
     let name = &found.target.definition().name;
     let refused = |why: &str| {
-        Err(Error::usage(format!("--export-locust: '{name}' {why}"))
-            .with_hint("Locust speaks HTTP; without the option toolhost makes the load itself"))
+        Err(Error::usage(format!("--export-locust: '{name}' {why}")).with_hint(
+            "Locust speaks only HTTP; without the option, toolhost generates the load itself",
+        ))
     };
     let server = servers.iter().find(|server| Some(server.name.as_str()) == name.component());
-    let Some(server) = server else { return refused("is not a tool of a server") };
+    let Some(server) = server else { return refused("is not a tool of an MCP server") };
     let Endpoint::Http { url, socket: None, headers, auth, .. } = &server.endpoint else {
-        return refused("is a tool of a server that does not listen for HTTP at an address");
+        return refused("is a tool of a server without an HTTP address");
     };
     let keeps = |text: &str| found.target.masked(text) == text;
     if !keeps(url.as_str()) {
-        return refused("has a secret in its address, which would stand in the file");
+        return refused("has a secret in its URL, which would be written to the file");
     }
     let mut written: Vec<LocustHeader> = headers
         .iter()

@@ -46,8 +46,8 @@ pub async fn run(args: &BenchArgs, context: &CommandContext) -> CommandResult {
     if let Some(pid) = background {
         // The host's pipes are shared, and each of its calls is recorded.
         let words = format!(
-            "measured with servers of its own and not through the background host (pid {pid}), \
-             whose socket, records and other clients would be part of the figures"
+            "measured with separate servers, not through the background host (pid {pid}), whose socket, \
+             records and other clients would affect the figures"
         );
         context.output.note(&StyledLine::styled(SpanStyle::Dim, words));
     }
@@ -110,8 +110,8 @@ fn print(text: &str, context: &CommandContext) -> CommandResult {
 /// The acceptance criteria of a run.
 fn acceptance_criteria(args: &BenchArgs) -> Result<AcceptanceCriteria, Error> {
     if args.max_regression.is_some() && args.baseline.is_none() {
-        return Err(Error::usage("--max-regression says nothing without --baseline")
-            .with_hint("--save FILE writes what --baseline FILE reads"));
+        return Err(Error::usage("--max-regression requires --baseline")
+            .with_hint("--save FILE writes a file for --baseline"));
     }
     Ok(AcceptanceCriteria {
         thresholds: threshold::parse(&args.fail_if, targets::count(args))?,

@@ -11,7 +11,7 @@ use crate::model::Error;
 /// A usage error that names the conflicting options.
 pub(super) fn plan(args: &BenchArgs) -> Result<BenchPlan, Error> {
     if args.vs_args.is_some() && args.vs.is_none() {
-        return Err(Error::usage("--vs-args says nothing without --vs"));
+        return Err(Error::usage("--vs-args requires --vs"));
     }
     let brief = PlanOptions {
         requests: args.requests,

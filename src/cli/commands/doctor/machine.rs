@@ -38,7 +38,7 @@ fn terminal(context: &CommandContext) -> DoctorCheck {
         return check(Severity::Ok, "none; the console needs one, commands do not");
     }
     if settings::is_dumb(environment) {
-        return check(Severity::Warning, "TERM says that it cannot draw, so there is no console")
+        return check(Severity::Warning, "TERM is unset or dumb, so there is no console")
             .with_hint("export TERM=xterm-256color");
     }
     let colour = settings::wants_colour(context.global.rare.color, true, environment);
@@ -68,10 +68,10 @@ fn trust(context: &CommandContext, configuration: &Configuration) -> DoctorCheck
         return check(Severity::Error, error.message().to_owned());
     }
     let Some(request) = &configuration.trust_request else {
-        return check(Severity::Ok, "every entry may act".to_owned());
+        return check(Severity::Ok, "no untrusted entries".to_owned());
     };
     let count = plural(configuration.untrusted.len(), "entry waits", "entries wait");
-    let message = format!("{count} for a yes to the project {}", request.root.display());
+    let message = format!("{count} for trust in the project {}", request.root.display());
     check(Severity::Warning, message).with_hint(request.command())
 }
 
@@ -88,7 +88,7 @@ fn stores(context: &CommandContext, configuration: &Configuration) -> Vec<Doctor
         checks.push(match place {
             _ if !spec.enabled => DoctorCheck::new(name, Severity::Ok, "switched off"),
             Some(directory) => store(name, &directory),
-            None => DoctorCheck::new(name, Severity::Warning, "there is no place for it")
+            None => DoctorCheck::new(name, Severity::Warning, "there is no directory for it")
                 .with_hint("set HOME, or a path for it in tools.yaml"),
         });
     }
@@ -101,7 +101,7 @@ fn store(name: &str, directory: &Path) -> DoctorCheck {
     let existing = directory.ancestors().find(|path| path.exists()).unwrap_or(directory);
     if let Err(why) = rustix::fs::access(existing, rustix::fs::Access::WRITE_OK) {
         let why = std::io::Error::from(why);
-        let message = format!("nothing can be kept in {shown}: {why}");
+        let message = format!("cannot write to {shown}: {why}");
         return DoctorCheck::new(name, Severity::Error, message)
             .with_hint(format!("make {} writable", existing.display()));
     }
@@ -119,7 +119,7 @@ fn sandbox() -> DoctorCheck {
     match confine::available() {
         Ok(level) => DoctorCheck::new("sandbox", Severity::Ok, level.as_str()),
         Err(error) => {
-            let message = format!("{error}; entries that ask for one do not start");
+            let message = format!("{error}; entries that require one do not start");
             DoctorCheck::new("sandbox", Severity::Warning, message)
         }
     }

@@ -75,10 +75,10 @@ pub(super) fn checks(server: &ServerSpec, environment: &dyn Environment) -> Vec<
     if own_path.is_some() && in_shell.as_ref().is_some_and(|other| *other != found) {
         let other = in_shell.unwrap_or_default();
         let message =
-            format!("starts {}, and your shell would {}", found.display(), other.display());
+            format!("starts {}, but your shell would start {}", found.display(), other.display());
         checks.push(
             DoctorCheck::new(&name, Severity::Warning, message)
-                .with_hint("PATH in the entry's env decides that; write a full path to be sure"),
+                .with_hint("the entry's env sets PATH; use a full path to be sure"),
         );
     }
     let is_given = |variable: &str| {
@@ -102,7 +102,7 @@ pub(super) fn checks(server: &ServerSpec, environment: &dyn Environment) -> Vec<
     withheld.dedup();
     if !withheld.is_empty() {
         let list = withheld.join(", ");
-        let message = format!("is not given {list}, which your shell has");
+        let message = format!("does not receive {list}, which your shell has");
         checks.push(
             DoctorCheck::new(&name, Severity::Warning, message)
                 .with_hint(format!("if it needs them, add to its entry: env_keys: [{list}]")),
@@ -147,7 +147,7 @@ fn missing(
     });
     match places.map(|place| place.join(command)).find(|path| path.is_file()) {
         Some(found) => check.with_hint(format!(
-            "it is {}: write that, or add its directory to PATH",
+            "found {}: use that path, or add its directory to PATH",
             found.display()
         )),
         None => check.with_hint("install it, or write its full path"),

@@ -58,7 +58,7 @@ pub(super) async fn run(args: &HistoryDiffArgs, context: &CommandContext) -> Com
     };
     let then = CallText::of(&entry);
     if then.is_truncated || now.is_truncated {
-        context.output.warn("only the beginnings of the results were kept and compared");
+        context.output.warn("results were truncated; only the stored parts were compared");
     }
     let equal = then.text == now.text;
     let hunks = then.hunks(&now);

@@ -163,7 +163,7 @@ async fn clear(yes: bool, context: &CommandContext) -> CommandResult {
     let files: Vec<RecordLocation> =
         files.into_iter().filter(|file| file.path.symlink_metadata().is_ok()).collect();
     if files.is_empty() {
-        context.output.note(&StyledLine::plain("there is no history to remove"));
+        context.output.note(&StyledLine::plain("no history to remove"));
         return Ok(());
     }
     if !yes {
@@ -177,7 +177,7 @@ async fn clear(yes: bool, context: &CommandContext) -> CommandResult {
     }
     for file in &files {
         std::fs::remove_file(&file.path).map_err(|error| {
-            Error::internal(format!("{} cannot be removed: {error}", file.path.display()))
+            Error::internal(format!("cannot remove {}: {error}", file.path.display()))
         })?;
     }
     let count = plural(files.len(), "file", "files");
@@ -194,8 +194,8 @@ fn location(context: &CommandContext) -> Result<RecordLocation, Error> {
     let state_dir = context.environment.state_dir();
     assembly::record_location(&configuration.history, history::log::FILE, state_dir.as_deref())
         .ok_or_else(|| {
-            Error::internal("there is no home directory, and so no history")
-                .with_hint("history: { path: FILE } in tools.yaml names one")
+            Error::internal("there is no home directory, so there is no history")
+                .with_hint("set history: { path: FILE } in tools.yaml")
         })
 }
 
@@ -214,14 +214,14 @@ fn find_entry(id: &str, context: &CommandContext) -> Result<HistoryEntry, Error>
         HistoryLookup::NotFound if id == "last" => Err(match project {
             Some(root) => Error::usage(format!("there is no call of {root} in the history"))
                 .with_hint("'toolhost history --all-projects' lists the calls of all projects"),
-            None => Error::usage("there is no call in the history yet"),
+            None => Error::usage("there are no calls in the history yet"),
         }),
         HistoryLookup::NotFound => {
             Err(Error::usage(format!("there is no call '{id}' in the history"))
                 .with_hint("'toolhost history' lists the newest calls"))
         }
         HistoryLookup::Ambiguous(ids) => {
-            Err(Error::usage(format!("'{id}' is the beginning of several calls")).with_details(ids))
+            Err(Error::usage(format!("'{id}' matches several calls")).with_details(ids))
         }
     }
 }

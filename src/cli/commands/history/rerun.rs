@@ -137,10 +137,10 @@ async fn merge_arguments(
     if !hidden.is_empty() && !prompt::is_possible() {
         let names: Vec<String> = hidden.iter().map(ValuePath::dotted).collect();
         return Err(Error::denied(format!(
-            "secret arguments were not kept and nobody can be asked: {}",
+            "secret arguments were not stored, and no person can be asked: {}",
             names.join(", ")
         ))
-        .with_hint(format!("give them as further words: {}=…", first_key(&hidden))));
+        .with_hint(format!("pass them as arguments: {}=…", first_key(&hidden))));
     }
     for path in hidden {
         let name = path.dotted();

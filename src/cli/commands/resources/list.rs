@@ -83,7 +83,7 @@ pub async fn run(args: &ResourceListArgs, context: &CommandContext) -> CommandRe
             sources: (&all).into(),
         },
         names: items.iter().map(|item| item.uri.clone()).collect(),
-        empty_note: "; --templates lists templates of addresses",
+        empty_note: "; --templates lists URI templates",
     };
     offering_lists::print(context, format, &shown, &all)
 }

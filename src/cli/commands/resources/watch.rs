@@ -101,14 +101,14 @@ impl ChangePrinter<'_> {
         match seen.change {
             SubscriptionEvent::Subscribed { refused } => {
                 for uri in &refused {
-                    output.warn(&format!("{server}: does not tell when '{uri}' changes"));
+                    output.warn(&format!("{server}: does not report changes of '{uri}'"));
                 }
                 if output.is_stderr_terminal() || output.verbosity() > 0 {
                     output.note(&StyledLine::styled(SpanStyle::Dim, format!("{server}: watching")));
                 }
             }
             SubscriptionEvent::ListChanged(_) => {}
-            SubscriptionEvent::Interrupted(error) => output.warn(&format!("{error}; trying again")),
+            SubscriptionEvent::Interrupted(error) => output.warn(&format!("{error}; retrying")),
             // The last one is the outcome of the command.
             SubscriptionEvent::Failed(error) => {
                 if self.args.uris.len() > 1 {

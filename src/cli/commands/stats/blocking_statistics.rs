@@ -34,8 +34,8 @@ impl BlockingStatistics {
         }
         let state_dir = context.environment.state_dir();
         let place = assembly::stats_place(spec, state_dir.as_deref()).ok_or_else(|| {
-            Error::internal("there is no home directory, and so no statistics")
-                .with_hint("stats: { path: FILE } in tools.yaml names a place")
+            Error::internal("there is no home directory, so there are no statistics")
+                .with_hint("set stats: { path: FILE } in tools.yaml")
         })?;
         let statistics = Statistics::new(place, spec.retention, ReadBudget::FULL);
         Ok(Self {

@@ -141,7 +141,7 @@ pub async fn run(args: &StatsArgs, context: &CommandContext) -> CommandResult {
     use Format::{Names, Yaml};
     let format = context.format(formats::LIST)?;
     if args.watch && matches!(format, Yaml | Names) {
-        return Err(Error::usage("--watch prints tables or JSON lines").into());
+        return Err(Error::usage("--watch prints only tables or JSON lines").into());
     }
     let work = perform(args, context, format);
     // Another process may hold the store; an interrupt ends the wait.

@@ -25,16 +25,16 @@ pub(super) async fn run(
             _ => "of all tools".to_owned(),
         };
         let page = StyledPage::from(StyledLine::plain(format!(
-            "What was counted {what}{} will be forgotten.",
+            "The statistics {what}{} will be removed.",
             place.unwrap_or_default()
         )));
-        let words = ("nothing was forgotten", "--yes forgets without asking");
-        prompt::require_confirmation(context.output.clone(), page, "Forget it?", words).await?;
+        let words = ("nothing was removed", "--yes removes without asking");
+        prompt::require_confirmation(context.output.clone(), page, "Remove them?", words).await?;
     }
     let forget = move |statistics: &mut Statistics| statistics.reset(&filter, SystemClock.unix());
     let calls = reading.with(forget).await?;
     reading.print_notes();
     let count = if calls == 1 { "1 call".to_owned() } else { format!("{calls} calls") };
-    context.output.note(&StyledLine::plain(format!("{count} forgotten")));
+    context.output.note(&StyledLine::plain(format!("{count} removed")));
     Ok(())
 }

@@ -77,7 +77,7 @@ fn find_called(name: &str, called: &[ToolKey]) -> Result<Option<StatsScope>, Err
             match full.as_slice() {
                 [one] => Some(one.clone()),
                 _ => {
-                    return Err(Error::usage(format!("'{name}' is the name of several tools"))
+                    return Err(Error::usage(format!("several tools are named '{name}'"))
                         .with_details(full));
                 }
             }
