@@ -146,8 +146,8 @@ pub struct BenchArgs {
 }
 
 const LOAD: &str = "Load";
-const SEVERAL: &str = "Several tools";
-const JUDGING: &str = "Judging and keeping";
+const SEVERAL: &str = "Multiple tools";
+const JUDGING: &str = "Thresholds and output";
 
 const EXAMPLES: &str = "\
 Arguments may differ from call to call:
