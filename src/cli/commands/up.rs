@@ -69,7 +69,8 @@ pub async fn run(args: &UpArgs, context: &CommandContext) -> CommandResult {
     if limit != args.idle {
         let limit = units::show_span(limit);
         context.output.warn(&format!(
-            "it stops after {limit} without a call, as set at its start; to change that, run 'toolhost down' first"
+            "it stops after {limit} without a call, as set at its start; to change that, run \
+             'toolhost down' first"
         ));
     }
     Ok(())
