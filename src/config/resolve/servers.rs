@@ -17,8 +17,8 @@ use crate::config::spec::{
     DriftPolicy, Endpoint, FileRole, HttpTransport, ProtocolChoice, ServerSpec, UntrustedEntry,
 };
 use crate::model::{
-    Diagnostic, EntryOrigin, Origin, Safety, ServerPermissions, SourceLocation, ToolDefinition,
-    ToolName, ToolSource, ToolStatus,
+    Diagnostic, EntryOrigin, Origin, Safety, SourceLocation, ToolDefinition, ToolName, ToolSource,
+    ToolStatus,
 };
 
 /// Resolves a whole file of servers.
@@ -235,33 +235,9 @@ fn resolve(
 ) -> Option<ServerSpec> {
     let file = context.file;
     let endpoint = endpoint::resolve(entry, context, entry_diagnostics);
-    let mut spec = ServerSpec {
-        name: name.to_owned(),
-        description: None,
-        endpoint: endpoint?,
-        protocol: ProtocolChoice::Auto,
-        timeout: None,
-        max_total: None,
-        start_timeout: None,
-        keep: None,
-        is_shared: true,
-        exclude: Vec::new(),
-        include: None,
-        roots: Vec::new(),
-        routing_weight: None,
-        is_dev: false,
-        drift: None,
-        provides_tools: Vec::new(),
-        retries: 0,
-        requires_approval: false,
-        sandbox: None,
-        permissions: ServerPermissions::default(),
-        credentials: context.credentials.to_vec(),
-        context_env: Arc::default(),
-        origin: Arc::clone(context.origin),
-        location,
-        seal: builder.consent.seal(FileRole::Servers, name),
-    };
+    let mut spec = ServerSpec::new(name, endpoint?, Arc::clone(context.origin), location);
+    spec.credentials = context.credentials.to_vec();
+    spec.seal = builder.consent.seal(FileRole::Servers, name);
     let mut declared = None;
     for (key, value) in entry.entries() {
         let Some(word) = canonical(SERVER, &key.text) else {

@@ -8,54 +8,24 @@ use serde_json::json;
 use tokio::sync::Notify;
 
 use super::*;
-use crate::config::consent::Seal;
 use crate::config::environment::FixedEnvironment;
-use crate::config::spec::{AuthSpec, HttpTransport, ProtocolChoice, ServerSpec};
+use crate::config::spec::{AuthSpec, HttpTransport};
 use crate::mcp::auth::MemoryVault;
 use crate::mcp::era_cache::EraCache;
 use crate::model::{
-    CallId, ErrorPhase, EventSink, NoQuestionHandler, SourceLocation, ToolContext, ToolName,
-    ToolResult, TrafficSink,
+    CallId, ErrorPhase, EventSink, NoQuestionHandler, ToolContext, ToolName, ToolResult,
+    TrafficSink,
 };
 use crate::net::test_server::{TestRequest, TestResponse, TestServer};
 use crate::provider::load::{Inspection, Inspector, LoadDecision, LoadSupport as _};
 use crate::providers::mcp::McpSetup;
+use crate::providers::mcp::load::tests::server_at;
 use crate::util::clock::{Clock as _, SystemClock};
 
 fn provider(url: url::Url, transport: HttpTransport, traffic: TrafficSink) -> McpProvider {
     let (auth, headers) = (Box::new(AuthSpec::None), Vec::new());
-    let spec = ServerSpec {
-        name: "srv".to_owned(),
-        description: None,
-        endpoint: Endpoint::Http { url, socket: None, transport, headers, auth, insecure: false },
-        protocol: ProtocolChoice::Legacy,
-        timeout: None,
-        max_total: None,
-        start_timeout: None,
-        keep: None,
-        is_shared: true,
-        exclude: Vec::new(),
-        include: None,
-        roots: Vec::new(),
-        routing_weight: None,
-        is_dev: false,
-        drift: None,
-        provides_tools: Vec::new(),
-        retries: 0,
-        requires_approval: false,
-        sandbox: None,
-        permissions: crate::model::ServerPermissions::default(),
-        credentials: Vec::new(),
-        context_env: Arc::default(),
-        origin: crate::model::EntryOrigin::of(crate::model::Layer::User, "/"),
-        location: SourceLocation {
-            file: Arc::new("mcp.yaml".into()),
-            line: 1,
-            column: 1,
-            text: Arc::from(""),
-        },
-        seal: Seal::default(),
-    };
+    let endpoint = Endpoint::Http { url, socket: None, transport, headers, auth, insecure: false };
+    let spec = server_at(endpoint);
     let vars = BTreeMap::from([("https_proxy".to_owned(), "http://127.0.0.1:9".to_owned())]);
     let setup = McpSetup {
         environment: Arc::new(FixedEnvironment { vars, cwd: "/".into(), root: None }),

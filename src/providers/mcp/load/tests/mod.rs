@@ -8,15 +8,14 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::consent::Seal;
 use crate::config::environment::{Environment as _, FixedEnvironment, ProcessEnvironment};
 use crate::config::spec::{Endpoint, ProtocolChoice, ServerSpec};
 use crate::mcp::auth::MemoryVault;
 use crate::mcp::era_cache::EraCache;
 use crate::model::traffic::TrafficKind;
 use crate::model::{
-    CallId, Error, ErrorKind, EventSink, NoQuestionHandler, SourceLocation, ToolCall, ToolContext,
-    ToolName, ToolResult, TrafficSink,
+    CallId, EntryOrigin, Error, ErrorKind, EventSink, Layer, NoQuestionHandler, SourceLocation,
+    ToolCall, ToolContext, ToolName, ToolResult, TrafficSink,
 };
 use crate::provider::ToolProvider as _;
 use crate::provider::load::{
@@ -28,45 +27,22 @@ use crate::util::clock::{Clock as _, SystemClock};
 
 const SERVER: &str = include_str!("server.py");
 
+/// A server of the older era, for which its file sets nothing else.
+pub(super) fn server_at(endpoint: Endpoint) -> ServerSpec {
+    let file = Arc::new("mcp.yaml".into());
+    let location = SourceLocation { file, line: 1, column: 1, text: Arc::from("") };
+    let spec = ServerSpec::new("srv", endpoint, EntryOrigin::of(Layer::User, "/"), location);
+    ServerSpec { protocol: ProtocolChoice::Legacy, ..spec }
+}
+
 fn spec(calls: &str) -> ServerSpec {
-    ServerSpec {
-        name: "srv".to_owned(),
-        description: None,
-        endpoint: Endpoint::Stdio {
-            command: "python3".to_owned(),
-            args: vec!["-c".to_owned(), SERVER.to_owned(), calls.to_owned()],
-            env: BTreeMap::new(),
-            env_keys: Vec::new(),
-            cwd: "/".into(),
-        },
-        protocol: ProtocolChoice::Legacy,
-        timeout: None,
-        max_total: None,
-        start_timeout: None,
-        keep: None,
-        is_shared: true,
-        exclude: Vec::new(),
-        include: None,
-        roots: Vec::new(),
-        routing_weight: None,
-        is_dev: false,
-        drift: None,
-        provides_tools: Vec::new(),
-        retries: 0,
-        requires_approval: false,
-        sandbox: None,
-        permissions: crate::model::ServerPermissions::default(),
-        credentials: Vec::new(),
-        context_env: Arc::default(),
-        origin: crate::model::EntryOrigin::of(crate::model::Layer::User, "/"),
-        location: SourceLocation {
-            file: Arc::new("mcp.yaml".into()),
-            line: 1,
-            column: 1,
-            text: Arc::from(""),
-        },
-        seal: Seal::default(),
-    }
+    server_at(Endpoint::Stdio {
+        command: "python3".to_owned(),
+        args: vec!["-c".to_owned(), SERVER.to_owned(), calls.to_owned()],
+        env: BTreeMap::new(),
+        env_keys: Vec::new(),
+        cwd: "/".into(),
+    })
 }
 
 fn provider_of(spec: ServerSpec, traffic: TrafficSink) -> McpProvider {
