@@ -59,11 +59,11 @@ fn seeds() -> &'static [Seed] {
         let mut directories = vec![root.to_path_buf(), root.join("tests/fixtures/config/valid")];
         let examples = std::fs::read_dir(root.join("examples")).unwrap();
         directories.extend(examples.map(|e| e.unwrap().path()).filter(|path| path.is_dir()));
-        directories.sort();
+        directories.sort_unstable();
         for directory in directories {
             let mut files: Vec<_> =
                 std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
-            files.sort();
+            files.sort_unstable();
             for file in files {
                 let name = file.file_name().unwrap().to_string_lossy().into_owned();
                 let role = name.starts_with("tools") || name.starts_with("mcp");

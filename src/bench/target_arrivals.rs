@@ -113,7 +113,7 @@ mod tests {
             std::iter::from_fn(move || moments.take()).collect::<Vec<_>>()
         };
         let mut all: Vec<Duration> = (0..3).flat_map(of).collect();
-        all.sort();
+        all.sort_unstable();
         let whole: Vec<Duration> = ArrivalSchedule::new(arrivals.clone(), 5).take(1_000).collect();
         assert_eq!(all, whole);
         let share = of(0).len();

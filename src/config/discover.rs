@@ -287,7 +287,7 @@ pub fn directory(dir: &Path) -> Result<Vec<PathBuf>, DiscoverError> {
             files.push(path);
         }
     }
-    files.sort();
+    files.sort_unstable();
     Ok(files)
 }
 

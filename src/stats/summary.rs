@@ -3,6 +3,7 @@
 //! Owns: windows, totals, groups, orders, and the series of time in slices. Never does: read a
 //! file or a clock.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -113,18 +114,19 @@ fn merge_usages<'u>(
 
 /// Puts tools in order; those that are equal in it by name.
 pub fn sort(tools: &mut [Usage], order: UsageOrder) {
-    tools.sort_by(|a, b| a.tool.cmp(&b.tool));
+    tools.sort_by_cached_key(|usage| (Reverse(rank(usage, order)), usage.tool.clone()));
+}
+
+/// What a tool is ordered by, highest first; 0 for a duration that is not known.
+fn rank(usage: &Usage, order: UsageOrder) -> u128 {
+    let duration = |known: Option<Duration>| known.map_or(0, |known| known.as_nanos() + 1);
     match order {
-        UsageOrder::Name => {}
-        UsageOrder::Calls => tools.sort_by_key(|usage| std::cmp::Reverse(usage.counts.calls())),
-        UsageOrder::Errors => tools.sort_by_key(|usage| std::cmp::Reverse(usage.counts.failed())),
-        UsageOrder::Quantile(share) => {
-            tools.sort_by_key(|usage| std::cmp::Reverse(usage.counts.durations.quantile(share)));
-        }
-        UsageOrder::Mean => {
-            tools.sort_by_key(|usage| std::cmp::Reverse(usage.counts.durations.mean()));
-        }
-        UsageOrder::LastUsed => tools.sort_by_key(|usage| std::cmp::Reverse(usage.period.last)),
+        UsageOrder::Name => 0,
+        UsageOrder::Calls => usage.counts.calls().into(),
+        UsageOrder::Errors => usage.counts.failed().into(),
+        UsageOrder::Quantile(share) => duration(usage.counts.durations.quantile(share)),
+        UsageOrder::Mean => duration(usage.counts.durations.mean()),
+        UsageOrder::LastUsed => usage.period.last.into(),
     }
 }
 

@@ -18,7 +18,7 @@ pub fn schema() -> Value {
     let contexts: Map<String, Value> = KEY_TABLES.iter().map(context).collect();
     let bindings = KEY_TABLES.iter().flat_map(|table| table.bindings);
     let mut actions: Vec<String> = bindings.map(|binding| binding.action.name()).collect();
-    actions.sort();
+    actions.sort_unstable();
     actions.dedup();
     actions.insert(0, "none".to_owned());
     let switch = |about: &str, default: bool| json!({ "type": "boolean", "default": default, "description": about });

@@ -119,7 +119,7 @@ impl PinFileContent {
     /// files.
     pub fn normalize(&mut self) {
         self.groups.retain(|group| !group.tools.is_empty());
-        self.groups.sort_by(|a, b| (&a.file, &a.server).cmp(&(&b.file, &b.server)));
+        self.groups.sort_unstable_by(|a, b| (&a.file, &a.server).cmp(&(&b.file, &b.server)));
     }
 }
 

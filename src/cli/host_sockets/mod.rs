@@ -76,7 +76,7 @@ pub async fn running_hosts(environment: &dyn Environment) -> Vec<RunningHost> {
         Some(RunningHost { client, status, identity })
     });
     let mut hosts: Vec<RunningHost> = join_all(found).await.into_iter().flatten().collect();
-    hosts.sort_by(|a, b| {
+    hosts.sort_unstable_by(|a, b| {
         let directory = |host: &RunningHost| host.status.as_ref().map(|s| s.directory.clone());
         directory(a).cmp(&directory(b))
     });

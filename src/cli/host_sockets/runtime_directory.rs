@@ -120,7 +120,7 @@ impl RuntimeDirectory {
         let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
         let mut sockets: Vec<PathBuf> =
             paths.filter(|path| path.extension().is_some_and(|end| end == "sock")).collect();
-        sockets.sort();
+        sockets.sort_unstable();
         sockets
     }
 

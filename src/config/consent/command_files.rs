@@ -200,7 +200,7 @@ mod tests {
         let names = |paths: Vec<PathBuf>| {
             let name = |p: PathBuf| p.strip_prefix(dir.path()).unwrap().display().to_string();
             let mut names: Vec<String> = paths.into_iter().map(name).collect();
-            names.sort();
+            names.sort_unstable();
             names
         };
         (names(given.code), names(given.data))

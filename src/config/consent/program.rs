@@ -78,7 +78,7 @@ pub(super) fn inspect(
             files.code.insert(0, program.resolved.clone());
         }
     }
-    decided_by.sort();
+    decided_by.sort_unstable();
     decided_by.dedup();
     ProgramInfo { program, decided_by, files }
 }

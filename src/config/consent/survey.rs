@@ -149,7 +149,7 @@ pub(super) fn survey(
             described.push(one);
         }
     }
-    bundle.replaced_names.sort();
+    bundle.replaced_names.sort_unstable();
     let harmless = harmless(&described, own);
     let mut starts = BTreeMap::new();
     for one in described {

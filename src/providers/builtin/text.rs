@@ -103,7 +103,7 @@ fn transform(text: &str, operation: &str) -> String {
 fn lines(text: &str, operation: &str) -> String {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     match operation {
-        "sort_lines" => lines.sort(),
+        "sort_lines" => lines.sort_unstable(),
         "unique_lines" => {
             let mut seen = std::collections::HashSet::new();
             lines.retain(|line| seen.insert(line.clone()));

@@ -202,7 +202,7 @@ impl ToolListState {
         let figures = |row: &Arc<ToolRow>| self.usage_of(row).unwrap_or_default();
         match self.sort {
             ToolSort::Source => {}
-            ToolSort::Name => rows.sort_by(|a, b| a.name.cmp(&b.name)),
+            ToolSort::Name => rows.sort_unstable_by(|a, b| a.name.cmp(&b.name)),
             ToolSort::P95 => rows.sort_by_cached_key(|row| Reverse(figures(row).p95)),
             ToolSort::Errors => rows.sort_by_cached_key(|row| Reverse(figures(row).failed)),
         }

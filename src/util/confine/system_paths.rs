@@ -142,7 +142,7 @@ pub fn program_paths(program: &Path, home: Option<&Path>) -> Vec<PathBuf> {
         }
     }
     paths.retain(|path| path.exists());
-    paths.sort();
+    paths.sort_unstable();
     paths.dedup();
     paths
 }
@@ -208,7 +208,7 @@ mod tests {
         let names = |paths: Vec<PathBuf>| {
             let name = |path: PathBuf| path.strip_prefix(etc.path()).unwrap().display().to_string();
             let mut names: Vec<String> = paths.into_iter().map(name).collect();
-            names.sort();
+            names.sort_unstable();
             names
         };
         assert_eq!(names(open), ["passwd", "ssh/config", "ssl"]);

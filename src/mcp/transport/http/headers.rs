@@ -162,7 +162,7 @@ mod tests {
             .map(|(name, value)| format!("{name}: {}", value.to_str().unwrap()))
             .filter(|line| line.starts_with("mcp-") || line.starts_with("last-"))
             .collect();
-        shown.sort();
+        shown.sort_unstable();
         shown
     }
 

@@ -94,7 +94,7 @@ fn shadows(root: &Path) -> Option<PathBuf> {
                 && !only_root_writes(path)
         })
         .collect();
-    candidates.sort();
+    candidates.sort_unstable();
     candidates.into_iter().next()
 }
 

@@ -144,7 +144,7 @@ fn editable_packages(text: &str) -> Vec<PathBuf> {
 fn names_in(directory: &Path) -> Vec<PathBuf> {
     let names = std::fs::read_dir(directory).into_iter().flatten().flatten();
     let mut paths: Vec<PathBuf> = names.map(|name| name.path()).collect();
-    paths.sort();
+    paths.sort_unstable();
     paths
 }
 
