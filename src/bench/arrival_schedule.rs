@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::plan::Arrivals;
 
-/// Gives the intended moments, one after another, as time since the start.
+/// Gives the intended starts, one after another, as time since the start.
 #[derive(Debug, Clone)]
 pub struct ArrivalSchedule {
     arrivals: Arrivals,

@@ -31,7 +31,7 @@ impl RunControl {
         self.0.stopped.is_cancelled()
     }
 
-    /// Makes no calls for now. What is in flight may end; the intended moments of an open load
+    /// Makes no calls for now. What is in flight may end; the intended starts of an open load
     /// move by as long as the pause lasts, so that no call is late because of it.
     pub fn pause(&self) {
         self.0.paused.store(true, Ordering::Relaxed);

@@ -68,7 +68,7 @@ pub fn dropped_reason(model: &LoadModel) -> &'static str {
     }
 }
 
-/// The intended moments.
+/// The intended starts.
 pub fn arrivals(arrivals: &Arrivals) -> String {
     match arrivals {
         Arrivals::Constant { rate } => format!("{}/s", per_second(*rate)),

@@ -52,7 +52,7 @@ pub struct Meter {
     pub dropped: u64,
     /// Failures since the last answered call.
     pub consecutive_failures: u64,
-    /// From the intended moment, of answered calls.
+    /// From the intended start, of answered calls.
     pub response: Durations,
     /// From the sending, of answered calls; of closed loads it is the response and not counted
     /// twice.

@@ -83,7 +83,7 @@ pub enum LoadModel {
         /// Calls in flight; at least 1.
         concurrency: usize,
     },
-    /// At intended moments, however fast the tool answers. Times count from those moments.
+    /// On a schedule, however fast the tool answers. Times count from the intended starts.
     Open {
         /// The moments.
         arrivals: Arrivals,
@@ -94,7 +94,7 @@ pub enum LoadModel {
     },
 }
 
-/// The intended moments of an open load. Rates are calls per second, finite and above 0.
+/// The schedule of an open load. Rates are calls per second, finite and above 0.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Arrivals {
     /// Evenly.

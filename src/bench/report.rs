@@ -176,7 +176,7 @@ pub struct SampleBlock {
 #[derive(Debug, Clone, Default)]
 pub struct GeneratorReport {
     /// From the moment when a call could be sent to its sending; open loads only. That is its
-    /// intended moment or, when as many as allowed were in flight then, the end of one of them.
+    /// intended start or, when as many as allowed were in flight then, the end of one of them.
     pub lag: Durations,
     /// Calls that were sent more than a millisecond after they could be.
     pub late: u64,

@@ -58,7 +58,7 @@ pub struct TargetSnapshot {
     pub peak_in_flight: u64,
     /// Failures by kind, the commonest first.
     pub kinds: Vec<(String, u64)>,
-    /// Times of answered calls from their intended moments (open) or their sending (closed).
+    /// Times of answered calls from their intended starts (open) or their sending (closed).
     pub response: Option<LatencySummary>,
     /// Latencies measured from the moment of sending.
     pub service: Option<LatencySummary>,

@@ -107,7 +107,7 @@ fn hostile_and_broken_lines_are_escaped_counted_and_survived() {
         .unwrap();
     for format in ["text", "json", "yaml"] {
         let finished = room.toolhost(["audit", "-o", format]).check();
-        finished.exits(0).says(&["4 lines"]);
+        finished.exits(0).says(&["4 unreadable lines"]);
         assert_eq!(forbidden(&finished.stdout), None);
     }
     assert_eq!(audited(&room, &[]).len(), 1);

@@ -21,7 +21,7 @@ pub struct RunJson<'a> {
     pub ending: &'static str,
     /// From the first counted call to the end of the last one.
     pub elapsed_s: f64,
-    /// `closed`: a call starts when another ends; `open`: calls start at intended moments,
+    /// `closed`: a call starts when another ends; `open`: calls start on a schedule,
     /// however fast the tool answers.
     pub model: &'static str,
     /// Calls in flight (closed), or the maximum in flight (open).
@@ -431,7 +431,7 @@ pub enum LoadModelJson {
         /// The number of calls in flight.
         concurrency: usize,
     },
-    /// At intended moments, however fast the tool answers.
+    /// On a schedule, however fast the tool answers.
     Open {
         /// The moments at which calls are made.
         arrivals: ArrivalsJson,

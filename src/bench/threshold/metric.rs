@@ -37,7 +37,7 @@ pub enum LatencySeries {
     Service,
     /// Calls that failed or were refused by the tool.
     Failed,
-    /// From the intended moment to the sending; open loads only.
+    /// From the intended start to the sending; open loads only.
     Lag,
 }
 

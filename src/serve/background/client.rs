@@ -204,9 +204,9 @@ impl HostClient {
     fn silence(&self) -> String {
         let pid = self.pid();
         let reason = if stopped_process::is_stopped(pid) {
-            format!("it was stopped ('kill -CONT {pid}' lets it go on, 'toolhost down' ends it)")
+            format!("it was stopped ('kill -CONT {pid}' resumes it, 'toolhost down' stops it)")
         } else {
-            "'toolhost down' ends it".to_owned()
+            "'toolhost down' stops it".to_owned()
         };
         format!("the background host (pid {pid}) does not respond: {reason}")
     }

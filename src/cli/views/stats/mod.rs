@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::cli::json::stats::seconds;
 use crate::cli::output::table::{Table, TableColumn};
-use crate::cli::output::{SpanStyle, StyledLine, StyledPage};
+use crate::cli::output::{SpanStyle, StyledLine, StyledPage, plural};
 use crate::cli::records::local_time;
 use crate::stats::count::{CallCounts, ToolKey};
 use crate::stats::declared_speed::ExceededSpeed;
@@ -136,12 +136,15 @@ pub fn remarks(summary: &Summary, usages: &[Usage]) -> Vec<StyledLine> {
         let words = "more calls are in the spool; 'toolhost stats' counts them";
         lines.push(StyledLine::styled(SpanStyle::Dim, words));
     }
+    let count = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
     if summary.damaged_lines > 0 {
-        let words = format!("{} spool lines were damaged and skipped", summary.damaged_lines);
-        lines.push(StyledLine::styled(SpanStyle::Dim, words));
+        let lines_of_spool = count(summary.damaged_lines);
+        let words = plural(lines_of_spool, "damaged spool line was", "damaged spool lines were");
+        lines.push(StyledLine::styled(SpanStyle::Dim, format!("{words} skipped")));
     }
     if summary.damaged_grains > 0 {
-        let words = format!("durations of {} spans cannot be read", summary.damaged_grains);
+        let words = plural(count(summary.damaged_grains), "span", "spans");
+        let words = format!("cannot read the durations of {words}");
         lines.push(StyledLine::styled(SpanStyle::Warning, words));
     }
     lines

@@ -327,7 +327,7 @@ impl ProjectTrust {
             (TrustTask::Reloading(ReloadCause::Attaching), _) => {
                 if context.attached_host.is_none() {
                     context.show_error(
-                        "no background host runs for this configuration; 'toolhost up' starts one",
+                        "no background host is running for this configuration; 'toolhost up' starts one",
                     );
                 }
             }
