@@ -214,7 +214,7 @@ impl HostClient {
     /// Sends one request and waits for its result, which is JSON.
     async fn exchange(&self, request: HostRequest<'_>) -> Result<String, LinkError> {
         let HostRequest { line, cancel, what, call, sink } = request;
-        if line.len() > protocol::MAX_REQUEST {
+        if line.is_empty() || line.len() > protocol::MAX_REQUEST {
             return Err(LinkError::Unsent);
         }
         let mut connection = self.open().await.ok_or(LinkError::Unsent)?;

@@ -16,6 +16,9 @@ use tokio_util::codec::{FramedRead, LinesCodec, LinesCodecError};
 
 use crate::util::local_peer;
 
+/// The code of an error that only means that something went wrong (JSON-RPC 2.0).
+pub(in crate::serve) const INTERNAL: i32 = -32_603;
+
 /// The lines in both directions, at either end.
 pub(in crate::serve) struct LineConnection {
     /// What the other end sends.
@@ -74,7 +77,7 @@ impl<'a> MessageParts<'a> {
     }
 }
 
-/// One request as a line.
+/// One request as a line; empty when it cannot be written.
 pub(in crate::serve) fn request(id: u64, method: &str, params: &impl Serialize) -> String {
     #[derive(Serialize)]
     struct Request<'a, P> {
@@ -83,7 +86,7 @@ pub(in crate::serve) fn request(id: u64, method: &str, params: &impl Serialize) 
         method: &'a str,
         params: &'a P,
     }
-    text(&Request { jsonrpc: "2.0", id, method, params }) + "\n"
+    line(&Request { jsonrpc: "2.0", id, method, params }).unwrap_or_default()
 }
 
 /// The answer to a request as a line.
@@ -94,7 +97,8 @@ pub(in crate::serve) fn answer(id: u64, result: &impl Serialize) -> String {
         id: u64,
         result: &'a R,
     }
-    text(&Answer { jsonrpc: "2.0", id, result }) + "\n"
+    let answer = line(&Answer { jsonrpc: "2.0", id, result });
+    answer.unwrap_or_else(|unwritable| error(id, INTERNAL, &unwritable.to_string()))
 }
 
 /// The answer to a request that failed as a line.
@@ -110,10 +114,42 @@ pub(in crate::serve) fn message(content: &Value) -> String {
         #[serde(flatten)]
         content: &'a Value,
     }
-    text(&Versioned { jsonrpc: "2.0", content }) + "\n"
+    line(&Versioned { jsonrpc: "2.0", content }).unwrap_or_default()
 }
 
-/// A shape as JSON. Nothing that is sent holds the text of another, which may have line breaks.
-pub(in crate::serve) fn text(value: &impl Serialize) -> String {
-    serde_json::to_string(value).unwrap_or_default()
+/// JSON on one line, with its end. A part that came from another program may have line breaks between
+/// its tokens; elsewhere JSON has none.
+fn line(value: &impl Serialize) -> serde_json::Result<String> {
+    let mut text = serde_json::to_string(value)?;
+    if text.contains(['\n', '\r']) {
+        text = text.replace(['\n', '\r'], " ");
+    }
+    text.push('\n');
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    #[test]
+    fn a_message_is_one_line_whatever_is_in_it() {
+        let raw =
+            RawValue::from_string("{\n  \"a\": \"x\\n\",\r\n  \"b\": 1\n}".to_owned()).unwrap();
+        let line = request(1, "m", &raw);
+        assert_eq!(line.lines().count(), 1, "{line}");
+        let read: Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(read["params"], json!({ "a": "x\n", "b": 1 }));
+    }
+
+    #[test]
+    fn a_result_that_cannot_be_written_is_an_error() {
+        // A key of JSON is a text.
+        let line = answer(7, &BTreeMap::from([((1, 2), 3)]));
+        let said = MessageParts::read(&line).unwrap();
+        assert_eq!(said.number(), Some(7));
+        assert_eq!(said.error.unwrap()["code"], INTERNAL);
+    }
 }

@@ -12,7 +12,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio_util::sync::CancellationToken;
 
 use crate::model::QuestionReply;
-use crate::serve::background::connection::{LineConnection, MessageParts, answer, message, text};
+use crate::serve::background::connection::{LineConnection, MessageParts, answer, message};
 use crate::serve::background::protocol;
 use crate::serve::catalogue_server::{ClientQuestion, question_answer, question_request};
 
@@ -107,7 +107,8 @@ pub(super) struct OpenQuestions {
 impl OpenQuestions {
     /// Adds a question, as the line that asks it; `None` for one that front ends are not asked.
     pub(super) fn add(&mut self, question: ClientQuestion) -> Option<String> {
-        let Some(whole) = question.whole.as_ref().map(text) else {
+        let whole = question.whole.as_ref().and_then(|whole| serde_json::to_string(whole).ok());
+        let Some(whole) = whole else {
             let _gone = question.reply.send(QuestionReply::Unattended);
             return None;
         };

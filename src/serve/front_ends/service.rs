@@ -18,7 +18,7 @@ use crate::host::link::{HostQuery, ObserveRequest};
 use crate::host::offerings::ServerChange;
 use crate::host::request::{CallOutcome, CallRequest};
 use crate::model::{ClientAbilities, Error, QuestionAbilities, SubscriptionFilter};
-use crate::serve::background::connection::{LineConnection, answer, error, message};
+use crate::serve::background::connection::{INTERNAL, LineConnection, answer, error, message};
 use crate::serve::background::held_sessions::HeldSessions;
 use crate::serve::background::lifetime::HostLifetime;
 use crate::serve::background::observers::ObserverHub;
@@ -241,9 +241,6 @@ impl FrontEndService {
         tokio::join!(watching, showing).1
     }
 }
-
-/// The code of an error that only means that something went wrong (JSON-RPC 2.0).
-const INTERNAL: i32 = -32_603;
 
 /// What a front end can be asked.
 fn abilities() -> ClientAbilities {
