@@ -221,6 +221,39 @@ fn a_host_that_was_stopped_is_done_without_until_it_goes_on_and_down_ends_it() {
     room.toolhost(["down"]).go().exits(0).says(&["no background host is running"]);
 }
 
+/// Holds the lock of a host and listens as one, but answers every request with an error.
+const STRANGER: &str = "import fcntl, json, socket, sys\n\
+    lock = open(sys.argv[1] + '/abcd.lock', 'w')\n\
+    fcntl.flock(lock, fcntl.LOCK_EX)\n\
+    listener = socket.socket(socket.AF_UNIX)\n\
+    listener.bind(sys.argv[1] + '/abcd.sock')\n\
+    listener.listen()\n\
+    print(flush=True)\n\
+    while True:\n    \
+        one, _ = listener.accept()\n    \
+        for line in one.makefile():\n        \
+            answer = {'jsonrpc': '2.0', 'id': json.loads(line)['id'], 'error': {'code': -32601, 'message': 'no'}}\n        \
+            one.sendall(json.dumps(answer).encode() + b'\\n')\n";
+
+#[test]
+fn a_host_that_does_not_take_the_command_is_ended_all_the_same() {
+    let Some(room) = trusted() else { return };
+    // Makes the directory of the sockets.
+    room.toolhost(["up"]).go().exits(0);
+    room.toolhost(["down"]).go().exits(0);
+    let mut stranger = Command::new("python3")
+        .args(["-c", STRANGER])
+        .arg(room.path("state/toolhost/run"))
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(stranger.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    room.toolhost(["ps"]).go().exits(0).says(&["another version"]);
+    room.toolhost(["down", "--all"]).go().exits(0).says(&["ended (pid "]);
+    assert!(!stranger.wait().unwrap().success(), "a signal ended it");
+}
+
 #[test]
 fn a_busy_host_that_is_ended_tells_its_callers_and_leaves_nothing() {
     let Some(room) = trusted() else { return };
