@@ -221,18 +221,21 @@ fn a_host_that_was_stopped_is_done_without_until_it_goes_on_and_down_ends_it() {
     room.toolhost(["down"]).go().exits(0).says(&["no background host is running"]);
 }
 
-/// Holds the lock of a host and listens as one, but answers every request with an error.
-const STRANGER: &str = "import fcntl, json, socket, sys\n\
+/// Holds the lock of a host and listens as one, but answers every request with an error. Ends with its
+/// input, so that nothing is left of a test that fails.
+const STRANGER: &str = "import fcntl, json, os, socket, sys, threading\n\
     lock = open(sys.argv[1] + '/abcd.lock', 'w')\n\
     fcntl.flock(lock, fcntl.LOCK_EX)\n\
     listener = socket.socket(socket.AF_UNIX)\n\
     listener.bind(sys.argv[1] + '/abcd.sock')\n\
     listener.listen()\n\
+    threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()\n\
     print(flush=True)\n\
     while True:\n    \
         one, _ = listener.accept()\n    \
         for line in one.makefile():\n        \
-            answer = {'jsonrpc': '2.0', 'id': json.loads(line)['id'], 'error': {'code': -32601, 'message': 'no'}}\n        \
+            error = {'code': -32601, 'message': 'no'}\n        \
+            answer = {'jsonrpc': '2.0', 'id': json.loads(line)['id'], 'error': error}\n        \
             one.sendall(json.dumps(answer).encode() + b'\\n')\n";
 
 #[test]
@@ -244,6 +247,7 @@ fn a_host_that_does_not_take_the_command_is_ended_all_the_same() {
     let mut stranger = Command::new("python3")
         .args(["-c", STRANGER])
         .arg(room.path("state/toolhost/run"))
+        .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
@@ -251,7 +255,10 @@ fn a_host_that_does_not_take_the_command_is_ended_all_the_same() {
     BufReader::new(stranger.stdout.take().unwrap()).read_line(&mut line).unwrap();
     room.toolhost(["ps"]).go().exits(0).says(&["another version"]);
     room.toolhost(["down", "--all"]).go().exits(0).says(&["ended (pid "]);
+    // Waiting closes its input, which it must not have needed.
+    let input = stranger.stdin.take();
     assert!(!stranger.wait().unwrap().success(), "a signal ended it");
+    drop(input);
 }
 
 #[test]
