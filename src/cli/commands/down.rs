@@ -8,7 +8,7 @@ use crate::assembly::host_identity;
 use crate::cli::background_host;
 use crate::cli::context::{CommandContext, CommandResult};
 use crate::cli::formats;
-use crate::cli::host_sockets::runtime_directory::RuntimeDirectory;
+use crate::cli::host_sockets::runtime_directory::{self, RuntimeDirectory};
 use crate::cli::host_sockets::{self, RunningHost};
 use crate::cli::json::background::{EndedHostJson, EndedHostsJson};
 use crate::cli::output::{Format, SpanStyle, StyledLine};
@@ -78,7 +78,7 @@ async fn end(host: &RunningHost, directory: &RuntimeDirectory) -> Result<EndedHo
     }
     // A missing response may mean that the host exited before writing it, or that it is of another version.
     let stopping = tokio::time::timeout(host_sockets::END_TIMEOUT, host.client.stop()).await;
-    if !matches!(stopping, Ok(Ok(()))) {
+    if !matches!(stopping, Ok(Ok(()))) && is_alive(host, directory) {
         terminate(pid);
     }
     match host_sockets::wait_for_end(directory, &host.identity).await {
@@ -90,6 +90,12 @@ async fn end(host: &RunningHost, directory: &RuntimeDirectory) -> Result<EndedHo
             .with_hint(format!("kill {pid}"))),
         Err(error) => Err(Error::config(format!("cannot use the host's lock: {error}"))),
     }
+}
+
+/// Whether a host holds its lock: then the process is there, and its number is not another's.
+fn is_alive(host: &RunningHost, directory: &RuntimeDirectory) -> bool {
+    let lock = runtime_directory::try_lock(&directory.host_lock(&host.identity));
+    matches!(lock, Ok(None))
 }
 
 /// Ends a host by a signal, which is as good as its own command.
