@@ -44,6 +44,8 @@ const BEGIN_TIMEOUT: Duration = Duration::from_secs(4);
 /// How often a host that is busy with a request is asked for a sign of life. One that gives none
 /// until the next time counts as lost.
 const PING_INTERVAL: Duration = Duration::from_secs(20);
+/// How long a host may take to read that its request is given up.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 /// How long a host that did not answer is not asked again.
 const SILENCE: Duration = Duration::from_secs(30);
 /// The longest line that is read of a host, in bytes.
@@ -218,11 +220,13 @@ impl HostClient {
             return Err(LinkError::Unsent);
         }
         let mut connection = self.open().await.ok_or(LinkError::Unsent)?;
-        match tokio::time::timeout(READ_TIMEOUT, connection.send(&line)).await {
-            Ok(Some(())) => {}
-            // Without its end the host takes no line for a request.
-            Ok(None) => return Err(LinkError::Unsent),
-            Err(_elapsed) => return Err(self.go_on_without()),
+        let sending = tokio::time::timeout(READ_TIMEOUT, connection.send(&line));
+        // Without its end the host takes no line for a request.
+        match cancel.run_until_cancelled(sending).await {
+            Some(Ok(Some(()))) => {}
+            Some(Ok(None)) => return Err(LinkError::Unsent),
+            Some(Err(_elapsed)) => return Err(self.go_on_without()),
+            None => return Err(Self::cancelled(what)),
         }
         let (answers, mut answered) = mpsc::channel::<String>(16);
         // Dropped, the questions that are still open are taken back.
@@ -235,10 +239,10 @@ impl HostClient {
                 () = cancel.cancelled() => {
                     let params = json!({ "requestId": REQUEST_ID, "reason": "cancelled" });
                     let notice = json!({ "method": "notifications/cancelled", "params": params });
-                    let _ended_anyway = connection.send(&message(&notice)).await;
-                    let words = format!("'{what}' was cancelled");
-                    let kind = ErrorKind::Interrupted(Signal::Interrupt);
-                    return Err(LinkError::Lost(Error::new(kind, words)));
+                    let notice = message(&notice);
+                    let _ended_anyway =
+                        tokio::time::timeout(LAST_WORDS, connection.send(&notice)).await;
+                    return Err(Self::cancelled(what));
                 }
                 line = connection.next() => {
                     let line = match line {
@@ -276,7 +280,7 @@ impl HostClient {
                     }
                 }
                 Some(answer) = answered.recv() => {
-                    let _noticed_by_the_reader = connection.send(&answer).await;
+                    self.say(&mut connection, &answer, cancel, what).await?;
                 }
                 () = &mut sign_of_life => {
                     if is_ping_open {
@@ -288,10 +292,32 @@ impl HostClient {
                     (is_read, is_ping_open) = (true, true);
                     sign_of_life.as_mut().reset(Instant::now() + PING_INTERVAL);
                     let ping = json!({ "id": PING_ID, "method": "ping" });
-                    let _noticed_by_the_reader = connection.send(&message(&ping)).await;
+                    self.say(&mut connection, &message(&ping), cancel, what).await?;
                 }
             }
         }
+    }
+
+    /// Sends a line during a request.
+    async fn say(
+        &self,
+        connection: &mut LineConnection,
+        line: &str,
+        cancel: &CancellationToken,
+        what: &str,
+    ) -> Result<(), LinkError> {
+        let sending = tokio::time::timeout(READ_TIMEOUT, connection.send(line));
+        match cancel.run_until_cancelled(sending).await {
+            // That the host is gone is noticed by the reader.
+            Some(Ok(_)) => Ok(()),
+            Some(Err(_elapsed)) => Err(self.unanswered(what)),
+            None => Err(Self::cancelled(what)),
+        }
+    }
+
+    fn cancelled(what: &str) -> LinkError {
+        let kind = ErrorKind::Interrupted(Signal::Interrupt);
+        LinkError::Lost(Error::new(kind, format!("'{what}' was cancelled")))
     }
 
     fn lost(&self, what: &str) -> LinkError {
