@@ -1,6 +1,7 @@
 //! One suite over both adapters of the port that front ends know: a host in this process, and one
 //! that is reached through the socket of a background host.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ use crate::host::ToolHost;
 use crate::host::approval::{Approval, ApprovalRequest, Approver};
 use crate::host::builder::ToolHostBuilder;
 use crate::host::function_tool::FunctionTool;
-use crate::host::link::{LinkError, Observation, ObservationSink};
+use crate::host::link::{LinkError, Observation, ObservationSink, ObserveRequest};
 use crate::host::policy::Decision;
 use crate::host::request::{CallOutcome, CallRequest, ListScope, LookupScope};
 use crate::model::{
@@ -44,6 +45,8 @@ struct FrontEnd {
     /// Lets the tool `wait` go on, and says that it runs.
     running: Arc<Semaphore>,
     served: Option<(tempfile::TempDir, DropGuard)>,
+    /// Whether the host is still what was trusted.
+    is_current: Arc<AtomicBool>,
 }
 
 /// Approves what a test says, and remembers what was asked.
@@ -94,7 +97,14 @@ impl FrontEnd {
         let running = Arc::new(Semaphore::new(0));
         let builder = ToolHost::builder().approver(Arc::clone(&person) as _).events(events);
         let host = with_tools(builder, &running);
-        Self { host, person, told: Mutex::new(told), running, served: None }
+        Self {
+            host,
+            person,
+            told: Mutex::new(told),
+            running,
+            served: None,
+            is_current: Arc::default(),
+        }
     }
 
     async fn attached(approves: bool) -> Self {
@@ -107,7 +117,9 @@ impl FrontEnd {
         let behind = with_tools(builder, &running);
         let (stop, abort) = (CancellationToken::new(), CancellationToken::new());
         let life = (place.path().to_owned(), Duration::from_mins(1));
-        let current = Box::new(|| true);
+        let is_current = Arc::new(AtomicBool::new(true));
+        let seen = Arc::clone(&is_current);
+        let current = Box::new(move || seen.load(Ordering::Relaxed));
         let lifetime = HostLifetime::new(life.0, life.1, stop.clone(), abort.clone(), current);
         let settings =
             ServeSettings { lifetime: Some(Arc::clone(&lifetime)), ..ServeSettings::default() };
@@ -145,7 +157,7 @@ impl FrontEnd {
         });
         is_ready.recv().await.unwrap();
         let served = Some((place, stop.drop_guard()));
-        Self { host, person, told: Mutex::new(told), running, served }
+        Self { host, person, told: Mutex::new(told), running, served, is_current }
     }
 
     async fn call(&self, tool: &str) -> Result<CallOutcome, Error> {
@@ -382,6 +394,32 @@ impl FrontEnd {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_host_that_ends_does_not_wait_for_those_who_watch() {
+    let mut front_end = FrontEnd::attached(true).await;
+    let mut lines = front_end.lines().await;
+    let wanted = json!({ "payload": ObserveRequest::Activity });
+    lines.send(&connection::request(1, protocol::OBSERVE, &wanted)).await.unwrap();
+    assert_eq!(next_message(&mut lines).await["method"], protocol::OBSERVED);
+    let before = tokio::time::Instant::now();
+    let (_place, stop) = front_end.served.take().unwrap();
+    drop(stop);
+    let last = next_message(&mut lines).await;
+    assert_eq!(last["error"]["code"], protocol::ENDED, "{last}");
+    assert_eq!(before.elapsed(), Duration::ZERO);
+}
+
+impl FrontEnd {
+    /// A connection over which a call was made that waits.
+    async fn waiting_call(&self) -> LineConnection {
+        let mut lines = self.lines().await;
+        let in_time = local_peer::monotonic_time() + Duration::from_mins(1);
+        lines.send(&call_line("wait", in_time)).await.unwrap();
+        self.running.acquire().await.unwrap().forget();
+        lines
+    }
+}
+
 /// The line of a call that may begin until then.
 fn call_line(tool: &str, begins_by: Duration) -> String {
     let call = SentCall { front_end: "a test".to_owned(), begins_by, request: request(tool) };
@@ -404,12 +442,21 @@ async fn a_call_that_comes_too_late_is_not_begun() {
 }
 
 #[tokio::test]
-async fn a_host_gives_signs_of_life_during_a_call_and_ends_one_that_is_given_up() {
+async fn a_call_of_what_is_no_longer_trusted_is_not_begun_and_its_front_end_hears_so() {
     let front_end = FrontEnd::attached(true).await;
     let mut lines = front_end.lines().await;
+    front_end.is_current.store(false, Ordering::Relaxed);
     let in_time = local_peer::monotonic_time() + Duration::from_mins(1);
     lines.send(&call_line("wait", in_time)).await.unwrap();
-    front_end.running.acquire().await.unwrap().forget();
+    let answer = next_message(&mut lines).await;
+    assert_eq!(answer["error"]["code"], protocol::NOT_BEGUN, "{answer}");
+    assert_eq!(front_end.running.available_permits(), 0, "it did not run");
+}
+
+#[tokio::test]
+async fn a_host_gives_signs_of_life_during_a_call_and_ends_one_that_is_given_up() {
+    let front_end = FrontEnd::attached(true).await;
+    let mut lines = front_end.waiting_call().await;
     // What says nothing to it is passed over: half a message, and an answer that it did not ask for.
     lines.send("{\n{\"id\":7,\"result\":{}}\n").await.unwrap();
     lines.send("{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"ping\"}\n").await.unwrap();
@@ -423,10 +470,7 @@ async fn a_host_gives_signs_of_life_during_a_call_and_ends_one_that_is_given_up(
 #[tokio::test]
 async fn a_call_that_its_front_end_leaves_is_cancelled() {
     let front_end = FrontEnd::attached(true).await;
-    let mut lines = front_end.lines().await;
-    let in_time = local_peer::monotonic_time() + Duration::from_mins(1);
-    lines.send(&call_line("wait", in_time)).await.unwrap();
-    front_end.running.acquire().await.unwrap().forget();
+    let lines = front_end.waiting_call().await;
     drop(lines);
     front_end.told_until("wait", "cancelled").await;
 }

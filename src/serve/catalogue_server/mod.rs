@@ -15,7 +15,7 @@ mod handler;
 mod log_line;
 mod offerings;
 mod parked_requests;
-mod questions;
+pub(in crate::serve) mod questions;
 mod request_sender;
 mod result;
 mod running_request;
@@ -25,6 +25,7 @@ mod tasks;
 mod tool_list;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use rmcp::model::{ErrorCode, ErrorData};
 use tokio_util::sync::CancellationToken;
@@ -41,14 +42,14 @@ pub(in crate::serve) use client_state::ClientState;
 pub use handler::{ServedClient, SessionGuard};
 pub(in crate::serve) use handler::{implementation, served_session};
 use parked_requests::ParkedRequests;
-pub(in crate::serve) use questions::{
-    answer_question as question_answer, request as question_request,
-};
 pub(in crate::serve) use running_request::{RequestStep, RunningRequest};
 pub(in crate::serve) use served_call::{ServedCall, StatelessCall};
 pub(in crate::serve) use subscription::{ServedSubscription, SubscriptionHandoff};
 use tasks::ServedTasks;
 use tool_list::ToolList;
+
+/// How long calls may go on after the server was told to end.
+pub(in crate::serve) const DRAIN: Duration = Duration::from_secs(5);
 
 /// How the catalogue is offered.
 #[derive(Debug, Clone, Default)]

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::model::QuestionReply;
 use crate::serve::background::connection::{LineConnection, MessageParts, answer, message};
 use crate::serve::background::protocol;
-use crate::serve::catalogue_server::{ClientQuestion, question_answer, question_request};
+use crate::serve::catalogue_server::{ClientQuestion, questions};
 
 /// How long a front end may take to read that its request was cut off.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -83,7 +83,7 @@ impl Conversation {
         Some(())
     }
 
-    /// Waits for `work` while the front end does.
+    /// Waits for `work`; `None` when the front end leaves before, or the request has to end.
     pub(super) async fn during<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
         let mut work = pin!(work);
         loop {
@@ -112,7 +112,7 @@ impl OpenQuestions {
             let _gone = question.reply.send(QuestionReply::Unattended);
             return None;
         };
-        let (method, mut params) = question_request(&question.body);
+        let (method, mut params) = questions::request(&question.body);
         params.as_object_mut()?.insert("_meta".into(), json!({ protocol::QUESTION: whole }));
         self.count += 1;
         // What no server waits for any more needs no answer.
@@ -124,7 +124,7 @@ impl OpenQuestions {
     /// Hands an answer on to the server that waits for it.
     pub(super) fn answer(&mut self, number: u64, answer: Value) {
         if let Some(question) = self.open.remove(&number) {
-            question_answer(question, answer);
+            questions::answer_question(question, answer);
         }
     }
 }

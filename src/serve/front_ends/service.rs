@@ -4,7 +4,6 @@
 //! commands they may send to the host. Never does: read or write lines.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::json;
@@ -25,15 +24,15 @@ use crate::serve::background::observers::ObserverHub;
 use crate::serve::background::protocol::{
     self, OutcomeMeta, Payload, SentCall, SentObservation, SentOutcome,
 };
-use crate::serve::catalogue_server::{CallUpdate, ClientRegistry, RequestStep, RunningRequest};
+use crate::serve::catalogue_server::{
+    CallUpdate, ClientRegistry, DRAIN, RequestStep, RunningRequest,
+};
 use crate::util::local_peer::monotonic_time;
 
 /// The minimum level of log lines that front ends are sent.
 const LOG_LEVEL: &str = "info";
 /// How many changes wait for a slow front end; then servers are listened to more slowly.
 const CHANGE_QUEUE: usize = 64;
-/// How long requests may go on after the host was told to end.
-const DRAIN: Duration = Duration::from_secs(5);
 
 /// What answers front ends.
 pub struct FrontEndService {
@@ -52,8 +51,8 @@ pub struct FrontEndService {
 }
 
 impl FrontEndService {
-    /// Answers a request, unless its front end leaves before. Ends early when `stop` fires and the
-    /// request does not end soon after. `process` is that of the front end.
+    /// Answers a request, unless its front end leaves before. When `stop` fires, a call has a moment to
+    /// end; anything else ends at once. `process` is that of the front end.
     pub(in crate::serve) async fn serve(
         &self,
         request: FrontEndRequest,
@@ -63,9 +62,12 @@ impl FrontEndService {
     ) {
         let (id, end) = (request.id, self.abort.child_token());
         let mut conversation = Conversation::new(lines, end.clone());
+        let is_call = matches!(request.work, FrontEndWork::Call(_));
         let draining = async {
             stop.cancelled().await;
-            tokio::time::sleep(DRAIN).await;
+            if is_call {
+                tokio::time::sleep(DRAIN).await;
+            }
             end.cancel();
             std::future::pending().await
         };
@@ -73,11 +75,16 @@ impl FrontEndService {
             answer = self.answer(request, &mut conversation, process) => answer,
             answer = draining => answer,
         };
-        if let Some(line) = &answer {
-            conversation.send(line).await;
-        } else if end.is_cancelled() {
-            let line = error(id, protocol::ENDED, "the host ended during the request");
-            conversation.send_last(&line).await;
+        let is_cut_off = end.is_cancelled();
+        match answer {
+            // Also when the request found that the host has to end.
+            Some(line) if is_cut_off => conversation.send_last(&line).await,
+            Some(line) => drop(conversation.send(&line).await),
+            None if is_cut_off => {
+                let line = error(id, protocol::ENDED, "the host ended during the request");
+                conversation.send_last(&line).await;
+            }
+            None => {}
         }
     }
 

@@ -1,17 +1,12 @@
 //! One connection, from its first message to its last.
 
-use std::time::Duration;
-
 use rmcp::ServiceExt as _;
 use rmcp::service::ServerInitializeError;
 use tokio_util::sync::CancellationToken;
 
 use super::text_transport::TextTransport;
 use crate::model::Error;
-use crate::serve::catalogue_server::ServedClient;
-
-/// How long calls may go on after the server was told to end.
-const DRAIN: Duration = Duration::from_secs(5);
+use crate::serve::catalogue_server::{DRAIN, ServedClient};
 
 /// Serves one client until it leaves, or until `stop` fires and its calls have ended.
 ///
