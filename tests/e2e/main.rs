@@ -37,6 +37,7 @@ mod examples;
 mod faults;
 mod files;
 mod fixture;
+mod floors;
 mod formats;
 mod history;
 mod host_tools;
@@ -79,6 +80,5 @@ mod support;
 #[cfg(feature = "otel")]
 mod telemetry;
 mod terminal;
-mod tidy;
 mod tracing;
 mod transports;
