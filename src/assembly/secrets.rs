@@ -12,9 +12,7 @@ use crate::config::environment::Environment;
 use crate::config::expanded::ExpandedValues;
 use crate::config::node::ConfigNode;
 use crate::config::secrets::names_secret;
-use crate::config::spec::{
-    AuthSpec, ClientProofSpec, Configuration, Endpoint, ServerSpec, ToolSpec,
-};
+use crate::config::spec::{AuthSpec, Configuration, Endpoint, ServerSpec, ToolSpec};
 
 /// A masker that knows every value that replaced a reference, is notified of later ones, and
 /// knows the literal secrets in the files by the names they have there.
@@ -108,14 +106,8 @@ impl Secrets {
                     self.add("client_secret", secret.expose_secret());
                 }
             }
-            AuthSpec::ClientCredentials { proof: ClientProofSpec::Secret(secret), .. } => {
-                self.add("client_secret", secret.expose_secret());
-            }
-            AuthSpec::ClientCredentials { proof: ClientProofSpec::Key { pem, .. }, .. } => {
-                // As a whole and line by line: it may be quoted either way.
-                self.add("private_key", pem.expose_secret());
-                let lines = pem.expose_secret().lines().filter(|line| !line.starts_with("-----"));
-                lines.for_each(|line| self.add("private_key", line));
+            AuthSpec::ClientCredentials { client_secret, .. } => {
+                self.add("client_secret", client_secret.expose_secret());
             }
         }
     }

@@ -413,13 +413,6 @@ pub const AUTH: &[KeySpec] = &[
         r#"{"type":"integer","minimum":1,"maximum":65535}"#,
         "oauth: the port on 127.0.0.1 for the login redirect; default: any.",
     ),
-    key("dpop", BOOL, "oauth: accept only tokens bound to a key (DPoP)."),
-    key("private_key", TEXT, "client_credentials: a PEM key, as ${file:PATH}."),
-    key(
-        "algorithm",
-        r#"{"enum":["ES256","RS256","EdDSA"]}"#,
-        "client_credentials: the key's signing algorithm; default: by the type of key.",
-    ),
     key_with_aliases("token_url", &["tokenUrl"], TEXT, "client_credentials: the token endpoint."),
 ];
 

@@ -340,11 +340,11 @@ pub enum AuthSpec {
     ClientCredentials {
         /// The identifier under which the authorization server knows this program.
         client_id: String,
-        /// How it proves to be that client.
-        proof: ClientProofSpec,
+        /// The secret it shares with the authorization server.
+        client_secret: SecretString,
         /// The token endpoint; `None` to discover it.
         token_url: Option<url::Url>,
-        /// Scopes, issuer and token binding to insist on.
+        /// Scopes and issuer to insist on.
         request: Box<OAuthRequestSpec>,
     },
 }
@@ -356,22 +356,6 @@ pub struct OAuthRequestSpec {
     pub scopes: Vec<String>,
     /// The only issuer whose tokens are accepted.
     pub issuer: Option<url::Url>,
-    /// Only tokens bound to a key are accepted (DPoP).
-    pub dpop: bool,
-}
-
-/// How a program proves which client it is.
-#[derive(Debug, Clone)]
-pub enum ClientProofSpec {
-    /// A secret shared with the authorization server.
-    Secret(SecretString),
-    /// Assertions, signed with a private key.
-    Key {
-        /// The private key in PEM format.
-        pem: SecretString,
-        /// `ES256`, `RS256` or `EdDSA`; by default depends on the type of key.
-        algorithm: Option<String>,
-    },
 }
 
 /// The protocol lifecycle to use with a server.

@@ -12,32 +12,6 @@ use url::Url;
 
 use crate::model::Error;
 
-/// The request that credentials are asked for.
-#[derive(Debug, Clone, Copy)]
-pub struct CredentialRequest<'a> {
-    /// The HTTP method, such as `POST`.
-    pub method: &'a str,
-    /// Where it goes; always of the origin the wire was made for.
-    pub url: &'a Url,
-}
-
-/// What goes with one request.
-#[derive(Debug, Clone)]
-pub struct AuthHeaders {
-    /// The whole value of `Authorization`, such as `Bearer xyz`.
-    pub authorization: SecretString,
-    /// The value of `DPoP`, when the token is bound to a key (RFC 9449).
-    pub proof: Option<SecretString>,
-}
-
-impl AuthHeaders {
-    /// The headers of a request with `Bearer` and this token.
-    pub fn bearer(token: &SecretString) -> Self {
-        let text = format!("Bearer {}", token.expose_secret());
-        Self { authorization: SecretString::from(text), proof: None }
-    }
-}
-
 /// A server's refusal of a request: 401 or 403.
 #[derive(Debug, Clone)]
 pub struct Challenge {
@@ -45,18 +19,16 @@ pub struct Challenge {
     pub status: u16,
     /// The values of `WWW-Authenticate`, at most five, as the server wrote them.
     pub www_authenticate: Vec<String>,
-    /// The value of `DPoP-Nonce`, which the next proof has to contain.
-    pub nonce: Option<String>,
     /// The address of the refused request.
     pub url: Url,
-    /// What had been shown, if anything.
-    pub auth_headers: Option<AuthHeaders>,
+    /// The `Authorization` that had been sent, if any.
+    pub authorization: Option<SecretString>,
 }
 
 impl Challenge {
     /// Whether this token had been shown.
     pub fn used_token(&self, token: &str) -> bool {
-        let shown = self.auth_headers.as_ref().map(|shown| shown.authorization.expose_secret());
+        let shown = self.authorization.as_ref().map(SecretString::expose_secret);
         shown.and_then(|shown| shown.split_once(' ')).is_some_and(|(_, shown)| shown == token)
     }
 }
@@ -74,14 +46,12 @@ pub enum ChallengeOutcome {
 /// for another.
 #[async_trait]
 pub trait Credentials: Send + Sync + std::fmt::Debug {
-    /// What goes with the next request; `None` sends it without.
+    /// The whole value of `Authorization` of the next request, such as `Bearer xyz`; `None` sends
+    /// it without.
     ///
     /// # Errors
     /// When there should be something and it cannot be had; the request is not sent.
-    async fn auth_headers(
-        &self,
-        asked: CredentialRequest<'_>,
-    ) -> Result<Option<AuthHeaders>, Error>;
+    async fn authorization(&self) -> Result<Option<SecretString>, Error>;
 
     /// Hears a refusal. The wire asks at most three times for one request.
     ///
@@ -102,7 +72,7 @@ pub struct NoCredentials;
 
 #[async_trait]
 impl Credentials for NoCredentials {
-    async fn auth_headers(&self, _: CredentialRequest<'_>) -> Result<Option<AuthHeaders>, Error> {
+    async fn authorization(&self) -> Result<Option<SecretString>, Error> {
         Ok(None)
     }
 
@@ -128,13 +98,18 @@ impl StaticBearer {
 
 #[async_trait]
 impl Credentials for StaticBearer {
-    async fn auth_headers(&self, _: CredentialRequest<'_>) -> Result<Option<AuthHeaders>, Error> {
-        Ok(Some(AuthHeaders::bearer(&self.0)))
+    async fn authorization(&self) -> Result<Option<SecretString>, Error> {
+        Ok(Some(bearer_header(self.0.expose_secret())))
     }
 
     async fn handle_challenge(&self, _: Challenge) -> Result<ChallengeOutcome, Error> {
         Ok(ChallengeOutcome::Refused)
     }
+}
+
+/// The value of `Authorization` with this token.
+pub fn bearer_header(token: &str) -> SecretString {
+    SecretString::from(format!("Bearer {token}"))
 }
 
 /// Credentials for servers that want none.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde::Deserialize;
-use toolhost::mcp::auth::{EnterpriseLogin, OAuth, OAuthGrant, OAuthSettings, ProgramCredential};
+use toolhost::mcp::auth::{OAuth, OAuthGrant, OAuthSettings};
 use toolhost::model::{AuthorizationRequest, Browser, Error};
 use url::Url;
 
@@ -19,11 +19,6 @@ const REDIRECT: &str = "http://127.0.0.1:3000/callback";
 pub struct Given {
     client_id: Option<String>,
     client_secret: Option<String>,
-    private_key_pem: Option<String>,
-    valid_jwt: Option<String>,
-    idp_client_id: Option<String>,
-    idp_id_token: Option<String>,
-    idp_token_endpoint: Option<Url>,
 }
 
 /// The credentials for the server at `url`.
@@ -32,41 +27,22 @@ pub fn credentials(url: Url, scenario: &str, given: Given) -> OAuth {
     // Each of the suite's servers has a port of its own on this machine.
     settings.allows_any_local_port = true;
     settings.browser = Some(Arc::new(Headless));
-    // Only who runs a client knows that tokens have to be bound to a key.
-    settings.requires_dpop = scenario.starts_with("auth/dpop");
     settings.grant = given.grant(scenario);
     OAuth::new(settings)
 }
 
 impl Given {
     fn grant(self, scenario: &str) -> OAuthGrant {
-        let secret = |secret: Option<String>| secret.map(Into::into);
+        let client_secret = self.client_secret.map(Into::into);
         // A secret alone does not say whether a person or a program has it.
-        let program = scenario == "auth/client-credentials-basic";
-        let proof = if let (Some(token_url), Some(client_id), Some(id_token)) =
-            (self.idp_token_endpoint, self.idp_client_id, secret(self.idp_id_token))
-        {
-            let client_secret = secret(self.client_secret.clone());
-            Some(ProgramCredential::Enterprise(EnterpriseLogin {
-                client_secret,
-                token_url,
-                client_id,
-                id_token,
-            }))
-        } else if let Some(assertion) = secret(self.valid_jwt) {
-            Some(ProgramCredential::Workload { assertion })
-        } else if let Some(pem) = secret(self.private_key_pem) {
-            Some(ProgramCredential::Key { pem, algorithm: None })
-        } else {
-            secret(self.client_secret.clone()).filter(|_| program).map(ProgramCredential::Secret)
-        };
-        match (proof, self.client_id) {
-            (Some(proof), Some(client_id)) => {
-                OAuthGrant::Program { client_id, proof, token_url: None }
+        let is_program = scenario == "auth/client-credentials-basic";
+        match (self.client_id, client_secret) {
+            (Some(client_id), Some(client_secret)) if is_program => {
+                OAuthGrant::Program { client_id, client_secret, token_url: None }
             }
-            (_, client_id) => OAuthGrant::Login {
+            (client_id, client_secret) => OAuthGrant::Login {
                 client_id,
-                client_secret: secret(self.client_secret),
+                client_secret,
                 client_metadata: CLIENT_METADATA.parse().ok(),
             },
         }

@@ -14,9 +14,7 @@ use super::{ProviderOwner, ReloadReport};
 use crate::assembly::pins::PinFile;
 use crate::config::environment::Environment;
 use crate::config::node::ConfigNode;
-use crate::config::spec::{
-    AuthSpec, ClientProofSpec, Configuration, Endpoint, ServerSpec, ToolSpec,
-};
+use crate::config::spec::{AuthSpec, Configuration, Endpoint, ServerSpec, ToolSpec};
 use crate::model::{Origin, SourceLocation, ToolDefinition};
 
 /// Equal for entries that do the same.
@@ -161,10 +159,7 @@ fn secrets(endpoint: &Endpoint) -> Vec<&SecretString> {
                 AuthSpec::Unset | AuthSpec::None => None,
                 AuthSpec::Bearer { token, .. } => Some(token),
                 AuthSpec::OAuth { client_secret, .. } => client_secret.as_ref(),
-                AuthSpec::ClientCredentials { proof, .. } => Some(match proof {
-                    ClientProofSpec::Secret(secret) => secret,
-                    ClientProofSpec::Key { pem, .. } => pem,
-                }),
+                AuthSpec::ClientCredentials { client_secret, .. } => Some(client_secret),
             };
             headers.iter().map(|(_, value)| value).chain(auth).collect()
         }

@@ -8,7 +8,7 @@ use crate::config::consent::Expander;
 use crate::config::keys::AUTH;
 use crate::config::node::{ConfigNode, NodeValue};
 use crate::config::secrets::looks_secret;
-use crate::config::spec::{AuthSpec, ClientProofSpec, OAuthRequestSpec};
+use crate::config::spec::{AuthSpec, OAuthRequestSpec};
 use crate::model::Diagnostic;
 
 /// The headers of every request; their values are secrets.
@@ -126,31 +126,15 @@ fn program(node: &ConfigNode) -> Result<AuthSpec, Diagnostic> {
         return Err(Diagnostic::error("client_credentials needs 'client_id'")
             .with_location(node.location()));
     };
-    let proof = match (text(node, "client_secret")?, text(node, "private_key")?) {
-        (Some(secret), None) => ClientProofSpec::Secret(SecretString::from(secret)),
-        (None, Some(pem)) => {
-            let algorithm = text(node, "algorithm")?;
-            ClientProofSpec::Key { pem: SecretString::from(pem), algorithm }
-        }
-        _ => {
-            return Err(Diagnostic::error(
-                "client_credentials needs either 'client_secret' or 'private_key'",
-            )
+    let Some(client_secret) = text(node, "client_secret")?.map(SecretString::from) else {
+        return Err(Diagnostic::error("client_credentials needs 'client_secret'")
             .with_hint("as a reference: ${VAR} or ${file:PATH}")
             .with_location(node.location()));
-        }
     };
-    if let Some(algorithm) = find(node, "algorithm")
-        && !["ES256", "RS256", "EdDSA"].contains(&algorithm.as_text()?)
-    {
-        let known = "expected one of ES256, RS256, EdDSA";
-        return Err(Diagnostic::error(format!("unknown algorithm; {known}"))
-            .with_location(algorithm.location()));
-    }
     let token_url = address(node, "token_url")?;
     Ok(AuthSpec::ClientCredentials {
         client_id,
-        proof,
+        client_secret,
         token_url,
         request: Box::new(oauth_request(node)?),
     })
@@ -163,8 +147,7 @@ fn oauth_request(node: &ConfigNode) -> Result<OAuthRequestSpec, Diagnostic> {
     };
     let scopes =
         scopes.iter().flat_map(|text| text.split_whitespace()).map(str::to_owned).collect();
-    let dpop = find(node, "dpop").map_or(Ok(false), ConfigNode::as_bool)?;
-    Ok(OAuthRequestSpec { scopes, issuer: address(node, "issuer")?, dpop })
+    Ok(OAuthRequestSpec { scopes, issuer: address(node, "issuer")? })
 }
 
 /// The value of a key, under any of its spellings.
@@ -239,7 +222,6 @@ mod tests {
     /// What an entry with these keys says, and what is wrong with it.
     fn read(keys: &str) -> (AuthSpec, Vec<String>) {
         let dir = tempfile::tempdir().unwrap();
-        std::fs::write(dir.path().join("key.pem"), "-----BEGIN PRIVATE KEY-----\nAA==\n").unwrap();
         let file = dir.path().join("mcp.yaml");
         std::fs::write(&file, format!("a:\n  url: https://a.example/mcp\n{keys}")).unwrap();
         let request = LoadRequest { servers: vec![file], ..LoadRequest::default() };
@@ -279,22 +261,16 @@ mod tests {
     }
 
     #[test]
-    fn a_program_has_a_secret_or_a_key() {
-        let keys = "  auth: { type: client_credentials, client_id: me, private_key: \"${file:key.pem}\", algorithm: ES256, issuer: \"https://as.example\" }\n";
+    fn a_program_has_a_secret() {
+        let keys = "  auth: { type: client_credentials, client_id: me, client_secret: hunter2, issuer: \"https://as.example\" }\n";
         let (auth, diagnostics) = read(keys);
         assert!(diagnostics.is_empty(), "{diagnostics:?}");
-        let AuthSpec::ClientCredentials { proof: ClientProofSpec::Key { pem, algorithm }, .. } =
-            auth
-        else {
-            panic!("no key")
-        };
-        assert!(pem.expose_secret().starts_with("-----BEGIN PRIVATE KEY-----\n"));
-        assert_eq!(algorithm.as_deref(), Some("ES256"));
+        let AuthSpec::ClientCredentials { client_secret, .. } = auth else { panic!("no program") };
+        assert_eq!(client_secret.expose_secret(), "hunter2");
         for (wrong, says) in [
-            ("client_id: me", "either 'client_secret' or 'private_key'"),
+            ("client_id: me", "needs 'client_secret'"),
             ("client_secret: x", "needs 'client_id'"),
             ("client_id: me, client_secret: \" \"", "'client_secret' is empty"),
-            ("client_id: me, client_secret: x, algorithm: none", "unknown algorithm"),
             (
                 "client_id: me, client_secret: x, token_url: \"file:///x\"",
                 "must be an http or https URL",

@@ -13,7 +13,6 @@ use rmcp::transport::auth::{
 use url::Url;
 
 use super::OAuthSettings;
-use super::dpop::{ALGORITHM, ProofKey};
 use super::error::from_auth_error;
 use super::http::AuthHttp;
 use crate::model::Error;
@@ -102,32 +101,6 @@ impl AuthorizationServer {
     pub(super) fn has_flag(&self, field: &str) -> bool {
         self.metadata.additional_fields.get(field).and_then(serde_json::Value::as_bool)
             == Some(true)
-    }
-
-    /// A new key for tokens of this server, when tokens have to be bound to one.
-    ///
-    /// # Errors
-    /// When the authorization server does not know such tokens.
-    pub(super) fn require_dpop_key(
-        &self,
-        settings: &OAuthSettings,
-        http: &AuthHttp,
-    ) -> Result<Option<Arc<ProofKey>>, Error> {
-        if !settings.requires_dpop {
-            return Ok(None);
-        }
-        let known = self.metadata.additional_fields.get("dpop_signing_alg_values_supported");
-        let known = known.and_then(|known| known.as_array());
-        if !known.into_iter().flatten().any(|known| known == ALGORITHM) {
-            return Err(Error::auth(format!(
-                "{} does not support DPoP with {ALGORITHM}",
-                self.issuer
-            ))
-            .with_hint("remove 'dpop' from the entry"));
-        }
-        let key = Arc::new(ProofKey::generate()?);
-        http.bind_dpop(self.token_endpoint()?, &key, &settings.clock);
-        Ok(Some(key))
     }
 
     /// The scopes to request: the required ones, or else those the server names, plus extra ones.

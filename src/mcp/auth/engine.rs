@@ -13,7 +13,6 @@ use secrecy::SecretString;
 use tokio::sync::Mutex;
 
 use super::discovery::{ScopeRequest, union};
-use super::dpop::ProofKey;
 use super::error::{login_required, scopes_required};
 use super::http::AuthHttp;
 use super::login::{ClientIdentity, login};
@@ -21,9 +20,7 @@ use super::program::obtain_token;
 use super::renewal::{RenewalOutcome, renew};
 use super::vault::{OAuthLogin, OAuthToken, insert_login, server_key};
 use super::{OAuthGrant, OAuthSettings};
-use crate::mcp::credentials::{
-    AuthHeaders, Challenge, ChallengeOutcome, CredentialRequest, Credentials,
-};
+use crate::mcp::credentials::{Challenge, ChallengeOutcome, Credentials, bearer_header};
 use crate::model::{Browser, Error, LoginReport};
 
 /// A token is renewed this long before it expires, so that it does not expire on its way.
@@ -48,10 +45,6 @@ struct State {
     is_new: bool,
     /// How often it was shown.
     times_shown: u64,
-    /// The key it is bound to.
-    key: Option<ProofKey>,
-    /// What the server wants to find in the next proof.
-    nonce: Option<String>,
     /// Why the login is no longer valid.
     login_end_reason: Option<String>,
 }
@@ -151,11 +144,8 @@ impl OAuth {
             if let Some(token) = &login.token {
                 learn("access_token", Some(&token.access));
                 learn("refresh_token", token.refresh.as_ref());
-                learn("dpop_key", token.key.as_ref());
             }
         }
-        let token = login.as_ref().and_then(|login| login.token.as_ref());
-        state.key = token.and_then(|token| ProofKey::restore(token.key.as_deref()?));
         (state.login, state.is_new, state.times_shown) = (login, new, 0);
     }
 
@@ -205,8 +195,8 @@ impl OAuth {
         scopes: ScopeRequest,
     ) -> Result<(), Error> {
         let new = match &self.settings.grant {
-            OAuthGrant::Program { client_id, proof, token_url } => {
-                let how = (client_id.as_str(), proof, token_url.as_ref());
+            OAuthGrant::Program { client_id, client_secret, token_url } => {
+                let how = (client_id.as_str(), client_secret, token_url.as_ref());
                 obtain_token(&self.settings, &self.http, how, challenge, scopes).await?
             }
             OAuthGrant::Login { client_id, client_secret, client_metadata } => {
@@ -243,7 +233,7 @@ impl OAuth {
     ) -> Result<ChallengeOutcome, Error> {
         let renewable =
             |login: &OAuthLogin| login.token.as_ref().is_some_and(|t| t.refresh.is_some());
-        if challenge.auth_headers.is_some()
+        if challenge.authorization.is_some()
             && state.login.is_some()
             && state.is_new
             && state.times_shown <= 1
@@ -251,7 +241,7 @@ impl OAuth {
             // It was new, and is not good enough: another one would not be.
             return Ok(ChallengeOutcome::Refused);
         }
-        if challenge.auth_headers.is_some() && state.login.as_ref().is_some_and(renewable) {
+        if challenge.authorization.is_some() && state.login.as_ref().is_some_and(renewable) {
             self.renew(state, text).await?;
             if state.login.is_some() {
                 return Ok(ChallengeOutcome::Retry);
@@ -295,10 +285,7 @@ impl OAuth {
 
 #[async_trait]
 impl Credentials for OAuth {
-    async fn auth_headers(
-        &self,
-        asked: CredentialRequest<'_>,
-    ) -> Result<Option<AuthHeaders>, Error> {
+    async fn authorization(&self) -> Result<Option<SecretString>, Error> {
         let mut state = self.state.lock().await;
         self.load(&mut state).await?;
         let stale =
@@ -310,21 +297,9 @@ impl Credentials for OAuth {
             }
         }
         let token = state.login.as_ref().and_then(|login| login.token.as_ref());
-        let shown = match (token, &state.key) {
-            (None, _) => None,
-            (Some(token), None) => {
-                Some(AuthHeaders::bearer(&SecretString::from(token.access.clone())))
-            }
-            (Some(token), Some(key)) => {
-                let now = self.settings.clock.unix().as_secs();
-                let with = (state.nonce.as_deref(), Some(token.access.as_str()));
-                let proof = key.proof(asked.method, asked.url, with, now)?;
-                let authorization = SecretString::from(format!("DPoP {}", token.access));
-                Some(AuthHeaders { authorization, proof: Some(proof) })
-            }
-        };
+        let authorization = token.map(|token| bearer_header(&token.access));
         state.times_shown += 1;
-        Ok(shown)
+        Ok(authorization)
     }
 
     async fn handle_challenge(&self, challenge: Challenge) -> Result<ChallengeOutcome, Error> {
@@ -332,14 +307,6 @@ impl Credentials for OAuth {
         let held = state.login.as_ref().and_then(|login| login.token.as_ref());
         if held.is_some_and(|token| !challenge.used_token(&token.access)) {
             // It was renewed while this request was on its way.
-            return Ok(ChallengeOutcome::Retry);
-        }
-        if challenge.status == 401
-            && state.key.is_some()
-            && challenge.nonce.is_some()
-            && challenge.nonce != state.nonce
-        {
-            state.nonce = challenge.nonce;
             return Ok(ChallengeOutcome::Retry);
         }
         let text = bearer_challenge(&challenge.www_authenticate);

@@ -66,13 +66,13 @@ pub(super) fn login_required(
     over: Option<&str>,
 ) -> Error {
     let place = display_url(&challenge.url);
-    let error = Error::auth(match (over, &challenge.auth_headers) {
+    let error = Error::auth(match (over, &challenge.authorization) {
         (Some(_), _) => format!("the login at {place} is over: 401 Unauthorized"),
         (None, Some(_)) => format!("{place} refused the credentials: 401 Unauthorized"),
         (None, None) => format!("{place} requires credentials: 401 Unauthorized"),
     });
     let login = format!("toolhost auth login {}", settings.server);
-    let known = settings.is_required || challenge.auth_headers.is_some() || over.is_some();
+    let known = settings.is_required || challenge.authorization.is_some() || over.is_some();
     let hint = if known {
         format!("log in with: {login}")
     } else {

@@ -264,7 +264,6 @@ mod tests {
             expires_at: None,
             scopes: Vec::new(),
             asked: Vec::new(),
-            key: None,
         };
         let client = OAuthClient {
             id: "me".into(),

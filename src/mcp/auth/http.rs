@@ -8,7 +8,7 @@
 //! user configured.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -18,13 +18,11 @@ use reqwest::{Method, StatusCode};
 use rmcp::transport::auth::{
     OAuthHttpClient, OAuthHttpClientFuture, OAuthHttpRedirectPolicy, OAuthHttpRequest,
 };
-use secrecy::ExposeSecret as _;
 use tokio::time::timeout;
 use url::Url;
 
-use super::dpop::ProofKey;
 use crate::mcp::tracer::Tracer;
-use crate::mcp::transport::http::{DPOP, DPOP_NONCE, HeadTracer};
+use crate::mcp::transport::http::HeadTracer;
 use crate::model::Error;
 use crate::net::address::{
     display_url, host_and_port, is_link_local, is_loopback, is_public, literal_ip,
@@ -35,7 +33,7 @@ use crate::net::redirect::{self, MethodSafety, redirect, too_many_redirects};
 use crate::net::response::{
     MAX_HEADER_BYTES, ResponseBody, check_headers, content_type, too_large,
 };
-use crate::util::clock::{Clock, SystemClock};
+use crate::util::clock::{Clock as _, SystemClock};
 use crate::util::units::show_duration;
 
 /// Bytes of an answer. Metadata and tokens are a few KiB.
@@ -103,20 +101,8 @@ pub struct AuthHttp {
     insecure: bool,
     heads: HeadTracer,
     clients: Mutex<HashMap<String, reqwest::Client>>,
-    /// The key that tokens are bound to, at one endpoint.
-    dpop_binding: Mutex<Option<DpopBinding>>,
     /// Why the last request came to nothing; the SDK keeps only its text, or not even that.
     last_error: Mutex<Option<Error>>,
-}
-
-/// A key, and where it is shown.
-#[derive(Clone)]
-struct DpopBinding {
-    endpoint: Url,
-    key: Arc<ProofKey>,
-    clock: Arc<dyn Clock>,
-    /// What the endpoint wants to find in the next proof.
-    nonce: Option<String>,
 }
 
 /// The response of an authorization server, read whole.
@@ -132,24 +118,7 @@ impl AuthHttp {
     pub(super) fn new(reach: AddressPolicy, insecure: bool, tracer: Tracer) -> Arc<Self> {
         let heads = HeadTracer::new(tracer, &HeaderMap::new());
         let (clients, trouble) = (Mutex::default(), Mutex::default());
-        Arc::new(Self {
-            address_policy: reach,
-            insecure,
-            heads,
-            clients,
-            dpop_binding: Mutex::default(),
-            last_error: trouble,
-        })
-    }
-
-    /// From now on tokens of this endpoint are asked for with proofs of `key`.
-    pub(super) fn bind_dpop(&self, endpoint: Url, key: &Arc<ProofKey>, clock: &Arc<dyn Clock>) {
-        let (key, clock) = (Arc::clone(key), Arc::clone(clock));
-        *self.dpop_binding() = Some(DpopBinding { endpoint, key, clock, nonce: None });
-    }
-
-    fn dpop_binding(&self) -> MutexGuard<'_, Option<DpopBinding>> {
-        self.dpop_binding.lock().unwrap_or_else(PoisonError::into_inner)
+        Arc::new(Self { address_policy: reach, insecure, heads, clients, last_error: trouble })
     }
 
     /// Which addresses may be asked.
@@ -202,7 +171,7 @@ impl AuthHttp {
         follow: bool,
     ) -> Result<AuthResponse, Error> {
         let place = host_and_port(&url);
-        let asked = self.send_with_proof(method, url, headers, body, follow);
+        let asked = self.exchange(method, url, headers, body, follow);
         let asked = timeout(EXCHANGE_TIMEOUT, asked).await;
         let asked = asked.unwrap_or_else(|_| {
             let limit = show_duration(EXCHANGE_TIMEOUT);
@@ -211,43 +180,6 @@ impl AuthHttp {
         *self.last_error.lock().unwrap_or_else(PoisonError::into_inner) =
             asked.as_ref().err().cloned();
         asked
-    }
-
-    /// One request, with a proof where one is asked for, and again when the proof has to contain
-    /// what only the refusal says.
-    async fn send_with_proof(
-        &self,
-        method: Method,
-        url: Url,
-        headers: HeaderMap,
-        body: Bytes,
-        follow: bool,
-    ) -> Result<AuthResponse, Error> {
-        let bound =
-            self.dpop_binding().clone().filter(|b| method == Method::POST && b.endpoint == url);
-        let Some(mut bound) = bound else {
-            return self.exchange(method, url, headers, body, follow).await;
-        };
-        let mut last = false;
-        loop {
-            let mut headers = headers.clone();
-            let now = bound.clock.unix().as_secs();
-            let nonce = bound.nonce.clone();
-            let proof = bound.key.proof(method.as_str(), &url, (nonce.as_deref(), None), now)?;
-            let proof = HeaderValue::try_from(proof.expose_secret());
-            headers.insert(DPOP, proof.map_err(|_| Error::internal("a proof is not a header"))?);
-            let asked = self.exchange(method.clone(), url.clone(), headers, body.clone(), false);
-            let answer = asked.await?;
-            let wanted = answer.headers.get(DPOP_NONCE).and_then(|value| value.to_str().ok());
-            bound.nonce = wanted.map(str::to_owned).or(bound.nonce);
-            if let Some(newest) = &mut *self.dpop_binding() {
-                newest.nonce.clone_from(&bound.nonce);
-            }
-            if answer.status.is_success() || last || nonce == bound.nonce {
-                return Ok(answer);
-            }
-            last = true;
-        }
     }
 
     async fn exchange(

@@ -74,7 +74,6 @@ pub(super) async fn login(
     };
     let end = browser.authorize(&visit).await?;
     let callback = callback(&found, &end, &state)?;
-    let key = found.require_dpop_key(settings, http)?;
     let granted = found
         .manager
         .exchange_code_for_token_with_issuer(
@@ -87,7 +86,7 @@ pub(super) async fn login(
     let granted =
         serde_json::to_value(granted).and_then(serde_json::from_value::<TokenEndpointResponse>);
     let granted = granted.map_err(|_| Error::protocol("the token cannot be read"))?;
-    let token = granted.token(scopes, key.as_deref(), settings.clock.unix().as_secs())?;
+    let token = granted.token(scopes, settings.clock.unix().as_secs())?;
     Ok(login(Some(token)))
 }
 

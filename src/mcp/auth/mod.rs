@@ -28,12 +28,10 @@
 //! ```
 
 mod discovery;
-mod dpop;
 mod engine;
 mod error;
 pub mod file;
 mod http;
-mod jwt;
 mod keychain;
 mod login;
 mod program;
@@ -53,7 +51,6 @@ use url::Url;
 pub use engine::OAuth;
 pub use file::FileVault;
 pub use http::AddressPolicy;
-pub use jwt::Algorithm;
 pub use keychain::VARIABLE as KEYCHAIN_VARIABLE;
 pub use seal::VARIABLE as KEY_VARIABLE;
 pub use vault::{MemoryVault, Vault};
@@ -93,9 +90,6 @@ pub struct OAuthSettings {
     pub is_user_configured: bool,
     /// A server on this machine may name an authorization server at another port of it.
     pub allows_any_local_port: bool,
-    /// Only tokens that are bound to a key are taken (DPoP). Off by default: a server has to know
-    /// them, and its authorization server cannot tell.
-    pub requires_dpop: bool,
     /// Whether any TLS certificate is accepted.
     pub insecure: bool,
     /// The clock by which tokens expire.
@@ -121,7 +115,6 @@ impl OAuthSettings {
             is_required: true,
             is_user_configured: true,
             allows_any_local_port: false,
-            requires_dpop: false,
             insecure: false,
             clock: Arc::new(SystemClock),
             on_secret: Arc::new(|_, _| {}),
@@ -171,8 +164,8 @@ pub enum OAuthGrant {
     Program {
         /// The id of the client at the authorization server.
         client_id: String,
-        /// How it proves to be that client.
-        proof: ProgramCredential,
+        /// The secret of that client.
+        client_secret: SecretString,
         /// Where tokens are; found like everything else when it is not written down.
         token_url: Option<Url>,
     },
@@ -182,38 +175,4 @@ impl Default for OAuthGrant {
     fn default() -> Self {
         Self::Login { client_id: None, client_secret: None, client_metadata: None }
     }
-}
-
-/// How a program gets a token.
-#[derive(Debug, Clone)]
-pub enum ProgramCredential {
-    /// Client credentials with a secret.
-    Secret(SecretString),
-    /// Client credentials with a signed assertion (`private_key_jwt`).
-    Key {
-        /// The private key, PKCS #8 (or PKCS #1 for RSA) in PEM.
-        pem: SecretString,
-        /// How it signs; by the kind of key when not given.
-        algorithm: Option<Algorithm>,
-    },
-    /// A token that the platform issued to this workload authenticates the client (RFC 7523).
-    Workload {
-        /// The JWT used in place of a secret.
-        assertion: SecretString,
-    },
-    /// The login at an enterprise's identity provider is exchanged for a token of the server.
-    Enterprise(EnterpriseLogin),
-}
-
-/// A login at an identity provider that manages access to servers.
-#[derive(Debug, Clone)]
-pub struct EnterpriseLogin {
-    /// The secret of the client at the server's authorization server, if it has one.
-    pub client_secret: Option<SecretString>,
-    /// The token endpoint of the identity provider.
-    pub token_url: Url,
-    /// The client's name at the identity provider.
-    pub client_id: String,
-    /// The ID token of the person who is logged in.
-    pub id_token: SecretString,
 }

@@ -11,7 +11,6 @@ use serde_json::json;
 
 use super::OAuthSettings;
 use super::discovery::discover;
-use super::dpop::ProofKey;
 use super::error::from_auth_error;
 use super::http::AuthHttp;
 use super::token::TokenEndpointResponse;
@@ -53,10 +52,6 @@ pub(super) async fn renew(
         )));
     }
     let now = settings.clock.unix().as_secs();
-    let key = token.key.as_deref().and_then(ProofKey::restore).map(Arc::new);
-    if let Some(key) = &key {
-        http.bind_dpop(found.token_endpoint()?, key, &settings.clock);
-    }
     let mut manager = found.manager;
     let mut client = OAuthClientConfig::new(login.client.id.clone(), redirect(settings, login));
     if let Some(secret) = &login.client.secret {
@@ -82,7 +77,7 @@ pub(super) async fn renew(
             let answer = serde_json::to_value(answer)
                 .and_then(serde_json::from_value::<TokenEndpointResponse>);
             let granted = answer.map_err(|_| Error::protocol("the new token cannot be read"))?;
-            granted.token(token.asked.clone(), key.as_deref(), now).map(RenewalOutcome::Renewed)
+            granted.token(token.asked.clone(), now).map(RenewalOutcome::Renewed)
         }
         Err(AuthError::AuthorizationRequired) => {
             Ok(RenewalOutcome::LoginRequired("the server no longer knows the login".to_owned()))

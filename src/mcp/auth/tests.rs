@@ -10,10 +10,8 @@ use serde_json::{Value, json};
 use url::Url;
 
 use super::vault::{OAuthClient, OAuthLogin, OAuthToken, Vault};
-use super::{FileVault, MemoryVault, OAuth, OAuthGrant, OAuthSettings, ProgramCredential};
-use crate::mcp::credentials::{
-    AuthHeaders, Challenge, ChallengeOutcome, CredentialRequest, Credentials as _,
-};
+use super::{FileVault, MemoryVault, OAuth, OAuthGrant, OAuthSettings};
+use crate::mcp::credentials::{Challenge, ChallengeOutcome, Credentials as _, bearer_header};
 use crate::model::{AuthorizationRequest, Browser, Error, ErrorKind};
 use crate::net::test_server::{TestRequest, TestResponse, TestServer};
 use crate::util::clock::Clock;
@@ -129,7 +127,6 @@ fn login(peer: &TestServer, issuer: &str, expires_at: u64) -> OAuthLogin {
         expires_at: Some(expires_at),
         scopes: vec!["read".into()],
         asked: vec!["read".into()],
-        key: None,
     };
     let client = OAuthClient {
         id: "registered".into(),
@@ -150,18 +147,16 @@ async fn keep(vault: &dyn Vault, login: &OAuthLogin) {
 }
 
 async fn shown(oauth: &OAuth) -> Option<String> {
-    let url: Url = "http://127.0.0.1/mcp".parse().unwrap();
-    let shown = oauth.auth_headers(CredentialRequest { method: "POST", url: &url }).await.unwrap();
-    shown.map(|shown| shown.authorization.expose_secret().to_owned())
+    let authorization = oauth.authorization().await.unwrap();
+    authorization.map(|authorization| authorization.expose_secret().to_owned())
 }
 
 fn challenge(peer: &TestServer, status: u16, text: &str, token: Option<&str>) -> Challenge {
     Challenge {
         status,
         www_authenticate: vec![text.to_owned()],
-        nonce: None,
         url: peer.url("/mcp"),
-        auth_headers: token.map(|token| AuthHeaders::bearer(&token.to_owned().into())),
+        authorization: token.map(bearer_header),
     }
 }
 
@@ -263,8 +258,7 @@ async fn a_renewal_that_could_not_be_tried_costs_no_login() {
     let vault = Arc::clone(&settings.vault);
     keep(vault.as_ref(), &login(&peer, &origin(&peer), 1010)).await;
     let oauth = OAuth::new(settings);
-    let url = peer.url("/mcp");
-    oauth.auth_headers(CredentialRequest { method: "POST", url: &url }).await.unwrap_err();
+    oauth.authorization().await.unwrap_err();
     assert!(vault.load().await.unwrap()[0].token.is_some());
 }
 
@@ -437,7 +431,7 @@ async fn a_token_endpoint_that_a_project_names_gets_no_secret_in_the_clear() {
         settings.is_user_configured = named_by_user;
         settings.grant = OAuthGrant::Program {
             client_id: "me".into(),
-            proof: ProgramCredential::Secret("hunter2hunter2".to_owned().into()),
+            client_secret: "hunter2hunter2".into(),
             token_url: Some(canary.url("/token")),
         };
         OAuth::new(settings)
@@ -487,8 +481,7 @@ async fn logins_that_cannot_be_read_matter_only_when_one_is_wanted() {
     let mut settings = settings(&peer);
     settings.vault = Arc::new(FileVault::new(dir.path(), None));
     let required = OAuth::new(settings.clone());
-    let url = peer.url("/mcp");
-    required.auth_headers(CredentialRequest { method: "POST", url: &url }).await.unwrap_err();
+    required.authorization().await.unwrap_err();
     settings.is_required = false;
     let oauth = OAuth::new(settings);
     assert_eq!(shown(&oauth).await, None);
@@ -497,58 +490,12 @@ async fn logins_that_cannot_be_read_matter_only_when_one_is_wanted() {
 }
 
 #[tokio::test]
-async fn a_bound_token_is_shown_with_a_proof_that_has_what_the_server_wants() {
-    let tokens = AtomicUsize::new(0);
-    let peer = TestServer::start(move |_, heard| match heard.header("dpop") {
-        None => TestResponse::full("400 Bad Request", &[JSON], r#"{"error":"invalid_request"}"#),
-        Some(_) if tokens.fetch_add(1, Ordering::Relaxed) == 0 => TestResponse::full(
-            "400 Bad Request",
-            &[JSON, "DPoP-Nonce: n-1"],
-            r#"{"error":"use_dpop_nonce"}"#,
-        ),
-        Some(_) => {
-            TestResponse::full("200 OK", &[JSON], r#"{"access_token":"bound","token_type":"DPoP"}"#)
-        }
-    })
-    .await;
-    let mut settings = settings(&peer);
-    settings.requires_dpop = true;
-    settings.grant = OAuthGrant::Program {
-        client_id: "me".into(),
-        proof: ProgramCredential::Secret("hunter2hunter2".to_owned().into()),
-        token_url: Some(peer.url("/token")),
-    };
-    let oauth = OAuth::new(settings);
-    let refusal = challenge(&peer, 401, "DPoP", None);
-    assert_eq!(oauth.handle_challenge(refusal).await.unwrap(), ChallengeOutcome::Retry);
-    assert_eq!(peer.requests().len(), 2);
-    let claims = |proof: &str| -> Value {
-        use base64::Engine as _;
-        let engine = base64::engine::general_purpose::URL_SAFE_NO_PAD;
-        serde_json::from_slice(&engine.decode(proof.split('.').nth(1).unwrap()).unwrap()).unwrap()
-    };
-    assert_eq!(claims(peer.requests()[1].header("dpop").unwrap())["nonce"], "n-1");
-    let url = peer.url("/mcp");
-    let ask = || oauth.auth_headers(CredentialRequest { method: "POST", url: &url });
-    let shown = ask().await.unwrap().unwrap();
-    assert_eq!(shown.authorization.expose_secret(), "DPoP bound");
-    let first = claims(shown.proof.as_ref().unwrap().expose_secret());
-    assert_eq!((&first["htm"], first.get("nonce")), (&json!("POST"), None));
-    let mut refusal = challenge(&peer, 401, "DPoP error=\"use_dpop_nonce\"", None);
-    (refusal.nonce, refusal.auth_headers) = (Some("r-1".into()), Some(shown));
-    assert_eq!(oauth.handle_challenge(refusal).await.unwrap(), ChallengeOutcome::Retry);
-    let second = claims(ask().await.unwrap().unwrap().proof.unwrap().expose_secret());
-    assert_eq!(second["nonce"], "r-1");
-    assert_ne!(first["jti"], second["jti"]);
-}
-
-#[tokio::test]
 async fn a_program_needs_no_person() {
     let peer = server(Script::default()).await;
     let mut settings = settings(&peer);
     settings.grant = OAuthGrant::Program {
         client_id: "me & you".into(),
-        proof: ProgramCredential::Secret("hunter2:hunter2".to_owned().into()),
+        client_secret: "hunter2:hunter2".into(),
         token_url: Some(peer.url("/token")),
     };
     settings.scopes = vec!["read".into()];
@@ -570,8 +517,8 @@ async fn a_program_needs_no_person() {
 async fn a_refused_program_is_told_why_without_its_secret() {
     let peer = server(Script { refusal: Some("invalid_client"), ..Script::default() }).await;
     let mut settings = settings(&peer);
-    let proof = ProgramCredential::Secret("hunter2hunter2".to_owned().into());
-    settings.grant = OAuthGrant::Program { client_id: "me".into(), proof, token_url: None };
+    let client_secret = "hunter2hunter2".into();
+    settings.grant = OAuthGrant::Program { client_id: "me".into(), client_secret, token_url: None };
     let oauth = OAuth::new(settings);
     let error = oauth.handle_challenge(challenge(&peer, 401, "Bearer", None)).await.unwrap_err();
     assert!(error.message().ends_with("invalid_client"), "{error:?}");

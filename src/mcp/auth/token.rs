@@ -10,7 +10,6 @@ use serde_json::Value;
 use url::Url;
 use url::form_urlencoded::{Serializer, byte_serialize};
 
-use super::dpop::ProofKey;
 use super::http::AuthHttp;
 use super::vault::OAuthToken;
 use crate::model::Error;
@@ -18,19 +17,12 @@ use crate::net::address::display_url;
 use crate::net::excerpt::{server_message, truncate};
 use crate::util::base64;
 
-/// The type of an assertion that authenticates a client.
-const CLIENT_ASSERTION: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
-
 /// How a client proves who it is.
 pub(super) enum ClientAuthentication<'a> {
-    /// It does not; its name is part of the form.
-    Public,
     /// A secret in the header.
     Basic(&'a SecretString),
     /// A secret in the form.
     Post(&'a SecretString),
-    /// A signed assertion, which names the client.
-    Assertion(SecretString),
 }
 
 impl<'a> ClientAuthentication<'a> {
@@ -63,17 +55,11 @@ impl TokenEndpointResponse {
     /// The token as stored; `now` in seconds since the Unix epoch.
     ///
     /// # Errors
-    /// When it is of another kind than was asked for: bound to `key`, or to none.
-    pub(super) fn token(
-        self,
-        asked: Vec<String>,
-        key: Option<&ProofKey>,
-        now: u64,
-    ) -> Result<OAuthToken, Error> {
-        let wanted = if key.is_some() { "DPoP" } else { "Bearer" };
-        if !self.token_type.eq_ignore_ascii_case(wanted) {
+    /// When it is of another kind.
+    pub(super) fn token(self, asked: Vec<String>, now: u64) -> Result<OAuthToken, Error> {
+        if !self.token_type.eq_ignore_ascii_case("Bearer") {
             let kind = truncate(&self.token_type);
-            return Err(Error::auth(format!("the token is of the type '{kind}', not {wanted}")));
+            return Err(Error::auth(format!("the token is of the type '{kind}', not Bearer")));
         }
         // Some write the number as text.
         let lasts = self.expires_in.and_then(|lasts| {
@@ -90,7 +76,6 @@ impl TokenEndpointResponse {
             expires_at: lasts.map(|lasts| now.saturating_add(lasts)),
             scopes,
             asked,
-            key: key.map(|key| key.serialized().to_owned()),
         })
     }
 }
@@ -111,16 +96,11 @@ pub(super) async fn request(
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
     let mut form = form.to_vec();
     match proof {
-        ClientAuthentication::Public => form.push(("client_id", client_id)),
         ClientAuthentication::Basic(secret) => {
             headers.insert(AUTHORIZATION, basic(client_id, secret)?);
         }
         ClientAuthentication::Post(secret) => {
             form.extend([("client_id", client_id), ("client_secret", secret.expose_secret())]);
-        }
-        ClientAuthentication::Assertion(assertion) => {
-            form.push(("client_assertion_type", CLIENT_ASSERTION));
-            form.push(("client_assertion", assertion.expose_secret()));
         }
     }
     let body = Serializer::new(String::new()).extend_pairs(form).finish();

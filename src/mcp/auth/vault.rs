@@ -51,9 +51,6 @@ pub struct OAuthToken {
     pub scopes: Vec<String>,
     /// What was asked for; grants may be narrower.
     pub asked: Vec<String>,
-    /// The key it is bound to, if it is.
-    #[serde(default)]
-    pub key: Option<String>,
 }
 
 impl fmt::Debug for OAuthClient {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::{McpProvider, McpSetup};
-use crate::config::spec::{AuthSpec, ClientProofSpec, Endpoint, OAuthRequestSpec, ServerSpec};
-use crate::mcp::auth::{Algorithm, OAuth, OAuthGrant, OAuthSettings, ProgramCredential};
+use crate::config::spec::{AuthSpec, Endpoint, OAuthRequestSpec, ServerSpec};
+use crate::mcp::auth::{OAuth, OAuthGrant, OAuthSettings};
 use crate::mcp::credentials::{self, Credentials};
 use crate::mcp::tracer::Tracer;
 use crate::model::{Browser, Error, LoginReport};
@@ -38,7 +38,6 @@ impl ServerAuth {
         let mut take = |asks: &OAuthRequestSpec, grant: OAuthGrant| {
             settings.scopes.clone_from(&asks.scopes);
             settings.issuer.clone_from(&asks.issuer);
-            settings.requires_dpop = asks.dpop;
             settings.grant = grant;
         };
         match &**auth {
@@ -66,26 +65,17 @@ impl ServerAuth {
                 take(asks, grant);
                 settings.redirect_port = *redirect_port;
             }
-            AuthSpec::ClientCredentials { client_id, proof, token_url, request: asks } => {
-                let (client_id, token_url) = (client_id.clone(), token_url.clone());
-                take(asks, OAuthGrant::Program { client_id, proof: program(proof), token_url });
+            AuthSpec::ClientCredentials { client_id, client_secret, token_url, request: asks } => {
+                let grant = OAuthGrant::Program {
+                    client_id: client_id.clone(),
+                    client_secret: client_secret.clone(),
+                    token_url: token_url.clone(),
+                };
+                take(asks, grant);
             }
         }
         let login = Arc::new(OAuth::new(settings));
         Self { credentials: Arc::clone(&login) as Arc<dyn Credentials>, login: Some(login) }
-    }
-}
-
-fn program(proof: &ClientProofSpec) -> ProgramCredential {
-    match proof {
-        ClientProofSpec::Secret(secret) => ProgramCredential::Secret(secret.clone()),
-        ClientProofSpec::Key { pem, algorithm } => {
-            let named = |known: &Algorithm| Some(known.name()) == algorithm.as_deref();
-            ProgramCredential::Key {
-                pem: pem.clone(),
-                algorithm: Algorithm::ALL.into_iter().find(named),
-            }
-        }
     }
 }
 

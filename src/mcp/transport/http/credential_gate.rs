@@ -13,10 +13,7 @@ use url::Url;
 
 use super::HttpShared;
 use super::exchanges::HttpExchange;
-use super::headers::{DPOP, DPOP_NONCE};
-use crate::mcp::credentials::{
-    AuthHeaders, Challenge, ChallengeOutcome, CredentialRequest, Credentials,
-};
+use crate::mcp::credentials::{Challenge, ChallengeOutcome, Credentials};
 use crate::mcp::wire::OutgoingFrame;
 use crate::model::Error;
 use crate::net::excerpt::lossy;
@@ -78,7 +75,7 @@ impl HttpShared {
         exchange: Option<&Arc<HttpExchange>>,
     ) -> Result<OriginResponse, Error> {
         for attempt in 0.. {
-            let shown = self.add_credentials(method.as_str(), url, &mut headers).await?;
+            let authorization = self.add_credentials(&mut headers).await?;
             let response = self
                 .send_following_redirects(method.clone(), url, &headers, frame, exchange)
                 .await?;
@@ -88,7 +85,7 @@ impl HttpShared {
             {
                 return Ok(response);
             }
-            let challenge = challenge(&response, shown);
+            let challenge = challenge(&response, authorization);
             match self.credential_gate.credentials.handle_challenge(challenge).await? {
                 ChallengeOutcome::Retry => {}
                 ChallengeOutcome::Refused => return Ok(response),
@@ -100,29 +97,19 @@ impl HttpShared {
     /// Puts what there is to show into the headers of a request, in place of what was shown before.
     pub(super) async fn add_credentials(
         &self,
-        method: &str,
-        url: &Url,
         headers: &mut HeaderMap,
-    ) -> Result<Option<AuthHeaders>, Error> {
+    ) -> Result<Option<SecretString>, Error> {
         if self.credential_gate.has_user_authorization {
             return Ok(None);
         }
-        let shown = self
-            .credential_gate
-            .credentials
-            .auth_headers(CredentialRequest { method, url })
-            .await?;
-        self.credential_gate.sent_credentials.store(shown.is_some(), Ordering::Relaxed);
+        let authorization = self.credential_gate.credentials.authorization().await?;
+        self.credential_gate.sent_credentials.store(authorization.is_some(), Ordering::Relaxed);
         headers.remove(AUTHORIZATION);
-        headers.remove(DPOP);
-        if let Some(AuthHeaders { authorization, proof }) = &shown {
+        if let Some(authorization) = &authorization {
             headers.insert(AUTHORIZATION, sensitive_value(&AUTHORIZATION, authorization)?);
             self.redactor.add_secret(AUTHORIZATION.as_str(), authorization);
-            if let Some(proof) = proof {
-                headers.insert(DPOP, sensitive_value(&DPOP, proof)?);
-            }
         }
-        Ok(shown)
+        Ok(authorization)
     }
 }
 
@@ -136,7 +123,7 @@ fn sensitive_value(name: &HeaderName, value: &SecretString) -> Result<HeaderValu
     Ok(header)
 }
 
-fn challenge(response: &OriginResponse, shown: Option<AuthHeaders>) -> Challenge {
+fn challenge(response: &OriginResponse, authorization: Option<SecretString>) -> Challenge {
     let text = |value: &HeaderValue| {
         let bytes = value.as_bytes();
         lossy(bytes.get(..CHALLENGE_SIZE).unwrap_or(bytes)).into_owned()
@@ -150,8 +137,7 @@ fn challenge(response: &OriginResponse, shown: Option<AuthHeaders>) -> Challenge
             .take(MAX_CHALLENGES)
             .map(text)
             .collect(),
-        nonce: headers.get(DPOP_NONCE).map(text),
         url: response.url.clone(),
-        auth_headers: shown,
+        authorization,
     }
 }

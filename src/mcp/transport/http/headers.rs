@@ -18,10 +18,6 @@ use crate::util::base64;
 pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 /// Where a broken stream is to be continued (legacy era).
 pub(super) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
-/// The proof that the sender of a token holds its key (RFC 9449).
-pub const DPOP: HeaderName = HeaderName::from_static("dpop");
-/// The nonce that the next proof has to contain (RFC 9449).
-pub const DPOP_NONCE: HeaderName = HeaderName::from_static("dpop-nonce");
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");

@@ -56,7 +56,6 @@ use url::Url;
 
 pub(in crate::mcp) use head_tracer::HeadTracer;
 pub use headers::header_text;
-pub(in crate::mcp) use headers::{DPOP, DPOP_NONCE};
 pub use sse_wire::SseWire;
 pub use target::{HttpLimits, HttpTarget};
 

@@ -168,7 +168,7 @@ impl HttpShared {
         };
         if session.is_some() {
             let url = locked(&self.url).clone();
-            let shown = self.add_credentials("DELETE", &url, &mut headers);
+            let shown = self.add_credentials(&mut headers);
             // Without credentials the server says no, and forgets the session later.
             timeout(self.limits.shutdown, shown).await.ok();
             self.head_tracer.trace_request(&Method::DELETE, &url, &headers, None);

@@ -345,7 +345,7 @@ impl LanePool {
                 return None;
             }
             lane.refusal = Some(error);
-            let shown = self.head.auth_headers.clone();
+            let shown = self.head.authorization.clone();
             if self.renewal.renew_login(&self.context, &self.tool, shown, refusal) {
                 return None;
             }

@@ -8,11 +8,11 @@ use std::task::{Context, Poll};
 
 use futures_util::future::BoxFuture;
 use reqwest::header::{HeaderMap, HeaderValue, WWW_AUTHENTICATE};
+use secrecy::SecretString;
 
-use super::super::headers::DPOP_NONCE;
 use super::context::LaneContext;
 use super::request_head::RequestHead;
-use crate::mcp::credentials::{AuthHeaders, Challenge, ChallengeOutcome};
+use crate::mcp::credentials::{Challenge, ChallengeOutcome};
 use crate::model::Error;
 use crate::net::excerpt::lossy;
 
@@ -49,7 +49,7 @@ impl LaneRenewal {
         &mut self,
         context: &Arc<LaneContext>,
         tool: &str,
-        shown: Option<AuthHeaders>,
+        shown: Option<SecretString>,
         (status, fields): (u16, &HeaderMap),
     ) -> bool {
         if self.running.is_some() {
@@ -67,7 +67,6 @@ impl LaneRenewal {
         };
         let asked: Vec<String> =
             fields.get_all(WWW_AUTHENTICATE).iter().take(MAX_CHALLENGES).map(text).collect();
-        let nonce = fields.get(&DPOP_NONCE).map(text);
         self.running = Some(Box::pin(async move {
             // Another task may have renewed it since.
             let newest = RequestHead::new(&context.shared, &tool).await?;
@@ -76,7 +75,7 @@ impl LaneRenewal {
             }
             let url = context.url().clone();
             let challenge =
-                Challenge { status, www_authenticate: asked, nonce, url, auth_headers: shown };
+                Challenge { status, www_authenticate: asked, url, authorization: shown };
             match context.shared.credential_gate.handle_challenge(challenge).await? {
                 ChallengeOutcome::Retry => RequestHead::new(&context.shared, &tool).await,
                 ChallengeOutcome::Refused => Ok(None),

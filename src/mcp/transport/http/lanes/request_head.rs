@@ -6,13 +6,12 @@ use std::io::Write as _;
 
 use bytes::Bytes;
 use reqwest::header::{HOST, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
-use secrecy::ExposeSecret as _;
+use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 use url::Url;
 
 use super::super::exchanges::locked;
 use super::super::{HttpShared, headers};
-use crate::mcp::credentials::AuthHeaders;
 use crate::mcp::wire::{FrameKind, OutgoingFrame};
 use crate::model::Error;
 
@@ -21,7 +20,7 @@ pub(super) struct RequestHead {
     /// Everything up to the headers that differ.
     fixed_lines: Vec<u8>,
     /// The credentials in the head.
-    pub(super) auth_headers: Option<AuthHeaders>,
+    pub(super) authorization: Option<SecretString>,
     /// The session of the legacy era goes along.
     pub(super) in_session: bool,
 }
@@ -36,10 +35,7 @@ impl RequestHead {
         let url = locked(&shared.url).clone();
         let mut all = headers::post(&call(tool), &locked(&shared.session))?;
         let in_session = all.contains_key(&headers::SESSION);
-        let shown = shared.add_credentials("POST", &url, &mut all).await?;
-        if shown.as_ref().is_some_and(|shown| shown.proof.is_some()) {
-            return Ok(None);
-        }
+        let shown = shared.add_credentials(&mut all).await?;
         all.insert(USER_AGENT, HeaderValue::from_static(crate::net::client::USER_AGENT));
         for name in shared.entry_headers.keys() {
             if !all.contains_key(name) {
@@ -48,13 +44,13 @@ impl RequestHead {
                 });
             }
         }
-        Ok(Some(Self { fixed_lines: head_lines(&url, &all), auth_headers: shown, in_session }))
+        Ok(Some(Self { fixed_lines: head_lines(&url, &all), authorization: shown, in_session }))
     }
 
     /// Whether its credentials are not those that were refused.
-    pub(super) fn has_other_credentials(&self, refused: Option<&AuthHeaders>) -> bool {
-        let text = |shown: &AuthHeaders| shown.authorization.expose_secret().to_owned();
-        self.auth_headers.as_ref().map(text) != refused.map(text)
+    pub(super) fn has_other_credentials(&self, refused: Option<&SecretString>) -> bool {
+        let text = |shown: &SecretString| shown.expose_secret().to_owned();
+        self.authorization.as_ref().map(text) != refused.map(text)
     }
 
     /// Writes head, own headers and body of one request.

@@ -11,9 +11,7 @@ use super::super::HttpWire;
 use super::{
     JSON, ask, ask_status, call, initialized, legacy, modern, request, target, wire, wire_to,
 };
-use crate::mcp::credentials::{
-    self, AuthHeaders, Challenge, ChallengeOutcome, CredentialRequest, Credentials,
-};
+use crate::mcp::credentials::{self, Challenge, ChallengeOutcome, Credentials, bearer_header};
 use crate::mcp::wire::{Arrival, FrameKind, Wire as _};
 use crate::model::{Era, Error, ErrorCause, ErrorKind};
 use crate::net::test_server::{TestRequest, TestResponse, TestServer, answer, head};
@@ -120,9 +118,9 @@ struct Counting(AtomicUsize);
 
 #[async_trait]
 impl Credentials for Counting {
-    async fn auth_headers(&self, _: CredentialRequest<'_>) -> Result<Option<AuthHeaders>, Error> {
+    async fn authorization(&self) -> Result<Option<SecretString>, Error> {
         let token = format!("token-{}", self.0.load(Ordering::Relaxed));
-        Ok(Some(AuthHeaders::bearer(&SecretString::from(token))))
+        Ok(Some(bearer_header(&token)))
     }
 
     async fn handle_challenge(&self, challenge: Challenge) -> Result<ChallengeOutcome, Error> {

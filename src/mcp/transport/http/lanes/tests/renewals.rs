@@ -4,13 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
+use secrecy::SecretString;
 
 use super::super::super::HttpTarget;
 use super::super::super::tests::{call as ordinary_call, target};
 use super::*;
-use crate::mcp::credentials::{
-    AuthHeaders, Challenge, ChallengeOutcome, CredentialRequest, Credentials,
-};
+use crate::mcp::credentials::{Challenge, ChallengeOutcome, Credentials, bearer_header};
 use crate::model::Era;
 
 /// Tokens with a number, each of which a refusal brings the next of, as long as there are some.
@@ -23,9 +22,9 @@ struct Numbered {
 
 #[async_trait]
 impl Credentials for Numbered {
-    async fn auth_headers(&self, _: CredentialRequest<'_>) -> Result<Option<AuthHeaders>, Error> {
+    async fn authorization(&self) -> Result<Option<SecretString>, Error> {
         let token = format!("planted-{}", self.newest.load(Ordering::Relaxed));
-        Ok(Some(AuthHeaders::bearer(&token.into())))
+        Ok(Some(bearer_header(&token)))
     }
 
     async fn handle_challenge(&self, challenge: Challenge) -> Result<ChallengeOutcome, Error> {
