@@ -128,36 +128,6 @@ pub enum ItemError {
         /// The name that two arguments share.
         argument: String,
     },
-    /// A listed skill that cannot be loaded.
-    #[error("skill \"{uri}\": {flaw}")]
-    InvalidSkill {
-        /// The address of its `SKILL.md`.
-        uri: String,
-        /// What is wrong with its entry.
-        flaw: SkillListingError,
-    },
-}
-
-/// What is wrong with the entry of a skill in the list.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum SkillListingError {
-    /// Nothing says how it is called.
-    #[error("it has no frontmatter with a name")]
-    NoFrontmatter,
-    /// More files than a skill may have.
-    #[error("it lists {count} files; {limit} are allowed")]
-    TooManyFiles {
-        /// How many files the skill lists.
-        count: usize,
-        /// How many it may list.
-        limit: usize,
-    },
-    /// A file without address, digest or size, with the parser's message.
-    #[error("its files cannot be read: {0}")]
-    UnreadableFiles(String),
-    /// Neither a list of files nor the word that says they change.
-    #[error("it lists no files")]
-    NoFiles,
 }
 
 fn article(item: &str) -> &'static str {

@@ -37,7 +37,6 @@ mod retired_ids;
 pub mod rounds;
 pub mod rpc_code;
 mod session;
-pub mod skills;
 pub mod subscription;
 mod tasks;
 #[cfg(test)]

@@ -8,7 +8,7 @@
 //! It does the same whatever the scenario is: lists what the server offers, makes the calls of
 //! `MCP_CONFORMANCE_CONTEXT`, or one call of each tool, gets each prompt and reads each resource,
 //! says yes to questions, and ends with the exit code of the gravest fault. A server that wants
-//! credentials or has skills is met once more, over a connection of its own. A well-formed no is no
+//! credentials is met once more, over a connection of its own. A well-formed no is no
 //! fault of the client. Only where nothing else tells scenarios apart are they known by name.
 
 #![expect(clippy::print_stderr, reason = "the suite keeps what is said here beside its results")]
@@ -80,13 +80,12 @@ async fn run() -> Result<Vec<Error>, Box<dyn std::error::Error>> {
         Some(_) => ProtocolChoice::Modern,
         None => ProtocolChoice::Auto,
     };
-    let mut seen = gateway::exercise(&url, protocol, context.tool_calls).await?;
-    let wants_login = seen.faults.iter().any(|fault| fault.kind() == ErrorKind::Auth);
-    if wants_login || seen.skills {
-        let scenario = process.var("MCP_CONFORMANCE_SCENARIO").unwrap_or_default();
-        seen.faults = direct::exercise(url, protocol, &scenario, context.given).await;
+    let faults = gateway::exercise(&url, protocol, context.tool_calls).await?;
+    if !faults.iter().any(|fault| fault.kind() == ErrorKind::Auth) {
+        return Ok(faults);
     }
-    Ok(seen.faults)
+    let scenario = process.var("MCP_CONFORMANCE_SCENARIO").unwrap_or_default();
+    Ok(direct::exercise(url, protocol, &scenario, context.given).await)
 }
 
 /// One call of each tool, with arguments that its schema asks for. An argument named `schema`

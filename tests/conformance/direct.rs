@@ -1,12 +1,11 @@
 //! The same over one connection, as a program does that embeds the client alone: logins, which a
-//! host makes beforehand and the scenarios want to see happen, and skills.
+//! host makes beforehand and the scenarios want to see happen.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use toolhost::config::spec::ProtocolChoice;
 use toolhost::mcp::connection::{ConnectOptions, Connection, RequestOptions, WireOpener};
-use toolhost::mcp::skills::{self, Skill};
 use toolhost::mcp::transport::http::{HttpTarget, HttpWire};
 use toolhost::mcp::wire::Wire;
 use toolhost::mcp::{calling, listing};
@@ -18,8 +17,7 @@ use crate::{PEER, answers, calls_of, fault_of, login};
 /// How long one step may take; the suite gives half a minute to all.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// Connects, lists the tools and calls them, lists the skills and loads them; gives what went wrong
-/// on the way.
+/// Connects, lists the tools and calls them; gives what went wrong on the way.
 pub async fn exercise(
     url: Url,
     protocol: ProtocolChoice,
@@ -56,29 +54,6 @@ pub async fn exercise(
         }
         Err(fault) => faults.push(fault),
     }
-    match skills::list(&connection, PEER, LIMIT).await {
-        // It looks whether a client that only lists fetches anything.
-        Ok(_) if scenario == "sep-2640-client-no-prefetch" => {}
-        Ok(listed) => faults.extend(load(&connection, &listed.items).await),
-        Err(fault) => faults.push(fault),
-    }
     connection.close().await;
-    faults
-}
-
-/// Loads skills with all their files. One that is not what was listed is left alone from there on.
-async fn load(connection: &Connection, skills: &[Skill]) -> Vec<Error> {
-    let options = || RequestOptions::with_timeouts(LIMIT, LIMIT, ErrorPhase::Call);
-    let mut faults = Vec::new();
-    for skill in skills {
-        if let Err(fault) = skills::load(connection, PEER, skill, &options()).await {
-            faults.push(fault);
-            continue;
-        }
-        for file in skill.files.iter().flatten().filter(|file| file.uri != skill.uri) {
-            let read = skills::file(connection, PEER, skill, &file.uri, &options()).await;
-            faults.extend(read.err());
-        }
-    }
     faults
 }

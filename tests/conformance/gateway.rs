@@ -10,21 +10,12 @@ use toolhost::config::environment::{Environment, FixedEnvironment};
 use toolhost::config::spec::ProtocolChoice;
 use toolhost::host::ToolHost;
 use toolhost::host::request::{CallArguments, CallRequest, ItemRequest, ListScope, LookupScope};
-use toolhost::mcp::skills::EXTENSION;
 use toolhost::model::{Error, JsonObject, Prompt, ToolName};
 use url::Url;
 
 use crate::{MODERN, PEER, Wanted, answers, calls_of, fault_of};
 
-/// What became of it.
-pub struct Seen {
-    /// What went wrong on the way.
-    pub faults: Vec<Error>,
-    /// Whether the server has skills.
-    pub skills: bool,
-}
-
-/// Does everything a scenario may want to see.
+/// Does everything a scenario may want to see, and gives what went wrong on the way.
 ///
 /// # Errors
 /// When there is no host to do it with.
@@ -32,17 +23,15 @@ pub async fn exercise(
     url: &Url,
     protocol: ProtocolChoice,
     calls: Option<Vec<Wanted>>,
-) -> Result<Seen, Box<dyn std::error::Error>> {
+) -> Result<Vec<Error>, Box<dyn std::error::Error>> {
     let home = TempDir::new()?;
     let host = host(&home, url, protocol)?;
     let mut faults = tools(&host, calls).await;
     if faults.is_empty() {
         faults.extend(offers(&host).await);
     }
-    let mut declared = host.servers().into_iter().filter_map(|server| server.capabilities);
-    let skills = declared.any(|said| said["extensions"].get(EXTENSION).is_some());
     assembly::close(&host).await;
-    Ok(Seen { faults, skills })
+    Ok(faults)
 }
 
 /// A host of this one server, with a home of its own that nothing outlives.
