@@ -157,13 +157,22 @@ fn no_secret(room: &Sandbox, text: &str) {
 
 /// Logs in on a terminal by pasting, and gives what was on the screen.
 fn log_in(room: &Sandbox, more: &[&str]) -> (Option<i32>, String) {
+    log_in_with(room, more, |end| end)
+}
+
+/// The same with what is pasted in place of the right address.
+fn log_in_with(
+    room: &Sandbox,
+    more: &[&str],
+    pasted: impl Fn(String) -> String,
+) -> (Option<i32>, String) {
     let arguments = [&["auth", "login", "tasks", "--no-browser"], more].concat();
     let mut pty = Pty::toolhost(room, &arguments);
     pty.expect("Address of the last page");
     let screen = pty.screen();
     let start = screen.find("http://127.0.0.1").filter(|_| screen.contains("/authorize?")).unwrap();
     let page = screen[start..].split_whitespace().find(|word| word.contains("/authorize?"));
-    let end = end_of(page.unwrap());
+    let end = pasted(end_of(page.unwrap()));
     pty.type_keys(&format!("{end}\n"));
     pty.finish()
 }
@@ -204,6 +213,25 @@ fn a_login_by_pasting_lets_calls_in_and_its_tokens_stay_inside() {
 
     room.toolhost(["auth", "logout", "tasks"]).check().exits(0);
     room.toolhost(["call", "tasks-headers"]).check().exits(5);
+}
+
+#[test]
+fn what_is_pasted_has_to_be_the_page_where_the_login_ends() {
+    let room = Sandbox::new();
+    let server = Guarded::start(&room);
+    let other_pages: [fn(String) -> String; 4] = [
+        |end| end.replace("127.0.0.1", "evil.example"),
+        |end| end.replace("http://", "https://"),
+        |end| end.replace("/callback", "/other"),
+        |end| end.replace("127.0.0.1", "localhost"),
+    ];
+    for other in other_pages {
+        let (code, screen) = log_in_with(&room, &[], other);
+        assert_eq!(code, Some(5), "{screen}");
+        assert!(screen.contains("not the one this login ends at"), "{screen}");
+        no_secret(&room, &room.toolhost(["auth", "list"]).check().out());
+    }
+    assert_eq!(server.asked("POST /token"), 0, "a code of another page was exchanged");
 }
 
 /// A login belongs to the user's entry; an entry of a project with the same address is a stranger.

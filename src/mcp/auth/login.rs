@@ -49,8 +49,9 @@ pub(super) async fn login(
     });
     let port = known.as_ref().and_then(|kept| Url::parse(&kept.client.redirect).ok()?.port());
     let redirect = browser.redirect_uri(settings.redirect_port.or(port)).await?;
-    let ended = Url::parse(&redirect).ok().and_then(|url| url.port());
-    if let (Some(wanted), true) = (settings.redirect_port, ended != settings.redirect_port) {
+    let end = Url::parse(&redirect)
+        .map_err(|_| Error::internal("the address a login ends at cannot be read"))?;
+    if let (Some(wanted), true) = (settings.redirect_port, end.port() != settings.redirect_port) {
         return Err(Error::auth(format!("the port {wanted} of 127.0.0.1 is in use")).with_hint(
             "stop the program listening there, or change 'redirect_port' of the entry",
         ));
@@ -72,8 +73,7 @@ pub(super) async fn login(
         url: url.to_string(),
         state: state.clone(),
     };
-    let end = browser.authorize(&visit).await?;
-    let callback = callback(&found, &end, &state)?;
+    let callback = callback(&found, &browser.authorize(&visit).await?, &end, &state)?;
     let granted = found
         .manager
         .exchange_code_for_token_with_issuer(
@@ -126,16 +126,23 @@ async fn client(
     Ok(OAuthClient { id, secret, redirect, registered })
 }
 
-/// Reads where the visit ended. Nothing of it is shown unless it comes from the issuer.
+/// Reads where the visit ended, which has to be `end`. Nothing of it is shown unless it comes from the
+/// issuer.
 fn callback(
     found: &AuthorizationServer,
-    end: &str,
+    visited: &str,
+    end: &Url,
     state: &str,
 ) -> Result<AuthorizationCallback, Error> {
-    let url = Url::parse(end.trim()).map_err(|_| {
+    let url = Url::parse(visited.trim()).map_err(|_| {
         Error::auth("what was pasted is not a URL")
             .with_hint("paste the whole URL of the page the login ended at")
     })?;
+    // Another page that has the code is one that was lured out of the person or the issuer.
+    if url.origin() != end.origin() || url.path() != end.path() {
+        return Err(Error::auth("the URL is not the one this login ends at")
+            .with_hint(format!("start again, and paste the URL that starts with {end}")));
+    }
     if query(&url, "state").as_deref() != Some(state) {
         return Err(Error::auth("the URL belongs to another login")
             .with_hint("start again, and use the newest page only"));
