@@ -305,13 +305,16 @@ impl ToolHost {
         };
         let further = retry::max_retries(definition, request.retries);
         let mut total = std::pin::pin!(tokio::time::sleep(limits.total));
+        let client = self.client.as_deref().or(request.session.as_deref()).unwrap_or_default();
         let permit = tokio::select! {
             biased;
             () = request.cancel.cancelled() => return Err(interrupted_error(&request.name)),
             () = route.provider.usage.stop().cancelled() => {
                 return Err(roster::cancelled_by_removal(&call.name));
             }
-            permit = self.pipeline.permits.acquire(definition, nesting.chain.len()) => permit,
+            permit = self.pipeline.permits.acquire(definition, nesting.chain.len(), client) => {
+                Some(permit)
+            }
             () = &mut total => None,
         };
         let Some(permit) = permit else {

@@ -1,13 +1,9 @@
-//! Time limits of calls, and limits on concurrency.
+//! Time limits of calls, and how many run at once.
 //!
-//! Owns: the order in which time limits are looked up, their names for messages, and the permits.
-//! Never does: cancel anything.
+//! Owns: the order in which time limits are looked up, and their names for messages. Never does:
+//! cancel anything.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::model::ToolDefinition;
 
@@ -94,36 +90,6 @@ impl CallLimits {
     }
 }
 
-/// Permits for calls, [`MAX_PARALLEL_CALLS`] for each component, server or single tool at each depth of
-/// nesting.
-///
-/// A call keeps its permit while it waits for its nested calls. Those take theirs one level deeper,
-/// so that every wait leads inwards and the innermost calls wait for no permit: no set of calls can
-/// deadlock, no matter which tool calls which.
-#[derive(Debug, Default)]
-pub struct CallPermits(Mutex<HashMap<(usize, String), Arc<Semaphore>>>);
-
-impl CallPermits {
-    /// Waits for a permit for a call of `tool` inside `depth` others; it is given back when
-    /// dropped. `None` only while closing.
-    pub async fn acquire(
-        &self,
-        tool: &ToolDefinition,
-        depth: usize,
-    ) -> Option<OwnedSemaphorePermit> {
-        let name = tool.name.component().unwrap_or(tool.name.tool());
-        let key = (depth, name.to_owned());
-        let semaphore = {
-            // Names come from the catalogue and depths have a bound, which bounds the map.
-            let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            Arc::clone(
-                all.entry(key).or_insert_with(|| Arc::new(Semaphore::new(MAX_PARALLEL_CALLS))),
-            )
-        };
-        semaphore.acquire_owned().await.ok()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -167,25 +133,5 @@ mod tests {
         let both = CallLimits::of(&patient, Some(requested), Some(brief));
         assert_eq!((both.attempt, both.total), (brief, requested));
         assert_eq!(CallLimits::of(&patient, None, Some(requested)).total, requested);
-    }
-
-    #[tokio::test]
-    async fn a_component_has_so_many_permits_and_another_or_a_deeper_level_its_own() {
-        let permits = CallPermits::default();
-        let one = tool(ToolSource::Internal);
-        let mut held = Vec::new();
-        for _ in 0..MAX_PARALLEL_CALLS {
-            held.push(permits.acquire(&one, 0).await);
-        }
-        {
-            let mut more = std::pin::pin!(permits.acquire(&one, 0));
-            assert!(futures_util::poll!(&mut more).is_pending());
-            let mut other = one.clone();
-            other.name = ToolName::of("d", "t");
-            assert!(permits.acquire(&other, 0).await.is_some());
-            assert!(permits.acquire(&one, 1).await.is_some());
-            held.pop();
-            assert!(more.await.is_some());
-        }
     }
 }

@@ -49,6 +49,7 @@ mod model_call;
 mod not_found;
 mod out_of_service;
 mod output_check;
+mod permits;
 mod pipeline;
 mod profiles;
 mod provider_table;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::approval::{Approval, ApprovalRequest, Approver, NoApprover};
-use super::limits::CallPermits;
+use super::permits::CallPermits;
 use super::policy::{self, Decision};
 use super::questions::QuestionQueue;
 use super::recorder::{NoRecorder, Recorder};

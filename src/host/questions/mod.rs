@@ -14,10 +14,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use async_trait::async_trait;
-use serde_json::Value;
-use tokio::sync::OwnedSemaphorePermit;
-
+use super::permits::CallPermit;
 use crate::audit::Masker;
 use crate::model::{
     CallId, NoQuestionHandler, Question, QuestionBody, QuestionHandler, QuestionOutcome,
@@ -25,6 +22,8 @@ use crate::model::{
 };
 use crate::util::clock::{Clock, SystemClock};
 use crate::util::json::map_json;
+use async_trait::async_trait;
+use serde_json::Value;
 use turns::{CallTurns, TurnGuard};
 
 /// How many questions of one call are recorded.
@@ -123,7 +122,7 @@ impl QuestionQueue {
     }
 
     /// Keeps the permit of a call while it runs; while it waits for an answer others may run.
-    pub(super) fn hold_turn(&self, call: &CallId, permit: OwnedSemaphorePermit) -> TurnGuard<'_> {
+    pub(super) fn hold_turn(&self, call: &CallId, permit: CallPermit) -> TurnGuard<'_> {
         self.turns.hold(call, permit)
     }
 

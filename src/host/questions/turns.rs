@@ -5,10 +5,9 @@
 //! does.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-
+use crate::host::permits::{CallPermit, PermitSource};
 use crate::model::CallId;
 
 /// The turns of the calls that run.
@@ -17,8 +16,8 @@ pub(super) struct CallTurns(Mutex<HashMap<CallId, CallTurn>>);
 
 struct CallTurn {
     /// `None` while the call waits for an answer.
-    permit: Option<OwnedSemaphorePermit>,
-    permits: Arc<Semaphore>,
+    permit: Option<CallPermit>,
+    permits: PermitSource,
     /// How many questions of the call are open.
     open_questions: usize,
 }
@@ -31,8 +30,8 @@ pub(in crate::host) struct TurnGuard<'a> {
 
 impl CallTurns {
     /// Keeps the permit of a call until the guard is dropped, or the call waits.
-    pub(super) fn hold(&self, call: &CallId, permit: OwnedSemaphorePermit) -> TurnGuard<'_> {
-        let permits = Arc::clone(permit.semaphore());
+    pub(super) fn hold(&self, call: &CallId, permit: CallPermit) -> TurnGuard<'_> {
+        let permits = permit.source();
         let turn = CallTurn { permit: Some(permit), permits, open_questions: 0 };
         self.lock().insert(call.clone(), turn);
         TurnGuard { turns: self, call: call.clone() }
@@ -55,10 +54,9 @@ impl CallTurns {
             if turn.open_questions > 0 {
                 return;
             }
-            Arc::clone(&turn.permits)
+            turn.permits.clone()
         };
-        // Closed only when the host is: then nothing has to wait.
-        let permit = permits.acquire_owned().await.ok();
+        let permit = permits.acquire().await;
         if let Some(turn) = self.lock().get_mut(call) {
             turn.permit = permit;
         }
@@ -77,44 +75,52 @@ impl Drop for TurnGuard<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use futures_util::{FutureExt as _, poll};
 
-    fn one_turn() -> (Arc<Semaphore>, CallTurns, CallId) {
-        (Arc::new(Semaphore::new(1)), CallTurns::default(), CallId("a".into()))
+    use super::*;
+    use crate::host::limits::MAX_PARALLEL_CALLS;
+    use crate::host::permits::CallPermits;
+    use crate::model::{Origin, ToolDefinition, ToolName, ToolSource};
+
+    /// The permits of a component of which all but one are held.
+    async fn one_turn() -> (CallPermits, ToolDefinition, Vec<CallPermit>) {
+        let (permits, name) = (CallPermits::default(), ToolName::of("c", "t"));
+        let tool =
+            ToolDefinition::new(name, ToolSource::Internal, "kind", Origin::Server("c".into()));
+        let mut held = Vec::new();
+        for _ in 1..MAX_PARALLEL_CALLS {
+            held.push(permits.acquire(&tool, 0, "").await);
+        }
+        (permits, tool, held)
     }
 
     #[tokio::test]
     async fn a_call_that_waits_for_a_person_lets_others_run() {
-        let (permits, turns, call) = one_turn();
-        let permit = Arc::clone(&permits).acquire_owned().await.unwrap();
-        let guard = turns.hold(&call, permit);
-        assert!(permits.try_acquire().is_err());
+        let (permits, tool, _held) = one_turn().await;
+        let (turns, call) = (CallTurns::default(), CallId("a".into()));
+        let guard = turns.hold(&call, permits.acquire(&tool, 0, "").await);
+        assert!(permits.acquire(&tool, 0, "").now_or_never().is_none());
         turns.pause(&call);
         turns.pause(&call);
-        let other = permits.try_acquire().unwrap();
+        let other = permits.acquire(&tool, 0, "").now_or_never().unwrap();
         turns.resume(&call).await;
         let mut last = std::pin::pin!(turns.resume(&call));
-        let is_waiting = tokio::select! {
-            biased;
-            () = last.as_mut() => false,
-            () = std::future::ready(()) => true,
-        };
-        assert!(is_waiting, "the turn is another call's");
+        assert!(poll!(&mut last).is_pending(), "the turn is another call's");
         drop(other);
         last.await;
-        assert!(permits.try_acquire().is_err());
+        assert!(permits.acquire(&tool, 0, "").now_or_never().is_none());
         drop(guard);
-        assert!(permits.try_acquire().is_ok());
+        assert!(permits.acquire(&tool, 0, "").now_or_never().is_some());
     }
 
     #[tokio::test]
     async fn a_call_that_ended_takes_no_turn() {
-        let (permits, turns, call) = one_turn();
-        let permit = Arc::clone(&permits).acquire_owned().await.unwrap();
-        let guard = turns.hold(&call, permit);
+        let (permits, tool, _held) = one_turn().await;
+        let (turns, call) = (CallTurns::default(), CallId("a".into()));
+        let guard = turns.hold(&call, permits.acquire(&tool, 0, "").await);
         turns.pause(&call);
         drop(guard);
         turns.resume(&call).await;
-        assert!(permits.try_acquire().is_ok());
+        assert!(permits.acquire(&tool, 0, "").now_or_never().is_some());
     }
 }
