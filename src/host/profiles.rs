@@ -19,6 +19,8 @@ use crate::util::spelling;
 pub struct ClientScope {
     /// The client's name, as the records keep it.
     pub client: String,
+    /// The user that all its calls are made for, whatever they say; `None` lets them say.
+    pub user: Option<String>,
     /// The client sees what any of these shows, each of which shows what all of its profiles show.
     pub views: Vec<Vec<ScopeProfile>>,
 }

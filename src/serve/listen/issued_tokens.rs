@@ -62,7 +62,7 @@ impl IssuedTokens {
             let patterns = ProfileSpec { include: token.tools.clone(), ..ProfileSpec::default() };
             view.push(ScopeProfile::Own(Arc::new(patterns)));
         }
-        Some(ClientScope { client: token.client.clone(), views: vec![view] })
+        Some(ClientScope { client: token.client.clone(), user: None, views: vec![view] })
     }
 
     /// The tokens as the file has them now.

@@ -111,7 +111,9 @@ impl Issuer {
 }
 
 const TOOLS: &str = "tools:\n  - { name: one, command: [printf, '1'] }\n  \
-                     - { name: two, command: [printf, '2'] }\n\
+                     - { name: two, command: [printf, '2'] }\n  \
+                     - { name: user, command: [printenv, TOOLHOST_USER] }\n\
+                     components:\n  - { name: own, storage_type: memory, scope: session }\n\
                      profiles:\n  few: { include: [one] }\n";
 
 fn serve(room: &Sandbox, issuer: &str) -> (Served, String) {
@@ -147,7 +149,8 @@ fn a_token_of_the_issuer_sees_what_its_scopes_allow_and_its_calls_name_it() {
     };
     let few = issuer.token(&json!({}));
     assert_eq!(names(&few), ["one"]);
-    assert_eq!(names(&issuer.token(&json!({ "scope": "tools:few tools:all" }))), ["one", "two"]);
+    let all = names(&issuer.token(&json!({ "scope": "tools:few tools:all" })));
+    assert!(["one", "two"].iter().all(|name| all.contains(&(*name).to_owned())), "{all:?}");
     let call = |name: &str| {
         let call = json!({ "name": name, "arguments": {} });
         outcome_in(&post_stateless(&http, &few, "tools/call", call).1)
@@ -194,6 +197,9 @@ fn tokens_that_are_not_for_this_server_are_refused() {
         json!({ "iss": "https://other.example" }),
         json!({ "exp": 1_000 }),
         json!({ "nbf": 99_999_999_999_u64 }),
+        json!({ "sub": null }),
+        json!({ "sub": "" }),
+        json!({ "client_id": null }),
     ] {
         let (status, head) = ask(&issuer.token(&changes));
         assert_eq!(status, 401, "{changes}");
@@ -207,6 +213,30 @@ fn tokens_that_are_not_for_this_server_are_refused() {
 }
 
 #[test]
+fn people_and_programs_with_similar_names_share_nothing() {
+    let (room, issuer) = (Sandbox::new(), Issuer::start());
+    let (_served, http) = serve(&room, &issuer.url);
+    let call = |subject: &str, program: &str, name: &str, arguments: Value| {
+        let claims = json!({ "sub": subject, "client_id": program, "scope": "tools:all" });
+        let call = json!({ "name": name, "arguments": arguments });
+        outcome_in(&post_stateless(&http, &issuer.token(&claims), "tools/call", call).1).to_string()
+    };
+    let key = json!({ "key": "k" });
+    let secret = json!({ "key": "k", "value": "of ada in ed" });
+    let written = call("ada", "ed", "own-write", secret);
+    assert!(!written.contains("isError"), "{written}");
+    assert!(call("ada", "ed", "own-read", key.clone()).contains("of ada in ed"));
+    for (subject, program) in
+        [("ada (ed)", "ada (ed)"), ("ada", "ada"), ("ada", "(ed)"), ("ed", "ada"), ("adae", "d")]
+    {
+        let read = call(subject, program, "own-read", key.clone());
+        assert!(!read.contains("of ada in ed"), "{subject} {program}: {read}");
+    }
+    // The user of its calls is who the issuer says.
+    assert!(call("ada", "ed", "user", json!({})).contains("ada"));
+}
+
+#[test]
 fn a_new_key_is_asked_for_once_however_many_tokens_name_unknown_keys() {
     let (room, issuer) = (Sandbox::new(), Issuer::start());
     let (_served, http) = serve(&room, &issuer.url);
@@ -214,7 +244,7 @@ fn a_new_key_is_asked_for_once_however_many_tokens_name_unknown_keys() {
     let second = SigningKey::new("second");
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
     let claims = json!({ "iss": issuer.url, "aud": AUDIENCE, "exp": now + 600, "sub": "ada",
-                         "scope": "tools:all" });
+                         "azp": "editor", "scope": "tools:all" });
     // The first token names a key that is published; it is in the first answer.
     *issuer.published.lock().unwrap() = json!({ "keys": [issuer.key.jwk(), second.jwk()] });
     assert_eq!(status(&second.sign(&claims)), 200);

@@ -3,16 +3,16 @@
 //! Owns: finding its keys (RFC 8414, OpenID Connect Discovery), caching them, and when to fetch them
 //! again: when they are old, and when a token names an unknown key. Never does: check a token.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
-use tokio::sync::Mutex;
+use tokio::sync::watch;
 use url::Url;
 
 use super::signature::{JsonWebKey, JsonWebKeys};
 use crate::model::Error;
-use crate::net::address::{display_url, is_loopback};
+use crate::net::address::is_loopback;
 use crate::net::fetch;
 use crate::util::clock::{Clock, SystemClock};
 
@@ -29,6 +29,8 @@ pub(super) struct TokenIssuer {
     pub(super) name: String,
     url: Url,
     cache: Mutex<KeyCache>,
+    /// Hears when asking for the keys came to an end.
+    refreshed: watch::Sender<()>,
     clock: Arc<dyn Clock>,
 }
 
@@ -36,7 +38,19 @@ pub(super) struct TokenIssuer {
 struct KeyCache {
     keys: Arc<Vec<JsonWebKey>>,
     fetched: Option<Instant>,
+    /// When asking for them last came to an end.
     asked: Option<Instant>,
+    is_fetching: bool,
+}
+
+impl KeyCache {
+    fn usable(&self, now: Instant) -> Option<&Arc<Vec<JsonWebKey>>> {
+        is_within(self.fetched, KEYS_KEPT, now).then_some(&self.keys)
+    }
+}
+
+fn is_within(at: Option<Instant>, time: Duration, now: Instant) -> bool {
+    at.is_some_and(|at| now.saturating_duration_since(at) < time)
 }
 
 #[derive(Deserialize)]
@@ -59,39 +73,55 @@ impl TokenIssuer {
         if url.query().is_some() || url.fragment().is_some() || !url.username().is_empty() {
             return Err(refuse("it has a query, a fragment or a user"));
         }
-        let (cache, clock) = (Mutex::default(), Arc::new(SystemClock));
-        Ok(Self { name: name.to_owned(), url, cache, clock })
+        let (cache, refreshed) = (Mutex::default(), watch::Sender::new(()));
+        Ok(Self { name: name.to_owned(), url, cache, refreshed, clock: Arc::new(SystemClock) })
     }
 
-    /// The keys. They are asked for again when they are old or `is_enough` says that one is missing,
-    /// but not in quick succession.
-    ///
-    /// # Errors
-    /// When there are none: what asking ran into.
+    /// The keys; `None` when there are none, of which the log says why. They are asked for again when
+    /// they are old or `is_enough` says that one is missing, but not in quick succession. Only who has
+    /// no use for those that are here waits for that.
     pub(super) async fn keys(
-        &self,
+        self: &Arc<Self>,
         is_enough: impl Fn(&[JsonWebKey]) -> bool,
-    ) -> Result<Arc<Vec<JsonWebKey>>, Error> {
-        // Held while they are asked for, so that requests at one time ask once.
-        let mut cache = self.cache.lock().await;
-        let now = self.clock.now();
-        let is_within = |at: Option<Instant>, time: Duration| {
-            at.is_some_and(|at| now.saturating_duration_since(at) < time)
+    ) -> Option<Arc<Vec<JsonWebKey>>> {
+        let mut refreshed = self.refreshed.subscribe();
+        let is_usable = {
+            let mut cache = self.cache();
+            let now = self.clock.now();
+            let is_usable = cache.usable(now).is_some_and(|keys| is_enough(keys));
+            let is_fresh = is_usable && is_within(cache.fetched, KEYS_FRESH, now);
+            if !is_fresh && !cache.is_fetching && !is_within(cache.asked, ASK_AGAIN, now) {
+                cache.is_fetching = true;
+                let issuer = Arc::clone(self);
+                tokio::spawn(async move { issuer.refresh().await });
+            }
+            is_usable || !cache.is_fetching
         };
-        let is_fresh = is_within(cache.fetched, KEYS_FRESH) && is_enough(&cache.keys);
-        if !is_fresh && !is_within(cache.asked, ASK_AGAIN) {
-            cache.asked = Some(now);
-            match self.fetch().await {
-                Ok(keys) => (cache.keys, cache.fetched) = (Arc::new(keys), Some(now)),
-                Err(error) => {
-                    tracing::warn!(issuer = self.name, error = error.message(), "no keys");
-                }
+        if !is_usable {
+            // The sender lives as long as this.
+            let _fetched = refreshed.changed().await;
+        }
+        self.cache().usable(self.clock.now()).cloned()
+    }
+
+    async fn refresh(&self) {
+        let fetched = self.fetch().await;
+        let now = self.clock.now();
+        let mut cache = self.cache();
+        // Counted from the end: an issuer that takes long is not asked all the time.
+        (cache.asked, cache.is_fetching) = (Some(now), false);
+        match fetched {
+            Ok(keys) => (cache.keys, cache.fetched) = (Arc::new(keys), Some(now)),
+            Err(error) => {
+                tracing::warn!(issuer = self.name, error = error.message(), "no keys");
             }
         }
-        if is_within(cache.fetched, KEYS_KEPT) {
-            return Ok(Arc::clone(&cache.keys));
-        }
-        Err(Error::unreachable(format!("the keys of {} are not known", display_url(&self.url))))
+        drop(cache);
+        self.refreshed.send_replace(());
+    }
+
+    fn cache(&self) -> MutexGuard<'_, KeyCache> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn fetch(&self) -> Result<Vec<JsonWebKey>, Error> {
@@ -133,5 +163,88 @@ impl TokenIssuer {
             url
         };
         places.iter().map(at).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    /// A clock that is set forward.
+    struct SteppedClock(Instant, Mutex<Duration>);
+
+    impl Clock for SteppedClock {
+        fn now(&self) -> Instant {
+            self.0 + *self.1.lock().unwrap()
+        }
+
+        fn unix(&self) -> Duration {
+            *self.1.lock().unwrap()
+        }
+    }
+
+    /// An issuer, the place where its server answers, and its clock.
+    async fn issuer() -> (Arc<TokenIssuer>, TcpListener, Arc<SteppedClock>) {
+        let server = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let clock = Arc::new(SteppedClock(SystemClock.now(), Mutex::default()));
+        let url = format!("http://{}", server.local_addr().unwrap());
+        let issuer =
+            TokenIssuer { clock: Arc::clone(&clock) as _, ..TokenIssuer::new(&url).unwrap() };
+        (Arc::new(issuer), server, clock)
+    }
+
+    /// The next request, of which the answer is to come.
+    async fn request(server: &TcpListener) -> TcpStream {
+        let mut stream = server.accept().await.unwrap().0;
+        assert_ne!(stream.read(&mut [0; 2_048]).await.unwrap(), 0);
+        stream
+    }
+
+    async fn answer(mut stream: TcpStream, body: &str) {
+        let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n";
+        let text = format!("{head}Content-Length: {}\r\n\r\n{body}", body.len());
+        stream.write_all(text.as_bytes()).await.unwrap();
+    }
+
+    async fn answer_with_keys(issuer: &TokenIssuer, server: &TcpListener, key: &str) {
+        let url = &issuer.name;
+        let metadata = format!(r#"{{"issuer":"{url}","jwks_uri":"{url}/keys"}}"#);
+        answer(request(server).await, &metadata).await;
+        let keys = format!(r#"{{"keys":[{{"kty":"OKP","kid":"{key}"}}]}}"#);
+        answer(request(server).await, &keys).await;
+    }
+
+    fn has(key: &'static str) -> impl Fn(&[JsonWebKey]) -> bool + Copy {
+        move |keys| keys.iter().any(|known| known.kid.as_deref() == Some(key))
+    }
+
+    #[tokio::test]
+    async fn a_silent_issuer_keeps_nobody_waiting_whose_key_is_known() {
+        let (issuer, server, clock) = issuer().await;
+        let first = issuer.keys(has("one"));
+        let (first, ()) = tokio::join!(first, answer_with_keys(&issuer, &server, "one"));
+        assert!(first.is_some());
+        *clock.1.lock().unwrap() = ASK_AGAIN + Duration::from_secs(1);
+        // A token that names a key of which nobody knows.
+        let asking = Arc::clone(&issuer);
+        let unknown = tokio::spawn(async move { asking.keys(has("forged")).await });
+        let silent = request(&server).await;
+        for _ in 0..3 {
+            let known = issuer.keys(has("one")).now_or_never();
+            assert!(known.is_some_and(|keys| keys.is_some()), "it waits for the issuer");
+        }
+        // Old keys are used while they are asked for again.
+        *clock.1.lock().unwrap() = KEYS_FRESH * 2;
+        assert!(issuer.keys(has("one")).now_or_never().is_some_and(|keys| keys.is_some()));
+        assert!(!unknown.is_finished());
+        drop(silent);
+        answer_with_keys(&issuer, &server, "two").await;
+        assert!(has("two")(&unknown.await.unwrap().unwrap()));
+        // The next time is counted from that end.
+        assert!(issuer.keys(has("forged")).now_or_never().is_some());
     }
 }

@@ -11,6 +11,7 @@ mod token;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -45,7 +46,7 @@ pub struct AcceptedScope {
 
 /// A server whose tokens come from an authorization server.
 pub struct ProtectedResource {
-    issuer: TokenIssuer,
+    issuer: Arc<TokenIssuer>,
     /// Where clients reach this server.
     url: Url,
     audiences: Vec<String>,
@@ -78,7 +79,7 @@ impl ProtectedResource {
         let named = audiences.iter().filter_map(|text| text.parse::<Url>().ok());
         let url = named.into_iter().find(Url::has_host).unwrap_or(url);
         let audiences = if audiences.is_empty() { vec![url.to_string()] } else { audiences };
-        Ok(Self { issuer: TokenIssuer::new(issuer)?, url, audiences, scopes })
+        Ok(Self { issuer: Arc::new(TokenIssuer::new(issuer)?), url, audiences, scopes })
     }
 
     /// Whose an access token is.
@@ -93,7 +94,7 @@ impl ProtectedResource {
     ) -> Result<AuthenticatedClient, AccessError> {
         let token = UncheckedToken::read(token).ok_or(AccessError::Token)?;
         let keys = self.issuer.keys(|keys| token.is_key_known(keys)).await;
-        let keys = keys.map_err(|_told_in_the_log| AccessError::Issuer)?;
+        let keys = keys.ok_or(AccessError::Issuer)?;
         let claims = token.check(&keys, &self.issuer.name, &self.audiences, now);
         self.identity(claims.ok_or(AccessError::Token)?)
     }
@@ -111,19 +112,19 @@ impl ProtectedResource {
         if views.is_empty() {
             views.push(Vec::new());
         }
-        let mut client = claims.subject;
-        if let Some(program) = claims.client.filter(|program| *program != client) {
-            client = format!("{client} ({program})");
-        }
+        let TokenClaims { subject, client, expires, .. } = claims;
         // The same person with other scopes has separate sessions.
         let mut key = Sha256::new();
-        for part in std::iter::once(&client).chain(granted.iter().map(|scope| &scope.name)) {
+        for part in [&subject, &client].into_iter().chain(granted.iter().map(|scope| &scope.name)) {
             key.update(part.len().to_be_bytes());
             key.update(part);
         }
         let key = URL_SAFE_NO_PAD.encode(key.finalize());
-        let scope = ClientScope { client: truncate(&client, MAX_NAME), views };
-        let (key, expires) = (format!("oauth:{key}"), claims.expires);
+        // Two clients may be shown alike; they are told apart by the key.
+        let shown = if subject == client { client } else { format!("{subject} ({client})") };
+        let client = truncate(&shown, MAX_NAME);
+        let scope = ClientScope { client, user: Some(subject), views };
+        let key = format!("oauth:{key}");
         Ok(AuthenticatedClient { key, scope, expires, is_issued_here: false })
     }
 

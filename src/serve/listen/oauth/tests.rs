@@ -63,7 +63,7 @@ fn a_token_of_the_issuer_says_whose_it_is() {
     let issuer = EcIssuer::new();
     let token = issuer.sign(&json!({ "alg": "ES256", "kid": "one", "typ": "at+jwt" }), &claims());
     let read = check(&token, &keys(&json!([issuer.jwk()]))).unwrap();
-    assert_eq!((read.subject.as_str(), read.client.as_deref()), ("ada", Some("editor")));
+    assert_eq!((read.subject.as_str(), read.client.as_str()), ("ada", "editor"));
     assert_eq!(read.scopes, ["tools", "other"]);
     // A minute of difference between clocks is allowed.
     for (key, value) in [("exp", json!(950)), ("nbf", json!(1_050))] {
@@ -89,6 +89,10 @@ fn other_claims_are_refused() {
         ("exp", json!(-1)),
         ("nbf", json!(1_100)),
         ("nbf", json!("0")),
+        ("sub", json!(null)),
+        ("sub", json!("")),
+        ("client_id", json!(null)),
+        ("client_id", json!("")),
     ] {
         let token = issuer.sign(&header, &with(claims(), key, value.clone()));
         assert_eq!(check(&token, &keys), None, "{key}: {value}");
@@ -191,7 +195,7 @@ fn a_client_is_led_to_the_metadata_and_scopes_lead_to_profiles() {
     let identity = |scopes: &[&str]| {
         resource.identity(TokenClaims {
             subject: "ada".into(),
-            client: Some("editor".into()),
+            client: "editor".into(),
             scopes: scopes.iter().map(|scope| (*scope).to_owned()).collect(),
             expires: Duration::from_secs(2_000),
         })
@@ -208,19 +212,19 @@ fn a_client_is_led_to_the_metadata_and_scopes_lead_to_profiles() {
     }
 }
 
-const RSA_N: &str = "yupNCKrJIpRqfoy6X8zijbaYiisQzPaFb5vfQ-UXO0E8mg9g27ONJAvuhqP_KbeT0i6jm58qrzRIQONDXwESDmap\
-    i966wqdkkLtDHSboJYDZO75lx1lg07Yy8QzjVtibpjt7d7LlUcRHFxAFQomCM2uiYMp_UL9zv42_CdEvwNJm5jdq\
-    _uWgfL5TVm5wTO_q0uNJ8gFDOJdX0VeCYBwUkreMOKhIrsgUfGbQQsv7K8KuZFs8V9c591KFVDvMk2c75v1HqZ9s\
-    Vq_LXN9lTNr5z0xqhI5YEaEnJ03t9D7pUqFv_DQ21UMcoHOOqtr8dmFBA_i-8J9eyIZm4AVLQp6UGw";
+const RSA_N: &str = "o6VVps2ox01wRg9aTtD4ukayke2KzRYRp60jDZ3PMXCebGCimtm6DkcXYJLfzRwphtkIfzMgJ9eZYTgWxVi0dOir\
+    7cGhgRu9CppxtEEOM7CW6OHlCFFF6UeBxkISO0NdXpY2I0DvhA888Ty3YpamjsbsDqtd29KJPG4rcIhfW6ICpM5x\
+    0B5_WOwIr0PkIAzqxzkmRLE4JeHnPbIMpYBwMx27LfV_mgXIhn5jbevqH_8JSTMpVBFawYqjT6kM3hOTNt_qg2T_\
+    mE9dgRinE_pjfLivlgmF8XYKSIFEfRhF7HMooSHbgbAzzJ3uRTCeTllQNWWQgnAV3m8_-ZaDGVNjIw";
 const RSA_CLAIMS: &str = "eyJpc3MiOiAiaHR0cHM6Ly9hcy5leGFtcGxlIiwgImF1ZCI6ICJodHRwczovL3QuZXhhbXBsZS9tY3AiLCAiZXhw\
-    IjogMjAwMCwgInN1YiI6ICJhZGEifQ";
+    IjogMjAwMCwgInN1YiI6ICJhZGEiLCAiY2xpZW50X2lkIjogImVkaXRvciJ9";
 const RS256_HEAD: &str = "eyJhbGciOiAiUlMyNTYifQ";
-const RS256_SIGNATURE: &str = "cRGkSnyDKYzVV-huN5Ufw_Y-68_EnVCK7-22L224CJkNQ04W9-dO-NgxeP-mBYKoguQa5-9sKU3Npl5DaFIUtMWx\
-    4ZQL_AdXZj4bvOqM7moiF6F0UxIYrFTWef1H294nt0fZGln3yQYR0a_2QR42No7IL-kTToQn3nY626YEEsacsBwF\
-    I4GQ-R1UO9U8kh5M1B2pm7VUBec775TsfQAvWCWqf1kdL1YU_SUxRw3CroqAINZXbNNK2OftLLYIYfzCnUBJZ8jz\
-    HygjVVE6yARILFQ3WLhqWBdhQKZ2T5Ui0mdlHPU5hpAzNNdykM-il6nko6bQvsfgxBagXmed9mWA5Q";
+const RS256_SIGNATURE: &str = "RoBUDc3Gb2eHJjNzOUX5EnrDstsNGd9n_U6-EMkb-1SWY1dX5fpHObEf1RWQ8wiYV99dlDmYF08S7aE5TKwNDurv\
+    dml-cgysQNUKB0jldEIsZ0_F9uLPZf2a2GyPYOI8rDwbBGn1eLBv2WAxDzKu4y6wSklKJlgBiwpfvBB1d9IyQcAF\
+    xYOb-A-hyQ8UBc5sw32TVxLdoWX1Z3cH7qtOe0KpzGQEBfKqLghiDcnhLGzcM7yKyP0-zwZWjIIgDhawxnaa4mCD\
+    NiQsYXxGsIlCakH4KilxUajC1tuq2kcB6Pgh9afldZEQ14DR6TmcgTf0_7RNvE8o_43MYeRqb1A4Bw";
 const PS384_HEAD: &str = "eyJhbGciOiAiUFMzODQifQ";
-const PS384_SIGNATURE: &str = "FUVRQLgOBMJjBHCN1TN2hEi1YsACfs1IZyZcAYEgHZYFaaseqPtzd9r7jy3AqAd5Jpnrjd-yYRo_jDNCyTgl-T4g\
-    gzindK85SAVJD9TyTIFTw6s5mYnWPZcrewgTzuEBCULPppIeLol6HKEbFgiMYEJTlG0DPJGcf1nXuZMQeAk3VS1T\
-    pBeFK5B-vZPcFq6WHZ4GjuBRFoWS9mLOGkxg0GCAAIgbTIIeAdwN302lhCsmIQd2EpmCpoJ-kX3rqXbMFmDo8Di_\
-    k8q8N6EVzCRbIdwTQwb1mjUbHoMf_Z6LcdXMVRaZhd9zOPl9_ge4uONlHS_TPE-1KwWRjGoqAeFsOg";
+const PS384_SIGNATURE: &str = "fSbLcv2tN0UjH0IWc56rdwHdIo8j67ap_4z9GNG7rd4Tz8ViopUSDZdmhkfYLG8tmWvTT_0V_ctKI-MloOW2-bVQ\
+    j1hEqDrzokZeffR2agjnNM-MLKesXbEWvrYNUqL-bslmqubSXtxnfwoOlNqYxSioGBhCfVgEIE_EmvQ6OG6jtGWY\
+    fO90hG-2lQu8uRlcT9cyigF8tlXjGvkKxTPMzL1VYwcSe5BRHiy1gqCWia-SiacVwS8h_jBPSENoQcJYKRDBE5_4\
+    9D5I3XYn9FnZq1wy_Om9opaqxxB5k35aCUSqA8cWNYM1mVJHn5n_9-74e_eTwP9miVQI-MHgHIbh1Q";

@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::signature::{JsonWebKey, TokenAlgorithm};
+use crate::host::caller::check_user;
 
 /// The longest token, in bytes.
 const MAX_TOKEN: usize = 16 << 10;
@@ -36,7 +37,7 @@ pub(super) struct TokenClaims {
     /// Whose it is.
     pub(super) subject: String,
     /// The program that it was given to.
-    pub(super) client: Option<String>,
+    pub(super) client: String,
     pub(super) scopes: Vec<String>,
     /// Since the Unix epoch.
     pub(super) expires: Duration,
@@ -59,7 +60,10 @@ struct RawClaims {
     nbf: Option<f64>,
     sub: Option<String>,
     client_id: Option<String>,
+    // Other spellings of the same, by OpenID Connect, Okta and Entra.
     azp: Option<String>,
+    cid: Option<String>,
+    appid: Option<String>,
     scope: Option<OneOrMore>,
     scp: Option<OneOrMore>,
 }
@@ -130,9 +134,12 @@ impl<'a> UncheckedToken<'a> {
             && claims.aud.has(audiences)
             && now < expires.saturating_add(LEEWAY)
             && begins? <= now.saturating_add(LEEWAY);
-        let client = claims.client_id.or(claims.azp);
+        // RFC 9068 requires both, and without them nothing tells one client from another.
+        let client = claims.client_id.or(claims.azp).or(claims.cid).or(claims.appid);
+        let subject = claims.sub.filter(|subject| check_user(subject).is_ok())?;
+        let client = client.filter(|client| !client.is_empty())?;
         is_valid.then(|| TokenClaims {
-            subject: claims.sub.or_else(|| client.clone()).unwrap_or_default(),
+            subject,
             client,
             scopes: claims.scope.or(claims.scp).map(OneOrMore::words).unwrap_or_default(),
             expires: expires.saturating_add(LEEWAY),
