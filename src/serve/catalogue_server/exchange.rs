@@ -132,10 +132,7 @@ impl CatalogueServer {
                         }
                     }
                 }
-                RequestStep::Ended(ended) => {
-                    self.alertness.answered();
-                    return served(ended).map(ServedAnswer::Result);
-                }
+                RequestStep::Ended(ended) => return served(ended).map(ServedAnswer::Result),
             }
         }
     }
@@ -164,7 +161,6 @@ impl CatalogueServer {
         F: Future<Output = Result<ServedResult, ErrorData>> + Send + 'static,
     {
         let admitted = self.admit_call()?;
-        self.alertness.heard();
         let call = self.host.new_call_id();
         Ok(RunningRequest::start(&self.clients, call, admitted, |id, cancel| {
             work(Arc::clone(self), ItemRequest { id: Some(id), cancel, ..item })

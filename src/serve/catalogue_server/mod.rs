@@ -5,7 +5,6 @@
 //! client that waits for them. Never does: open a port or read a stream (`transport`), decide what a
 //! tool is or whether it may run (the host), or pass anything of one client to another.
 
-mod alertness;
 mod call;
 mod changes;
 mod client_registry;
@@ -33,7 +32,6 @@ use tokio_util::sync::CancellationToken;
 use crate::host::{ClientScope, ToolHost};
 use crate::serve::background::lifetime::HostLifetime;
 use crate::serve::background::protocol;
-use alertness::Alertness;
 use changes::ChangeFeed;
 pub(in crate::serve) use changes::ClientChanges;
 pub use client_registry::ClientRegistry;
@@ -73,7 +71,6 @@ pub struct CatalogueServer {
     parked: ParkedRequests,
     tasks: ServedTasks,
     changes: ChangeFeed,
-    alertness: Arc<Alertness>,
     /// Fires when the server ends.
     stop: CancellationToken,
 }
@@ -97,7 +94,6 @@ impl CatalogueServer {
             parked,
             tasks: ServedTasks::default(),
             changes,
-            alertness: Alertness::new(),
             stop,
         })
     }
@@ -120,7 +116,6 @@ impl CatalogueServer {
             parked: ParkedRequests::default(),
             tasks: ServedTasks::default(),
             changes: ChangeFeed::new(self.clients.changes()),
-            alertness: Arc::clone(&self.alertness),
             stop: self.stop.child_token(),
         })
     }
