@@ -10,11 +10,11 @@ use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
 
 use super::serve_token::{self, ServeTokenArgs};
-use crate::assembly::{Assembly, FrontEnd};
+use crate::assembly::FrontEnd;
 use crate::cli::ad_hoc::ServerCommandArgs;
 use crate::cli::config_watch::ConfigWatch;
 use crate::cli::context::{CommandContext, CommandResult};
-use crate::cli::output::{Output, StyledLine};
+use crate::cli::output::StyledLine;
 use crate::host::ToolHost;
 use crate::model::Error;
 use crate::serve::catalogue_server::{CatalogueServer, ClientRegistry, ServeSettings};
@@ -124,7 +124,7 @@ pub async fn run(args: &ServeArgs, context: &CommandContext) -> CommandResult {
     let front_end = front_end(&clients, context)?;
     let (assembly, socket) = context.assemble_for(front_end.clone())?;
     context.attach_whenever_listening(&assembly, socket, &front_end, "toolhost serve");
-    note_untrusted(&assembly, &context.output);
+    context.warn_unserved(&assembly.configuration);
     // From here on, SIGHUP requests a reload instead of ending the run.
     let following = ConfigWatch::begin(context, &assembly);
     let stop = context.cancel.clone();
@@ -297,13 +297,4 @@ fn front_end(clients: &Arc<ClientRegistry>, context: &CommandContext) -> Result<
         events: clients.events(),
         traffic: context.trace_outputs.sink(&context.output)?,
     })
-}
-
-fn note_untrusted(assembly: &Assembly, output: &Output) {
-    if assembly.configuration.trust_request.is_some() {
-        output.warn(
-            "this project is not trusted, so entries that need trust are not served; \
-             review them with 'toolhost trust'",
-        );
-    }
 }

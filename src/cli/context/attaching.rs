@@ -23,6 +23,9 @@ use crate::host::request::{CallOutcome, CallRequest};
 use crate::model::Error;
 use crate::serve::background::client::{AttachedFrontEnd, HostClient};
 
+/// How many entries out of service are named.
+const MAX_NAMED: usize = 5;
+
 /// What makes the call of a run.
 pub enum CallMaker {
     /// The host of this process.
@@ -326,6 +329,11 @@ impl CommandContext {
                 "this project is not trusted, so entries that need trust are not served; \
                  review them with 'toolhost trust'",
             );
+        }
+        let errors = configuration.diagnostics.iter().filter(|problem| problem.is_error());
+        for problem in errors.take(MAX_NAMED) {
+            let name = problem.entry.as_ref().map(|entry| format!("'{entry}' is out of service: "));
+            self.output.warn(&format!("{}{}", name.unwrap_or_default(), problem.message));
         }
         let broken = out_of_service(&configuration.diagnostics);
         if broken > 0 {

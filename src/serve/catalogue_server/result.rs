@@ -30,14 +30,16 @@ pub(super) fn of_error(error: &Error) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(words(error))])
 }
 
-/// The message, the details and what to do.
+/// The message, the details and what to do, unless that is something to type into a shell, which a
+/// client does not have.
 pub(super) fn words(error: &Error) -> String {
     let mut words = error.to_string();
     for detail in error.details() {
         words.push('\n');
         words.push_str(detail);
     }
-    if let Some(hint) = error.hint() {
+    let is_for_a_shell = |hint: &&str| hint.contains("--") || hint.contains("toolhost ");
+    if let Some(hint) = error.hint().filter(|hint| !is_for_a_shell(hint)) {
         words.push_str("\nhint: ");
         words.push_str(hint);
     }
