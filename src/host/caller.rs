@@ -50,7 +50,7 @@ pub fn check_user(user: &str) -> Result<(), Error> {
 
 /// Whether the prefix of a key belongs to the protocol or to toolhost: `io.modelcontextprotocol/…`,
 /// `com.mcp.tools/…`, `dev.toolhost/…`.
-fn is_reserved(key: &str) -> bool {
+pub(crate) fn is_reserved(key: &str) -> bool {
     let Some((prefix, _)) = key.split_once('/') else { return false };
     let second = prefix.split('.').nth(1).unwrap_or_default();
     ["modelcontextprotocol", "mcp", "toolhost"].contains(&second)

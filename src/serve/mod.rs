@@ -11,3 +11,5 @@ pub mod front_ends;
 pub mod listen;
 pub mod record;
 pub mod replay;
+
+mod shared_room;

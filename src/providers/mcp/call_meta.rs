@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 use crate::model::{JsonObject, ToolContext};
 
 /// The session the call belongs to.
-const SESSION: &str = "dev.toolhost/sessionId";
+pub(crate) const SESSION: &str = "dev.toolhost/sessionId";
 /// The identity of the call, the same for all its attempts.
 const CALL: &str = "dev.toolhost/callId";
 /// On whose behalf the call is made, as the caller puts it.
-const USER: &str = "dev.toolhost/userId";
+pub(crate) const USER: &str = "dev.toolhost/userId";
 /// Metadata without a prefix, as one object.
-const METADATA: &str = "dev.toolhost/metadata";
+pub(crate) const METADATA: &str = "dev.toolhost/metadata";
 /// Variables that the server's entry names in `context_env`, as one object.
 const ENVIRONMENT: &str = "dev.toolhost/environment";
 

@@ -7,7 +7,7 @@
 mod auth;
 mod backoff;
 mod call;
-mod call_meta;
+pub(crate) mod call_meta;
 pub mod client_sessions;
 mod connection_slot;
 mod definition_drift;

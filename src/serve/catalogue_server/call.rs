@@ -12,6 +12,7 @@ use super::{CatalogueServer, mixed_up, offerings, result};
 use crate::host::request::{CallArguments, CallRequest, ItemRequest, LookupScope};
 use crate::mcp::rpc_code::MISSING_CAPABILITY;
 use crate::model::{Error, ErrorCause, ErrorKind};
+use crate::serve::shared_room::MessagePlace;
 
 /// Where a request comes from, as far as its transport knows.
 pub(super) struct RequestOrigin {
@@ -19,6 +20,8 @@ pub(super) struct RequestOrigin {
     pub(super) session: String,
     /// The level of log lines that the client chose for the session.
     pub(super) level: Option<&'static str>,
+    /// The memory that the request takes.
+    pub(super) place: Option<Arc<MessagePlace>>,
 }
 
 impl CatalogueServer {
@@ -34,7 +37,7 @@ impl CatalogueServer {
         sender: RequestSender,
     ) -> Result<CallToolResponse, ErrorData> {
         let CallToolRequestParams { name, arguments, input_responses, request_state, .. } = params;
-        let RequestOrigin { session, level } = origin;
+        let RequestOrigin { session, level, place } = origin;
         let client_name = sender.name.clone();
         let arguments = arguments.unwrap_or_default();
         let key = RequestKey { session, method: "tools/call", name: name.into(), arguments };
@@ -43,6 +46,7 @@ impl CatalogueServer {
             state: request_state,
             answers: input_responses,
             session_level: level,
+            place,
         };
         let answer = self.exchange(request, sender, |server, item| async move {
             server.call_tool(key, client_name, item).await.map(ServedResult::Tool)
@@ -62,7 +66,7 @@ impl CatalogueServer {
         client_name: Option<String>,
         item: ItemRequest,
     ) -> Result<CallToolResult, ErrorData> {
-        let ItemRequest { id, session, metadata, trace, client, cancel, .. } = item;
+        let ItemRequest { id, session, metadata, user_id, trace, client, cancel, .. } = item;
         let offered = self.tools.known();
         let name = offered.find(&key.name).map_or(key.name.as_str(), |tool| &tool.full_name);
         let request = CallRequest {
@@ -70,6 +74,7 @@ impl CatalogueServer {
             assume_yes: self.settings.assume_yes,
             session,
             metadata,
+            user_id,
             trace,
             client_name,
             client,

@@ -21,10 +21,13 @@ use super::parked_requests::{ParkedRequest, RequestKey};
 use super::request_sender::RequestSender;
 use super::running_request::{RequestStep, RunningRequest, RunningServed, ServedResult, served};
 use super::{CatalogueServer, questions};
+use crate::host::caller;
 use crate::host::request::ItemRequest;
 use crate::model::{ClientAbilities, JsonObject, QuestionReply, TraceContext};
+use crate::providers::mcp::call_meta::{METADATA, SESSION, USER};
 use crate::serve::background::lifetime::RunningCallGuard;
 use crate::serve::background::protocol;
+use crate::serve::shared_room::MessagePlace;
 
 /// The minimum log level for clients of the older era that set none.
 pub(super) const DEFAULT_LEVEL: &str = "info";
@@ -39,6 +42,8 @@ pub(super) struct ClientRequest {
     pub(super) answers: Option<InputResponses>,
     /// The level of log lines that its client chose for its session.
     pub(super) session_level: Option<&'static str>,
+    /// The memory that it takes while its work goes on.
+    pub(super) place: Option<Arc<MessagePlace>>,
 }
 
 /// The answer to a request.
@@ -62,7 +67,7 @@ impl CatalogueServer {
     where
         F: Future<Output = Result<ServedResult, ErrorData>> + Send + 'static,
     {
-        let ClientRequest { key, state, answers, session_level } = request;
+        let ClientRequest { key, state, answers, session_level, place } = request;
         let mut given = answers.unwrap_or_default();
         let is_modern = sender.is_modern;
         // In the newer era what the request says, and none without; in the older one the session's.
@@ -82,12 +87,9 @@ impl CatalogueServer {
             }
             parked.running
         } else {
-            let item = ItemRequest {
-                session: Some(key.session.clone()),
-                client: abilities(&sender, wanted),
-                ..item_request(&sender)
-            };
-            self.start(item, work)?
+            let client = abilities(&sender, wanted);
+            let item = ItemRequest { client, ..self.item_request(&sender, &key.session) };
+            self.start(item, place, work)?
         };
         // Asked in this task: over HTTP that is what ties them to the stream of the request.
         let mut asked = FuturesUnordered::new();
@@ -137,6 +139,38 @@ impl CatalogueServer {
         }
     }
 
+    /// What a request of `own_session` says about its sender, which tools and servers may know: whose
+    /// it is, the trace that it belongs to (W3C), and what else is in its `_meta`.
+    pub(super) fn item_request(&self, sender: &RequestSender, own_session: &str) -> ItemRequest {
+        let text = |key: &str| sender.said(key).and_then(Value::as_str);
+        // No client with its own token enters the session of another by naming it.
+        let session = match text(SESSION).filter(|name| caller::check_user(name).is_ok()) {
+            Some(name) if self.is_for_one_client => format!("{own_session}/{name}"),
+            Some(name) => name.to_owned(),
+            None => own_session.to_owned(),
+        };
+        let mut metadata = JsonObject::new();
+        if let Some(name) = &sender.name {
+            metadata.insert("client".into(), Value::String(name.clone()));
+        }
+        let plain = sender.said(METADATA).and_then(Value::as_object).into_iter().flatten();
+        let is_of_protocol = |key: &str| {
+            matches!(key, "progressToken" | "traceparent" | "tracestate")
+                || caller::is_reserved(key)
+        };
+        let members = sender.meta().iter().chain(plain).filter(|(key, _)| !is_of_protocol(key));
+        metadata.extend(members.map(|(key, value)| (key.clone(), value.clone())));
+        let trace =
+            text("traceparent").map(|parent| TraceContext::parse(parent, text("tracestate")));
+        ItemRequest {
+            session: Some(session),
+            user_id: self.user.clone().or_else(|| text(USER).map(str::to_owned)),
+            metadata,
+            trace: trace.and_then(Result::ok),
+            ..ItemRequest::default()
+        }
+    }
+
     /// Admits a call to a background host; `None` where the server is none.
     ///
     /// # Errors
@@ -155,6 +189,7 @@ impl CatalogueServer {
     fn start<F>(
         self: &Arc<Self>,
         item: ItemRequest,
+        place: Option<Arc<MessagePlace>>,
         work: impl FnOnce(Arc<Self>, ItemRequest) -> F,
     ) -> Result<RunningServed, ErrorData>
     where
@@ -163,7 +198,11 @@ impl CatalogueServer {
         let admitted = self.admit_call()?;
         let call = self.host.new_call_id();
         Ok(RunningRequest::start(&self.clients, call, admitted, |id, cancel| {
-            work(Arc::clone(self), ItemRequest { id: Some(id), cancel, ..item })
+            let work = work(Arc::clone(self), ItemRequest { id: Some(id), cancel, ..item });
+            async move {
+                let _held = place;
+                work.await
+            }
         }))
     }
 
@@ -213,18 +252,6 @@ async fn tell(sender: &RequestSender, update: CallUpdate, level: Option<&str>) {
         CallUpdate::TaskStarted => return,
     };
     sender.tell(notification).await;
-}
-
-/// What a request says about its sender: the name of the client, which tools and servers may know,
-/// and the trace that it belongs to (W3C).
-fn item_request(sender: &RequestSender) -> ItemRequest {
-    let mut metadata = JsonObject::new();
-    if let Some(name) = &sender.name {
-        metadata.insert("client".into(), Value::String(name.clone()));
-    }
-    let text = |key: &str| sender.said(key).and_then(Value::as_str);
-    let trace = text("traceparent").map(|parent| TraceContext::parse(parent, text("tracestate")));
-    ItemRequest { metadata, trace: trace.and_then(Result::ok), ..ItemRequest::default() }
 }
 
 /// What may be asked of the client behind a request.

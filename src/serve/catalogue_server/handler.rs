@@ -35,7 +35,9 @@ use super::request_sender::{RequestSender, is_modern};
 use super::running_request::ServedResult;
 use super::subscription::{ServedSubscription, SubscriptionHandoff};
 use super::{CatalogueServer, ServedIdentity, ended, mixed_up, questions};
+use crate::host::request::ItemRequest;
 use crate::model::JsonObject;
+use crate::serve::shared_room::{MessagePlace, MessageRoom};
 
 /// How many calls of one client may run or wait for their turn at once.
 const MAX_CALLS: usize = 256;
@@ -92,7 +94,7 @@ impl ServedClient {
         let session = self.session(extensions, sender.is_modern);
         let key = RequestKey { session, method, name, arguments: arguments.unwrap_or_default() };
         let session_level = self.state(extensions).level();
-        ClientRequest { key, state, answers, session_level }
+        ClientRequest { key, state, answers, session_level, place: place(extensions) }
     }
 
     /// Answers a request by `work`, unless too many of this client run or the client is gone.
@@ -160,6 +162,11 @@ impl ServedClient {
         }
     }
 
+    /// The room for the messages of this client and others with its token.
+    pub(in crate::serve) fn messages(&self) -> MessageRoom {
+        self.server.messages().clone()
+    }
+
     /// The calls of this client that run, to be waited for.
     pub fn calls(&self) -> TaskTracker {
         self.calls.clone()
@@ -175,6 +182,12 @@ impl ServedClient {
     pub fn gone(&self) -> CancellationToken {
         self.gone.clone()
     }
+}
+
+/// The memory that a request takes; over HTTP its head has that.
+fn place(extensions: &Extensions) -> Option<Arc<MessagePlace>> {
+    let head = extensions.get::<http::request::Parts>();
+    head.map_or_else(|| extensions.get().cloned(), |head| head.extensions.get().cloned())
 }
 
 /// The name that a session over HTTP has in the host; `own` is that of all sessions with its token.
@@ -248,6 +261,7 @@ impl ServerHandler for ServedClient {
         let origin = RequestOrigin {
             session: self.session(&extensions, sender.is_modern),
             level: self.state(&extensions).level(),
+            place: place(&extensions),
         };
         self.bounded(&extensions, self.server.answer_call(request, origin, sender)).await
     }
@@ -430,8 +444,13 @@ impl ServerHandler for ServedClient {
     async fn complete(
         &self,
         request: CompleteRequestParams,
-        context: RequestContext<RoleServer>,
+        mut context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        Box::pin(self.server.complete(request, &context.ct)).await
+        let extensions = mem::take(&mut context.extensions);
+        let sender = RequestSender::of_connection(context);
+        let session = self.session(&extensions, sender.is_modern);
+        let item = self.server.item_request(&sender, &session);
+        let item = ItemRequest { cancel: sender.cancelled.clone(), ..item };
+        Box::pin(self.server.complete(request, &item)).await
     }
 }

@@ -32,6 +32,7 @@ use tokio_util::sync::CancellationToken;
 use crate::host::{ClientScope, ToolHost};
 use crate::serve::background::lifetime::HostLifetime;
 use crate::serve::background::protocol;
+use crate::serve::shared_room::MessageRoom;
 use changes::ChangeFeed;
 pub(in crate::serve) use changes::ClientChanges;
 pub use client_registry::ClientRegistry;
@@ -71,6 +72,11 @@ pub struct CatalogueServer {
     parked: ParkedRequests,
     tasks: ServedTasks,
     changes: ChangeFeed,
+    messages: MessageRoom,
+    /// Whether it is offered to one client, apart from all others.
+    is_for_one_client: bool,
+    /// The user that all calls are made for; `None` lets requests say.
+    user: Option<String>,
     /// Fires when the server ends.
     stop: CancellationToken,
 }
@@ -94,6 +100,9 @@ impl CatalogueServer {
             parked,
             tasks: ServedTasks::default(),
             changes,
+            messages: MessageRoom::new(),
+            is_for_one_client: false,
+            user: None,
             stop,
         })
     }
@@ -109,6 +118,8 @@ impl CatalogueServer {
     /// parked calls, its tasks and its subscriptions are its own.
     pub fn for_client(&self, scope: ClientScope) -> Arc<Self> {
         Arc::new(Self {
+            is_for_one_client: true,
+            user: scope.user.clone(),
             host: self.host.for_client(scope),
             settings: self.settings.clone(),
             clients: Arc::clone(&self.clients),
@@ -116,6 +127,7 @@ impl CatalogueServer {
             parked: ParkedRequests::default(),
             tasks: ServedTasks::default(),
             changes: ChangeFeed::new(self.clients.changes()),
+            messages: self.messages.of_one_token(),
             stop: self.stop.child_token(),
         })
     }
@@ -129,6 +141,11 @@ impl CatalogueServer {
     /// Whether a tool that clients know takes arguments in headers too, which have to be the same.
     pub(in crate::serve) fn takes_header_arguments(&self, name: &str) -> bool {
         self.tools.known().find(name).is_some_and(|tool| tool.takes_header_arguments)
+    }
+
+    /// The room for the messages of its clients.
+    pub(in crate::serve) fn messages(&self) -> &MessageRoom {
+        &self.messages
     }
 
     /// Ends all connections of this server and the calls of its clients.

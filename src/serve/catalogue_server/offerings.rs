@@ -13,7 +13,6 @@ use rmcp::model::{
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 
 use super::parked_requests::RequestKey;
 use super::{CatalogueServer, result};
@@ -95,7 +94,7 @@ impl CatalogueServer {
     pub(super) async fn complete(
         &self,
         request: CompleteRequestParams,
-        cancel: &CancellationToken,
+        item: &ItemRequest,
     ) -> Result<CompleteResult, ErrorData> {
         let reference = match request.r#ref {
             Reference::Prompt(prompt) => CompletionReference::Prompt(prompt.name),
@@ -109,9 +108,8 @@ impl CatalogueServer {
             value: request.argument.value,
             context: filled.into_iter().collect::<BTreeMap<_, _>>(),
         };
-        let request = ItemRequest::to_servers(&[], cancel);
-        let done =
-            self.host.complete(query, &request).await.map_err(|error| protocol_error(&error))?;
+        let done = self.host.complete(query, item).await;
+        let done = done.map_err(|error| protocol_error(&error))?;
         let total = done.total.and_then(|total| u32::try_from(total).ok());
         let values =
             CompletionInfo::with_pagination(done.values, total, done.has_more == Some(true))

@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::log_line::known_level;
+use crate::model::JsonObject;
 
 /// The client behind a request.
 pub(super) struct RequestSender {
@@ -82,7 +83,12 @@ impl RequestSender {
         self.meta.get_progress_token()
     }
 
-    /// Another member of the request's `_meta`.
+    /// The request's `_meta`.
+    pub(super) fn meta(&self) -> &JsonObject {
+        &self.meta.0.0
+    }
+
+    /// A member of it.
     pub(super) fn said(&self, key: &str) -> Option<&Value> {
         self.meta.get(key)
     }

@@ -16,6 +16,7 @@ use tokio::sync::mpsc;
 use super::call::RequestOrigin;
 use super::request_sender::RequestSender;
 use super::{CatalogueServer, ended};
+use crate::serve::shared_room::MessagePlace;
 
 /// How many notifications wait for a client that is slow to read.
 const NOTIFICATION_QUEUE: usize = 16;
@@ -28,6 +29,8 @@ pub(in crate::serve) struct StatelessCall {
     pub(in crate::serve) meta: RequestMetaObject,
     /// What `meta` says that the client can do.
     pub(in crate::serve) capabilities: ClientCapabilities,
+    /// The memory that it takes.
+    pub(in crate::serve) place: Option<Arc<MessagePlace>>,
 }
 
 /// A call that runs. Dropped, it is cancelled.
@@ -49,10 +52,10 @@ impl CatalogueServer {
         session: &str,
         call: StatelessCall,
     ) -> ServedCall {
-        let StatelessCall { id, params, meta, capabilities } = call;
+        let StatelessCall { id, params, meta, capabilities, place } = call;
         let (told, notifications) = mpsc::channel(NOTIFICATION_QUEUE);
         let sender = RequestSender::of_request(id.clone(), meta, capabilities, told);
-        let origin = RequestOrigin { session: session.to_owned(), level: None };
+        let origin = RequestOrigin { session: session.to_owned(), level: None, place };
         let server = Arc::clone(self);
         let answering = async move {
             let answer = pin!(server.answer_call(params, origin, sender));

@@ -5,7 +5,7 @@
 //! does: answer, or determine whose token it is.
 
 use http::request::Parts;
-use http::{HeaderMap, StatusCode, header};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 
 /// What a request has to satisfy.
 pub struct AccessRules {
@@ -67,16 +67,7 @@ impl AccessRules {
     /// # Errors
     /// The first rule that it breaks.
     pub fn check<'a>(&self, head: &'a Parts) -> Result<&'a str, AccessError> {
-        let authority = head.uri.authority().map(http::uri::Authority::as_str);
-        let host = authority.or_else(|| text(&head.headers, header::HOST));
-        if !host.is_some_and(|host| self.is_known_host(host)) {
-            return Err(AccessError::Host);
-        }
-        if head.headers.contains_key(header::ORIGIN)
-            && !text(&head.headers, header::ORIGIN).is_some_and(|origin| self.is_allowed(origin))
-        {
-            return Err(AccessError::Origin);
-        }
+        self.check_place(head)?;
         if head.uri.query().is_some_and(has_token) {
             return Err(AccessError::TokenInQuery);
         }
@@ -85,6 +76,28 @@ impl AccessRules {
             scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
         });
         sent.filter(|token| !token.is_empty()).ok_or(AccessError::Token)
+    }
+
+    /// Checks which name the server is asked under, and by which page.
+    ///
+    /// # Errors
+    /// The first rule that it breaks.
+    pub(super) fn check_place(&self, head: &Parts) -> Result<(), AccessError> {
+        let authority = head.uri.authority().map(http::uri::Authority::as_str);
+        let host = authority.or_else(|| text(&head.headers, header::HOST));
+        if !host.is_some_and(|host| self.is_known_host(host)) {
+            return Err(AccessError::Host);
+        }
+        if head.headers.contains_key(header::ORIGIN) && self.page(&head.headers).is_none() {
+            return Err(AccessError::Origin);
+        }
+        Ok(())
+    }
+
+    /// The origin of the page that asks, if it may.
+    pub(super) fn page(&self, headers: &HeaderMap) -> Option<HeaderValue> {
+        let origin = text(headers, header::ORIGIN).filter(|origin| self.is_allowed(origin))?;
+        HeaderValue::from_str(origin).ok()
     }
 
     fn is_known_host(&self, host: &str) -> bool {

@@ -6,18 +6,21 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt as _;
 use http::{HeaderValue, Method, Request, StatusCode, header};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::Body as _;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::MAX_MESSAGE;
 use super::access::{AccessError, AccessRules};
 use super::authentication::Authenticator;
+use super::cross_origin;
 use super::http_answer::{HttpAnswer, text};
 use super::http_clients::HttpClients;
 use super::http_connection::{self, RequestBody};
@@ -25,6 +28,7 @@ use super::http_sessions::KeptAnswers;
 use super::identity::Requester;
 use super::mcp_service::McpService;
 use crate::serve::catalogue_server::CatalogueServer;
+use crate::serve::shared_room::{MessagePlace, MessageRoom, NoRoom, SMALL};
 
 /// How many connections may be open at once.
 const MAX_CONNECTIONS: usize = 16_384;
@@ -96,11 +100,28 @@ impl HttpListener {
     }
 
     async fn answer(&self, request: Request<RequestBody>) -> HttpAnswer {
-        match (request.method(), request.uri().path()) {
+        let page = self.rules.page(request.headers());
+        let mut answer = match (request.method(), request.uri().path()) {
             (&Method::GET, "/health") => text(StatusCode::OK, "ok"),
+            (&Method::OPTIONS, _) if cross_origin::is_preflight(request.headers()) => {
+                self.preflight(request)
+            }
             (_, "/mcp") => self.mcp(request).await,
             (&Method::GET, path) if let Some(metadata) = self.metadata(path) => metadata,
             _ => text(StatusCode::NOT_FOUND, "MCP is served at /mcp"),
+        };
+        if let Some(page) = page {
+            cross_origin::allow(page, &mut answer);
+        }
+        answer
+    }
+
+    /// What a browser asks, without a token, before a page may ask.
+    fn preflight(&self, request: Request<RequestBody>) -> HttpAnswer {
+        let (head, _) = request.into_parts();
+        match self.rules.check_place(&head) {
+            Ok(()) => cross_origin::preflight(&head.headers),
+            Err(error) => text(error.status(), &error.to_string()),
         }
     }
 
@@ -144,28 +165,74 @@ impl HttpListener {
     }
 
     async fn mcp(&self, request: Request<RequestBody>) -> HttpAnswer {
-        let (head, body) = request.into_parts();
+        let (mut head, body) = request.into_parts();
         let mcp = match self.admit(&head).await {
             Ok(mcp) => mcp,
             Err(error) => return self.refusal(error, &head),
         };
-        let too_large = || {
-            let words = format!("messages are limited to {MAX_MESSAGE} bytes");
-            text(StatusCode::PAYLOAD_TOO_LARGE, &words)
+        let (body, place) = match read(body, mcp.messages()).await {
+            Ok(read) => read,
+            Err(error) => return text(error.status(), &error.to_string()),
         };
-        // A message that is too large by its own account is not waited for.
-        if usize::try_from(body.size_hint().lower()).map_or(true, |size| size > MAX_MESSAGE) {
-            return too_large();
-        }
-        let body = Limited::new(body, MAX_MESSAGE).collect();
-        match tokio::time::timeout(BODY_TIMEOUT, body).await {
-            Ok(Ok(body)) => match mcp.answer(head, body.to_bytes()).await {
-                Ok(answer) => answer,
-                Err(error) => text(StatusCode::SERVICE_UNAVAILABLE, &error.to_string()),
-            },
-            Ok(Err(error)) if error.is::<LengthLimitError>() => too_large(),
-            Ok(Err(_)) => text(StatusCode::BAD_REQUEST, "the body ended early"),
-            Err(_) => text(StatusCode::REQUEST_TIMEOUT, "the body took too long"),
+        head.extensions.insert(Arc::new(place));
+        match mcp.answer(head, body).await {
+            Ok(answer) => answer,
+            Err(error) => text(StatusCode::SERVICE_UNAVAILABLE, &error.to_string()),
         }
     }
+}
+
+/// Why a body is not taken.
+#[derive(Debug, thiserror::Error)]
+enum BodyError {
+    #[error("messages are limited to {MAX_MESSAGE} bytes")]
+    TooLarge,
+    #[error(transparent)]
+    NoRoom(#[from] NoRoom),
+    #[error("the body ended early")]
+    Incomplete,
+    #[error("the body took too long")]
+    Slow,
+}
+
+impl BodyError {
+    fn status(&self) -> StatusCode {
+        match self {
+            Self::TooLarge | Self::NoRoom(_) => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::Incomplete => StatusCode::BAD_REQUEST,
+            Self::Slow => StatusCode::REQUEST_TIMEOUT,
+        }
+    }
+}
+
+/// Reads a body once there is room for it, and for what it becomes when it is parsed.
+///
+/// # Errors
+/// One that is too large, takes too long or is not complete.
+async fn read(body: RequestBody, room: &MessageRoom) -> Result<(Bytes, MessagePlace), BodyError> {
+    let size = body.size_hint();
+    let stated = size.exact();
+    // A message that is too large by its own account is not waited for.
+    let size = usize::try_from(size.lower()).ok().filter(|size| *size <= MAX_MESSAGE);
+    let size = size.ok_or(BodyError::TooLarge)?;
+    let mut place = room.place(size).await;
+    let mut deadline = Instant::now() + BODY_TIMEOUT;
+    let (mut body, mut message) = (Limited::new(body, MAX_MESSAGE), BytesMut::new());
+    loop {
+        let frame = tokio::time::timeout_at(deadline, body.frame()).await;
+        let Some(frame) = frame.map_err(|_elapsed| BodyError::Slow)? else { break };
+        let frame = frame.map_err(|error| {
+            let is_too_large = error.is::<LengthLimitError>();
+            if is_too_large { BodyError::TooLarge } else { BodyError::Incomplete }
+        })?;
+        let Ok(data) = frame.into_data() else { continue };
+        if stated.is_none() && message.len() <= SMALL && message.len() + data.len() > SMALL {
+            place = room.place(MAX_MESSAGE).await;
+            deadline = Instant::now() + BODY_TIMEOUT;
+        }
+        message.extend_from_slice(&data);
+    }
+    let message = message.freeze();
+    room.parse_place(&mut place, &message).await?;
+    Ok((message, place))
 }

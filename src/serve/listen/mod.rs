@@ -17,9 +17,11 @@ pub mod unix;
 pub mod web_socket;
 
 mod backlog;
+mod bounded_reads;
 mod bounded_writes;
 mod client_message;
 mod connections;
+mod cross_origin;
 mod event_body;
 mod http_answer;
 mod http_clients;

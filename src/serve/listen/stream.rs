@@ -44,6 +44,6 @@ where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    let transport = TextTransport::new(lines, LineSink(output), client.gone());
+    let transport = TextTransport::new(lines, LineSink(output), client.messages(), client.gone());
     Box::pin(connections::serve(client, transport, stop)).await
 }

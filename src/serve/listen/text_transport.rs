@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::backlog::{Backlog, MAX_UNANSWERED};
 use super::client_message;
+use crate::serve::shared_room::{LARGE, MessageRoom};
 
 /// How long the last message to a client may take.
 const LAST_WORDS: Duration = Duration::from_secs(5);
@@ -50,11 +51,36 @@ pub(super) enum TextError {
     NotText,
 }
 
+/// A message, or what is answered instead: to which id, the code and the words.
+type Parsed = Result<Box<RxJsonRpcMessage<RoleServer>>, (Value, i32, String)>;
+
+/// Parses a text for whose message there is room, which it keeps.
+fn parse(text: &str, room: &MessageRoom) -> Parsed {
+    let place = room.try_place(text.as_bytes());
+    let place = place.map_err(|why| (client_message::id(text), -32600, why.to_string()))?;
+    match client_message::read(text) {
+        Ok(mut message) => {
+            message.insert_extension(Arc::new(place));
+            Ok(Box::new(message))
+        }
+        Err(reason) => Err(match serde_json::from_str::<Value>(text) {
+            Ok(value) => {
+                let id = value.get("id").cloned().unwrap_or_default();
+                (id, -32600, format!("not a JSON-RPC message: {reason}"))
+            }
+            Err(reason) => (Value::Null, -32700, format!("not JSON: {reason}")),
+        }),
+    }
+}
+
 /// One client's connection. Not generic: the SDK's service, which is large, is there once for all.
 pub(super) struct TextTransport {
     source: Box<dyn TextSource>,
     sink: Arc<Mutex<dyn TextSink>>,
     backlog: Arc<Backlog>,
+    room: MessageRoom,
+    /// A message that is parsed where it does not delay others.
+    parsing: Option<JoinHandle<Parsed>>,
     /// Fires when something could not be sent: nothing more is read then.
     lost: CancellationToken,
     /// Fires when the client is gone, although its calls may still run.
@@ -62,15 +88,36 @@ pub(super) struct TextTransport {
 }
 
 impl TextTransport {
-    /// A connection that fires `gone` when the client leaves.
+    /// A connection whose messages take `room`, and that fires `gone` when the client leaves.
     pub(super) fn new(
         source: impl TextSource + 'static,
         sink: impl TextSink + 'static,
+        room: MessageRoom,
         gone: CancellationToken,
     ) -> Self {
         let (backlog, lost) = (Arc::default(), CancellationToken::new());
         let (source, sink) = (Box::new(source), Arc::new(Mutex::new(sink)));
-        Self { source, sink, backlog, lost, gone }
+        Self { source, sink, backlog, room, parsing: None, lost, gone }
+    }
+
+    /// The next message of the client, or why there is none in a text that is not passed on; `None` when
+    /// it is gone. May be cancelled and called again.
+    async fn next(&mut self) -> Option<Result<Parsed, TextError>> {
+        if self.parsing.is_none() {
+            self.backlog.room().await;
+            let text = match self.source.next().await? {
+                Ok(text) => text,
+                Err(error) => return Some(Err(error)),
+            };
+            if text.len() <= LARGE {
+                return Some(Ok(parse(&text, &self.room)));
+            }
+            let room = self.room.clone();
+            self.parsing = Some(tokio::task::spawn_blocking(move || parse(&text, &room)));
+        }
+        let parsed = self.parsing.as_mut()?.await;
+        self.parsing = None;
+        parsed.ok().map(Ok)
     }
 
     /// Answers a text that is not passed on. In its own task: the wait for the next message may be
@@ -110,12 +157,9 @@ impl Transport<RoleServer> for TextTransport {
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         loop {
-            let next = async {
-                self.backlog.room().await;
-                self.source.next().await
-            };
-            let text = match self.lost.run_until_cancelled(next).await.flatten() {
-                Some(Ok(text)) => text,
+            let lost = self.lost.clone();
+            let parsed = match lost.run_until_cancelled(self.next()).await.flatten() {
+                Some(Ok(parsed)) => parsed,
                 Some(Err(error)) => {
                     // Its last message; it may have stopped reading.
                     let told = self.refuse(&Value::Null, -32700, &error.to_string());
@@ -124,20 +168,10 @@ impl Transport<RoleServer> for TextTransport {
                 }
                 None => break,
             };
-            let message = match client_message::read(&text) {
-                Ok(message) => message,
-                Err(reason) => {
-                    match serde_json::from_str::<Value>(&text) {
-                        Ok(value) => {
-                            let id = value.get("id").cloned().unwrap_or_default();
-                            let words = format!("not a JSON-RPC message: {reason}");
-                            self.refuse(&id, -32600, &words);
-                        }
-                        Err(reason) => {
-                            let words = format!("not JSON: {reason}");
-                            self.refuse(&Value::Null, -32700, &words);
-                        }
-                    }
+            let message = match parsed {
+                Ok(message) => *message,
+                Err((id, code, words)) => {
+                    self.refuse(&id, code, &words);
                     continue;
                 }
             };

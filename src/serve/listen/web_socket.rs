@@ -27,6 +27,7 @@ use uuid::Uuid;
 use super::MAX_MESSAGE;
 use super::access::AccessRules;
 use super::authentication::Authenticator;
+use super::bounded_reads::{BoundedReads, ReadingMessage};
 use super::bounded_writes::BoundedWrites;
 use super::connections;
 use super::identity::Requester;
@@ -71,7 +72,7 @@ pub async fn serve(
         clients.spawn(async move {
             let opened = open(stream, &rules, &authenticator);
             let opened = tokio::time::timeout(HANDSHAKE, opened).await;
-            if let Ok(Ok((stream, requester))) = opened {
+            if let Ok(Ok((stream, reading, requester))) = opened {
                 let (server, identity) = match requester {
                     Requester::Owner => (server, None),
                     Requester::Client(client) => {
@@ -82,8 +83,10 @@ pub async fn serve(
                 let client = server.connect(ServedIdentity { session, is_alone: false });
                 let (sink, frames) = stream.split();
                 let sink = Arc::new(Mutex::new(sink));
-                let source = FrameSource::new(frames, &sink);
-                let transport = TextTransport::new(source, FrameSink(sink), client.gone());
+                reading.within(server.messages().clone());
+                let source = FrameSource::new(frames, &sink, reading);
+                let transport =
+                    TextTransport::new(source, FrameSink(sink), client.messages(), client.gone());
                 // Errors of a client are reported to the client.
                 let mut serving = Box::pin(connections::serve(client, transport, &stop));
                 if let Some(identity) = identity {
@@ -106,11 +109,15 @@ pub async fn serve(
     clients.wait().await;
 }
 
+/// A connection after its handshake, and whose it is.
+type OpenedConnection =
+    (WebSocketStream<BoundedReads<BoundedWrites<TcpStream>>>, ReadingMessage, Requester);
+
 async fn open(
     stream: TcpStream,
     rules: &AccessRules,
     authenticator: &Authenticator,
-) -> Result<(WebSocketStream<BoundedWrites<TcpStream>>, Requester), FrameError> {
+) -> Result<OpenedConnection, FrameError> {
     let limits = WebSocketConfig::default()
         .max_message_size(Some(MAX_MESSAGE))
         .max_frame_size(Some(MAX_MESSAGE));
@@ -136,15 +143,17 @@ async fn open(
         }
         Ok(answer)
     };
-    let stream = BoundedWrites::new(stream, SILENCE);
+    let stream = BoundedReads::new(BoundedWrites::new(stream, SILENCE));
+    let reading = stream.reading();
     let opened = tokio_tungstenite::accept_hdr_async_with_config(stream, check, Some(limits));
     let stream = opened.await?;
-    Ok((stream, requester.ok_or(FrameError::ConnectionClosed)?))
+    Ok((stream, reading, requester.ok_or(FrameError::ConnectionClosed)?))
 }
 
 struct FrameSource<T> {
     frames: SplitStream<WebSocketStream<T>>,
     sink: SharedSink<T>,
+    reading: ReadingMessage,
     /// Whether a message arrived; the client must send its first one within [`FIRST_MESSAGE`].
     has_spoken: bool,
     /// When the client last sent anything, or was last pinged.
@@ -153,9 +162,13 @@ struct FrameSource<T> {
 }
 
 impl<T: AsyncRead + AsyncWrite + Unpin> FrameSource<T> {
-    fn new(frames: SplitStream<WebSocketStream<T>>, sink: &SharedSink<T>) -> Self {
+    fn new(
+        frames: SplitStream<WebSocketStream<T>>,
+        sink: &SharedSink<T>,
+        reading: ReadingMessage,
+    ) -> Self {
         let (sink, since) = (Arc::clone(sink), Instant::now());
-        Self { frames, sink, has_spoken: false, since, is_asked: false }
+        Self { frames, sink, reading, has_spoken: false, since, is_asked: false }
     }
 
     /// The next frame; `None` when the client is gone, or does not say that it is there.
@@ -184,6 +197,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin + Send> TextSource for FrameSource<T> {
         loop {
             let frame = self.frame().await?;
             self.has_spoken |= matches!(frame, Ok(Message::Text(_)));
+            self.reading.complete();
             return match frame {
                 Ok(Message::Text(text)) => Some(Ok(text.as_str().to_owned())),
                 Ok(Message::Binary(_)) | Err(FrameError::Utf8(_)) => Some(Err(TextError::NotText)),
@@ -218,6 +232,7 @@ mod tests {
     use tokio_tungstenite::tungstenite::protocol::Role;
 
     use super::*;
+    use crate::serve::shared_room::MessageRoom;
 
     /// What the server reads of a client, and the client.
     async fn connected() -> (FrameSource<DuplexStream>, WebSocketStream<DuplexStream>) {
@@ -225,7 +240,8 @@ mod tests {
         let server = WebSocketStream::from_raw_socket(server, Role::Server, None).await;
         let client = WebSocketStream::from_raw_socket(client, Role::Client, None).await;
         let (sink, frames) = server.split();
-        (FrameSource::new(frames, &Arc::new(Mutex::new(sink))), client)
+        let sink = Arc::new(Mutex::new(sink));
+        (FrameSource::new(frames, &sink, ReadingMessage::default()), client)
     }
 
     #[tokio::test(start_paused = true)]
@@ -242,8 +258,10 @@ mod tests {
         let mut client = WebSocketStream::from_raw_socket(client, Role::Client, None).await;
         let (sink, frames) = server.split();
         let sink = Arc::new(Mutex::new(sink));
-        let (source, gone) = (FrameSource::new(frames, &sink), CancellationToken::new());
-        let mut transport = TextTransport::new(source, FrameSink(sink), gone.clone());
+        let source = FrameSource::new(frames, &sink, ReadingMessage::default());
+        let gone = CancellationToken::new();
+        let mut transport =
+            TextTransport::new(source, FrameSink(sink), MessageRoom::new(), gone.clone());
         for id in 0..64_i64 {
             let words = "much ".repeat(100);
             let error = rmcp::model::ErrorData::internal_error(words, None);

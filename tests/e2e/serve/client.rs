@@ -83,8 +83,17 @@ impl Served {
 
     /// The most memory that it held so far, in bytes.
     pub fn peak_memory(&self) -> u64 {
+        self.status("VmHWM:")
+    }
+
+    /// The memory that it holds, in bytes.
+    pub fn memory(&self) -> u64 {
+        self.status("VmRSS:")
+    }
+
+    fn status(&self, key: &str) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix(key)).unwrap();
         line.trim().trim_end_matches("kB").trim().parse::<u64>().unwrap() << 10
     }
 
@@ -232,6 +241,13 @@ impl Frames {
             head.push(byte[0]);
         }
         (status(&String::from_utf8(head).unwrap()), Self(stream))
+    }
+
+    /// Sends the head of a text frame of this length, and of the text as much as is taken.
+    pub fn send_half(&mut self, length: u64, text: &[u8]) {
+        self.send_head(length);
+        self.0.set_write_timeout(Some(Duration::from_millis(100))).unwrap();
+        let _rest_is_not_read = self.0.write_all(text);
     }
 
     /// Sends the head of a text frame of this length, and nothing of the text.

@@ -1,8 +1,10 @@
 //! The catalogue as an MCP server, seen from its clients.
 
 mod bridge;
+mod caller;
 pub mod client;
 mod isolation;
+mod limits;
 mod oauth;
 mod reload;
 mod tokens;

@@ -6,7 +6,7 @@ use super::client::{Frames, Served, TOKEN, Wire as _, outcome_in, post, post_sta
 use crate::support::Sandbox;
 
 /// Issues a token with these words: the token and its id.
-fn issue(room: &Sandbox, words: &[&str]) -> (String, String) {
+pub fn issue(room: &Sandbox, words: &[&str]) -> (String, String) {
     let words = ["serve", "token", "issue", "--json"].into_iter().chain(words.iter().copied());
     let issued = room.toolhost(words).go();
     let issued = issued.exits(0).json();

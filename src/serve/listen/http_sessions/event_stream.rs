@@ -10,7 +10,8 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::SessionError;
-use super::kept_answers::{KeptAnswers, KeptBytes};
+use super::kept_answers::KeptAnswers;
+use crate::serve::shared_room::TakenRoom;
 
 /// How many events wait for a client that is slow to read.
 const QUEUE: usize = 16;
@@ -36,7 +37,7 @@ struct KeptEvent {
     index: u64,
     event: ServerSseMessage,
     /// The room that it takes, once its client no longer read.
-    bytes: Option<KeptBytes>,
+    bytes: Option<TakenRoom>,
 }
 
 impl EventStream {

@@ -29,6 +29,7 @@ use super::subscription_body::subscription_body;
 use crate::serve::catalogue_server::{
     CatalogueServer, ServedClient, ServedIdentity, SubscriptionHandoff,
 };
+use crate::serve::shared_room::{LARGE, MessageRoom};
 use plain_call::PlainCall;
 
 /// What a client of the newer era sends to hear of changes.
@@ -79,11 +80,23 @@ impl McpService {
     /// # Errors
     /// When the request opens a session and there are too many.
     pub(super) async fn answer(
-        &self,
+        self: &Arc<Self>,
         head: Parts,
         body: Bytes,
     ) -> Result<HttpAnswer, SessionError> {
-        match PlainCall::read(&head, &body, |name| self.server.takes_header_arguments(name)) {
+        let is_large = body.len() > LARGE;
+        let (head, body, call) = if is_large {
+            let service = Arc::clone(self);
+            let reading = tokio::task::spawn_blocking(move || {
+                let call = service.plain_call(&head, &body);
+                (head, body, call)
+            });
+            reading.await.map_err(|_aborted| SessionError::Ended)?
+        } else {
+            let call = self.plain_call(&head, &body);
+            (head, body, call)
+        };
+        match call {
             Some(PlainCall::Stateless(call)) => {
                 let call = self.server.serve_call(&self.session, call);
                 Ok(call_answer::answer(call, &self.end).await)
@@ -96,9 +109,28 @@ impl McpService {
                     Err(error) => call_answer::session_failure(error),
                 })
             }
+            Some(PlainCall::InSession(..)) | None if is_large => {
+                // The SDK parses it while it is polled.
+                let (service, gone) = (Arc::clone(self), CancellationToken::new());
+                let _cancelled_when_dropped = gone.clone().drop_guard();
+                let judging = tokio::task::spawn_blocking(move || {
+                    let judging = gone.run_until_cancelled(service.judge(head, body));
+                    tokio::runtime::Handle::current().block_on(judging)
+                });
+                judging.await.ok().flatten().unwrap_or(Err(SessionError::Ended))
+            }
             // Boxed: a plain call has no room for it.
             Some(PlainCall::InSession(..)) | None => Box::pin(self.judge(head, body)).await,
         }
+    }
+
+    fn plain_call(&self, head: &Parts, body: &[u8]) -> Option<PlainCall> {
+        PlainCall::read(head, body, |name| self.server.takes_header_arguments(name))
+    }
+
+    /// The room for the messages of its clients.
+    pub(super) fn messages(&self) -> &MessageRoom {
+        self.server.messages()
     }
 
     /// Answers a request of which nothing is known, as the SDK does.

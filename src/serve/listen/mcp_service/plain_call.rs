@@ -88,7 +88,9 @@ impl PlainCall {
             .name
             .is_some_and(|name| name == params.name && !name.starts_with(ENCODED_PREFIX));
         let is_plain = is_same_version && is_same_name && !takes_headers(&params.name);
-        is_plain.then_some(Self::Stateless(StatelessCall { id, params, meta, capabilities }))
+        let place = head.extensions.get().cloned();
+        let call = StatelessCall { id, params, meta, capabilities, place };
+        is_plain.then_some(Self::Stateless(call))
     }
 }
 

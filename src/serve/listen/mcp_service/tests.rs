@@ -17,8 +17,8 @@ use crate::serve::catalogue_server::{ClientRegistry, ServeSettings};
 
 /// Two services that answer alike: one as it is, and one by the SDK alone.
 struct Pair {
-    own: McpService,
-    sdk: McpService,
+    own: Arc<McpService>,
+    sdk: Arc<McpService>,
     /// Told when the tool `wait` begins and when it was cancelled.
     waiting: mpsc::Receiver<&'static str>,
 }
@@ -88,7 +88,7 @@ impl Pair {
         let service = async || {
             let server = server(told.clone());
             let (answers, end) = (KeptAnswers::new(), CancellationToken::new());
-            let service = McpService::new(&server, "http".into(), answers, end);
+            let service = Arc::new(McpService::new(&server, "http".into(), answers, end));
             // Clients list the tools before they call one.
             let (head, body) = list();
             assert_eq!(service.judge(head, body).await.unwrap().status(), 200);
@@ -305,7 +305,7 @@ fn add_region(head: &mut Parts) {
 }
 
 /// Opens a session with a service, as its client's `capabilities` are; its id.
-async fn opened(service: &McpService, capabilities: &Value) -> String {
+async fn opened(service: &Arc<McpService>, capabilities: &Value) -> String {
     let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": capabilities,
                         "clientInfo": { "name": "test", "version": "1" } });
     let hello = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello });

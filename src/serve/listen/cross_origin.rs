@@ -1,0 +1,55 @@
+//! What a browser has to be told for pages of other origins (CORS).
+//!
+//! Never does: decide which pages may ask.
+
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
+use http_body_util::{BodyExt as _, Empty};
+
+use super::http_answer::HttpAnswer;
+
+/// The headers that clients send; those that repeat arguments come with them.
+const REQUEST_HEADERS: &str = "accept, authorization, content-type, last-event-id, mcp-method, mcp-name, \
+     mcp-protocol-version, mcp-session-id";
+/// The beginning of the names of headers that repeat arguments (SEP-2243).
+const ARGUMENT_HEADER: &str = "mcp-param-";
+/// The headers of answers that pages read.
+const ANSWER_HEADERS: HeaderValue = HeaderValue::from_static("mcp-session-id, www-authenticate");
+/// For how many seconds a browser need not ask again.
+const MAX_AGE: HeaderValue = HeaderValue::from_static("600");
+
+/// Whether a browser asks what a page may do.
+pub(super) fn is_preflight(headers: &HeaderMap) -> bool {
+    headers.contains_key(header::ORIGIN)
+        && headers.contains_key(header::ACCESS_CONTROL_REQUEST_METHOD)
+}
+
+/// What a page may do that may ask.
+pub(super) fn preflight(headers: &HeaderMap) -> HttpAnswer {
+    let asked = headers.get_all(header::ACCESS_CONTROL_REQUEST_HEADERS).iter();
+    let asked = asked.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(','));
+    let mut allowed = REQUEST_HEADERS.to_owned();
+    for name in asked.filter_map(|name| name.trim().parse::<HeaderName>().ok()) {
+        if name.as_str().starts_with(ARGUMENT_HEADER) {
+            allowed.push_str(", ");
+            allowed.push_str(name.as_str());
+        }
+    }
+    let mut answer = Response::new(Empty::new().boxed());
+    *answer.status_mut() = StatusCode::NO_CONTENT;
+    let headers = answer.headers_mut();
+    let methods = HeaderValue::from_static("GET, POST, DELETE");
+    headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, methods);
+    if let Ok(allowed) = HeaderValue::try_from(allowed) {
+        headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, allowed);
+    }
+    headers.insert(header::ACCESS_CONTROL_MAX_AGE, MAX_AGE);
+    answer
+}
+
+/// Lets the page of this origin read an answer.
+pub(super) fn allow(page: HeaderValue, answer: &mut HttpAnswer) {
+    let headers = answer.headers_mut();
+    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, page);
+    headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, ANSWER_HEADERS);
+    headers.append(header::VARY, HeaderValue::from_static("origin"));
+}
