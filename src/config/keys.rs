@@ -263,7 +263,7 @@ pub const SERVER: &[KeySpec] = &[
         "url",
         &["baseUrl", "serverUrl", "httpUrl"],
         TEXT,
-        "The server's address: http, https or a Unix socket, unix:///path.sock; append :/path for a request path other than /mcp.",
+        "The server's address: http, https, ws, wss or a Unix socket, unix:///path.sock; append :/path for a request path other than /mcp.",
     ),
     key("headers", VALUES, "Headers to send with every request."),
     key_with_aliases(
@@ -275,8 +275,8 @@ pub const SERVER: &[KeySpec] = &[
     key_with_aliases(
         "transport",
         &["type"],
-        r#"{"enum":["stdio","http","streamable-http","streamable_http","streamableHttp","sse"]}"#,
-        "The transport: stdio, http, or sse for HTTP+SSE. By default, if a server rejects http, sse is tried too.",
+        r#"{"enum":["stdio","http","streamable-http","streamable_http","streamableHttp","sse","lines","ws","websocket"]}"#,
+        "The transport: stdio, http, sse for HTTP+SSE, lines for one message per line on a Unix socket, or websocket. By default, if a server rejects http, sse is tried too.",
     ),
     key(
         "protocol",
@@ -319,8 +319,8 @@ pub const SERVER: &[KeySpec] = &[
     ),
     key(
         "roots",
-        r#"{"type":"array","items":{"anyOf":[{"type":"string"},{"type":"object"}]}}"#,
-        "Roots to offer to the server: file URIs or paths.",
+        r##"{"type":"array","items":{"anyOf":[{"type":"string"},{"$ref":"#/$defs/root"}]}}"##,
+        "Roots to offer to the server: paths, URIs, or a scheme such as weather://.",
     ),
     key(
         "capabilities",
@@ -376,6 +376,12 @@ pub const SERVER: &[KeySpec] = &[
         "How often a failed attempt is retried, for tools marked safe to repeat.",
     ),
     key("requires_approval", BOOL, "Require approval before each call."),
+];
+
+/// Keys of an entry of `roots`.
+pub const ROOT: &[KeySpec] = &[
+    key_with_aliases("uri", &["path"], TEXT, "A URI, or a path."),
+    key("name", TEXT, "Its name, for people."),
 ];
 
 /// Keys of `auth`, for all of its types.

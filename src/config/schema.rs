@@ -6,8 +6,8 @@
 use serde_json::{Map, Value, json};
 
 use super::keys::{
-    ANNOTATIONS, AUTH, CREDENTIAL, DEFAULTS, KeySpec, PERMISSIONS, PROFILE, RECORD, RULE, SANDBOX,
-    SERVER, SERVERS_FILE, TOOL, TOOLS_FILE,
+    ANNOTATIONS, AUTH, CREDENTIAL, DEFAULTS, KeySpec, PERMISSIONS, PROFILE, RECORD, ROOT, RULE,
+    SANDBOX, SERVER, SERVERS_FILE, TOOL, TOOLS_FILE,
 };
 use super::node::{ConfigNode, NodeValue};
 use super::spec::{Configuration, KindDescriptor};
@@ -52,6 +52,7 @@ pub fn servers_file() -> Value {
         &[
             ("server", object(SERVER, &[])),
             ("auth", object(AUTH, &[])),
+            ("root", object(ROOT, &[])),
             ("sandbox", object(SANDBOX, &[])),
             ("credential", credential()),
             ("credential_type", json!({ "enum": CredentialKind::ALL.map(CredentialKind::as_str) })),
@@ -239,6 +240,7 @@ mod tests {
             (&servers, "/properties", SERVERS_FILE),
             (&servers, "/$defs/server/properties", SERVER),
             (&servers, "/$defs/auth/properties", AUTH),
+            (&servers, "/$defs/root/properties", ROOT),
         ] {
             for key in spellings(table) {
                 assert!(has(schema, pointer, key), "{pointer}/{key}");

@@ -22,7 +22,7 @@ use super::project_root::ProjectRoot;
 use super::sandbox::SandboxSpec;
 pub use crate::model::Layer;
 use crate::model::{
-    CredentialUse, Diagnostic, EntryOrigin, ServerPermissions, SourceLocation, ToolDefinition,
+    CredentialUse, Diagnostic, EntryOrigin, Root, ServerPermissions, SourceLocation, ToolDefinition,
 };
 
 /// The combined result of all files of one load.
@@ -163,7 +163,7 @@ pub struct ServerSpec {
     /// If set, only these tools; patterns with `*`.
     pub include: Option<Vec<String>>,
     /// Roots offered to the server.
-    pub roots: Vec<String>,
+    pub roots: Vec<Root>,
     /// Share of calls when several servers offer the same tool; `None` if not set.
     pub routing_weight: Option<f64>,
     /// Whether the server is under development, so that changed definitions never block by default.
@@ -280,13 +280,13 @@ pub enum Endpoint {
         /// The working directory, absolute; defaults to that of the file.
         cwd: PathBuf,
     },
-    /// A URL or a Unix socket that speaks MCP over HTTP.
+    /// A URL or a Unix socket.
     Http {
         /// The endpoint; for a socket its host is `localhost`.
         url: url::Url,
         /// The Unix socket to connect to, instead of the URL's host.
         socket: Option<PathBuf>,
-        /// Which of the two HTTP transports.
+        /// What is spoken there.
         transport: HttpTransport,
         /// Extra headers, sent with every request.
         headers: Vec<(String, SecretString)>,
@@ -297,7 +297,7 @@ pub enum Endpoint {
     },
 }
 
-/// Which of the two HTTP transports a server uses.
+/// Which transport a server with an address uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum HttpTransport {
     /// Streamable HTTP or, if the server rejects it, HTTP+SSE.
@@ -307,6 +307,11 @@ pub enum HttpTransport {
     Streamable,
     /// HTTP+SSE, the transport of protocol version 2024-11-05.
     Sse,
+    /// One message per line over the Unix socket.
+    Lines,
+    /// One message per frame, after a handshake over HTTP. The URL is that of the handshake, `http`
+    /// or `https`, so that all rules for credentials hold.
+    WebSocket,
 }
 
 /// How to authenticate to an HTTP server.

@@ -21,7 +21,7 @@ use super::protocol_warning::{ProtocolWarning, WarningList};
 use super::responder::answerable;
 use super::wire::{Arrival, FrameKind, OutgoingFrame, Wire};
 use crate::config::spec::ProtocolChoice;
-use crate::model::{Era, Error, ErrorKind, EventSink, QuestionAbilities, QuestionHandler};
+use crate::model::{Era, Error, ErrorKind, EventSink, QuestionAbilities, QuestionHandler, Root};
 
 /// Ids of the handshake, far from those the SDK counts up from 0.
 pub(super) const DISCOVER_ID: i64 = 2_147_483_001;
@@ -53,7 +53,7 @@ pub struct ConnectOptions {
     /// Whether silence after `server/discover` brings `initialize` on the same wire.
     pub falls_back_on_silence: bool,
     /// The roots the server may know.
-    pub roots: Vec<String>,
+    pub roots: Vec<Root>,
     /// Where events of the server go.
     pub events: EventSink,
     /// Who answers what the server asks.

@@ -14,7 +14,7 @@ use url::Url;
 
 use crate::model::{
     CallId, EventSink, HostEvent, Question, QuestionAbilities, QuestionBody, QuestionHandler,
-    QuestionOutcome, QuestionReply,
+    QuestionOutcome, QuestionReply, Root,
 };
 use crate::util::text::truncate;
 
@@ -25,8 +25,8 @@ const SUMMARY_CHARS: usize = 500;
 pub struct QuestionResponder {
     /// The server's name in the files.
     pub server: String,
-    /// The roots it may know, as URIs.
-    pub roots: Vec<String>,
+    /// The roots it may know.
+    pub roots: Vec<Root>,
     /// Where events about questions go; they never hold an answer.
     pub events: EventSink,
     /// Answers the questions; a front end decides by whom.
@@ -76,7 +76,7 @@ pub struct QuestionAnswer {
 }
 
 /// The questions we declare that a server may ask: `roots` are those of its entry.
-pub fn answerable(roots: &[String], inbox: &dyn QuestionHandler) -> QuestionAbilities {
+pub fn answerable(roots: &[Root], inbox: &dyn QuestionHandler) -> QuestionAbilities {
     let roots = !roots.is_empty() || inbox.offers_roots();
     QuestionAbilities { forms: true, urls: true, sampling: true, roots }
 }
@@ -152,7 +152,7 @@ impl QuestionResponder {
         occasion: &QuestionContext,
     ) -> Result<QuestionAnswer, QuestionRefusal> {
         let roots: Vec<Value> = if !self.roots.is_empty() {
-            self.roots.iter().map(|uri| json!({ "uri": uri })).collect()
+            self.roots.iter().map(|root| json!(root)).collect()
         } else if self.inbox.offers_roots() {
             self.inbox.list_roots(occasion.call.as_ref(), occasion.key.as_deref()).await
         } else {
@@ -302,7 +302,7 @@ mod tests {
         let inbox = Arc::new(Says(reply, Mutex::default()));
         let respondent = QuestionResponder {
             server: "srv".to_owned(),
-            roots: vec!["file:///srv".to_owned()],
+            roots: vec!["file:///srv".into()],
             events: EventSink::discard(),
             inbox: Arc::clone(&inbox) as _,
         };

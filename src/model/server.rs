@@ -28,6 +28,22 @@ impl Era {
     }
 }
 
+/// A place that a server may know; its resources and arguments may point into it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Root {
+    /// Its URI.
+    pub uri: String,
+    /// Its name, for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+}
+
+impl From<&str> for Root {
+    fn from(uri: &str) -> Self {
+        Self { uri: uri.to_owned(), name: None }
+    }
+}
+
 /// The lifecycle state of a server.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum ServerState {

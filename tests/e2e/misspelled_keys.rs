@@ -19,7 +19,7 @@ fn a_misspelled_key_names_the_near_one_with_its_place() {
     )
     .file(
         "m.yaml",
-        "mcp_servers:\n  a: { comand: ls }\n  b: { ulr: 'http://127.0.0.1:9' }\n  c: { command: ls, timeot: 3s }\n",
+        "mcp_servers:\n  a: { comand: ls }\n  b: { ulr: 'http://127.0.0.1:9' }\n  c: { command: ls, timeot: 3s }\n  d: { command: ls, roots: [{ uri: 'file:///srv', nmae: x }] }\n",
     );
     let tools = room.toolhost(["--tools", "t.yaml", "config", "check"]).check();
     told(
@@ -43,6 +43,8 @@ fn a_misspelled_key_names_the_near_one_with_its_place() {
             "did you mean 'url'?",
             "m.yaml:4:21: warning: unknown key 'timeot'",
             "did you mean 'timeout'?",
+            "m.yaml:5:51: warning: unknown key 'nmae'",
+            "did you mean 'name'?",
         ],
     );
 }

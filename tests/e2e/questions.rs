@@ -263,6 +263,11 @@ fn roots_are_told_when_the_entry_has_some() {
             "{place:?} {era}: {finished}"
         );
     }
+    let named = "roots: [{ uri: \"weather://\", name: Weather }]";
+    let finished =
+        House::with(Place::Stdio, "legacy", named).run(["call", "srv-ask", "what=roots"]).check();
+    let roots = json!({ "roots": [{ "uri": "weather://", "name": "Weather" }] });
+    assert_eq!(told(&finished.exits(0).out()), roots, "{finished}");
 }
 
 #[test]

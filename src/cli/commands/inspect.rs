@@ -116,7 +116,8 @@ async fn inspect_server(
     let spec = spec.map(|spec| {
         let mut spec = spec.clone();
         let lists = spec.include.iter_mut().flatten().chain(&mut spec.exclude);
-        lists.chain(&mut spec.roots).for_each(|text| *text = assembly.masker.text(text));
+        let uris = spec.roots.iter_mut().map(|root| &mut root.uri);
+        lists.chain(uris).for_each(|text| *text = assembly.masker.text(text));
         spec
     });
     for server in &servers {

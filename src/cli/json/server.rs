@@ -190,7 +190,7 @@ pub struct ServerEntryJson<'a> {
     /// The tools, prompts and resources that are not listed.
     pub exclude: &'a [String],
     /// The roots that are sent to it.
-    pub roots: &'a [String],
+    pub roots: Vec<&'a str>,
     /// How many tools the entry declares.
     pub declares: usize,
     /// Whether it is under development.

@@ -6,6 +6,7 @@ use crate::cli::json::server::{ServerEntryJson, ServerPinsJson};
 use crate::cli::output::plural;
 use crate::cli::output::{SpanStyle, StyledPage, caret};
 use crate::config::spec::{AuthSpec, Endpoint, ProtocolChoice, ServerSpec};
+use crate::model::Root;
 use crate::util::number::millis;
 use crate::util::units::{show_duration, show_span};
 
@@ -57,7 +58,8 @@ impl ServerEntryView<'_> {
         }
         list_facts(&mut fact, "only", spec.include.as_deref().unwrap_or_default());
         list_facts(&mut fact, "without", &spec.exclude);
-        list_facts(&mut fact, "roots", &spec.roots);
+        let roots: Vec<String> = spec.roots.iter().map(shown_root).collect();
+        list_facts(&mut fact, "roots", &roots);
         if !spec.provides_tools.is_empty() {
             fact("declares", &plural(spec.provides_tools.len(), "tool", "tools"));
         }
@@ -97,7 +99,7 @@ impl ServerEntryView<'_> {
             routing_weight: spec.routing_weight,
             include: spec.include.as_deref(),
             exclude: &spec.exclude,
-            roots: &spec.roots,
+            roots: spec.roots.iter().map(|root| root.uri.as_str()).collect(),
             declares: spec.provides_tools.len(),
             dev: spec.is_dev,
             drift: spec.drift().as_str(),
@@ -111,6 +113,13 @@ impl ServerEntryView<'_> {
             flagged_tools: self.flagged,
             findings: self.instructions,
         }
+    }
+}
+
+fn shown_root(root: &Root) -> String {
+    match &root.name {
+        Some(name) => format!("{} ({name})", root.uri),
+        None => root.uri.clone(),
     }
 }
 

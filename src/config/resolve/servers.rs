@@ -9,7 +9,7 @@ use super::{
 };
 use crate::config::credentials::{CredentialTarget, EntryCredentials};
 use crate::config::entries;
-use crate::config::keys::{SERVER, SERVERS_FILE, canonical};
+use crate::config::keys::{ROOT, SERVER, SERVERS_FILE, canonical};
 use crate::config::node::{ConfigNode, NodeValue};
 use crate::config::permissions::{self, EntryParts};
 use crate::config::sandbox::{self, SandboxLevel, SandboxSpec};
@@ -17,8 +17,8 @@ use crate::config::spec::{
     DriftPolicy, Endpoint, FileRole, HttpTransport, ProtocolChoice, ServerSpec, UntrustedEntry,
 };
 use crate::model::{
-    Diagnostic, EntryOrigin, Origin, Safety, SourceLocation, ToolDefinition, ToolName, ToolSource,
-    ToolStatus,
+    Diagnostic, EntryOrigin, Origin, Root, Safety, SourceLocation, ToolDefinition, ToolName,
+    ToolSource, ToolStatus,
 };
 
 /// Resolves a whole file of servers.
@@ -392,25 +392,51 @@ fn roots(
     node: &ConfigNode,
     file: &FileContext<'_>,
     entry_diagnostics: &mut EntryDiagnostics,
-) -> Vec<String> {
+) -> Vec<Root> {
     let mut roots = Vec::new();
     for item in entry_diagnostics.ok_or_report(node.as_list()).unwrap_or_default() {
-        let named = item.get_any(&["uri", "path"]).map_or(item, |(_, node)| node);
-        let Some(text) = entry_diagnostics.ok_or_report(named.as_text()) else { continue };
-        let uri = if text.contains("://") {
+        let (mut place, mut name) = (item, None);
+        for (key, value) in item.entries() {
+            match canonical(ROOT, &key.text) {
+                Some("uri") => place = value,
+                Some(_) => name = entry_diagnostics.ok_or_report(value.as_scalar_text()),
+                None => entry_diagnostics.unknown_key(item, key, ROOT, &[]),
+            }
+        }
+        if item.as_map().is_ok() && std::ptr::eq(place, item) {
+            entry_diagnostics.error(item.location(), "this root has no 'uri'");
+            continue;
+        }
+        let Some(text) = entry_diagnostics.ok_or_report(place.as_text()) else { continue };
+        let uri = if has_scheme(text) {
             url::Url::parse(text).map_err(|why| why.to_string())
         } else {
             url::Url::from_directory_path(file.base_dir.join(text))
                 .map_err(|()| "not an absolute path".to_owned())
         };
         match uri {
-            Ok(uri) => roots.push(uri.as_str().trim_end_matches('/').to_owned()),
+            Ok(uri) => roots.push(Root { uri: without_final_slash(&uri).to_owned(), name }),
             Err(why) => {
-                entry_diagnostics.error(named.location(), format!("invalid root '{text}': {why}"));
+                entry_diagnostics.error(place.location(), format!("invalid root '{text}': {why}"));
             }
         }
     }
     roots
+}
+
+/// Whether a root is a URI rather than a path. A path may have a drive letter, or a colon after a slash.
+fn has_scheme(text: &str) -> bool {
+    text.split_once(':').is_some_and(|(scheme, _)| {
+        scheme.len() > 1
+            && scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+            && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+.-".contains(c))
+    })
+}
+
+/// The URI without the slash that ends a directory; `file:///` and `weather://` keep theirs.
+fn without_final_slash(uri: &url::Url) -> &str {
+    let is_whole_scheme = uri.host_str().is_none_or(str::is_empty) && uri.path().len() < 2;
+    if is_whole_scheme { uri.as_str() } else { uri.as_str().trim_end_matches('/') }
 }
 
 /// The tools a server is expected to offer. A bad one is dropped without affecting its server.

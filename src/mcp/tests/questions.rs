@@ -203,7 +203,7 @@ async fn of_several_calls_only_the_stream_tells_whose_question_it_is() {
 #[tokio::test(start_paused = true)]
 async fn roots_are_told_and_sampling_is_declined_with_its_own_error() {
     let options = ConnectOptions {
-        roots: vec!["file:///srv/project".to_owned()],
+        roots: vec!["file:///srv/project".into()],
         ..with_fixed_reply(QuestionReply::Decline)
     };
     let (_connection, mut peer) = connected_legacy(options, &json!({})).await;
@@ -221,7 +221,7 @@ async fn roots_are_told_and_sampling_is_declined_with_its_own_error() {
 #[tokio::test(start_paused = true)]
 async fn what_we_declare_depends_on_configuration_alone() {
     let options = ConnectOptions {
-        roots: vec!["file:///srv".to_owned()],
+        roots: vec!["file:///srv".into()],
         ..with_fixed_reply(QuestionReply::Unattended)
     };
     let (connection, mut peer) = super::connected_with(options).await;

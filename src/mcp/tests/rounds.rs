@@ -53,7 +53,7 @@ async fn state_is_echoed_exactly_and_each_round_is_a_new_request() {
 #[tokio::test(start_paused = true)]
 async fn all_questions_of_a_round_are_answered_together() {
     let options = crate::mcp::connection::ConnectOptions {
-        roots: vec!["file:///srv".to_owned()],
+        roots: vec!["file:///srv".into()],
         ..with_fixed_reply(QuestionReply::Accept(json!({ "role": "assistant" })))
     };
     let (connection, mut peer) = connected_with(options).await;

@@ -21,7 +21,7 @@ use super::{McpProvider, roots};
 use crate::config::spec::Endpoint;
 use crate::mcp::calling;
 use crate::mcp::repeat::stdio_run::StdioLane;
-use crate::model::{Error, ErrorKind, ErrorPhase, Signal};
+use crate::model::{Error, ErrorKind, ErrorPhase, Root, Signal};
 use crate::provider::load::{EncodedArguments, LoadExecutor, LoadJob, LoadSupport};
 use stdio::StdioExecutor;
 
@@ -79,7 +79,7 @@ impl McpProvider {
 /// Keeps the arguments of many calls within the roots of a server.
 struct RootsGuard {
     schema: Arc<Value>,
-    roots: Vec<String>,
+    roots: Vec<Root>,
     server: String,
     /// The arguments that were found to be within last.
     last_accepted: Option<Arc<EncodedArguments>>,
@@ -87,7 +87,7 @@ struct RootsGuard {
 
 impl RootsGuard {
     /// None where there is nothing to keep to.
-    fn new(schema: Option<Arc<Value>>, roots: &[String], server: &str) -> Option<Self> {
+    fn new(schema: Option<Arc<Value>>, roots: &[Root], server: &str) -> Option<Self> {
         let schema = schema.filter(|_| !roots.is_empty())?;
         Some(Self { schema, roots: roots.to_vec(), server: server.to_owned(), last_accepted: None })
     }

@@ -10,7 +10,7 @@ mod uri_arguments;
 
 use serde_json::Value;
 
-use crate::model::{Error, JsonObject};
+use crate::model::{Error, JsonObject, Root};
 use crate::util::text::shorten;
 use normalized_uri::NormalizedUri;
 use uri_arguments::UriArgument;
@@ -22,7 +22,7 @@ const SHOWN: usize = 200;
 ///
 /// # Errors
 /// An error of kind denied for everything else, including an ambiguous address.
-pub fn check(uri: &str, roots: &[String]) -> Result<(), Error> {
+pub fn check(uri: &str, roots: &[Root]) -> Result<(), Error> {
     if roots.is_empty() {
         return Ok(());
     }
@@ -39,7 +39,7 @@ pub fn check(uri: &str, roots: &[String]) -> Result<(), Error> {
 pub fn check_arguments(
     schema: &Value,
     arguments: &JsonObject,
-    roots: &[String],
+    roots: &[Root],
 ) -> Result<(), Error> {
     if roots.is_empty() {
         return Ok(());
@@ -60,19 +60,20 @@ pub fn check_arguments(
     Ok(())
 }
 
-fn inside(uri: &str, roots: &[String]) -> Result<(), &'static str> {
+fn inside(uri: &str, roots: &[Root]) -> Result<(), &'static str> {
     let readings = normalized_uri::interpretations(uri)?;
     let holds = |root: &NormalizedUri| readings.iter().all(|place| root.contains(place));
-    if roots.iter().filter_map(|root| NormalizedUri::read(root).ok()).any(|root| holds(&root)) {
+    if roots.iter().filter_map(|root| NormalizedUri::read(&root.uri).ok()).any(|root| holds(&root))
+    {
         return Ok(());
     }
     Err("it is outside the server's roots")
 }
 
 /// A relative reference lies in a root when it does from that root on.
-fn within_any(reference: &str, roots: &[String]) -> Result<(), &'static str> {
-    let joined = |root: &String| format!("{}/{reference}", root.trim_end_matches('/'));
-    let one = |root: &String| inside(&joined(root), std::slice::from_ref(root));
+fn within_any(reference: &str, roots: &[Root]) -> Result<(), &'static str> {
+    let joined = |root: &Root| format!("{}/{reference}", root.uri.trim_end_matches('/'));
+    let one = |root: &Root| inside(&joined(root), std::slice::from_ref(root));
     let mut verdict = Err("it is outside the server's roots");
     for root in roots {
         verdict = one(root);
@@ -83,10 +84,10 @@ fn within_any(reference: &str, roots: &[String]) -> Result<(), &'static str> {
     verdict
 }
 
-fn refused(uri: &str, verdict: Result<(), &'static str>, roots: &[String]) -> Result<(), Error> {
+fn refused(uri: &str, verdict: Result<(), &'static str>, roots: &[Root]) -> Result<(), Error> {
     verdict.map_err(|why| {
         Error::denied(format!("'{}' is refused: {why}", shorten(uri, SHOWN)))
-            .with_details(roots.iter().take(20).map(|root| format!("root: {root}")))
+            .with_details(roots.iter().take(20).map(|root| format!("root: {}", root.uri)))
             .with_hint("`roots:` in the server's entry lists what its arguments may point to")
     })
 }

@@ -44,11 +44,14 @@ impl NormalizedUri {
         Ok(Self { scheme, authority, segments: segments(path)? })
     }
 
-    /// Whether `other` is this place or lies below it.
+    /// Whether `other` is this place or lies below it. A scheme alone, such as `weather://`, holds
+    /// all its addresses: unlike a file, what follows the slashes there is often no host.
     pub(super) fn contains(&self, other: &Self) -> bool {
+        let is_scheme_alone =
+            self.authority.is_empty() && self.segments.is_empty() && self.scheme != "file";
         self.scheme == other.scheme
-            && self.authority == other.authority
-            && other.segments.starts_with(&self.segments)
+            && (is_scheme_alone
+                || self.authority == other.authority && other.segments.starts_with(&self.segments))
     }
 }
 

@@ -7,8 +7,8 @@ use super::*;
 
 const PROJECT: &str = "file:///srv/project";
 
-fn roots(all: &[&str]) -> Vec<String> {
-    all.iter().map(|root| (*root).to_owned()).collect()
+fn roots(all: &[&str]) -> Vec<Root> {
+    all.iter().map(|root| Root::from(*root)).collect()
 }
 
 fn is_inside(uri: &str, root: &str) -> bool {
@@ -100,6 +100,22 @@ fn a_host_has_several_spellings_and_no_users() {
     assert!(is_inside("notes://box/1", "notes://box"));
     assert!(!is_inside("notes://boxes/1", "notes://box"));
     assert!(is_inside("urn:isbn:1", "urn:isbn:1"));
+}
+
+#[test]
+fn a_root_of_a_scheme_alone_holds_all_of_the_scheme() {
+    for root in ["weather:", "weather://", "weather:///"] {
+        for uri in ["weather://forecast", "weather://forecast/oslo", "weather:///x", "weather:x"] {
+            assert!(is_inside(uri, root), "{uri} in {root}");
+        }
+        for uri in ["weather2://forecast", "file:///forecast", "weather", "//forecast"] {
+            assert!(!is_inside(uri, root), "{uri} in {root}");
+        }
+    }
+    assert!(!is_inside("weather://forecast", "weather://alerts"));
+    assert!(!is_inside("weather://forecast", "weather:alerts"));
+    assert!(!is_inside("weather://forecast", "weather:///alerts"));
+    assert!(!is_inside("file://other.example/srv", "file:///"));
 }
 
 #[test]

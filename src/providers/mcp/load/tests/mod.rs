@@ -481,7 +481,7 @@ async fn roots_are_kept_to() {
         return;
     }
     let mut spec = spec("def call(id, a, n): text(id, 'ok')");
-    spec.roots = vec!["file:///srv/inside".to_owned()];
+    spec.roots = vec!["file:///srv/inside".into()];
     let provider = provider_of(spec, TrafficSink::disabled());
     for (path, words) in
         [("file:///srv/inside/a", None), ("file:///etc/passwd", Some("/etc/passwd"))]
