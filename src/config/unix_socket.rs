@@ -1,4 +1,4 @@
-//! Addresses of the form `unix:///path.sock`: HTTP over a Unix socket.
+//! Addresses of the form `unix:///path.sock`: a Unix socket, and what to request over it.
 //!
 //! Owns: parsing and formatting them. Never does: open a socket.
 
@@ -89,7 +89,7 @@ pub fn read(
     }
     let asked = asked.unwrap_or(match transport {
         HttpTransport::Sse => "/sse",
-        HttpTransport::Auto | HttpTransport::Streamable => "/mcp",
+        _ => "/mcp",
     });
     let url =
         Url::parse(&format!("http://localhost{asked}")).map_err(UnixSocketError::RequestPath)?;

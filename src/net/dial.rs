@@ -57,6 +57,11 @@ impl Dialer {
         Ok(Self { url, socket, connect_timeout: limit, tls })
     }
 
+    /// What is connected to.
+    pub fn place(&self) -> errors::Place<'_> {
+        errors::Place { url: &self.url, socket: self.socket.as_deref() }
+    }
+
     /// Makes one.
     ///
     /// # Errors

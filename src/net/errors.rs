@@ -71,26 +71,42 @@ pub fn no_response(error: &reqwest::Error, url: &Url, connect: Duration) -> Erro
     if error.is_connect() {
         return connect_error(error, url).with_phase(ErrorPhase::Start);
     }
-    broken_exchange(error, url)
+    broken_exchange(error, &Place { url, socket: None })
 }
 
-/// Why no response came over a connection to `url` that stood.
-pub fn broken_exchange(error: &(dyn std::error::Error + 'static), url: &Url) -> Error {
+/// What is connected to: the host of a URL, or a Unix socket in its place.
+pub struct Place<'a> {
+    /// The URL that is requested.
+    pub url: &'a Url,
+    /// The socket that is connected to instead of its host.
+    pub socket: Option<&'a Path>,
+}
+
+impl std::fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.socket {
+            Some(socket) => write!(f, "the socket {}", socket.display()),
+            None => f.write_str(&host_and_port(self.url)),
+        }
+    }
+}
+
+/// Why no response came over a connection to `place` that stood.
+pub fn broken_exchange(error: &(dyn std::error::Error + 'static), place: &Place<'_>) -> Error {
     if let Some(http) = find::<hyper::Error>(error) {
         if http.is_parse_too_large() {
-            return head_too_large(url);
+            return head_too_large(place);
         }
         if http.is_parse() {
-            return not_http(&http.to_string(), url);
+            return not_http(&http.to_string(), place);
         }
         if http.is_incomplete_message() || http.is_closed() || http.is_canceled() {
-            return unanswered(None, url);
+            return unanswered(None, place);
         }
     }
     match innermost_io(error) {
-        Some(io) => unanswered(Some(io), url),
-        None => Error::unreachable(format!("no response from {}", host_and_port(url)))
-            .with_details(causes(error)),
+        Some(io) => unanswered(Some(io), place),
+        None => Error::unreachable(format!("no response from {place}")).with_details(causes(error)),
     }
 }
 
@@ -124,23 +140,21 @@ pub fn host_not_found(reason: &str, url: &Url) -> Error {
 }
 
 /// The error for a response that is not HTTP.
-pub fn not_http(why: &str, url: &Url) -> Error {
-    Error::protocol(format!("{} does not speak HTTP: {why}", host_and_port(url)))
-        .with_hint("check the host and port in the url")
+pub fn not_http(why: &str, place: &Place<'_>) -> Error {
+    Error::protocol(format!("{place} does not speak HTTP: {why}")).with_hint(match place.socket {
+        Some(_) => "if its messages are lines, set transport: lines in its entry",
+        None => "check the host and port in the url",
+    })
 }
 
 /// The head of a response exceeds the limits.
-pub fn head_too_large(url: &Url) -> Error {
-    Error::protocol(format!(
-        "{} sent too many response headers, or too long ones",
-        host_and_port(url)
-    ))
-    .with_detail("limit: 64 KiB, 100 lines")
+pub fn head_too_large(place: &Place<'_>) -> Error {
+    Error::protocol(format!("{place} sent too many response headers, or too long ones"))
+        .with_detail("limit: 64 KiB, 100 lines")
 }
 
 /// A connection that closed or broke before any of the response arrived.
-pub fn unanswered(error: Option<&io::Error>, url: &Url) -> Error {
-    let place = host_and_port(url);
+pub fn unanswered(error: Option<&io::Error>, place: &Place<'_>) -> Error {
     match error {
         None => Error::unreachable(format!("{place} closed the connection without a response")),
         Some(io) => Error::unreachable(format!("{} ({place})", io_text(io))),

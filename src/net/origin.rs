@@ -78,8 +78,7 @@ impl OriginClient {
         let OriginRequest { method, url, headers, body } = request;
         match &self.transport {
             OriginTransport::Plain(client) => {
-                let response = client.send(method, &url, headers, body.unwrap_or_default()).await;
-                let response = response.map_err(|error| self.over_socket(error))?;
+                let response = client.send(method, &url, headers, body.unwrap_or_default()).await?;
                 Ok(OriginResponse::from_plain(response, url))
             }
             OriginTransport::Shared(client) => {
@@ -94,16 +93,6 @@ impl OriginClient {
                 })?;
                 Ok(OriginResponse::from_client(response, url))
             }
-        }
-    }
-
-    /// Names the socket, where the error is not about connecting to it and so names it already.
-    fn over_socket(&self, error: Error) -> Error {
-        match &self.socket {
-            Some(socket) if error.phase().is_none() => {
-                error.with_detail(errors::socket_detail(socket))
-            }
-            _ => error,
         }
     }
 }

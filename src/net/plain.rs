@@ -85,7 +85,7 @@ impl PlainClient {
         loop {
             let (connection, is_new) = match self.idle.take() {
                 Some(connection) => (connection, false),
-                None => (PlainConnection::open(self.dialer.dial().await?, url).await?, true),
+                None => (PlainConnection::open(&self.dialer).await?, true),
             };
             match connection.exchange(request).await {
                 Ok((response, connection)) => {
@@ -94,7 +94,7 @@ impl PlainClient {
                 // It had ended while it was idle.
                 Err(ExchangeError::Unsent(unsent, _)) if !is_new => request = *unsent,
                 Err(ExchangeError::Unsent(_, error) | ExchangeError::Failed(error)) => {
-                    return Err(errors::broken_exchange(&error, url));
+                    return Err(errors::broken_exchange(&error, &self.dialer.place()));
                 }
             }
         }
@@ -125,10 +125,11 @@ impl PlainClient {
 }
 
 impl PlainConnection {
-    async fn open(stream: NetStream, url: &Url) -> Result<Box<Self>, Error> {
-        let opened =
-            http1::Builder::new().max_headers(HEADER_LINES).handshake(TokioIo::new(stream)).await;
-        let (sender, driver) = opened.map_err(|error| errors::broken_exchange(&error, url))?;
+    async fn open(dialer: &Dialer) -> Result<Box<Self>, Error> {
+        let stream = TokioIo::new(dialer.dial().await?);
+        let opened = http1::Builder::new().max_headers(HEADER_LINES).handshake(stream).await;
+        let (sender, driver) =
+            opened.map_err(|error| errors::broken_exchange(&error, &dialer.place()))?;
         Ok(Box::new(Self { sender, driver: Some(driver) }))
     }
 

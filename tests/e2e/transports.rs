@@ -1,6 +1,6 @@
 //! Servers over a Unix socket and over HTTP+SSE, through the binary.
 
-use std::io::{self, BufReader, Read as _, Write};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
@@ -153,6 +153,36 @@ fn a_server_on_a_socket_is_used_like_any_other() {
     room.file("mcp.yaml", &format!("mcp_servers:\n  old: {{ url: \"{elsewhere}\" }}\n"));
     let finished = room.with_servers(CALL).check();
     finished.exits(4).says(&["404 Not Found", "over the socket", "HTTP+SSE was tried as well"]);
+}
+
+#[test]
+fn a_socket_that_speaks_lines_is_named_with_the_transport_to_set() {
+    let room = room("url: \"unix:./mcp.sock\"");
+    let path = room.path("work/mcp.sock");
+    let listener = UnixListener::bind(&path).unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            std::thread::spawn(move || {
+                for line in BufReader::new(&stream).lines().map_while(Result::ok) {
+                    let message = serde_json::from_str(&line).ok();
+                    let broken = || {
+                        Some(json!({ "jsonrpc": "2.0", "id": null, "error":
+                        { "code": -32700, "message": "not JSON" } }))
+                    };
+                    let answer = message.map_or_else(broken, |message| answer(&message));
+                    if let Some(answer) = answer {
+                        writeln!(&stream, "{answer}").ok();
+                    }
+                }
+            });
+        }
+    });
+    let finished = room.with_servers(CALL).check();
+    let place = format!("the socket {}", path.display());
+    finished.exits(10).says(&[&place, "does not speak HTTP", "set transport: lines"]);
+    assert!(!finished.err().contains("localhost:80"), "{finished}");
+    room.file("mcp.yaml", "mcp_servers:\n  old: { url: \"unix:./mcp.sock\", transport: lines }\n");
+    assert_eq!(room.with_servers(CALL).check().exits(0).out(), "hello\n");
 }
 
 #[test]

@@ -71,7 +71,7 @@ pub fn resolve(
         },
         (None, Some(program)) => match transport {
             Some(TransportChoice::Http(transport)) => {
-                let word = if transport == HttpTransport::Sse { "sse" } else { "http" };
+                let word = word(transport);
                 let message = format!("an {word} server needs 'url', not 'command'");
                 entry_diagnostics.error(program.location(), message);
                 None
@@ -105,11 +105,25 @@ fn transport(
             Ok(Some(TransportChoice::Http(HttpTransport::Streamable)))
         }
         "sse" => Ok(Some(TransportChoice::Http(HttpTransport::Sse))),
+        "lines" => Ok(Some(TransportChoice::Http(HttpTransport::Lines))),
+        "ws" | "websocket" => Ok(Some(TransportChoice::Http(HttpTransport::WebSocket))),
         other => {
-            let message = format!("unknown transport '{other}'; expected one of stdio, http, sse");
+            let message = format!(
+                "unknown transport '{other}'; expected one of stdio, http, sse, lines, websocket"
+            );
             entry_diagnostics.error(node.location(), message);
             Err(ReportedError)
         }
+    }
+}
+
+/// The name of a transport in files.
+fn word(transport: HttpTransport) -> &'static str {
+    match transport {
+        HttpTransport::Auto | HttpTransport::Streamable => "http",
+        HttpTransport::Sse => "sse",
+        HttpTransport::Lines => "lines",
+        HttpTransport::WebSocket => "websocket",
     }
 }
 
@@ -121,7 +135,7 @@ fn http(
     entry_diagnostics: &mut EntryDiagnostics,
 ) -> Option<Endpoint> {
     let text = entry_diagnostics.ok_or_report(node.as_text())?;
-    let (url, socket) = address(text, node, transport, context.file, entry_diagnostics)?;
+    let (url, socket, transport) = address(text, node, transport, context.file, entry_diagnostics)?;
     if !url.username().is_empty() || url.password().is_some() {
         let diagnostic = Diagnostic::error("a URL must not contain a user name or password");
         entry_diagnostics.diagnostics.push(
@@ -152,17 +166,17 @@ fn http(
     Some(Endpoint::Http { url, socket, transport, headers, auth: Box::new(auth), insecure })
 }
 
-/// Where the server is: the URL to request, and the socket to connect to.
+/// Where the server is: the URL to request, the socket to connect to, and what is spoken there.
 fn address(
     text: &str,
     node: &ConfigNode,
     transport: HttpTransport,
     file: &FileContext<'_>,
     entry_diagnostics: &mut EntryDiagnostics,
-) -> Option<(Url, Option<PathBuf>)> {
-    if unix_socket::is_unix_address(text) {
+) -> Option<(Url, Option<PathBuf>, HttpTransport)> {
+    if unix_socket::is_unix_address(text) && transport != HttpTransport::WebSocket {
         return match unix_socket::read(text, &file.base_dir, transport) {
-            Ok(address) => Some((address.url, Some(address.socket))),
+            Ok(address) => Some((address.url, Some(address.socket), transport)),
             Err(error) => {
                 let diagnostic = Diagnostic::error(error.to_string()).with_hint(error.hint());
                 entry_diagnostics.diagnostics.push(diagnostic.with_location(node.location()));
@@ -170,23 +184,35 @@ fn address(
             }
         };
     }
-    let url = match Url::parse(text) {
+    let mut url = match Url::parse(text) {
         Ok(url) => url,
         Err(why) => {
             entry_diagnostics.error(node.location(), format!("invalid URL: {why}"));
             return None;
         }
     };
-    match url.scheme() {
-        "http" | "https" if url.host().is_some() => Some((url, None)),
-        other => {
-            entry_diagnostics.error(
-                node.location(),
-                format!("unsupported URL scheme '{other}'; use http, https or unix"),
-            );
-            None
+    let handshake = match url.scheme() {
+        "ws" => Some("http"),
+        "wss" => Some("https"),
+        _ => None,
+    };
+    let message = match (url.scheme(), transport) {
+        ("http" | "https" | "ws" | "wss", HttpTransport::Lines) => {
+            "transport 'lines' needs a Unix socket, unix:///path.sock".to_owned()
         }
-    }
+        ("ws" | "wss", HttpTransport::Auto | HttpTransport::WebSocket) => {
+            // Schemes of this family can always be exchanged.
+            let _same_family = url.set_scheme(handshake.unwrap_or("http"));
+            return Some((url, None, HttpTransport::WebSocket));
+        }
+        ("http" | "https", _) if url.host().is_some() => return Some((url, None, transport)),
+        ("ws" | "wss", transport) => {
+            format!("transport '{}' cannot be used with a ws or wss URL", word(transport))
+        }
+        (other, _) => format!("unsupported URL scheme '{other}'; use http, https, ws, wss or unix"),
+    };
+    entry_diagnostics.error(node.location(), message);
+    None
 }
 
 fn stdio(

@@ -1,4 +1,5 @@
 //! The transports: how bytes reach a server and come back.
 
 pub mod http;
+pub mod socket;
 pub mod stdio;

@@ -22,7 +22,8 @@ use crate::mcp::connection::{ConnectOptions, Connection, WireOpener};
 use crate::mcp::era_cache;
 use crate::mcp::protocol_warning::ProtocolWarning;
 use crate::mcp::tracer::Tracer;
-use crate::mcp::transport::http::{HttpLimits, HttpTarget, HttpWire, SseWire};
+use crate::mcp::transport::http::{HttpLimits, HttpTarget, HttpWire, SseWire, web_socket};
+use crate::mcp::transport::socket::SocketWire;
 use crate::mcp::transport::stdio::StdioWire;
 use crate::mcp::wire::Wire;
 use crate::model::{Error, ErrorKind, ErrorPhase};
@@ -101,7 +102,7 @@ async fn open(
         protocol: way.protocol,
         cached_era: setup.eras.get(&way.key),
         start_timeout,
-        falls_back_on_silence: matches!(spec.endpoint, Endpoint::Stdio { .. }),
+        falls_back_on_silence: !matches!(way.transport, "http" | "unix" | "sse"),
         roots: spec.roots.clone(),
         events: setup.events.clone(),
         inbox: Arc::clone(&setup.inbox),
@@ -191,12 +192,19 @@ fn transport_plan(
                 });
                 return Ok(TransportPlan { open, key, transport: "sse", protocol });
             }
-            let open: WireOpener =
-                Arc::new(move || Ok(Arc::new(HttpWire::connect(target.clone())?) as Arc<dyn Wire>));
-            let key = match socket {
-                Some(socket) => era_cache::key(&[&unix_socket::show(socket, url)]),
-                None => era_cache::key(&[url.as_str()]),
+            let open: WireOpener = match (transport, socket) {
+                (HttpTransport::Lines, Some(socket)) => {
+                    let socket = socket.clone();
+                    Arc::new(move || {
+                        Ok(Arc::new(SocketWire::lines(socket.clone(), tracer.clone())) as _)
+                    })
+                }
+                (HttpTransport::WebSocket, _) => {
+                    Arc::new(move || Ok(Arc::new(web_socket::connect(target.clone())?) as _))
+                }
+                _ => Arc::new(move || Ok(Arc::new(HttpWire::connect(target.clone())?) as _)),
             };
+            let key = era_cache::key(&[&describe(&spec.endpoint)]);
             Ok(TransportPlan { open, key, transport: self::transport(&spec.endpoint), protocol })
         }
     }
@@ -213,6 +221,8 @@ pub fn transport(endpoint: &Endpoint) -> &'static str {
     match endpoint {
         Endpoint::Stdio { .. } => "stdio",
         Endpoint::Http { transport: HttpTransport::Sse, .. } => "sse",
+        Endpoint::Http { transport: HttpTransport::Lines, .. } => "lines",
+        Endpoint::Http { transport: HttpTransport::WebSocket, .. } => "websocket",
         Endpoint::Http { socket: Some(_), .. } => "unix",
         Endpoint::Http { .. } => "http",
     }
@@ -323,9 +333,17 @@ pub fn describe(endpoint: &Endpoint) -> String {
             let words = std::iter::once(command).chain(args);
             words.map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
         }
+        Endpoint::Http { socket: Some(socket), transport: HttpTransport::Lines, .. } => {
+            format!("unix://{}", socket.display())
+        }
         Endpoint::Http { url, socket: Some(socket), .. } => unix_socket::show(socket, url),
-        Endpoint::Http { url, .. } => {
+        Endpoint::Http { url, transport, .. } => {
             let mut url = url.clone();
+            if *transport == HttpTransport::WebSocket {
+                // Schemes of this family can always be exchanged.
+                let scheme = if url.scheme() == "https" { "wss" } else { "ws" };
+                let _same_family = url.set_scheme(scheme);
+            }
             if url.password().is_some() {
                 // Only URLs that cannot have a host refuse this.
                 let _cannot = url.set_password(Some("***"));

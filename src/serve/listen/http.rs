@@ -11,6 +11,7 @@ use futures_util::FutureExt as _;
 use http::{HeaderValue, Method, Request, StatusCode, header};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::Body as _;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
@@ -27,6 +28,7 @@ use super::http_connection::{self, RequestBody};
 use super::http_sessions::KeptAnswers;
 use super::identity::Requester;
 use super::mcp_service::McpService;
+use super::oauth::ProtectedResource;
 use crate::serve::catalogue_server::CatalogueServer;
 use crate::serve::shared_room::{MessagePlace, MessageRoom, NoRoom, SMALL};
 
@@ -43,7 +45,8 @@ pub struct HttpListener {
     /// Answers requests with the owner's token.
     mcp: Arc<McpService>,
     rules: Arc<AccessRules>,
-    authenticator: Arc<Authenticator>,
+    /// `None` where everyone who can connect is the owner.
+    authenticator: Option<Arc<Authenticator>>,
     clients: HttpClients,
     /// Fires when sessions and streams have to end.
     end: CancellationToken,
@@ -57,10 +60,25 @@ impl HttpListener {
         rules: Arc<AccessRules>,
         authenticator: Arc<Authenticator>,
     ) -> Self {
+        Self::with(server, rules, Some(authenticator), "http")
+    }
+
+    /// A listener for clients that need no token: the file of the socket they came by, and the kernel,
+    /// say who they are.
+    pub(super) fn for_own_user(server: &Arc<CatalogueServer>) -> Self {
+        Self::with(server, Arc::new(AccessRules::new(Vec::new(), Vec::new())), None, "unix")
+    }
+
+    fn with(
+        server: &Arc<CatalogueServer>,
+        rules: Arc<AccessRules>,
+        authenticator: Option<Arc<Authenticator>>,
+        transport: &str,
+    ) -> Self {
         let (end, server) = (CancellationToken::new(), Arc::clone(server));
         let answers = KeptAnswers::new();
         let clients = HttpClients::new(answers.of_one_token());
-        let mcp = Arc::new(McpService::new(&server, "http".to_owned(), answers, end.clone()));
+        let mcp = Arc::new(McpService::new(&server, transport.to_owned(), answers, end.clone()));
         Self { server, mcp, rules, authenticator, clients, end }
     }
 
@@ -82,21 +100,36 @@ impl HttpListener {
             let _as_it_was = stream.set_nodelay(true);
             let (shared, stop) = (Arc::clone(&shared), stop.clone());
             clients.spawn(async move {
-                let answer = |request| {
-                    let shared = Arc::clone(&shared);
-                    async move { shared.answer(request).await }.boxed()
-                };
-                http_connection::serve(stream, answer, &stop).await;
+                shared.serve_connection(stream, Bytes::new(), &stop).await;
                 drop(place);
             });
         }
         drop(listener);
         clients.close();
+        shared.drain(&clients).await;
+    }
+
+    /// Serves one client, of which `read` was read already.
+    pub(super) async fn serve_connection(
+        self: &Arc<Self>,
+        stream: impl AsyncRead + AsyncWrite + Unpin,
+        read: Bytes,
+        stop: &CancellationToken,
+    ) {
+        let answer = |request| {
+            let shared = Arc::clone(self);
+            async move { shared.answer(request).await }.boxed()
+        };
+        http_connection::serve(stream, read, answer, stop).await;
+    }
+
+    /// Gives `clients` a moment, then ends sessions and streams.
+    pub(super) async fn drain(&self, clients: &TaskTracker) {
         if tokio::time::timeout(DRAIN, clients.wait()).await.is_err() {
-            shared.end.cancel();
+            self.end.cancel();
             let _left = tokio::time::timeout(DRAIN, clients.wait()).await;
         }
-        shared.end.cancel();
+        self.end.cancel();
     }
 
     async fn answer(&self, request: Request<RequestBody>) -> HttpAnswer {
@@ -127,12 +160,16 @@ impl HttpListener {
 
     /// What answers a request with this head.
     async fn admit(&self, head: &http::request::Parts) -> Result<Arc<McpService>, AccessError> {
+        let Some(authenticator) = &self.authenticator else {
+            self.rules.check_place(head)?;
+            return Ok(Arc::clone(&self.mcp));
+        };
         let token = self.rules.check(head)?;
-        match self.authenticator.authenticate_anywhere(token).await? {
+        match authenticator.authenticate_anywhere(token).await? {
             Requester::Owner => Ok(Arc::clone(&self.mcp)),
             Requester::Client(identity) => self
                 .clients
-                .service(identity, &self.server, &self.authenticator, &self.end)
+                .service(identity, &self.server, authenticator, &self.end)
                 .ok_or(AccessError::TooManyClients),
         }
     }
@@ -140,7 +177,7 @@ impl HttpListener {
     fn refusal(&self, error: AccessError, head: &http::request::Parts) -> HttpAnswer {
         let mut answer = text(error.status(), &error.to_string());
         let has_token = head.headers.contains_key(header::AUTHORIZATION);
-        let challenge = match (error, self.authenticator.resource()) {
+        let challenge = match (error, self.resource()) {
             (AccessError::Token | AccessError::Scope, Some(resource)) => {
                 HeaderValue::try_from(resource.challenge(error, has_token)).ok()
             }
@@ -155,9 +192,13 @@ impl HttpListener {
         answer
     }
 
+    fn resource(&self) -> Option<&ProtectedResource> {
+        self.authenticator.as_ref()?.resource()
+    }
+
     /// The metadata of the resource, for everyone: it says where to get a token.
     fn metadata(&self, path: &str) -> Option<HttpAnswer> {
-        let metadata = self.authenticator.resource()?.metadata(path)?;
+        let metadata = self.resource()?.metadata(path)?;
         let mut answer = text(StatusCode::OK, &metadata);
         let json = HeaderValue::from_static("application/json");
         answer.headers_mut().insert(header::CONTENT_TYPE, json);

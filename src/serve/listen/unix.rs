@@ -1,4 +1,4 @@
-//! Clients on a Unix socket: one message per line, as on standard streams.
+//! Clients on a Unix socket: Streamable HTTP, or one message per line as on standard streams.
 //!
 //! Owns: the socket's file and that only this user may connect. Never does: replace a socket that
 //! another process listens on.
@@ -15,6 +15,7 @@ use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 use super::MAX_MESSAGE;
+use super::http::HttpListener;
 use super::line_stream::LineSource;
 use super::stream::serve_lines;
 use crate::model::Error;
@@ -71,6 +72,8 @@ impl UnixSocketListener {
         stop: &CancellationToken,
     ) {
         let (clients, free) = (TaskTracker::new(), Arc::new(Semaphore::new(MAX_CLIENTS)));
+        // The clients of a background host are this program.
+        let http = front_ends.is_none().then(|| Arc::new(HttpListener::for_own_user(server)));
         loop {
             let Ok(place) = Arc::clone(&free).acquire_owned().await else { break };
             let accepted = tokio::select! {
@@ -87,23 +90,28 @@ impl UnixSocketListener {
                 }
             };
             let (server, stop) = (Arc::clone(server), stop.clone());
-            let front_ends = front_ends.map(Arc::clone);
+            let (front_ends, http) = (front_ends.map(Arc::clone), http.clone());
             clients.spawn(async move {
-                serve_client(stream, &server, front_ends.as_deref(), &stop).await;
+                let (front_ends, http) = (front_ends.as_deref(), http.as_ref());
+                serve_client(stream, &server, front_ends, http, &stop).await;
                 drop(place);
             });
         }
         clients.close();
+        if let Some(http) = http {
+            http.drain(&clients).await;
+        }
         clients.wait().await;
     }
 }
 
-/// Serves a client: its first line shows whether it is a front end of this program. Any other has a
-/// session of its own.
+/// Serves a client: its first line shows whether it speaks HTTP or is a front end of this program.
+/// Any other has a session of its own.
 async fn serve_client(
     stream: UnixStream,
     server: &Arc<CatalogueServer>,
     front_ends: Option<&FrontEndService>,
+    http: Option<&Arc<HttpListener>>,
     stop: &CancellationToken,
 ) {
     let process = stream.peer_cred().ok().and_then(|peer| u32::try_from(peer.pid()?).ok());
@@ -114,12 +122,25 @@ async fn serve_client(
     {
         return front_ends.serve(request, lines, process, stop).await;
     }
+    if let (Some(http), Ok(line)) = (http, &first)
+        && is_request_line(line)
+    {
+        let LineConnection { input, output } = lines;
+        let read = [line.as_bytes(), b"\r\n", input.read_buffer()].concat();
+        let Ok(stream) = input.into_inner().reunite(output) else { return };
+        return Box::pin(http.serve_connection(stream, read.into(), stop)).await;
+    }
     let session = format!("unix-{}", Uuid::new_v4().simple());
     let client = server.connect(ServedIdentity { session, is_alone: false });
     let LineConnection { input, output } = lines;
     let serving = serve_lines(client, LineSource::after(first, input), output, stop);
     // Boxed: a front end's request has no room for it. Errors of a client are reported to the client.
     let _ended = Box::pin(serving).await;
+}
+
+/// Whether this begins a request of HTTP; no JSON ends like this.
+fn is_request_line(line: &str) -> bool {
+    line.ends_with(" HTTP/1.1") || line.ends_with(" HTTP/1.0")
 }
 
 /// Whether the other end belongs to this user, or to root.

@@ -275,6 +275,41 @@ fn what_is_no_message_costs_its_sender_an_error_and_others_nothing() {
 }
 
 #[test]
+fn every_address_that_it_listens_on_is_one_that_a_server_may_have() {
+    let room = Sandbox::new();
+    let socket = room.path("run/s").display().to_string();
+    let mut served = Served::start(&room, &["--unix", &socket, "--ws", "127.0.0.1:0"]);
+    served.address();
+    let ws = served.address();
+    let entries = format!(
+        "mcp_servers:
+  plain: {{ url: 'unix:{socket}' }}
+  lines: {{ url: 'unix:{socket}', transport: lines }}
+  ws: {{ url: 'ws://{ws}/mcp', auth: {{ type: bearer, token_env_var: SERVED }} }}
+  stranger: {{ url: 'ws://{ws}/mcp', auth: {{ type: bearer, token_env_var: STRANGER }} }}
+  astray: {{ url: 'ws://{ws}/other', auth: {{ type: bearer, token_env_var: SERVED }} }}
+"
+    );
+    room.file("mcp.yaml", &entries);
+    let run = |words: &[&str]| {
+        let words = words.iter().copied();
+        room.with_servers(words).env("SERVED", TOKEN).env("STRANGER", "stranger").go()
+    };
+    for (server, transport) in [("plain", "unix"), ("lines", "lines"), ("ws", "websocket")] {
+        let called = run(&["call", &format!("{server}-calculator"), "expression=6*7"]);
+        assert_eq!(called.exits(0).out(), "42\n", "{called}");
+        let asked = run(&["servers", server, "--json"]);
+        let server = &asked.exits(0).json()["servers"][0];
+        assert_eq!(server["transport"], transport, "{server}");
+        assert!(server["ping_ms"].is_f64() || server["era"] == "modern", "{server}");
+    }
+    let refused = run(&["call", "stranger-calculator", "expression=1"]);
+    refused.exits(5).says(&["refused the credentials: 401"]);
+    run(&["call", "astray-calculator", "expression=1"]).exits(4).says(&["404", "/other"]);
+    assert_eq!(served.end(), Some(143));
+}
+
+#[test]
 fn a_socket_that_is_in_use_is_not_taken_and_one_that_is_left_behind_is() {
     let room = Sandbox::new();
     let socket = room.path("run/s").display().to_string();

@@ -10,7 +10,7 @@ use crate::bench::export::locust::{LocustHeader, LocustTarget, LocustValue, locu
 use crate::bench::plan::BenchPlan;
 use crate::bench::targets::ResolvedTarget;
 use crate::cli::context::{CommandContext, CommandResult};
-use crate::config::spec::{AuthSpec, Endpoint, ServerSpec};
+use crate::config::spec::{AuthSpec, Endpoint, HttpTransport, ServerSpec};
 use crate::model::Error;
 use secrecy::ExposeSecret as _;
 
@@ -45,9 +45,13 @@ fn target(found: &ResolvedTarget, servers: &[ServerSpec]) -> Result<LocustTarget
     };
     let server = servers.iter().find(|server| Some(server.name.as_str()) == name.component());
     let Some(server) = server else { return refused("is not a tool of an MCP server") };
-    let Endpoint::Http { url, socket: None, headers, auth, .. } = &server.endpoint else {
+    let Endpoint::Http { url, socket: None, transport, headers, auth, .. } = &server.endpoint
+    else {
         return refused("is a tool of a server without an HTTP address");
     };
+    if *transport == HttpTransport::WebSocket {
+        return refused("is a tool of a server without an HTTP address");
+    }
     let keeps = |text: &str| found.target.masked(text) == text;
     if !keeps(url.as_str()) {
         return refused("has a secret in its URL, which would be written to the file");

@@ -6,8 +6,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use reqwest::Method;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, WWW_AUTHENTICATE};
+use reqwest::{Method, StatusCode};
 use secrecy::{ExposeSecret as _, SecretString};
 use url::Url;
 
@@ -20,7 +20,7 @@ use crate::net::excerpt::lossy;
 use crate::net::response::OriginResponse;
 
 /// How often one request may change what it shows.
-const MAX_AUTHORIZATIONS: usize = 3;
+pub(super) const MAX_AUTHORIZATIONS: usize = 3;
 /// How many challenges of one answer are read.
 const MAX_CHALLENGES: usize = 5;
 /// Bytes of one challenge that are read.
@@ -85,7 +85,8 @@ impl HttpShared {
             {
                 return Ok(response);
             }
-            let challenge = challenge(&response, authorization);
+            let challenge =
+                challenge(response.status, &response.headers, &response.url, authorization);
             match self.credential_gate.credentials.handle_challenge(challenge).await? {
                 ChallengeOutcome::Retry => {}
                 ChallengeOutcome::Refused => return Ok(response),
@@ -114,7 +115,10 @@ impl HttpShared {
 }
 
 /// A header's value that is kept out of every message.
-fn sensitive_value(name: &HeaderName, value: &SecretString) -> Result<HeaderValue, Error> {
+pub(super) fn sensitive_value(
+    name: &HeaderName,
+    value: &SecretString,
+) -> Result<HeaderValue, Error> {
     let mut header = HeaderValue::try_from(value.expose_secret()).map_err(|_| {
         Error::config(format!("the value of the header '{name}' contains a control character"))
             .with_hint("the usual cause is a line break at the end of a token file")
@@ -123,21 +127,26 @@ fn sensitive_value(name: &HeaderName, value: &SecretString) -> Result<HeaderValu
     Ok(header)
 }
 
-fn challenge(response: &OriginResponse, authorization: Option<SecretString>) -> Challenge {
+/// What is put to the holder of the credentials after a refusal.
+pub(super) fn challenge(
+    status: StatusCode,
+    headers: &HeaderMap,
+    url: &Url,
+    authorization: Option<SecretString>,
+) -> Challenge {
     let text = |value: &HeaderValue| {
         let bytes = value.as_bytes();
         lossy(bytes.get(..CHALLENGE_SIZE).unwrap_or(bytes)).into_owned()
     };
-    let headers = &response.headers;
     Challenge {
-        status: response.status.as_u16(),
+        status: status.as_u16(),
         www_authenticate: headers
             .get_all(WWW_AUTHENTICATE)
             .iter()
             .take(MAX_CHALLENGES)
             .map(text)
             .collect(),
-        url: response.url.clone(),
+        url: url.clone(),
         authorization,
     }
 }

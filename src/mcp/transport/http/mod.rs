@@ -39,6 +39,7 @@ mod sse;
 mod sse_wire;
 mod status;
 mod target;
+pub mod web_socket;
 
 #[cfg(test)]
 mod tests;

@@ -24,7 +24,7 @@ use super::path_guess::mcp_path_guess;
 use super::status::{HttpRefusal, session_lost};
 use crate::mcp::protocol_warning::ProtocolWarning;
 use crate::mcp::wire::{Arrival, FrameKind, OutgoingFrame};
-use crate::model::{CallId, Era, Error};
+use crate::model::{CallId, Era, Error, ErrorKind};
 use crate::net::address::display_url;
 use crate::net::excerpt::server_message;
 use crate::net::origin::OriginRequest;
@@ -349,8 +349,16 @@ impl HttpShared {
         };
         let Some(guess) = mcp_path_guess(&url) else { return Ok(posted) };
         let second = self.post_to(&guess, frame, exchange).await;
+        // Where credentials are asked for, there is a server.
+        let asks_for_credentials = match &second {
+            Ok(PostResponse::Refused(status, _)) => matches!(status.as_u16(), 401 | 403),
+            Ok(_) => false,
+            Err(error) => error.kind() == ErrorKind::Auth,
+        };
         match (posted, second) {
-            (PostResponse::Refused(status, error), Err(_) | Ok(PostResponse::Refused(..))) => {
+            (PostResponse::Refused(status, error), Err(_) | Ok(PostResponse::Refused(..)))
+                if !asks_for_credentials =>
+            {
                 let tried = format!("{} was tried as well", display_url(&guess));
                 Ok(PostResponse::Refused(status, error.with_detail(tried)))
             }

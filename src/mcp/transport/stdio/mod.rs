@@ -34,8 +34,8 @@ use crate::util::tail::LineTail;
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long pipes are drained after the process is known to be gone, or the other way round.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(200);
-/// How many of the last stderr lines an error carries.
-const STDERR_TAIL_LINES: usize = 5;
+/// How many lines of stderr that look like errors an error carries, beside its first and last ones.
+const ERROR_LINES: usize = 3;
 /// How many raw NUL bytes may come between two lines.
 const NUL_LIMIT: usize = 64 * 1024;
 /// How much is read at once, at most.
@@ -117,8 +117,8 @@ impl StdioWire {
         })
     }
 
-    fn stderr_tail(&self) -> Vec<String> {
-        self.stderr.lock().unwrap_or_else(PoisonError::into_inner).last(STDERR_TAIL_LINES)
+    fn stderr_excerpt(&self) -> Vec<String> {
+        self.stderr.lock().unwrap_or_else(PoisonError::into_inner).excerpt(ERROR_LINES)
     }
 
     /// Waits until more has come, or until `closed` says that nothing will. Every whole line has
@@ -185,7 +185,7 @@ impl StdioWire {
             Some(status) => format!("the process {}", show_exit(status)),
             None => "it closed its stdout but is still running".to_owned(),
         };
-        let words = self.stderr_tail();
+        let words = self.stderr_excerpt();
         let process = reader.process.as_ref();
         let cause = reader.exited.and_then(|status| process?.exit_cause(status, &words));
         if let Some(LimitCause::Limit(limit)) = &cause {

@@ -54,14 +54,14 @@ enum RequestsEnd<T> {
     Open(T, BoxBody<Bytes, Infallible>),
 }
 
-/// Answers the requests of a client until it leaves, is silent for too long, or `stop` fires and its
+/// Answers the requests of a client, of which `read` was read already, until it leaves, is silent for too long, or `stop` fires and its
 /// last request is answered. An answer with the extension [`StaysOpen`] is the last one.
-pub(super) async fn serve<T, A>(mut io: T, answer: A, stop: &CancellationToken)
+pub(super) async fn serve<T, A>(mut io: T, mut read: Bytes, answer: A, stop: &CancellationToken)
 where
     T: AsyncRead + AsyncWrite + Unpin,
     A: Fn(Request<RequestBody>) -> Pin<Box<dyn Future<Output = HttpAnswer> + Send>>,
 {
-    let (mut read, mut patience) = (Bytes::new(), HEAD_TIMEOUT);
+    let mut patience = HEAD_TIMEOUT;
     loop {
         if read.is_empty() {
             tokio::select! {

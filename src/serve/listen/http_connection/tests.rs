@@ -57,7 +57,7 @@ fn served(buffer: usize) -> Served {
         .boxed()
     };
     let until = stop.clone();
-    let connection = tokio::spawn(async move { serve(server, answer, &until).await });
+    let connection = tokio::spawn(async move { serve(server, Bytes::new(), answer, &until).await });
     Served { client, asked, events, connection, stop }
 }
 

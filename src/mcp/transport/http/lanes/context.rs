@@ -15,6 +15,7 @@ use crate::mcp::wire::Arrival;
 use crate::model::Error;
 use crate::net::address::display_url;
 use crate::net::dial::Dialer;
+use crate::net::errors::Place;
 
 /// What the lanes to one server share.
 pub(super) struct LaneContext {
@@ -39,6 +40,10 @@ impl LaneContext {
 
     pub(super) fn url(&self) -> &Url {
         &self.url
+    }
+
+    pub(super) fn place(&self) -> Place<'_> {
+        Place { url: &self.url, socket: self.shared.socket.as_deref() }
     }
 
     /// Whether requests carry the id of a session.

@@ -351,7 +351,7 @@ impl HttpLane {
             let LaneState::Exchanging(stream) = &mut self.state else { return Poll::Pending };
             let step = match self.input.fill(stream, cx) {
                 Poll::Pending if wrote.is_ok() => return Poll::Pending,
-                Poll::Pending => Err(errors::unanswered(wrote.as_ref().err(), context.url())),
+                Poll::Pending => Err(errors::unanswered(wrote.as_ref().err(), &context.place())),
                 Poll::Ready(Ok(0)) => self.connection_ended(None, id, context),
                 Poll::Ready(Err(cause)) => self.connection_ended(Some(cause), id, context),
                 Poll::Ready(Ok(came)) => {
@@ -411,7 +411,7 @@ impl HttpLane {
             reply.connection_ended(why, self.input.unread().len(), id, context)
         } else {
             let why = why.filter(|why| why.kind() != io::ErrorKind::UnexpectedEof);
-            Err(context.with_socket(errors::unanswered(why.as_ref(), context.url())))
+            Err(errors::unanswered(why.as_ref(), &context.place()))
         }
     }
 

@@ -75,8 +75,8 @@ pub(super) fn read_head(
         let read =
             response_head::read(rest, context.limits().headers).map_err(
                 |unusable| match unusable {
-                    HeadError::NotHttp(why) => errors::not_http(&why, context.url()),
-                    HeadError::TooMany => errors::head_too_large(context.url()),
+                    HeadError::NotHttp(why) => errors::not_http(&why, &context.place()),
+                    HeadError::TooMany => errors::head_too_large(&context.place()),
                     HeadError::TooLong(size) => headers_too_large(size, context.limits().headers),
                 },
             )?;

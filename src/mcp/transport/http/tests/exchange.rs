@@ -385,6 +385,19 @@ async fn a_bare_url_is_tried_once_at_mcp() {
 }
 
 #[tokio::test]
+async fn a_bare_url_whose_mcp_asks_for_credentials_is_an_error_of_credentials() {
+    for status in ["401 Unauthorized", "403 Forbidden"] {
+        let peer = TestServer::start(move |_, heard| match heard.path.as_str() {
+            "/mcp" => TestResponse::full(status, &[], ""),
+            _ => TestResponse::full("404 Not Found", &[], ""),
+        })
+        .await;
+        let outcome = call(&wire_to(peer.url("")), 0, "initialize").await;
+        outcome.error(ErrorKind::Auth, "/mcp");
+    }
+}
+
+#[tokio::test]
 async fn nothing_is_guessed_twice_or_beside_a_path() {
     let peer = TestServer::start(|_, _| TestResponse::full("404 Not Found", &[], "")).await;
     let bare = wire_to(peer.url(""));

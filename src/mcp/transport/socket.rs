@@ -1,0 +1,187 @@
+//! A transport over one connection that carries whole messages: lines on a Unix socket, and
+//! WebSocket frames, which [`web_socket`](super::web_socket) opens.
+
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::{Mutex as StdMutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use futures_util::stream::BoxStream;
+use futures_util::{FutureExt as _, Sink, SinkExt as _, StreamExt as _};
+use serde_json::Value;
+use tokio::net::UnixStream;
+use tokio::sync::{Mutex, OnceCell};
+use tokio_util::codec::{Framed, LinesCodec, LinesCodecError};
+use tokio_util::sync::CancellationToken;
+
+use crate::mcp::tracer::Tracer;
+use crate::mcp::wire::{Arrival, MESSAGE_LIMIT, OutgoingFrame, ProcessInfo, Wire};
+use crate::model::{Era, Error};
+use crate::net::errors;
+
+/// How long a write may wait for a server that reads nothing.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long the end of a connection may take.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Both directions of an open connection.
+pub(super) struct Channel {
+    pub(super) sink: Pin<Box<dyn Sink<Bytes, Error = Error> + Send>>,
+    pub(super) messages: BoxStream<'static, Result<Bytes, Error>>,
+}
+
+/// Opens the connection; asked once.
+pub(super) type ChannelOpener =
+    Box<dyn Fn() -> BoxFuture<'static, Result<Channel, Error>> + Send + Sync>;
+
+/// The wire to a server behind one connection, which is opened with the first message.
+pub struct SocketWire {
+    open: ChannelOpener,
+    channel: OnceCell<Result<OpenChannel, Error>>,
+    close_reason: StdMutex<Option<Error>>,
+    closing: CancellationToken,
+    delimits_messages: bool,
+    tracer: Tracer,
+}
+
+struct OpenChannel {
+    sink: Mutex<Pin<Box<dyn Sink<Bytes, Error = Error> + Send>>>,
+    messages: Mutex<BoxStream<'static, Result<Bytes, Error>>>,
+}
+
+impl SocketWire {
+    pub(super) fn new(open: ChannelOpener, delimits_messages: bool, tracer: Tracer) -> Self {
+        Self {
+            open,
+            channel: OnceCell::new(),
+            close_reason: StdMutex::default(),
+            closing: CancellationToken::new(),
+            delimits_messages,
+            tracer,
+        }
+    }
+
+    /// A wire to a server that speaks one message per line on a Unix socket.
+    pub fn lines(socket: PathBuf, tracer: Tracer) -> Self {
+        let open = move || {
+            let socket = socket.clone();
+            async move {
+                let stream = UnixStream::connect(&socket)
+                    .await
+                    .map_err(|error| errors::no_connection_over(&error, &socket))?;
+                let codec = LinesCodec::new_with_max_length(MESSAGE_LIMIT);
+                let (sink, lines) = Framed::new(stream, codec).split();
+                let sink = sink.sink_map_err(line_error).with(async |bytes: Bytes| {
+                    String::from_utf8(bytes.into())
+                        .map_err(|error| Error::internal(error.to_string()))
+                });
+                let messages = lines.map(|line| line.map(Bytes::from).map_err(line_error));
+                Ok(Channel { sink: Box::pin(sink), messages: messages.boxed() })
+            }
+            .boxed()
+        };
+        Self::new(Box::new(open), false, tracer)
+    }
+
+    async fn channel(&self) -> Result<&OpenChannel, Error> {
+        let open = async {
+            let Channel { sink, messages } = (self.open)().await?;
+            Ok(OpenChannel { sink: Mutex::new(sink), messages: Mutex::new(messages) })
+        };
+        self.channel.get_or_init(|| open).await.as_ref().map_err(Clone::clone)
+    }
+
+    /// Ends the receiving; the first reason stays.
+    fn closed(&self, error: Error) -> Arrival {
+        let mut reason = self.close_reason.lock().unwrap_or_else(PoisonError::into_inner);
+        if reason.is_none() {
+            self.tracer.closed(error.message());
+        }
+        Arrival::Closed(reason.get_or_insert(error).clone())
+    }
+}
+
+#[async_trait]
+impl Wire for SocketWire {
+    async fn send(&self, frame: OutgoingFrame) -> Result<Option<Bytes>, Error> {
+        let write = async {
+            let channel = self.channel().await?;
+            let mut sink = channel.sink.lock().await;
+            // Before it is written: its answer may be here before the write returns.
+            self.tracer.sent(&frame.bytes, frame.call.as_ref());
+            let written = tokio::time::timeout(WRITE_TIMEOUT, sink.send(frame.bytes)).await;
+            written.unwrap_or_else(|_| {
+                let limit = WRITE_TIMEOUT.as_secs();
+                Err(Error::timeout(format!("it read nothing of what it was sent for {limit} s")))
+            })?;
+            Ok(None)
+        };
+        tokio::select! {
+            biased;
+            result = write => result,
+            () = self.closing.cancelled() => Err(closed_here()),
+        }
+    }
+
+    async fn receive(&self) -> Arrival {
+        let next = async {
+            let channel = self.channel().await?;
+            let mut messages = channel.messages.lock().await;
+            let ended = || Err(Error::unreachable("the server closed the connection"));
+            messages.next().await.unwrap_or_else(ended)
+        };
+        let next = self.closing.run_until_cancelled(next).await;
+        match next.unwrap_or_else(|| Err(closed_here())) {
+            Ok(bytes) => {
+                self.tracer.received(&bytes, None);
+                Arrival::Message { bytes, stream_of: None }
+            }
+            Err(error) => self.closed(error),
+        }
+    }
+
+    fn set_agreement(&self, _era: Era, _version: &str) {}
+
+    fn delimits_messages(&self) -> bool {
+        self.delimits_messages
+    }
+
+    fn waiting_for(&self, _id: &Value) -> Option<String> {
+        (!self.channel.initialized()).then(|| "the connection".to_owned())
+    }
+
+    fn process_info(&self) -> ProcessInfo {
+        ProcessInfo::default()
+    }
+
+    async fn close(&self) {
+        self.closing.cancel();
+        if let Some(Ok(channel)) = self.channel.get() {
+            let close = async { channel.sink.lock().await.close().await };
+            let _slow_server = tokio::time::timeout(CLOSE_TIMEOUT, close).await;
+        }
+        self.closed(Error::unreachable("ended by toolhost"));
+    }
+}
+
+fn closed_here() -> Error {
+    Error::unreachable("the connection is closed")
+}
+
+/// The error for a message above the limit.
+pub(super) fn too_large() -> Error {
+    Error::protocol(format!("limit: a message is larger than {} MiB", MESSAGE_LIMIT >> 20))
+}
+
+fn line_error(error: LinesCodecError) -> Error {
+    match error {
+        LinesCodecError::MaxLineLengthExceeded => too_large(),
+        LinesCodecError::Io(error) if error.kind() == std::io::ErrorKind::InvalidData => {
+            Error::protocol("it sent a line that is not UTF-8")
+        }
+        LinesCodecError::Io(error) => Error::unreachable(errors::io_text(&error)),
+    }
+}
