@@ -63,9 +63,81 @@ impl LineTail {
     }
 }
 
+/// How many lines at the beginning an excerpt keeps.
+const FIRST: usize = 2;
+/// How many lines at the end an excerpt keeps.
+const LAST: usize = 3;
+
+impl LineTail {
+    /// What explains an end best: both ends, since many programs write their error before a page of
+    /// usage, and between them up to `count` lines that look like errors; `…` for what is left out.
+    pub fn excerpt(&self, count: usize) -> Vec<String> {
+        let lines = self.last(usize::MAX);
+        let end = lines.len().saturating_sub(LAST);
+        let mut errors = 0;
+        let mut excerpt: Vec<String> = Vec::new();
+        for (at, line) in lines.into_iter().enumerate() {
+            let is_error = (FIRST..end).contains(&at) && errors < count && reports_error(&line);
+            errors += usize::from(is_error);
+            if at < FIRST || at >= end || is_error {
+                excerpt.push(line);
+            } else if excerpt.last().is_none_or(|last| last != "…") {
+                excerpt.push("…".to_owned());
+            }
+        }
+        excerpt
+    }
+}
+
+/// Whether a line looks like the report of an error: `Error: …`, `mod.SomeError: …`, `fatal: …`.
+pub fn reports_error(line: &str) -> bool {
+    let words = ["error", "fatal", "panic", "exception"];
+    if line.contains("ERROR") || line.contains("FATAL") {
+        return true;
+    }
+    let line = line.trim_start().to_ascii_lowercase();
+    let head = line.split([':', ' ']).next().unwrap_or_default();
+    words.iter().any(|word| head.contains(word))
+        || words.iter().any(|word| line.contains(&format!("{word}:")))
+        || line.contains(" panicked at ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_excerpt_has_both_ends_and_the_errors_between_them() {
+        let excerpt = |lines: &[&str]| {
+            let mut tail = LineTail::default();
+            tail.push(lines.join("\n").as_bytes());
+            tail.excerpt(1).join("|")
+        };
+        assert_eq!(excerpt(&["a", "b", "c", "d", "e"]), "a|b|c|d|e");
+        let usage = ["Error: no token", "", "Usage:", "-a", "-b", "-c", "-d", "-e"];
+        assert_eq!(excerpt(&usage), "Error: no token||…|-c|-d|-e");
+        let middle = ["1", "2", "3", "x.ValueError: no", "fatal: no", "4", "5", "6"];
+        assert_eq!(excerpt(&middle), "1|2|…|x.ValueError: no|…|4|5|6");
+    }
+
+    #[test]
+    fn reports_of_errors_are_told_from_other_lines() {
+        for line in [
+            "Error: Cannot find module 'x'",
+            "error: unexpected argument",
+            "ValueError: no",
+            "  mod.sub.ConfigError",
+            "2026-01-01 ERROR no database",
+            "thread 'main' panicked at src/main.rs:1",
+            "fatal: no",
+        ] {
+            assert!(reports_error(line), "{line}");
+        }
+        for line in ["Usage: x [--on-error]", "listening", "  at node:internal/errors", "0 errors"]
+        {
+            assert!(!reports_error(line), "{line}");
+        }
+    }
 
     #[test]
     fn the_last_lines_are_kept() {

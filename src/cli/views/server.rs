@@ -11,6 +11,7 @@ use crate::cli::output::{SpanStyle, StyledLine, StyledPage, messages};
 use crate::cli::records::local_time;
 use crate::model::{CircuitState, Error, ErrorKind, PastError, ServerState, ServerStatus};
 use crate::util::json;
+use crate::util::tail::reports_error;
 use crate::util::text::shorten;
 use crate::util::units::{show_duration, show_size};
 
@@ -20,14 +21,15 @@ const MAX_INSTRUCTIONS: usize = 2_000;
 const MAX_CAPABILITIES: usize = 4_000;
 
 /// The most informative line of a failure: what a refusal kept from starting, what the server wrote
-/// last, else what was found last.
+/// about its error or wrote last, else what was found last.
 fn key_line(error: &Error) -> Option<&str> {
     let lines = error.details();
     if error.kind() == ErrorKind::Denied {
         return lines.first().map(String::as_str);
     }
-    let written = lines.iter().rfind(|line| line.starts_with("stderr: "));
-    written.or(lines.last()).map(String::as_str)
+    let written = || lines.iter().filter(|line| line.starts_with("stderr: "));
+    let reported = written().rfind(|line| reports_error(line.trim_start_matches("stderr: ")));
+    reported.or(written().next_back()).or(lines.last()).map(String::as_str)
 }
 
 /// The servers as a table, with the last failure of each below its row, and with `verbose` the end
@@ -324,6 +326,10 @@ mod tests {
             .with_detail("stderr: no database")
             .with_detail("noise");
         assert_eq!(key_line(&error), Some("stderr: no database"));
+        let error = Error::unreachable("the process exited with 1")
+            .with_detail("stderr: Error: no token was given")
+            .with_detail("stderr: Usage: server --token TOKEN");
+        assert_eq!(key_line(&error), Some("stderr: Error: no token was given"));
     }
 
     fn ready() -> ServerStatus {
