@@ -23,4 +23,6 @@ pub struct DoctorCheckJson<'a> {
     pub message: &'a str,
     /// How to fix the problem, if any.
     pub hint: Option<&'a str>,
+    /// What a failed server wrote, and other evidence.
+    pub details: &'a [String],
 }

@@ -1,4 +1,4 @@
-//! `toolhost doctor`: diagnosing problems, without starting anything.
+//! `toolhost doctor`: diagnosing problems of the machine, the files and the servers.
 
 mod machine;
 mod server_programs;
@@ -10,13 +10,15 @@ use crate::cli::context::{CommandContext, CommandResult};
 use crate::cli::formats;
 use crate::cli::json::doctor::{DoctorCheckJson, DoctorJson};
 use crate::cli::output::{Format, SpanStyle, StyledLine, StyledPage, plural};
-use crate::model::Error;
+use crate::config::spec::Configuration;
+use crate::model::{Error, ServerStatus};
 
 /// Diagnose problems with the environment, files and servers.
 ///
 /// The terminal, the files, trust, the places where records are kept, the sandbox, and for each
-/// server whether its program is found and which variables of yours it is not given. Nothing is
-/// started or contacted. With findings the exit code is 11.
+/// server whether its program is found, which variables of yours it is not given, and whether it
+/// responds: trusted servers are started or contacted, all at once. With an error the exit code is
+/// 11; warnings do not change it.
 #[derive(Debug, Args)]
 #[command(arg = formats::option(formats::REPORT))]
 pub struct DoctorArgs {}
@@ -54,11 +56,19 @@ struct DoctorCheck {
     severity: Severity,
     message: String,
     hint: Option<String>,
+    /// What the server wrote, and other evidence.
+    details: Vec<String>,
 }
 
 impl DoctorCheck {
     fn new(name: impl Into<String>, severity: Severity, message: impl Into<String>) -> Self {
-        Self { name: name.into(), severity, message: message.into(), hint: None }
+        Self {
+            name: name.into(),
+            severity,
+            message: message.into(),
+            hint: None,
+            details: Vec::new(),
+        }
     }
 
     fn with_hint(self, hint: impl Into<String>) -> Self {
@@ -70,25 +80,59 @@ impl DoctorCheck {
 ///
 /// # Errors
 /// If there are findings, after everything was printed.
-pub fn run(_args: &DoctorArgs, context: &CommandContext) -> CommandResult {
+pub async fn run(_args: &DoctorArgs, context: &CommandContext) -> CommandResult {
     let format = context.format(formats::REPORT)?;
     let (configuration, masker) = assembly::load(&context.load_request(), &*context.environment);
     context.output.set_masker(masker.clone());
     let mut checks = machine::checks(context, &configuration);
-    for server in &configuration.servers {
-        checks.extend(server_programs::checks(server, &*context.environment));
-    }
+    checks.extend(servers(context, &configuration).await);
     for check in &mut checks {
         check.message = masker.text(&check.message);
         check.hint = check.hint.take().map(|hint| masker.text(&hint));
+        check.details.iter_mut().for_each(|line| *line = masker.text(line));
     }
     match format {
         Format::Text => context.output.page(&page(&checks))?,
         _ => context.output.value(format, &json(&checks))?,
     }
-    match checks.iter().filter(|check| check.severity > Severity::Ok).count() {
+    match checks.iter().filter(|check| check.severity == Severity::Error).count() {
         0 => Ok(()),
-        count => Err(Error::partial(plural(count, "finding", "findings")).into()),
+        count => Err(Error::partial(plural(count, "error", "errors")).into()),
+    }
+}
+
+/// What is known of the servers without them, and how they respond. Untrusted ones are not
+/// contacted, and no question is asked: the check of the trust reports them.
+async fn servers(context: &CommandContext, configuration: &Configuration) -> Vec<DoctorCheck> {
+    let statuses = match (configuration.servers.is_empty(), context.build()) {
+        (true, _) => Vec::new(),
+        (false, Ok(assembly)) => assembly.host.check_servers(&[]).await,
+        (false, Err(error)) => {
+            return vec![DoctorCheck::new("servers", Severity::Error, error.message())];
+        }
+    };
+    let mut checks = Vec::new();
+    for server in &configuration.servers {
+        let programs = server_programs::checks(server, &*context.environment);
+        let is_missing = programs.iter().any(|check| check.severity == Severity::Error);
+        checks.extend(programs);
+        let status = statuses.iter().find(|status| status.name == server.name && !is_missing);
+        checks.extend(status.map(response));
+    }
+    checks
+}
+
+/// How a server responded.
+fn response(status: &ServerStatus) -> DoctorCheck {
+    let name = format!("server {}", status.name);
+    let Some(error) = status.state.error() else {
+        let tools = plural(status.tools.unwrap_or_default(), "tool", "tools");
+        return DoctorCheck::new(name, Severity::Ok, format!("responds, with {tools}"));
+    };
+    DoctorCheck {
+        hint: error.hint().map(str::to_owned),
+        details: error.details().to_vec(),
+        ..DoctorCheck::new(name, Severity::Error, error.message())
     }
 }
 
@@ -101,6 +145,9 @@ fn page(checks: &[DoctorCheck]) -> StyledPage {
             line.then(SpanStyle::Name, &check.name)
                 .then(SpanStyle::Plain, format!(": {}", check.message)),
         );
+        for detail in &check.details {
+            page.push(StyledLine::plain(detail).indented(9));
+        }
         if let Some(hint) = &check.hint {
             page.push(StyledLine::styled(SpanStyle::Dim, format!("hint: {hint}")).indented(9));
         }
@@ -114,6 +161,7 @@ fn json(checks: &[DoctorCheck]) -> DoctorJson<'_> {
         status: check.severity.as_str(),
         message: &check.message,
         hint: check.hint.as_deref(),
+        details: &check.details,
     });
     DoctorJson { version: env!("CARGO_PKG_VERSION"), checks: checks.collect() }
 }

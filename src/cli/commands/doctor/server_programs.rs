@@ -55,7 +55,7 @@ const SHELL_PLACES: [&str; 8] = [
     ".nvm/current/bin",
 ];
 
-/// The checks of one server; none for a server reached over the network.
+/// What stands out about the program of a server; nothing for a server reached over the network.
 pub(super) fn checks(server: &ServerSpec, environment: &dyn Environment) -> Vec<DoctorCheck> {
     let Endpoint::Stdio { command, env, env_keys, cwd, .. } = &server.endpoint else {
         return Vec::new();
@@ -87,7 +87,7 @@ pub(super) fn checks(server: &ServerSpec, environment: &dyn Environment) -> Vec<
             || env_keys.iter().any(|key| key == variable)
     };
     if environment.executable().is_some_and(|own| own == found) {
-        return vec![DoctorCheck::new(&name, Severity::Ok, "this program itself")];
+        return Vec::new();
     }
     let program = found.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let family = FAMILIES.iter().find(|(names, _)| names.iter().any(|n| program.starts_with(n)));
@@ -107,9 +107,6 @@ pub(super) fn checks(server: &ServerSpec, environment: &dyn Environment) -> Vec<
             DoctorCheck::new(&name, Severity::Warning, message)
                 .with_hint(format!("if it needs them, add to its entry: env_keys: [{list}]")),
         );
-    }
-    if checks.is_empty() {
-        checks.push(DoctorCheck::new(&name, Severity::Ok, found.display().to_string()));
     }
     checks
 }
@@ -199,7 +196,7 @@ mod tests {
         assert!(!format!("{checks:?}").contains("hunter22"));
         let given =
             "{ command: npx, env_keys: [HTTPS_PROXY], env: { GITHUB_TOKEN: \"${GITHUB_TOKEN}\" } }";
-        assert_eq!(found(given, dir.path(), &variables)[0].severity, Severity::Ok);
+        assert_eq!(found(given, dir.path(), &variables), []);
     }
 
     #[test]
