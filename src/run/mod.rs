@@ -114,10 +114,8 @@ fn run_in_context(command: Option<CliCommand>, context: &CommandContext) -> Comm
         }
         Some(CliCommand::Completions(args)) => completions::run(&args, context),
         Some(CliCommand::Config(args)) => config::run(&args, context, console::FILE),
-        Some(CliCommand::Add(args)) => add::run(&args, context),
         Some(CliCommand::Man(args)) => man::run(&args, context, Cli::command()),
         Some(CliCommand::Init(args)) => init::run(&args, context),
-        Some(CliCommand::Doctor(args)) => doctor::run(&args, context),
         Some(command) => block_on_command(command, context),
     }
 }
@@ -275,10 +273,10 @@ async fn run_command(command: CliCommand, context: &CommandContext) -> CommandRe
         CliCommand::DemoServer => Ok(demo::run().await?),
         CliCommand::Run(args) => commands::run::run(&args, context).await,
         CliCommand::Import(args) => import::run(&args, context).await,
-        CliCommand::Add(args) => add::run(&args, context),
+        CliCommand::Add(args) => add::run(&args, context).await,
         CliCommand::Man(args) => man::run(&args, context, Cli::command()),
         CliCommand::Init(args) => init::run(&args, context),
-        CliCommand::Doctor(args) => doctor::run(&args, context),
+        CliCommand::Doctor(args) => doctor::run(&args, context).await,
         CliCommand::Completions(args) => completions::run(&args, context),
         CliCommand::Config(args) => config::run(&args, context, console::FILE),
     }

@@ -37,7 +37,15 @@ fn a_server_is_added_and_works_at_once() {
         "demo-server",
     ])
     .exits(0)
-    .says(&["added mine to", "toolhost list --server mine"]);
+    .says(&[
+        "added mine to",
+        "replace the built-in examples",
+        "8 tools: echo, add, ",
+        "toolhost list --server mine",
+    ]);
+    let failing = add(&["add", "failing", "--", "sh", "-c", "echo no disk >&2; exit 3"]);
+    failing.exits(0).says(&["it does not start yet: the process exited with 3", "no disk"]);
+    assert!(!failing.err().contains("built-in examples"), "{failing}");
     let called = room.toolhost(["call", "mine-echo", "message=hi"]).check();
     assert_eq!(called.exits(0).out(), "hi\n");
     add(&["add", "web", "https://x.test/mcp", "--bearer-token-env", "WEB_TOKEN"]).exits(0);
@@ -64,7 +72,8 @@ fn a_server_is_added_and_works_at_once() {
 fn a_project_keeps_its_comments_and_is_asked_about_what_was_added() {
     let room = Sandbox::new();
     room.file("mcp.yaml", "# ours\nmcp_servers:\n  a: { command: \"false\" } # never\n");
-    room.toolhost(["add", "b", "--", TOOLHOST, "demo-server"]).check().exits(0);
+    let added = room.toolhost(["add", "b", "--", TOOLHOST, "demo-server"]).check();
+    assert!(!added.exits(0).err().contains("8 tools"), "nothing is started: {added}");
     let text = std::fs::read_to_string(room.path("work/mcp.yaml")).unwrap();
     assert!(text.starts_with("# ours\nmcp_servers:\n  a: { command: \"false\" } # never\n  b:\n"));
     room.toolhost(["call", "b-echo", "message=hi"]).check().exits(6);
@@ -265,11 +274,32 @@ fn the_doctor_names_what_keeps_a_server_from_starting() {
     let out = found.exits(11).out();
     assert!(out.contains(".local/bin/only-in-shells"), "{out}");
     assert!(out.contains("env_keys: [WEB_TOKEN]") && !out.contains("hunter22"), "{out}");
+    assert!(out.contains("x: not found") || out.contains("x: command not found"), "{out}");
     let report = room.toolhost(["doctor", "--json"]).check();
     let checks = report.exits(11).json()["checks"].clone();
     for name in ["terminal", "configuration", "trust", "audit log", "history", "sandbox"] {
         assert!(checks.as_array().unwrap().iter().any(|c| c["name"] == name), "{name}: {checks}");
     }
+}
+
+#[test]
+fn the_doctor_tries_trusted_servers_and_warnings_are_no_failure() {
+    let room = Sandbox::new();
+    let started = room.path("work/started");
+    let entry = "{ command: sh, args: [-c, 'touch started; exec toolhost-of-nobody'] }";
+    room.file("mcp.yaml", &format!("mcp_servers:\n  mine: {entry}\n"));
+    let untrusted = room.toolhost(["doctor"]).check();
+    let out = untrusted.exits(0).out();
+    assert!(out.contains("waits for trust") && !started.exists(), "{out}");
+    let trusted = room.toolhost(["--trust", "doctor"]).check();
+    let out = trusted.exits(11).out();
+    assert!(out.contains("the process exited with 127") && started.exists(), "{out}");
+    assert!(out.contains("toolhost-of-nobody"), "{out}");
+
+    let room = Sandbox::new();
+    let sound = room.toolhost(["doctor"]).check();
+    let out = sound.exits(0).out();
+    assert!(out.contains("server demo: responds, with 8 tools"), "{out}");
 }
 
 #[test]

@@ -1,19 +1,27 @@
 //! `toolhost add`: adding a server to mcp.yaml.
 
+use std::sync::Arc;
+
 use clap::Args;
 use serde_json::{Map, Value, json};
 
+use crate::assembly;
 use crate::cli::ad_hoc::{self, AdHocServer};
-use crate::cli::context::{CommandContext, CommandResult};
+use crate::cli::context::{CommandContext, CommandResult, StartScope};
 use crate::cli::mcp_file::{McpFile, McpFileArgs};
-use crate::cli::output::{SpanStyle, StyledLine};
+use crate::cli::output::{SpanStyle, StyledLine, plural};
 use crate::config::secrets;
-use crate::model::{Error, check_name};
+use crate::host::request::ListScope;
+use crate::model::{Error, Layer, ToolDefinition, check_name};
+
+/// How many names of tools are shown.
+const SHOWN_TOOLS: usize = 8;
 
 /// Add a server to mcp.yaml.
 ///
 /// Writes to the project's file if there is one, otherwise to your own; comments and layout are
-/// kept. For a project's file you are asked once for trust before the server starts.
+/// kept. Then the server is started once to show its tools. For a project's file you are asked for
+/// trust before that.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -49,7 +57,7 @@ pub struct AddArgs {
 ///
 /// # Errors
 /// A name that is taken or invalid, a secret in plain text, or a file that cannot be written.
-pub fn run(args: &AddArgs, context: &CommandContext) -> CommandResult {
+pub async fn run(args: &AddArgs, context: &CommandContext) -> CommandResult {
     check_name(&args.name).map_err(|error| Error::usage(error.to_string()))?;
     let entry = entry(args, &context.global.rare.header)?;
     let mut file = McpFile::open(args.file, &*context.environment)?;
@@ -58,15 +66,63 @@ pub fn run(args: &AddArgs, context: &CommandContext) -> CommandResult {
         return Err(Error::usage(what).with_hint("choose another name, or edit the file").into());
     }
     file.add(&args.name, &entry)?;
+    let replaced = built_in_examples(context);
     file.write()?;
     let added = StyledLine::styled(SpanStyle::Success, "added ")
         .then(SpanStyle::Name, &args.name)
         .then(SpanStyle::Plain, " to ")
         .then(SpanStyle::Name, file.path.display().to_string());
     context.output.note(&added);
+    if let Some(replaced) = replaced {
+        context.output.note(&StyledLine::plain(format!(
+            "your own files now replace the built-in examples: {replaced}; \
+             'toolhost init --user' writes a tools.yaml to start from"
+        )));
+    }
+    show_tools(&args.name, context).await;
     let next = format!("try it: toolhost list --server {}", args.name);
     context.output.note(&StyledLine::styled(SpanStyle::Dim, next));
     Ok(())
+}
+
+/// What is shown while no file is found at all, when that is so.
+fn built_in_examples(context: &CommandContext) -> Option<String> {
+    let (configuration, _) = assembly::load(&context.load_request(), &*context.environment);
+    let is_embedded = configuration.files.iter().any(|file| file.layer == Layer::Embedded);
+    is_embedded.then(|| {
+        let tools = plural(configuration.tools.len(), "entry of tools", "entries of tools");
+        let servers = configuration.servers.iter().map(|server| format!("'{}'", server.name));
+        format!("{tools} and the server {}", servers.collect::<Vec<_>>().join(", "))
+    })
+}
+
+/// Starts the new server and shows what it offers, unless it is not trusted yet. What keeps it from
+/// starting is a warning: the entry is written.
+async fn show_tools(name: &str, context: &CommandContext) {
+    let names = [name.to_owned()];
+    let statuses = match context.assemble(StartScope::Servers(&names)).await {
+        Ok(assembly) => {
+            let statuses = assembly.host.check_servers(&names).await;
+            let catalogue = assembly.host.catalogue(&ListScope::Servers(names.to_vec())).await;
+            let of_server = |tool: &&Arc<ToolDefinition>| tool.name.component() == Some(name);
+            let tools: Vec<&str> =
+                catalogue.tools.iter().filter(of_server).map(|tool| tool.name.tool()).collect();
+            if !tools.is_empty() {
+                let count = plural(tools.len(), "tool", "tools");
+                let shown = tools.iter().take(SHOWN_TOOLS).copied().collect::<Vec<_>>().join(", ");
+                let more = if tools.len() > SHOWN_TOOLS { ", …" } else { "" };
+                context.output.note(&StyledLine::plain(format!("{count}: {shown}{more}")));
+            }
+            statuses
+        }
+        Err(error) => return context.output.warn(error.message()),
+    };
+    for error in statuses.iter().filter_map(|status| status.state.error()) {
+        context.output.warn(&format!("it does not start yet: {}", error.message()));
+        for line in error.details().iter().map(String::as_str).chain(error.hint()) {
+            context.output.note(&StyledLine::plain(format!("  {line}")));
+        }
+    }
 }
 
 fn entry(args: &AddArgs, headers: &[String]) -> Result<Value, Error> {
