@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::{Map, Value, json};
 
+use crate::config::node::COMMAND_LINE;
 use crate::config::secrets::{looks_secret, names_secret};
 use crate::host::command::quote;
 use crate::model::{Error, check_name};
+use crate::util::regular_file;
 
-/// The file name reported for such an entry.
-const SOURCE: &str = "command line";
 /// Its name if none can be derived from its words.
 const DEFAULT_NAME: &str = "server";
 /// Replaces apparent secrets where a command is shown or stored.
@@ -28,6 +28,31 @@ const LAUNCHERS: [&str; 21] = [
 ];
 /// Subcommands of launchers that run a program.
 const VERBS: [&str; 6] = ["run", "exec", "dlx", "x", "tool", "start"];
+
+/// Options of launchers that are followed by a value.
+const VALUE_OPTIONS: [&str; 11] = [
+    "--env",
+    "--env-file",
+    "--volume",
+    "--mount",
+    "--name",
+    "--network",
+    "--user",
+    "--directory",
+    "--project",
+    "--from",
+    "--with",
+];
+/// Those of `docker` and `podman`, which mean something else to interpreters.
+const CONTAINER_OPTIONS: [&str; 5] = ["-e", "-v", "-p", "-u", "-w"];
+/// Scripts that are named for what they are to their package, not for what they do.
+const ENTRY_POINTS: [&str; 4] = ["index", "main", "cli", "__main__"];
+/// Directories that say as little.
+const BUILD_DIRECTORIES: [&str; 6] = ["dist", "build", "out", "src", "lib", "bin"];
+/// How far above a script its package is searched, in directories.
+const MAX_DEPTH: usize = 6;
+/// The largest package.json that is read, in bytes.
+const MAX_PACKAGE: u64 = 1 << 20;
 
 /// An ad-hoc server at the end of a command line.
 #[derive(Debug, Clone, Default, Args)]
@@ -51,7 +76,9 @@ pub struct AdHocServer {
 
 /// Whether a word is the URL of a server.
 pub fn is_url(word: &str) -> bool {
-    ["http://", "https://", "unix:"].iter().any(|scheme| word.starts_with(scheme))
+    ["http://", "https://", "ws://", "wss://", "unix:"]
+        .iter()
+        .any(|scheme| word.starts_with(scheme))
 }
 
 impl AdHocServer {
@@ -95,7 +122,7 @@ impl AdHocServer {
             entry.get_mut(key).into_iter().for_each(escape_references);
         }
         let text = json!({ "mcp_servers": { (self.name.as_str()): entry } });
-        (PathBuf::from(SOURCE), text.to_string())
+        (PathBuf::from(COMMAND_LINE), text.to_string())
     }
 }
 
@@ -157,7 +184,8 @@ fn name_of_url(url: &str) -> String {
     name.map_or_else(|| DEFAULT_NAME.to_owned(), usable)
 }
 
-/// `python3 server.py` is `server`, `npx -y @scope/server-files@1.2` is `server-files`.
+/// `python3 server.py` is `server`, `npx -y @scope/server-files@1.2` is `server-files`, and
+/// `node dist/index.js` the name in the nearest package.json.
 fn name_of_command(words: &[String]) -> String {
     let file_name =
         |word: &str| Path::new(word).file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -168,14 +196,44 @@ fn name_of_command(words: &[String]) -> String {
             && !LAUNCHERS.contains(&name.as_str())
             && !VERBS.contains(&name.as_str())
     };
-    let Some(word) = words.iter().find(is_meant) else { return DEFAULT_NAME.to_owned() };
+    let runs_container =
+        words.first().is_some_and(|word| ["docker", "podman"].contains(&&*file_name(word)));
+    let is_value = |at: usize| {
+        at.checked_sub(1).and_then(|at| words.get(at)).is_some_and(|option| {
+            VALUE_OPTIONS.contains(&option.as_str())
+                || (runs_container && CONTAINER_OPTIONS.contains(&option.as_str()))
+        })
+    };
+    let mut named = words.iter().enumerate().filter(|(at, word)| is_meant(word) && !is_value(*at));
+    let Some((_, word)) = named.next() else { return DEFAULT_NAME.to_owned() };
     if word.contains(char::is_whitespace) {
         return DEFAULT_NAME.to_owned();
     }
     let name = file_name(word);
     let name = name.split(['@', ':']).next().unwrap_or_default();
     let stem = Path::new(name).file_stem().unwrap_or_default().to_string_lossy();
-    usable(&stem)
+    match ENTRY_POINTS.contains(&&*stem) {
+        true => usable(&package_of(Path::new(word)).unwrap_or_else(|| stem.into_owned())),
+        false => usable(&stem),
+    }
+}
+
+/// The name of the package that a script belongs to: in the nearest package.json, without its
+/// scope, or else the directory around the one for built files.
+fn package_of(script: &Path) -> Option<String> {
+    let script = script.canonicalize().ok()?;
+    let directories = || script.ancestors().skip(1).take(MAX_DEPTH);
+    let package = directories().find_map(|directory| {
+        let bytes = regular_file::bytes(&directory.join("package.json"), MAX_PACKAGE).ok()?;
+        let package: Value = serde_json::from_slice(&bytes).ok()?;
+        let name = package.get("name")?.as_str()?;
+        Some(name.rsplit('/').next().unwrap_or(name).to_owned())
+    });
+    package.or_else(|| {
+        let names = directories().filter_map(|directory| directory.file_name()?.to_str());
+        let mut names = names.filter(|name| !BUILD_DIRECTORIES.contains(name));
+        names.next().map(str::to_owned)
+    })
 }
 
 /// A valid name derived from any text.
@@ -206,6 +264,9 @@ mod tests {
             ("uv run --directory=x python -m weather.main", "weather"),
             ("env KEY=1 node build/index.js", "index"),
             ("docker run -i --rm mcp/fetch:latest", "fetch"),
+            ("docker run -i --rm -e API_URL mcp/fetch:latest", "fetch"),
+            ("uvx --from git+https://x.test/repo weather", "weather"),
+            ("python3 -u notes.py", "notes"),
             ("python3", "server"),
             ("https://mcp.linear.app/mcp", "linear"),
             ("http://localhost:8001", "localhost"),
@@ -219,6 +280,22 @@ mod tests {
         let named = AdHocServer::new(&words("python3 s.py"), Some("mine"), &[]).unwrap();
         assert_eq!(named.name, "mine");
         assert!(AdHocServer::new(&words("x"), Some("not a name"), &[]).is_err());
+    }
+
+    #[test]
+    fn an_entry_point_has_the_name_of_its_package() {
+        let directory = tempfile::tempdir().unwrap();
+        let script = directory.path().join("wiki/dist/index.js");
+        std::fs::create_dir_all(script.parent().unwrap()).unwrap();
+        std::fs::write(&script, "").unwrap();
+        let line = format!("node {}", script.display());
+        let name = || AdHocServer::new(&words(&line), None, &[]).unwrap().name;
+        assert_eq!(name(), "wiki");
+        let package = directory.path().join("wiki/package.json");
+        std::fs::write(&package, r#"{ "name": "@acme/mcp-wiki" }"#).unwrap();
+        assert_eq!(name(), "mcp-wiki");
+        std::fs::write(&package, "{ damaged").unwrap();
+        assert_eq!(name(), "wiki");
     }
 
     #[test]

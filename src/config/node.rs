@@ -11,6 +11,9 @@ use serde_json::Value;
 
 use crate::model::{Diagnostic, SourceLocation};
 
+/// The name of the text for a server that only the command line names.
+pub const COMMAND_LINE: &str = "command line";
+
 /// One file's text, shared by all its nodes.
 #[derive(Debug)]
 pub struct SourceText {
@@ -31,6 +34,11 @@ impl SourceText {
         let starts = std::iter::once(0).chain(starts).collect();
         let quoted = Mutex::default();
         Arc::new(Self { path: Arc::new(path.into()), text: text.into(), starts, quoted })
+    }
+
+    /// Whether this text was made from options of the command line, so that its lines say nothing.
+    fn is_made_from_options(&self) -> bool {
+        self.path.to_str().is_some_and(|path| path.starts_with("--") || path == COMMAND_LINE)
     }
 
     /// The whole text.
@@ -269,6 +277,10 @@ impl ConfigNode {
 }
 
 fn location_in(source: &SourceText, position: TextPosition) -> SourceLocation {
+    if source.is_made_from_options() {
+        let file = Arc::clone(&source.path);
+        return SourceLocation { file, line: 0, column: 0, text: Arc::from("") };
+    }
     let text = match position.line.checked_sub(1) {
         Some(index) => source.quoted(index as usize),
         None => Arc::from(""),
@@ -287,6 +299,9 @@ mod tests {
 
     #[test]
     fn places_in_one_line_share_its_text() {
+        let option = SourceText::new("--tools-module x", "{a: 1, b: 2}\n");
+        let place = location_in(&option, TextPosition { line: 1, column: 2 });
+        assert_eq!((place.line, &*place.text), (0, ""), "a made line is not shown");
         let source = SourceText::new("f", "{a: 1, b: 2}\n");
         let location = |column| location_in(&source, TextPosition { line: 1, column });
         assert_eq!(&*location(2).text, "{a: 1, b: 2}");

@@ -126,6 +126,7 @@ fn the_typed_functions_of_a_module_are_tools() {
         let missing = room.toolhost(words).check();
         missing.exits(9);
         assert!(missing.err().contains("there is no module 'nothing.here'"), "{missing}");
+        assert!(!missing.err().contains("{\"tools\""), "{missing}");
     }
     let words = ["--tools", "tools.yaml", "--tools-module", "nothing.here", "list", "-o", "names"];
     let some = room.toolhost(words).check();
