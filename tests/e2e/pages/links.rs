@@ -54,3 +54,34 @@ fn every_link_leads_somewhere() {
     assert!(found > 20, "only {found} links");
     assert_eq!(dead, [""; 0]);
 }
+
+#[test]
+fn every_picture_that_a_page_names_is_there_and_shown() {
+    let image = Regex::new(r#"!\[[^\]]+\]\(([^)\s]+)\)|<img[^>]*\ssrc="([^"]+)""#).unwrap();
+    let mut shown = Vec::new();
+    for page in pages() {
+        let directory = root().join(Path::new(&page.path).parent().unwrap());
+        let images: Vec<(usize, String)> = image
+            .captures_iter(&page.text)
+            .map(|parts| {
+                let target = parts.get(1).or(parts.get(2)).unwrap().as_str();
+                (parts.get(0).unwrap().start(), target.to_owned())
+            })
+            .filter(|(_, target)| !target.contains("://"))
+            .collect();
+        for (_, target) in &images {
+            let file = directory.join(target);
+            assert!(file.is_file(), "{} names {target}, which is not there", page.path);
+            shown.push(file.canonicalize().unwrap());
+        }
+        if let Some(mention) = page.text.find("pictured above") {
+            let is_shown = images.iter().any(|(start, _)| *start < mention);
+            assert!(is_shown, "{} says 'pictured above' and shows no picture", page.path);
+        }
+    }
+    for file in std::fs::read_dir(root().join("docs")).unwrap() {
+        let file = file.unwrap().path();
+        let is_picture = file.extension().is_some_and(|end| end == "svg" || end == "png");
+        assert!(!is_picture || shown.contains(&file), "no page shows {}", file.display());
+    }
+}
