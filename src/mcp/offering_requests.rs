@@ -227,7 +227,7 @@ impl ObjectRequest<'_> {
         };
         let work = rounds::request(self.connection, self.method, params, self.options);
         let limit = self.options.total_timeout;
-        let RequestResult { result: map, raw } =
+        let RequestResult { result: map, raw, .. } =
             tokio::time::timeout(limit, work).await.unwrap_or_else(|_elapsed| {
                 let text = format!("{} took more than {}", self.method, show_duration(limit));
                 Err(self.in_context(Error::timeout(text)))

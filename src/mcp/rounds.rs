@@ -13,6 +13,7 @@ use super::connection::{Connection, RequestOptions};
 use super::message::RawJson;
 use super::responder::{QuestionContext, QuestionRefusal, needs_person};
 use super::rpc_code::{MISSING_CAPABILITY, UNSUPPORTED_VERSION, URL_ELICITATION_REQUIRED};
+use super::session::ProgressRegistration;
 use crate::model::{Error, ErrorKind, JsonObject, QuestionOutcome, Signal};
 use crate::util::text::truncate;
 
@@ -25,19 +26,21 @@ const MAX_QUESTIONS: usize = 32;
 pub(super) const HOW_TO_ANSWER: &str = "answer on a terminal, or with --answers FILE";
 
 /// The answer to a request, when nothing is asked any more.
-#[derive(Debug)]
 pub struct RequestResult {
     /// The result, as a JSON object.
     pub result: JsonObject,
     /// The exact text of the result.
     pub raw: RawJson,
+    /// Keeps the listener of the request's progress.
+    pub progress: Option<ProgressRegistration>,
 }
 
 /// Sends a request, answers what the server asks before it answers, and returns what comes then.
 ///
 /// # Errors
 /// As [`Connection::request`]; when a question could not be answered and the server cannot go on
-/// without it (kind denied); and when it does not stop asking (kind protocol).
+/// without it, or it asks again although nobody can answer (kind denied); and when it does not stop
+/// asking (kind protocol).
 pub async fn request(
     connection: &Connection,
     method: &str,
@@ -48,9 +51,9 @@ pub async fn request(
     let (mut rounds, mut asked) = (InputRounds::default(), Value::Object(params));
     let mut pages_were_asked_for = false;
     loop {
-        let sent = connection.request(method, &asked, options).await;
-        let raw = match sent {
-            Ok(raw) => raw,
+        let sent = connection.request_with_progress(method, &asked, options).await;
+        let (raw, progress) = match sent {
+            Ok(answer) => answer,
             Err(error)
                 if error.rpc_code() == Some(URL_ELICITATION_REQUIRED) && !pages_were_asked_for =>
             {
@@ -61,7 +64,7 @@ pub async fn request(
             Err(error) => return Err(named(with_hint(error))),
         };
         match RoundReply::read(raw, method).map_err(named)? {
-            RoundReply::Final(settled) => return Ok(settled),
+            RoundReply::Final(result, raw) => return Ok(RequestResult { result, raw, progress }),
             RoundReply::Questions { requests, state } => {
                 let answers = rounds.answer(connection, &requests, options).await.map_err(named)?;
                 let Some(params) = asked.as_object_mut() else { continue };
@@ -78,7 +81,7 @@ pub async fn request(
 
 /// One answer of the server.
 enum RoundReply {
-    Final(RequestResult),
+    Final(JsonObject, RawJson),
     Questions { requests: JsonObject, state: Option<Value> },
 }
 
@@ -92,7 +95,7 @@ impl RoundReply {
             return Err(broken("is not an object"));
         };
         if result.get("resultType").and_then(Value::as_str) != Some("input_required") {
-            return Ok(Self::Final(RequestResult { result, raw }));
+            return Ok(Self::Final(result, raw));
         }
         let requests = match result.remove("inputRequests") {
             Some(Value::Object(requests)) => requests,
@@ -166,8 +169,8 @@ impl InputRounds {
             )));
         }
         if self.is_unattended && asks_a_person() {
-            let what = "limit: the server asked again although no person can be asked";
-            return Err(Error::protocol(what).with_hint(HOW_TO_ANSWER));
+            let what = "the server asked again although no person can be asked";
+            return Err(Error::denied(what).with_hint(HOW_TO_ANSWER));
         }
         if requests.len() > MAX_QUESTIONS {
             return Err(Error::protocol(format!(
@@ -292,7 +295,7 @@ mod tests {
         }
         assert_eq!(rounds.count_round(&form()).unwrap_err().kind(), ErrorKind::Protocol);
         let mut rounds = InputRounds { count: 1, is_unattended: true };
-        assert_eq!(rounds.count_round(&form()).unwrap_err().kind(), ErrorKind::Protocol);
+        assert_eq!(rounds.count_round(&form()).unwrap_err().kind(), ErrorKind::Denied);
         // A request that needs no person goes on.
         let roots = json!({ "method": "roots/list" });
         rounds.count_round(&JsonObject::from_iter([("r".to_owned(), roots)])).unwrap();

@@ -139,6 +139,16 @@ impl Task {
         }
     }
 
+    /// The error of a failed task, with what the server said about it.
+    fn with_reason(&self, error: Error) -> Error {
+        match (&self.status, &self.message) {
+            (TaskStatus::Failed(_), Some(reason)) => {
+                error.context(&format!("the task failed: {}", truncate(reason, STATUS_CHARS)))
+            }
+            _ => error,
+        }
+    }
+
     fn label(&self) -> &'static str {
         match self.status {
             TaskStatus::Working => "working",
@@ -229,8 +239,10 @@ impl TaskPoller<'_> {
                 }
                 TaskAction::Fetch => {
                     let raw = self.request("tasks/result", self.params.clone()).await;
-                    self.is_finished = raw.is_ok();
-                    let raw = raw?;
+                    // A task that ended by itself needs no end from here.
+                    self.is_finished =
+                        raw.is_ok() || !matches!(task.status, TaskStatus::InputRequired(_));
+                    let raw = raw.map_err(|error| task.with_reason(error))?;
                     return results::read(object(&raw, "tasks/result")?, raw.get());
                 }
                 TaskAction::Done(result) => {
@@ -240,7 +252,7 @@ impl TaskPoller<'_> {
                 }
                 TaskAction::Fail(error) => {
                     self.is_finished = true;
-                    return Err(error);
+                    return Err(task.with_reason(error));
                 }
             }
         }

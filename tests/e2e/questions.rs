@@ -286,6 +286,23 @@ fn a_task_is_waited_for_in_both_eras_over_both_transports() {
 }
 
 #[test]
+fn a_failed_task_says_why_and_is_not_cancelled() {
+    for (place, era) in [(Place::Stdio, "legacy"), (Place::Http, "modern")] {
+        let house = House::new(place, era);
+        let failed = house.run(["call", "srv-task", "what=fails"]).check();
+        failed.exits(3).says(&["no paper left", "no result stored"]);
+        assert_eq!(house.got("tasks/cancel").len(), 0, "{place:?} {era}");
+    }
+}
+
+#[test]
+fn the_progress_of_a_task_is_shown_until_it_ends() {
+    let house = House::new(Place::Stdio, "legacy");
+    let called = house.run(["-v", "call", "srv-task", "what=counted"]).check();
+    called.exits(0).says(&["counting", "task completed"]);
+}
+
+#[test]
 fn a_task_that_takes_too_long_is_cancelled() {
     for (place, era) in [(Place::Stdio, "legacy"), (Place::Http, "modern")] {
         let house = House::with(place, era, "max_total: 2s");

@@ -24,7 +24,9 @@ use super::message::{RawJson, RpcMessage};
 use super::outgoing::{ClientMeta, OutgoingRequest};
 use super::protocol_warning::{ProtocolWarning, WarningList};
 use super::responder::QuestionResponder;
-use super::session::{McpSession, ProgressListener, SentRequest, SessionTransport};
+use super::session::{
+    McpSession, ProgressListener, ProgressRegistration, SentRequest, SessionTransport,
+};
 use super::wire::{LaneOpener, Wire};
 use crate::model::{
     CallId, Era, Error, ErrorKind, ErrorPhase, JsonObject, ListKind, QuestionAbilities, Signal,
@@ -201,7 +203,20 @@ impl Connection {
         params: impl Borrow<Value>,
         options: &RequestOptions,
     ) -> Result<RawJson, Error> {
-        self.exchange(method, params.borrow(), options).await
+        self.exchange(method, params.borrow(), options).await.map(|(answer, _)| answer)
+    }
+
+    /// The same; the listener of its progress stays until the registration is dropped.
+    ///
+    /// # Errors
+    /// As [`Connection::request`].
+    pub(super) async fn request_with_progress(
+        &self,
+        method: &str,
+        params: &Value,
+        options: &RequestOptions,
+    ) -> Result<(RawJson, Option<ProgressRegistration>), Error> {
+        self.exchange(method, params, options).await
     }
 
     /// See [`Connection::request`].
@@ -210,7 +225,7 @@ impl Connection {
         method: &str,
         params: &Value,
         options: &RequestOptions,
-    ) -> Result<RawJson, Error> {
+    ) -> Result<(RawJson, Option<ProgressRegistration>), Error> {
         // A wire that could not connect says so: nothing was sent then.
         let named = |error: Error| match error.phase() {
             Some(ErrorPhase::Start) => error.with_server(&self.name),
@@ -238,7 +253,7 @@ impl Connection {
             })
         });
         let sent = Instant::now();
-        let asked = self.session.send_request(&outgoing, listener).await;
+        let mut asked = self.session.send_request(&outgoing, listener).await;
         let call = options.call.as_ref().map(|call| call.0.as_str());
         tracing::debug!(server = self.name, id = asked.id, method, call, "request sent");
         let verdict = self.wait(&asked, &activity, method, options).await;
@@ -257,7 +272,7 @@ impl Connection {
         {
             self.cancel_request(asked.id, error.message()).await;
         }
-        verdict.map_err(named)
+        verdict.map(|answer| (answer, asked.take_progress())).map_err(named)
     }
 
     async fn wait(

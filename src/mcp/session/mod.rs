@@ -33,7 +33,7 @@ use super::wire::{Arrival, Wire};
 use crate::model::{CallId, Error, EventSink, ListKind};
 use crate::util::text::truncate;
 
-pub use sent_request::SentRequest;
+pub use sent_request::{ProgressRegistration, SentRequest};
 pub use transport::SessionTransport;
 
 /// The content of a progress notification.
@@ -179,7 +179,9 @@ impl McpSession {
             state.progress.extend(listener.map(|listener| (id, listener)));
             (id, woken)
         };
-        let asked = SentRequest { session: Arc::clone(self), id, woken, wants_progress: listens };
+        let registration =
+            listens.then(|| ProgressRegistration { session: Arc::clone(self), token: id });
+        let asked = SentRequest { session: Arc::clone(self), id, woken, progress: registration };
         let (session, frame) = (Arc::clone(self), outgoing.frame(id, &self.client_meta));
         let mut sending = Box::pin(async move {
             match session.wire.send(frame).await {
@@ -207,11 +209,8 @@ impl McpSession {
     }
 
     /// Gives a request up; an answer that comes later is known as late.
-    fn retire(&self, id: i64, listens: bool) {
+    fn retire(&self, id: i64) {
         let mut state = self.state();
-        if listens {
-            state.progress.remove(&id);
-        }
         state.questions.request_ended(id);
         if state.pending.remove(&id).is_some() {
             state.retired.insert(id);

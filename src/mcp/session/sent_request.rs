@@ -17,8 +17,20 @@ pub struct SentRequest {
     /// Its id, which is the token of its progress too.
     pub id: i64,
     pub(super) woken: Arc<Notify>,
-    /// Whether a listener hears its progress.
-    pub(super) wants_progress: bool,
+    /// Keeps the listener of its progress.
+    pub(super) progress: Option<ProgressRegistration>,
+}
+
+/// Keeps the listener of a request's progress, which goes on after the answer when that is a task.
+pub struct ProgressRegistration {
+    pub(super) session: Arc<McpSession>,
+    pub(super) token: i64,
+}
+
+impl Drop for ProgressRegistration {
+    fn drop(&mut self) {
+        self.session.state().progress.remove(&self.token);
+    }
 }
 
 impl SentRequest {
@@ -30,6 +42,11 @@ impl SentRequest {
     /// Takes its outcome, if it came.
     pub fn take_outcome(&self) -> Option<Result<RawJson, Error>> {
         self.session.take_outcome(self.id)
+    }
+
+    /// Takes over what keeps the listener of its progress.
+    pub fn take_progress(&mut self) -> Option<ProgressRegistration> {
+        self.progress.take()
     }
 
     /// Whether an answer to some unknown request came while this one waited.
@@ -51,6 +68,6 @@ impl SentRequest {
 
 impl Drop for SentRequest {
     fn drop(&mut self) {
-        self.session.retire(self.id, self.wants_progress);
+        self.session.retire(self.id);
     }
 }
