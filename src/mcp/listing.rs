@@ -97,11 +97,12 @@ pub async fn all<T: Listable>(
 ) -> Result<OfferingListing<T>, Error> {
     let list = T::LIST;
     let mut collected = ListCollector::<T>::new(connection, server);
-    if !connection.declares(list.capability) {
-        if !list.is_requested_undeclared {
-            return Ok(OfferingListing::default());
-        }
-        connection.add_warning(ProtocolWarning::UndeclaredCapability(list.capability));
+    let is_declared = connection.declares(list.capability);
+    // Some servers declare nothing and offer tools; one that declares other things has none.
+    let declares_nothing =
+        || !["resources", "prompts"].iter().any(|name| connection.declares(name));
+    if !is_declared && !(list.is_requested_undeclared && declares_nothing()) {
+        return Ok(OfferingListing::default());
     }
     let deadline = Instant::now() + LISTING_TIMEOUT;
     let mut cursor: Option<String> = None;
@@ -141,6 +142,9 @@ pub async fn all<T: Listable>(
                 None
             }
         };
+        if !is_declared && page_number == 1 && !page.items.items.is_empty() {
+            connection.add_warning(ProtocolWarning::UndeclaredCapability(list.capability));
+        }
         // A page whose cursor leads to itself is a repetition, not a list with doubles.
         if next.is_none() || next != cursor {
             collected.add_page(page.items)?;

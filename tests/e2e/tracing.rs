@@ -132,6 +132,16 @@ fn a_followed_server_is_shown_until_somebody_stops_it() {
 }
 
 #[test]
+fn a_followed_server_of_the_newer_era_is_asked_for_its_changes() {
+    let room = Sandbox::new();
+    let saved = room.path("work/wire.jsonl");
+    let run = room.toolhost(["trace", "demo", "--follow", "--save", "wire.jsonl"]).start();
+    until(&saved, "\"subscriptions/listen\"");
+    run.signal(Signal::INT);
+    run.finish().exits(130);
+}
+
+#[test]
 fn a_server_that_dies_while_it_is_followed_ends_the_trace() {
     let (room, fixture) = room(Place::Stdio, "none", "legacy", "");
     let saved = room.path("work/wire.jsonl");

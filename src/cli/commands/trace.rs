@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use clap_complete::ArgValueCompleter;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, mpsc};
 
 use crate::cli::ad_hoc::ServerCommandArgs;
 use crate::cli::complete;
@@ -21,7 +21,7 @@ use crate::cli::views;
 use crate::host::ToolHost;
 use crate::host::link::{LinkError, Observation, ObservationSink};
 use crate::model::traffic::{Direction, TrafficFilter};
-use crate::model::{Error, ServerState, ServerStatus};
+use crate::model::{Error, ListKind, ServerState, ServerStatus, SubscriptionFilter};
 use crate::util::units::show_duration;
 
 /// Interval between pings with --follow.
@@ -79,6 +79,9 @@ impl From<TraceDirection> for Direction {
     }
 }
 
+/// How many changes may wait to be read; the trace shows them by itself.
+const CHANGE_QUEUE: usize = 16;
+
 /// Runs the command.
 ///
 /// # Errors
@@ -119,7 +122,20 @@ pub async fn run(args: &TraceArgs, context: &CommandContext) -> CommandResult {
         print_summary(server, context)?;
     }
     if args.follow {
-        follow(&assembly.host, name, &viewer, context).await?;
+        // A server of revision 2026-07-28 tells only subscribers of its changes.
+        let (updates, mut changes) = mpsc::channel(CHANGE_QUEUE);
+        let everything = SubscriptionFilter { lists: ListKind::ALL.to_vec(), uris: Vec::new() };
+        let wanted = name.iter().map(|server| (server.clone(), everything.clone())).collect();
+        let watching = async {
+            // What cannot be watched is followed all the same.
+            let _unwatched = assembly.host.watch_servers(wanted, &updates, &context.cancel).await;
+            std::future::pending::<()>().await;
+        };
+        let draining = async { while changes.recv().await.is_some() {} };
+        tokio::select! {
+            followed = follow(&assembly.host, name, &viewer, context) => followed?,
+            ((), ()) = async { tokio::join!(watching, draining) } => {}
+        }
     }
     file.map_or(Ok(()), |file| file.ensure_complete().map_err(CommandError::from))
 }
