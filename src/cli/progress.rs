@@ -31,8 +31,8 @@ pub struct ProgressDisplay {
     limiter: Mutex<RepaintLimiter>,
     waits: Arc<Mutex<PendingWaits>>,
     nested: Mutex<HashMap<CallId, NestedProgress>>,
-    /// Log lines of tools were requested.
-    logs: bool,
+    /// Log lines of tools were requested, from this level up.
+    logs: Option<&'static str>,
 }
 
 /// A call made by another call.
@@ -62,13 +62,14 @@ impl ProgressDisplay {
             limiter: Mutex::default(),
             waits: Arc::default(),
             nested: Mutex::default(),
-            logs: false,
+            logs: None,
         }
     }
 
-    /// Shows every log line, because they were requested.
+    /// Shows every log line from this level up, because they were requested. A server may ignore
+    /// the level it was given.
     #[must_use]
-    pub fn with_logs(self, logs: bool) -> Self {
+    pub fn with_logs(self, logs: Option<&'static str>) -> Self {
         Self { logs, ..self }
     }
 
@@ -87,7 +88,12 @@ impl ProgressDisplay {
             _ => {}
         }
         self.track_nesting(event);
-        let asked_for = self.logs && matches!(event, HostEvent::Log { .. });
+        if let (Some(least), HostEvent::Log { level, .. }) = (self.logs, event)
+            && level.is_below(least)
+        {
+            return;
+        }
+        let asked_for = self.logs.is_some() && matches!(event, HostEvent::Log { .. });
         if !(verbose || asked_for || self.output.is_stderr_terminal()) {
             return;
         }
@@ -105,7 +111,7 @@ impl ProgressDisplay {
                 }
             }
             HostEvent::Log { origin, level, text: line, .. } => {
-                if verbose || self.logs || self.may_log() {
+                if verbose || self.logs.is_some() || self.may_log() {
                     self.output.note(
                         &StyledLine::styled(SpanStyle::Dim, format!("{origin} {}: ", level.0))
                             .then(SpanStyle::Plain, text::shorten(line, LOG_TEXT)),
@@ -306,7 +312,9 @@ mod tests {
 
     #[test]
     fn log_lines_that_were_asked_for_are_shown_without_a_terminal() {
-        for (asked_for, shown) in [(false, ""), (true, "s info: hi\n")] {
+        for (asked_for, shown) in
+            [(None, ""), (Some("info"), "s info: hi\n"), (Some("warning"), "")]
+        {
             let (output, _, err) = captured(OutputOptions::default(), false);
             ProgressDisplay::new(Arc::new(output), stopped()).with_logs(asked_for).show(&log());
             assert_eq!(err.text(), shown);

@@ -16,6 +16,14 @@ use crate::util::static_text::{self, StaticText};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogLevel(pub String);
 
+impl LogLevel {
+    /// Whether it is less severe than `threshold`; a level that nobody knows is not.
+    pub fn is_below(&self, threshold: &str) -> bool {
+        let place = |level: &str| LOG_LEVELS.iter().position(|known| *known == level);
+        matches!((place(&self.0), place(threshold)), (Some(own), Some(least)) if own < least)
+    }
+}
+
 /// The names of the levels, least severe first.
 pub const LOG_LEVELS: [&str; 8] =
     ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];

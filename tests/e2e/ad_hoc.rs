@@ -34,6 +34,8 @@ fn every_command_about_servers_takes_one_that_is_in_no_file() {
     assert!(run(&["trace"]).exits(0).out().contains("tools/list"));
     assert!(run(&["resources", "list"]).exits(0).out().contains("demo://readme"));
     run(&["resources", "read", "demo://readme"]).exits(0);
+    let unfilled = run(&["resources", "read", "demo://notes/{name}"]);
+    unfilled.exits(2).says(&["demo://notes/{name} is a template", "'name'"]);
     assert!(run(&["prompts", "list"]).exits(0).out().contains("greet"));
     run(&["prompts", "get", "greet", "name=Ada"]).exits(0);
     run(&["complete", "greet", "language", "e"]).exits(0);

@@ -9,6 +9,7 @@ use super::{CommandContext, StartScope};
 use crate::assembly::{self, Assembly, FrontEnd, LoadedConfiguration};
 use crate::cli::answers::AnsweringInbox;
 use crate::cli::named_files;
+use crate::cli::options::LogThreshold;
 use crate::cli::output::plural;
 use crate::cli::progress::ProgressDisplay;
 use crate::cli::prompt::{TerminalApprover, TerminalInbox};
@@ -117,7 +118,7 @@ impl CommandContext {
 
     fn events(&self) -> EventSink {
         let progress = ProgressDisplay::new(Arc::clone(&self.output), Arc::new(SystemClock))
-            .with_logs(self.global.rare.log_level.is_some());
+            .with_logs(self.global.rare.log_level.map(LogThreshold::as_str));
         EventSink::new(move |event| progress.show(&event))
     }
 

@@ -17,6 +17,7 @@ use crate::model::{
 };
 use crate::provider::OfferingSupport;
 use crate::util::json::map_json;
+use crate::util::uri_template;
 
 /// A request whose profile is known and whose caller was checked.
 struct CheckedRequest<'a> {
@@ -31,6 +32,17 @@ impl CheckedRequest<'_> {
     }
 }
 
+/// Refuses a template: no URI has braces, and servers answer it as if it were one of their own.
+fn require_filled(uri: &str) -> Result<(), Error> {
+    let variables = uri_template::variables(uri);
+    if variables.is_empty() {
+        return Ok(());
+    }
+    let needed = variables.iter().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", ");
+    Err(Error::usage(format!("{uri} is a template, which needs a value for {needed}"))
+        .with_hint("put the values in place of the braces"))
+}
+
 impl ToolHost {
     /// Reads a resource. One named server is asked directly, whether it lists the address or not.
     ///
@@ -38,6 +50,7 @@ impl ToolHost {
     /// An address that no server or several have, an unknown profile, metadata that is too large, and
     /// what reading ran into.
     pub async fn read(&self, uri: &str, request: &ItemRequest) -> Result<ResourceContents, Error> {
+        require_filled(uri)?;
         let asked =
             || HostQuery::Read { uri: uri.to_owned(), request: self.complete_item(request) };
         if let Some(answer) = self.ask_link(asked, &request.cancel).await {
