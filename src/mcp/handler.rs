@@ -49,9 +49,16 @@ impl rmcp::ClientHandler for SdkHandler {
         if let Some(page) = params.get("elicitationId").and_then(Value::as_str) {
             self.session.remember_page(page);
         }
-        let occasion = QuestionContext { call: open.call, ..QuestionContext::default() };
         let limit = if open.is_unrelated { UNRELATED_QUESTION_TIMEOUT } else { QUESTION_TIMEOUT };
-        let answer = timeout(limit, self.respondent.answer(&method, &params, &occasion));
+        let needs_call = self.respondent.inbox.asks_callers() && responder::needs_person(&method);
+        let answer = timeout(limit, async {
+            let call = match open.call {
+                None if needs_call => self.session.call_of_question(&context.id).await,
+                call => call,
+            };
+            let occasion = QuestionContext { call, ..QuestionContext::default() };
+            self.respondent.answer(&method, &params, &occasion).await
+        });
         let answer = tokio::select! {
             biased;
             () = open.cancelled.cancelled() => responder::withdrawn_answer(&method),

@@ -99,6 +99,21 @@ impl QuestionTable {
         self.open.remove(key).map(|question| question.requests).unwrap_or_default()
     }
 
+    /// The requests of which one waits for the answer to a question.
+    pub fn requests(&self, key: &str) -> &[i64] {
+        self.open.get(key).map_or(&[], |question| &question.requests)
+    }
+
+    /// Whether a call that may be waiting for the answer to this question waits for the answer to
+    /// another one, of which it is certain.
+    pub fn is_behind_another(&self, key: &str) -> bool {
+        let requests = self.requests(key);
+        let is_certain = |question: &OpenQuestion| {
+            question.call.is_some() && question.requests.iter().any(|id| requests.contains(id))
+        };
+        self.open.iter().any(|(other, question)| other != key && is_certain(question))
+    }
+
     /// The server does not want the answer any more.
     pub fn withdraw(&mut self, key: &str) {
         if let Some(question) = self.open.get_mut(key) {
@@ -188,6 +203,21 @@ mod tests {
         assert!(asked.is_withdrawn && asked.cancelled.is_cancelled());
         assert_eq!(questions.close("\"a\""), [7]);
         assert!(questions.get("\"a\"").is_none());
+    }
+
+    #[test]
+    fn a_question_comes_after_that_of_a_call_it_may_belong_to() {
+        let mut questions = QuestionTable::default();
+        let call = Some(CallId("a".into()));
+        questions.open("1".into(), OpenQuestion::new("elicitation/create", vec![7], call)).unwrap();
+        questions.open("2".into(), question(&[7, 8])).unwrap();
+        questions.open("3".into(), question(&[8, 9])).unwrap();
+        assert!(questions.is_behind_another("2"));
+        assert!(!questions.is_behind_another("1") && !questions.is_behind_another("3"));
+        questions.close("1");
+        assert!(!questions.is_behind_another("2"));
+        questions.request_ended(7);
+        assert_eq!(questions.requests("2"), [8]);
     }
 
     #[test]

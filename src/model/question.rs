@@ -140,6 +140,11 @@ pub trait QuestionHandler: Send + Sync {
         false
     }
 
+    /// Whether each call has a person of its own, who alone can be asked for it.
+    fn asks_callers(&self) -> bool {
+        false
+    }
+
     /// Whether servers may ask for the roots of clients, in addition to those in their entries.
     fn offers_roots(&self) -> bool {
         false

@@ -162,6 +162,10 @@ impl QuestionHandler for QuestionQueue {
         self.inbox.offers_roots()
     }
 
+    fn asks_callers(&self) -> bool {
+        self.inbox.asks_callers()
+    }
+
     async fn list_roots(&self, call: Option<&CallId>, key: Option<&str>) -> Vec<Value> {
         self.inbox.list_roots(call, key).await
     }

@@ -66,6 +66,8 @@ pub struct McpSession {
     pub closed_token: CancellationToken,
     /// Woken when the server says something about a task.
     pub task_updated: Notify,
+    /// Woken when a request ends, which may say whose a question is.
+    request_ended: Notify,
     /// What a run of calls that reads the wire has for the SDK.
     pub(super) read_handoff: Arc<ReadHandoff<RxJsonRpcMessage<RoleClient>>>,
 }
@@ -111,6 +113,7 @@ impl McpSession {
             state: StdMutex::new(SessionState { warnings, ..SessionState::default() }),
             closed_token: CancellationToken::new(),
             task_updated: Notify::new(),
+            request_ended: Notify::new(),
             read_handoff: Arc::default(),
         })
     }
@@ -205,6 +208,7 @@ impl McpSession {
         let outcome = state.pending.get_mut(&id)?.outcome.take()?;
         state.pending.remove(&id);
         state.questions.request_ended(id);
+        self.request_ended.notify_waiters();
         Some(outcome)
     }
 
@@ -212,6 +216,7 @@ impl McpSession {
     fn retire(&self, id: i64) {
         let mut state = self.state();
         state.questions.request_ended(id);
+        self.request_ended.notify_waiters();
         if state.pending.remove(&id).is_some() {
             state.retired.insert(id);
         }

@@ -92,6 +92,27 @@ impl McpSession {
         self.state().questions.get(&serde_json::to_string(id).ok()?)
     }
 
+    /// The call that a question belongs to. Where that is not certain while another call has a question
+    /// of its own, it waits for that to end: who is asked in its place would be somebody else.
+    pub async fn call_of_question(&self, id: &RequestId) -> Option<CallId> {
+        let key = serde_json::to_string(id).ok()?;
+        let mut has_to_wait = false;
+        loop {
+            let ended = self.request_ended.notified();
+            {
+                let state = self.state();
+                if let [request] = state.questions.requests(&key) {
+                    return state.pending.get(request)?.call.clone();
+                }
+                has_to_wait |= state.questions.is_behind_another(&key);
+            }
+            if !has_to_wait {
+                return None;
+            }
+            ended.await;
+        }
+    }
+
     pub(super) fn is_withdrawn(&self, id: &RequestId) -> bool {
         self.question(id).is_some_and(|question| question.is_withdrawn)
     }

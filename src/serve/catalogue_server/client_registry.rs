@@ -252,6 +252,10 @@ impl QuestionHandler for ClientRegistry {
     fn allows_concurrent(&self) -> bool {
         true
     }
+
+    fn asks_callers(&self) -> bool {
+        true
+    }
 }
 
 #[async_trait]

@@ -276,3 +276,88 @@ fn frames_that_never_end_hold_a_bounded_part_of_the_memory() {
     drop((clients, other));
     assert_eq!(served.end(), Some(143));
 }
+
+/// A server of the older era that asks in each call, and says of no question whose it is.
+const ASKER: &str = r#"
+import json, sys, threading
+lock, answers = threading.Lock(), {}
+
+def out(message):
+    with lock:
+        print(json.dumps(message), flush=True)
+
+def call(message):
+    key = "q%s" % message["id"]
+    answers[key] = [threading.Event(), None]
+    out({"jsonrpc": "2.0", "id": key, "method": "elicitation/create",
+         "params": {"message": "name?", "requestedSchema": {
+             "type": "object", "properties": {"name": {"type": "string"}}}}})
+    open("asked-%s" % len(answers), "w").close()
+    answers[key][0].wait()
+    text = json.dumps(answers[key][1])
+    out({"jsonrpc": "2.0", "id": message["id"],
+         "result": {"content": [{"type": "text", "text": text}]}})
+
+for line in sys.stdin:
+    message = json.loads(line)
+    if "method" not in message:
+        answers[message["id"]][1] = message.get("result")
+        answers[message["id"]][0].set()
+    elif message["method"] == "initialize":
+        out({"jsonrpc": "2.0", "id": message["id"], "result": {
+            "protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
+            "serverInfo": {"name": "asker", "version": "1"}}})
+    elif message["method"] == "tools/list":
+        tools = [{"name": "ask", "inputSchema": {"type": "object"}}]
+        out({"jsonrpc": "2.0", "id": message["id"], "result": {"tools": tools}})
+    elif message["method"] == "tools/call":
+        threading.Thread(target=call, args=(message,), daemon=True).start()
+    elif "id" in message:
+        error = {"code": -32601, "message": "no"}
+        out({"jsonrpc": "2.0", "id": message["id"], "error": error})
+"#;
+
+#[test]
+fn a_question_of_one_client_does_not_decline_those_of_another() {
+    if crate::support::lacks(&["python3"]) {
+        return;
+    }
+    let room = Sandbox::new();
+    room.file("asker.py", ASKER);
+    room.file("mcp.yaml", "asker: { command: python3, args: [asker.py] }\n");
+    let socket = room.path("run/s").display().to_string();
+    let mut served = Served::start(&room, &["--mcp", "mcp.yaml", "--unix", &socket]);
+    served.address();
+    let begin = |client: &mut Lines<_, _>| {
+        client.initialize(json!({ "elicitation": {} }));
+        let call = json!({ "name": "asker-ask", "arguments": {} });
+        client.send(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call }));
+    };
+    let answer = |client: &mut Lines<_, _>, name: &str| {
+        let question = std::iter::from_fn(|| client.next())
+            .find(|message| message["method"] == "elicitation/create" || message["id"] == 1)
+            .unwrap();
+        assert_eq!(question["params"]["message"], "name?", "{name}: {question}");
+        let result = json!({ "action": "accept", "content": { "name": name } });
+        client.send(&json!({ "jsonrpc": "2.0", "id": question["id"], "result": result }));
+        let answered = client.response(1).to_string();
+        assert!(answered.contains(name), "{answered}");
+    };
+    let (mut first, mut second) = (Lines::connect(&socket), Lines::connect(&socket));
+    begin(&mut first);
+    // Its question is there, and waits.
+    let question = std::iter::from_fn(|| first.next())
+        .find(|message| message["method"] == "elicitation/create")
+        .unwrap();
+    begin(&mut second);
+    while !room.path("work/asked-2").exists() {
+        std::thread::yield_now();
+    }
+    let result = json!({ "action": "accept", "content": { "name": "Ada" } });
+    first.send(&json!({ "jsonrpc": "2.0", "id": question["id"], "result": result }));
+    let answered = first.response(1).to_string();
+    assert!(answered.contains("Ada"), "{answered}");
+    answer(&mut second, "Bob");
+    drop((first, second));
+    assert_eq!(served.end(), Some(143));
+}
