@@ -131,8 +131,8 @@ pub use host::usage_counter::UsageCounter;
 pub use host::{ClientScope, FileRegistration, RegistrationError, Removal, ScopeProfile, ToolHost};
 pub use model::{
     Annotations, AuthorizationRequest, Browser, CallId, CallMetadata, CallPlace, CallRecord,
-    CallerRecord, CircuitState, Completion, CompletionQuery, CompletionReference, Diagnostic, Era,
-    Error, ErrorCause, ErrorKind, ErrorPhase, EventSink, Freshness, HostEvent, InvalidNameError,
+    CallerRecord, Completion, CompletionQuery, CompletionReference, Diagnostic, Era, Error,
+    ErrorCause, ErrorKind, ErrorPhase, EventSink, Freshness, HostEvent, InvalidNameError,
     JsonObject, ListKind, ListOwner, LogLevel, LoginReport, NestedCall, Origin, PastError,
     PinState, Prompt, PromptArgument, PromptMessages, Question, QuestionBody, QuestionHandler,
     QuestionOutcome, QuestionRecord, QuestionReply, RecordedOutcome, Resource, ResourceContents,

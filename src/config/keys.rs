@@ -330,7 +330,7 @@ pub const SERVER: &[KeySpec] = &[
     key(
         "routing_weight",
         r#"{"type":"number","minimum":0}"#,
-        "Share of calls when several servers offer the same tool: 1.0 is primary, lower is backup.",
+        "Which of several servers that offer the same tool goes first: the greatest weight (1.0 is primary, lower is backup).",
     ),
     key(
         "sandbox",

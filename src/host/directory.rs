@@ -1,8 +1,7 @@
 //! The directory of tools: which exist, and which provider owns each.
 //!
 //! Owns: the registered providers in catalogue order, the tools that a program registers, entries
-//! that are out of service, the pins, and the state of servers that offer the same tools. Never
-//! does: call a tool, or mask what it finds; the host does both.
+//! that are out of service, and the pins. Never does: call a tool, or mask what it finds; the host does both.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,8 +10,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures_util::future::join_all;
 use tokio::sync::watch;
 
-use super::balancer::Balancer;
-use super::circuit::Circuits;
 use super::listings::{ListedTool, RegisteredProvider};
 use super::profiles::ProfileView;
 use super::provider_table::{ProviderLease, ProviderTable};
@@ -38,8 +35,6 @@ pub(super) struct ToolDirectory {
     pub(super) pins: Arc<Current<Pins>>,
     /// Entries out of service, so that asking for one says why.
     pub(super) disabled: Current<[DisabledEntry]>,
-    pub(super) balance: Balancer,
-    pub(super) circuits: Circuits,
     /// The end of a command line that names its server, with a leading space; empty if the servers
     /// are defined in files.
     pub(super) command_end: String,
@@ -83,8 +78,6 @@ impl ToolDirectory {
             registry,
             pins,
             disabled: Current::new(parts.disabled),
-            balance: Balancer::default(),
-            circuits: Circuits::default(),
             command_end: parts.command_end,
             version: AtomicU64::new(0),
             registrations: AtomicU64::new(0),

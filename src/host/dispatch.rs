@@ -45,7 +45,7 @@ impl ToolHost {
         }
         let work = async {
             let view = self.view(request.profile.as_deref())?;
-            let search = Self::search(request, &view, false, &[]);
+            let search = Self::search(request, &view, &[]);
             let prepared = self.prepare(request, &Nesting::default(), &search, None).await?;
             let PreparedCall { route, call } = prepared;
             let tool = &route.tool.definition;
@@ -95,7 +95,7 @@ impl ToolHost {
         let unsent = UnsentCall::new(self, request, &call_id, parent);
         let before = async {
             let view = self.view(request.profile.as_deref())?;
-            let search = Self::search(request, &view, true, skipped);
+            let search = Self::search(request, &view, skipped);
             let prepared = self.prepare(request, nesting, &search, Some(&unsent)).await?;
             match self.decide(&prepared, request, nesting, &unsent).await {
                 Ok(decision) => Ok((prepared, decision)),
@@ -202,18 +202,12 @@ impl ToolHost {
     fn search<'a>(
         request: &'a CallRequest,
         view: &'a ProfileView,
-        calls: bool,
         skipped: &'a [SkippedServer],
     ) -> Search<'a> {
         // A caller's own limit also bounds starting; a longer one does not lengthen it, for
         // starting has its own limits.
         let limit = request.timeout.unwrap_or(limits::LISTING_TIMEOUT).min(limits::LISTING_TIMEOUT);
-        Search {
-            servers: &request.servers,
-            is_call: calls,
-            skipped,
-            ..Search::of(&request.name, view, limit)
-        }
+        Search { servers: &request.servers, skipped, ..Search::of(&request.name, view, limit) }
     }
 
     /// What a call would send. Masked before and after: a provider may encode an argument in its
@@ -351,11 +345,6 @@ impl ToolHost {
             let context = caller::without_secrets(context, definition, &self.pipeline.masker);
             self.directory.mark_start([&*route.provider]);
             let outcome = attempt.run(context, total.as_mut()).await;
-            if let Some(server) = &route.provider.server
-                && !route.provider.usage.is_removed()
-            {
-                self.directory.circuits.record_outcome(server, outcome.as_ref().map(drop));
-            }
             if route.has_alternatives() && outcome.as_ref().err().is_some_and(is_unsent) {
                 return outcome;
             }

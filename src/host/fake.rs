@@ -15,8 +15,8 @@ use super::builder::ToolHostBuilder;
 use super::recorder::{RecordError, Recorder};
 use super::request::{CallArguments, CallRequest};
 use crate::model::{
-    CallId, CallRecord, CircuitState, Error, Origin, RecordedOutcome, ServerState, ServerStatus,
-    SourceLocation, ToolCall, ToolContext, ToolDefinition, ToolName, ToolResult, ToolSource,
+    CallId, CallRecord, Error, Origin, RecordedOutcome, ServerState, ServerStatus, SourceLocation,
+    ToolCall, ToolContext, ToolDefinition, ToolName, ToolResult, ToolSource,
 };
 use crate::provider::{ManagedServer, Preview, ToolListVersion, ToolListing, ToolProvider};
 use crate::util::ids::CountingIds;
@@ -203,7 +203,6 @@ impl ManagedServer for FakeProvider {
             uptime: None,
             last_error: None,
             weight: None,
-            circuit: CircuitState::Closed,
             connections: None,
             warnings: Vec::new(),
             stderr_tail: Vec::new(),

@@ -38,9 +38,7 @@ pub mod usage_counter;
 pub mod validate;
 
 mod attempt;
-mod balancer;
 mod call_record;
-mod circuit;
 mod closing;
 mod directory;
 mod dispatch;
@@ -283,7 +281,6 @@ impl ToolHost {
     fn with_host_state(&self, mut status: ServerStatus) -> ServerStatus {
         let providers = self.directory.providers();
         status.weight = providers.server(&status.name).and_then(|server| server.weight);
-        status.circuit = self.directory.circuits.state(&status.name);
         self.pipeline.masker.status(status)
     }
 
@@ -345,18 +342,6 @@ impl ToolHost {
             ServerStatus { state: ServerState::Failed(error), ..status }
         });
         let all = join_all(checks).await;
-        for status in &all {
-            // A successful ping is as good as a successful call.
-            match &status.state {
-                ServerState::Ready => {
-                    self.directory.circuits.record_outcome(&status.name, Ok(()));
-                }
-                ServerState::Failed(error) => {
-                    self.directory.circuits.record_outcome(&status.name, Err(error));
-                }
-                _ => {}
-            }
-        }
         all.into_iter().map(|status| self.with_host_state(status)).collect()
     }
 }

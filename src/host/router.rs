@@ -61,16 +61,14 @@ pub(super) struct Search<'a> {
     pub(super) view: &'a ProfileView,
     /// Bounds starting and listing each server.
     pub(super) limit: Duration,
-    /// A call follows, which takes a turn of its server.
-    pub(super) is_call: bool,
     /// Servers that were tried for this call already.
     pub(super) skipped: &'a [SkippedServer],
 }
 
 impl<'a> Search<'a> {
-    /// A search in all servers that no call follows.
+    /// A search in all servers.
     pub(super) fn of(name: &'a str, view: &'a ProfileView, limit: Duration) -> Self {
-        Self { name, servers: &[], view, limit, is_call: false, skipped: &[] }
+        Self { name, servers: &[], view, limit, skipped: &[] }
     }
 }
 
@@ -173,21 +171,16 @@ impl ToolDirectory {
             return Err(error);
         }
 
-        // A bare name: all servers must be contacted, because it must be unique. Servers that keep
-        // failing are not contacted if others offer the same.
-        let (contacted, resting): (Vec<_>, Vec<_>) = table
+        // A bare name: all servers must be contacted, because it must be unique.
+        let contacted: Vec<_> = table
             .remote()
             .filter(|provider| is_in_scope(servers, provider.inner.component()))
             .filter(|provider| view.may_show(provider))
             .filter(|provider| {
                 search.skipped.iter().all(|s| provider.server.as_ref() != Some(&s.server))
             })
-            .partition(|provider| !self.is_circuit_open(provider));
-        let mut answers = self.list_providers(&contacted, limit).await;
-        answers.failures.extend(resting.into_iter().filter_map(|provider| {
-            let error = self.circuits.unavailable_error(provider.server.as_deref()?);
-            Some((Arc::clone(provider), error))
-        }));
+            .collect();
+        let answers = self.list_providers(&contacted, limit).await;
         let pool: Vec<ToolCandidate<'_>> = candidates(local.iter().chain(&answers.listings))
             .filter(|(_, tool)| in_scope(&tool.definition.name))
             .collect();
@@ -204,7 +197,7 @@ impl ToolDirectory {
         }
     }
 
-    /// Asks all of these at once. What a server fails with counts for its circuit.
+    /// Asks all of these at once.
     async fn list_providers(
         &self,
         providers: &[&Arc<RegisteredProvider>],
@@ -219,12 +212,7 @@ impl ToolDirectory {
                 Ok((snapshot, fresh)) => {
                     answers.listings.push(ProviderListing { provider, snapshot, is_fresh: fresh });
                 }
-                Err(error) => {
-                    if let Some(server) = &provider.server {
-                        self.circuits.record_outcome(server, Err(&error));
-                    }
-                    answers.failures.push((provider, error));
-                }
+                Err(error) => answers.failures.push((provider, error)),
             }
         }
         answers

@@ -30,7 +30,7 @@ impl ToolHost {
     }
 
     /// Ends a server and starts it again at once, whatever it did before: failures that kept it
-    /// from being started, or from getting calls, are forgotten. That it could not be started is
+    /// from being started are forgotten. That it could not be started is
     /// told by its status.
     ///
     /// # Errors
@@ -50,9 +50,6 @@ impl ToolHost {
                 ServerStatus { state: ServerState::Failed(error), ..server.status() }
             }
         };
-        if matches!(status.state, ServerState::Ready) {
-            self.directory.circuits.record_outcome(name, Ok(()));
-        }
         Ok(self.with_host_state(status))
     }
 

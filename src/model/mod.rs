@@ -53,7 +53,7 @@ pub use question::{
     NoQuestionHandler, Question, QuestionBody, QuestionHandler, QuestionOutcome, QuestionReply,
 };
 pub use result::{CallMetadata, Routing, SkippedServer, ToolResult};
-pub use server::{CircuitState, Era, PastError, Root, ServerState, ServerStatus};
+pub use server::{Era, PastError, Root, ServerState, ServerStatus};
 pub use tool_listing::ToolListing;
 pub use trace_context::TraceContext;
 pub use traffic::{TraceGate, Traffic, TrafficSink};

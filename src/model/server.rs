@@ -83,32 +83,6 @@ impl ServerState {
     }
 }
 
-/// Whether the router selects a server for calls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub enum CircuitState {
-    /// Calls are sent as usual.
-    #[default]
-    Closed,
-    /// Not now: it failed repeatedly.
-    Open {
-        /// How long until a call may try again.
-        remaining: Duration,
-    },
-    /// One call may test whether it works again.
-    HalfOpen,
-}
-
-impl CircuitState {
-    /// The word used in output.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Closed => "closed",
-            Self::Open { .. } => "open",
-            Self::HalfOpen => "half-open",
-        }
-    }
-}
-
 /// An error of the past.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct PastError {
@@ -179,10 +153,8 @@ pub struct ServerStatus {
     pub uptime: Option<Duration>,
     /// The latest error, kept even when the server works again.
     pub last_error: Option<PastError>,
-    /// Its share of calls, if the file sets one.
+    /// Its place among servers that offer the same tool, if the file sets one: the greatest goes first.
     pub weight: Option<f64>,
-    /// Whether the router sends calls to it.
-    pub circuit: CircuitState,
     /// Number of client sessions with their own open connection; `None` for a shared server.
     #[serde(default)]
     pub connections: Option<usize>,
@@ -228,7 +200,6 @@ impl ServerStatus {
             uptime: None,
             last_error: None,
             weight: None,
-            circuit: CircuitState::default(),
             connections: None,
             warnings: Vec::new(),
             stderr_tail: Vec::new(),

@@ -77,7 +77,7 @@ fn prompts_and_resources_are_routed_as_tools_are() {
 }
 
 #[test]
-fn weights_and_circuits_stand_in_the_table_of_servers() {
+fn weights_stand_in_the_table_of_servers() {
     let room = standing_in("{ command: \"${TOOLHOST}\", args: [demo-server], routing_weight: 2 }");
     let finished = room.with_servers(["servers"]).check();
     assert!(finished.exits(0).out().contains("WEIGHT"), "{finished}");
@@ -85,7 +85,7 @@ fn weights_and_circuits_stand_in_the_table_of_servers() {
     let servers = finished.exits(0).json()["servers"].clone();
     assert_eq!((&servers[0]["weight"], &servers[1]["weight"]), (&json!(2.0), &json!(0.5)));
     for server in servers.as_array().unwrap() {
-        assert_eq!((&server["circuit"], &server["starts"]), (&json!("closed"), &json!(1)));
+        assert_eq!(server["starts"], 1);
         assert!(server["uptime_ms"].is_number() && server["last_error"].is_null(), "{server}");
     }
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::error::ErrorJson;
 use super::tool::LocationJson;
 use crate::catalogue::scan::Finding;
-use crate::model::{CircuitState, CredentialUse, Era, ServerPermissions, ServerStatus};
+use crate::model::{CredentialUse, Era, ServerPermissions, ServerStatus};
 use crate::util::confine::Coverage;
 use crate::util::number::millis;
 use crate::util::timestamp::rfc3339;
@@ -79,10 +79,6 @@ pub struct ServerJson<'a> {
     pub last_error: Option<PastErrorJson<'a>>,
     /// Its `routing_weight`.
     pub weight: Option<f64>,
-    /// The circuit breaker: `closed` (calls pass), `open` or `half-open`.
-    pub circuit: &'static str,
-    /// How long the circuit stays open.
-    pub circuit_open_ms: Option<f64>,
     /// How many client sessions have their own connection; null when they share one.
     pub connections: Option<usize>,
     /// Warnings about the server.
@@ -134,12 +130,7 @@ impl<'a> From<&'a ServerStatus> for ServerJson<'a> {
                 error: (&past.error).into(),
             }),
             weight: server.weight,
-            circuit: server.circuit.as_str(),
             connections: server.connections,
-            circuit_open_ms: match server.circuit {
-                CircuitState::Open { remaining } => Some(millis(remaining)),
-                CircuitState::Closed | CircuitState::HalfOpen => None,
-            },
             warnings: &server.warnings,
             stderr: &server.stderr_tail,
             error: server.state.error().map(Into::into),

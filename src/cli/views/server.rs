@@ -9,7 +9,7 @@ use crate::cli::output::plural;
 use crate::cli::output::table::{Table, TableColumn};
 use crate::cli::output::{SpanStyle, StyledLine, StyledPage, messages};
 use crate::cli::records::local_time;
-use crate::model::{CircuitState, Error, ErrorKind, PastError, ServerState, ServerStatus};
+use crate::model::{Error, ErrorKind, PastError, ServerState, ServerStatus};
 use crate::util::json;
 use crate::util::tail::reports_error;
 use crate::util::text::shorten;
@@ -48,7 +48,6 @@ pub fn table(servers: &[ServerStatus], verbose: bool, width: Option<usize>) -> S
         TableColumn::new("UPTIME").right().droppable(9),
         TableColumn::new("RESTARTS").right().droppable(5),
         TableColumn::new("WEIGHT").right().droppable(5),
-        TableColumn::new("CIRCUIT").droppable(1),
         TableColumn::new("TOOLS").right(),
         TableColumn::new("RESOURCES").right().droppable(10),
         TableColumn::new("PROMPTS").right().droppable(10),
@@ -73,7 +72,6 @@ pub fn table(servers: &[ServerStatus], verbose: bool, width: Option<usize>) -> S
             duration(server.uptime.filter(|uptime| *uptime >= WORTH_TELLING)),
             StyledLine::plain(restarts(server).map(|count| count.to_string()).unwrap_or_default()),
             StyledLine::plain(server.weight.map(|weight| weight.to_string()).unwrap_or_default()),
-            circuit_cell(server.circuit),
             count(server.tools),
             count(server.resources),
             count(server.prompts),
@@ -122,17 +120,6 @@ fn is_failed(server: &ServerStatus) -> bool {
 
 fn restarts(server: &ServerStatus) -> Option<u32> {
     Some(server.starts.saturating_sub(1)).filter(|count| *count > 0)
-}
-
-/// A closed circuit is the normal state, so its cell is empty.
-fn circuit_cell(circuit: CircuitState) -> StyledLine {
-    match circuit {
-        CircuitState::Closed => StyledLine::default(),
-        CircuitState::Open { remaining: left } => {
-            StyledLine::styled(SpanStyle::Error, format!("open for {}", show_duration(left)))
-        }
-        CircuitState::HalfOpen => StyledLine::styled(SpanStyle::Warning, circuit.as_str()),
-    }
 }
 
 fn past_error(past: &PastError) -> String {
@@ -254,14 +241,8 @@ fn facts(page: &mut StyledPage, server: &ServerStatus, width: Option<usize>) {
     fact("offers", Some(counts.join(", ")));
     fact("uptime", server.uptime.filter(|uptime| *uptime >= WORTH_TELLING).map(show_duration));
     fact("restarts", restarts(server).map(|count| count.to_string()));
-    let circuit = match server.circuit {
-        CircuitState::Open { remaining: left } => {
-            format!("circuit open for another {}", show_duration(left))
-        }
-        other => format!("circuit {}", other.as_str()),
-    };
     fact("connections", server.connections.map(|open| format!("{open}, one per client session")));
-    fact("routing", server.weight.map(|weight| format!("weight {weight}, {circuit}")));
+    fact("routing", server.weight.map(|weight| format!("weight {weight}")));
     fact(
         "last error",
         server.last_error.as_ref().filter(|_| !is_failed(server)).map(|past| {
@@ -361,7 +342,6 @@ mod tests {
             uptime: None,
             last_error: None,
             weight: None,
-            circuit: CircuitState::Closed,
             connections: None,
             warnings: Vec::new(),
             stderr_tail: vec!["listening".to_owned()],
@@ -439,27 +419,22 @@ mod tests {
             starts: 3,
             uptime: Some(Duration::from_secs(90)),
             weight: Some(1.5),
-            circuit: CircuitState::Open { remaining: Duration::from_secs(4) },
             last_error: Some(PastError { at: Duration::from_secs(1_795_304_776), error }),
             ..ready()
         };
         let at = local_time(1_795_304_776.0);
         let table =
             LineRenderer::default().page(&table(std::slice::from_ref(&recovered), true, None));
-        for part in ["RESTARTS", "1.5", "open for 4 s", "90 s", "stderr: listening"] {
+        for part in ["RESTARTS", "1.5", "90 s", "stderr: listening"] {
             assert!(table.contains(part), "{part} is not in\n{table}");
         }
         let cause = format!("last error, {at}: exited with status 1");
         assert!(table.contains(&cause), "{table}");
         let whole = LineRenderer::default().page(&page(&recovered, None, None));
-        for part in ["restarts     2", "weight 1.5, circuit open for another 4 s", &at] {
+        for part in ["restarts     2", "weight 1.5", &at] {
             assert!(whole.contains(part), "{part} is not in\n{whole}");
         }
         let value = serde_json::to_value(ServerJson::from(&recovered)).unwrap();
-        assert_eq!(
-            (&value["circuit"], &value["circuit_open_ms"]),
-            (&json!("open"), &json!(4000.0))
-        );
         assert_eq!(value["last_error"]["error"]["message"], "exited with status 1");
     }
 

@@ -1,14 +1,13 @@
 //! Tests of failover through whole calls.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::json;
 
 use super::super::ToolHost;
 use super::super::fake::{FakeProvider, MemoryRecorder, call, host};
 use super::super::request::LookupScope;
-use crate::model::{CircuitState, Error, ErrorKind, ErrorPhase, SkippedServer, ToolResult};
+use crate::model::{Error, ErrorKind, ErrorPhase, SkippedServer, ToolResult};
 
 fn weighed(servers: &[(&Arc<FakeProvider>, f64)]) -> Arc<ToolHost> {
     let all: Vec<&Arc<FakeProvider>> = servers.iter().map(|(server, _)| *server).collect();
@@ -41,27 +40,16 @@ async fn chosen(host: &ToolHost) -> String {
 }
 
 #[tokio::test]
-async fn primaries_take_turns_and_backups_wait() {
-    let (a, b, c) = (server("a"), server("b"), server("c"));
-    let host = weighed(&[(&a, 2.0), (&b, 1.0), (&c, 0.5)]);
-    let mut turns = String::new();
-    for _ in 0..6 {
-        turns.push_str(&chosen(&host).await);
-    }
-    assert_eq!(turns, "abaaba");
-    assert_eq!(c.called(), 0);
-}
-
-#[tokio::test]
-async fn looking_takes_no_turn() {
-    let (a, b) = (server("a"), server("b"));
-    let host = weighed(&[(&a, 1.0), (&b, 1.0)]);
+async fn the_greatest_weight_gets_every_call_and_of_equals_the_first_in_the_file() {
+    let (a, b, c, d) = (server("a"), server("b"), server("c"), server("d"));
+    let host = weighed(&[(&a, 0.5), (&b, 2.0), (&c, 2.0), (&d, 1.0)]);
     for _ in 0..3 {
-        assert_eq!(host.find("echo", &LookupScope::default()).await.unwrap().name.full(), "a-echo");
-        assert_eq!(host.dry_run(&call("echo")).await.unwrap().definition.name.full(), "a-echo");
+        assert_eq!(host.find("echo", &LookupScope::default()).await.unwrap().name.full(), "b-echo");
+        assert_eq!(chosen(&host).await, "b");
     }
-    assert_eq!(chosen(&host).await, "a");
-    assert_eq!(chosen(&host).await, "b");
+    assert_eq!((a.called(), c.called(), d.called()), (0, 0, 0));
+    let routing = host.call(call("echo")).await.unwrap().metadata.routing.unwrap();
+    assert_eq!(routing.others, ["a", "c", "d"]);
 }
 
 #[tokio::test]
@@ -129,59 +117,6 @@ async fn when_no_server_takes_it_the_failure_is_one_of_them() {
     assert_eq!(error.server(), Some("a"));
     let last = error.details().last().unwrap();
     assert!(last.starts_with("and no other server accepted it"), "{last}");
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_primary_that_keeps_failing_is_left_alone_and_tried_again_later() {
-    let broken = Error::unreachable("exited with status 1").with_phase(ErrorPhase::Call);
-    let (a, b) = (failing("a", broken), server("b"));
-    let host = weighed(&[(&a, 1.0), (&b, 0.5)]);
-    for _ in 0..3 {
-        assert_eq!(chosen(&host).await, "a");
-    }
-    let circuit = |host: &ToolHost| host.servers()[0].circuit;
-    assert!(matches!(circuit(&host), CircuitState::Open { .. }));
-    assert_eq!(host.servers()[1].weight, Some(0.5));
-    let outcome = host.call(call("echo")).await.unwrap();
-    let routing = outcome.metadata.routing.unwrap();
-    assert_eq!(routing.server, "b");
-    assert!(routing.skipped[0].reason.contains("no calls for another"), "{routing:?}");
-    // A full name is always tried.
-    assert!(host.call(call("a-echo")).await.unwrap().result.is_err());
-    tokio::time::advance(Duration::from_secs(5)).await;
-    assert_eq!(circuit(&host), CircuitState::HalfOpen);
-    assert_eq!(chosen(&host).await, "a");
-    assert!(
-        matches!(circuit(&host), CircuitState::Open { remaining } if remaining > Duration::from_secs(5))
-    );
-}
-
-#[tokio::test(start_paused = true)]
-async fn servers_that_cannot_be_listed_are_not_asked_again_and_again() {
-    let (dead, spare) = (Arc::new(FakeProvider::dead("a")), server("b"));
-    let host = weighed(&[(&dead, 1.0), (&spare, 0.5)]);
-    for _ in 0..10 {
-        assert_eq!(chosen(&host).await, "b");
-    }
-    assert_eq!(dead.listed(), 3);
-    *dead.live.lock().unwrap() = Ok(vec![super::super::fake::of_server("a", "echo")]);
-    tokio::time::advance(Duration::from_secs(5)).await;
-    assert_eq!(chosen(&host).await, "a");
-    assert_eq!(host.servers()[0].circuit, CircuitState::Closed);
-}
-
-#[tokio::test]
-async fn when_all_keep_failing_that_is_the_answer() {
-    let broken = || Error::timeout("silence").with_phase(ErrorPhase::Call);
-    let (a, b) = (failing("a", broken()), failing("b", broken()));
-    let host = weighed(&[(&a, 1.0), (&b, 1.0)]);
-    for _ in 0..6 {
-        assert!(host.call(call("echo")).await.unwrap().result.is_err());
-    }
-    let error = host.call(call("echo")).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Unreachable);
-    assert_eq!(error.details().len(), 2);
-    assert_eq!((a.called(), b.called()), (3, 3));
 }
 
 #[tokio::test]

@@ -6,8 +6,7 @@ use serde_json::Value;
 use url::Url;
 
 use super::{FieldChoice, FieldInput, FieldKind, FormNode, MAX_FIELDS, ResolvedSchema};
-use crate::host::validate::plain::PlainValidator;
-use crate::host::validate::{SchemaChecker, ValuePath, Violation};
+use crate::host::validate::{SchemaChecker, ValuePath, Violation, first_violation};
 use crate::model::JsonObject;
 
 /// Everything in `object` that does not fit its schema, the formats that forms know among it: checkers
@@ -46,8 +45,8 @@ impl FormNode {
         let wrong_format =
             || Some(check_format(&self.field.schema, &self.value()?).err()?.to_string());
         let violation = || {
-            let found = PlainValidator::compile(self.field.schema.value())?.check(&self.value()?);
-            found.into_iter().next().map(|violation| violation.message)
+            first_violation(self.field.schema.value(), &self.value()?)
+                .map(|violation| violation.message)
         };
         self.syntax_error().or_else(wrong_format).or_else(violation)
     }

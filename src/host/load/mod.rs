@@ -130,7 +130,6 @@ impl ToolHost {
         let view = self.profiles.default_view();
         let search = Search {
             servers: &request.servers,
-            is_call: true,
             ..Search::of(&request.name, &view, limits::LISTING_TIMEOUT)
         };
         let route = self

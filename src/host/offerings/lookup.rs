@@ -7,13 +7,13 @@ use super::Offerings;
 use super::prompt_arguments::accepting;
 use crate::catalogue::{ServerListing, naming};
 use crate::host::ToolHost;
-use crate::host::balancer::SharedItem;
-use crate::host::failover::{Failover, ServerChoice, WeightedServer, unavailable};
+use crate::host::directory::ToolDirectory;
+use crate::host::failover::{Failover, WeightedServer};
 use crate::host::profiles::ProfileView;
 use crate::host::router::unknown_server;
 use crate::host::silent_servers::SilentServers;
 use crate::model::{
-    CompletionQuery, CompletionReference, Error, ErrorKind, JsonObject, ListKind, Prompt, Resource,
+    CompletionQuery, CompletionReference, Error, ErrorKind, JsonObject, Prompt, Resource,
     ResourceTemplate, Routing, ToolName,
 };
 use crate::util::spelling::did_you_mean;
@@ -31,37 +31,6 @@ pub(super) struct OfferingSearch<'a> {
     pub(super) view: &'a ProfileView,
 }
 
-/// The servers that are asked for an item, and those that are left alone.
-#[derive(Debug, Default)]
-struct AskedServers {
-    names: Vec<String>,
-    resting: Vec<(String, Error)>,
-}
-
-impl AskedServers {
-    /// What `list` gives, which asks them; those that are left alone are among the servers that did
-    /// not answer.
-    async fn list<T>(&self, list: impl Future<Output = Offerings<T>>) -> Offerings<T> {
-        // No names would mean all servers.
-        let mut all = if self.names.is_empty() { Offerings::default() } else { list.await };
-        all.servers.extend(self.resting());
-        all
-    }
-
-    /// The same search among them.
-    fn search<'a>(&'a self, search: OfferingSearch<'a>) -> OfferingSearch<'a> {
-        OfferingSearch { servers: &self.names, ..search }
-    }
-
-    fn resting(&self) -> impl Iterator<Item = ServerListing> {
-        self.resting.iter().map(|(name, error)| ServerListing {
-            name: name.clone(),
-            error: Some(error.clone()),
-            is_partial: false,
-        })
-    }
-}
-
 /// The server that a request goes to.
 #[derive(Debug)]
 pub(super) struct OfferingOwner {
@@ -69,6 +38,14 @@ pub(super) struct OfferingOwner {
     pub(super) server: String,
     /// How it was chosen, when it was.
     pub(super) routing: Option<Routing>,
+}
+
+/// What `list` gives, which asks these servers. No names would mean all of them.
+async fn list_from<T>(
+    servers: &[String],
+    list: impl Future<Output = Offerings<T>>,
+) -> Offerings<T> {
+    if servers.is_empty() { Offerings::default() } else { list.await }
 }
 
 impl ToolHost {
@@ -86,8 +63,8 @@ impl ToolHost {
             return Ok(OfferingOwner { server: server.clone(), routing: None });
         }
         let asked = self.asked_servers(search, failover);
-        let item = (ListKind::Resources, uri);
-        let mut resources = asked.list(self.all_resources(asked.search(search))).await;
+        let asked_search = OfferingSearch { servers: &asked, ..search };
+        let mut resources = list_from(&asked, self.all_resources(asked_search)).await;
         let is_shown = |r: &Resource| search.view.shows_offering(&ToolName::of(&r.server, &r.name));
         let is_hidden = |r: &&Resource| r.uri == uri && !is_shown(r);
         let hiding: Vec<String> =
@@ -95,15 +72,15 @@ impl ToolHost {
         resources.items.retain(is_shown);
         let listed = resources.items.iter().filter(|resource| resource.uri == uri);
         let listed: Vec<&str> = listed.map(|resource| resource.server.as_str()).collect();
-        if let Some(owner) = self.choose_owner(item, &listed, &resources.servers, failover)? {
+        if let Some(owner) = self.choose_owner(uri, &listed, &resources.servers, failover)? {
             return Ok(owner);
         }
-        let templates = asked.list(self.templates_in(asked.search(search))).await;
+        let templates = list_from(&asked, self.templates_in(asked_search)).await;
         // What is hidden is not found through a template of the same server either.
         let templates_shown = templates.items.iter().filter(|t| !hiding.contains(&t.server));
         let made = templates_shown.filter(|t| uri_template::matches(&t.template, uri));
         let made: Vec<&str> = made.map(|template| template.server.as_str()).collect();
-        if let Some(owner) = self.choose_owner(item, &made, &templates.servers, failover)? {
+        if let Some(owner) = self.choose_owner(uri, &made, &templates.servers, failover)? {
             return Ok(owner);
         }
         if let Some(refusal) = resources.refusal(uri) {
@@ -149,7 +126,8 @@ impl ToolHost {
             // It only looked like a name that starts with a server's.
         }
         let asked = self.asked_servers(search, failover);
-        let prompts = asked.list(self.prompts_in(asked.search(search))).await;
+        let asked_search = OfferingSearch { servers: &asked, ..search };
+        let prompts = list_from(&asked, self.prompts_in(asked_search)).await;
         let prompts = match self.choose_prompt(wanted, prompts, failover)? {
             Ok(found) => return Ok(found),
             Err(prompts) => prompts,
@@ -195,8 +173,7 @@ impl ToolHost {
         };
         let owners: Vec<&str> =
             candidates.iter().filter_map(|at| names.get(*at)?.component()).collect();
-        let item = (ListKind::Prompts, name);
-        let owner = match self.choose_owner(item, &owners, &prompts.servers, failover) {
+        let owner = match self.choose_owner(name, &owners, &prompts.servers, failover) {
             Ok(owner) => owner,
             // Full names say which is meant, as --server does.
             Err(error) if error.kind() == ErrorKind::Usage => {
@@ -220,37 +197,24 @@ impl ToolHost {
         })
     }
 
-    /// The servers to ask for something that several may offer: not those that were tried already,
-    /// nor those that keep failing and can be stood in for.
-    fn asked_servers(&self, search: OfferingSearch<'_>, failover: &Failover) -> AskedServers {
-        let mut asked = AskedServers::default();
+    /// The servers to ask for something that several may offer: not those that were tried already.
+    fn asked_servers(&self, search: OfferingSearch<'_>, failover: &Failover) -> Vec<String> {
         let OfferingSearch { servers, view } = search;
-        let circuits = &self.directory.circuits;
         let providers = self.directory.providers();
-        for provider in providers.iter() {
-            let Some(name) = &provider.server else { continue };
-            // One that is named and hidden is refused where it would be asked.
-            let is_asked =
-                if servers.is_empty() { view.may_show(provider) } else { servers.contains(name) };
-            if !is_asked || failover.was_tried(name) {
-                continue;
-            }
-            if provider.weight.is_some() && !circuits.admits(name) {
-                asked.resting.push((name.clone(), circuits.unavailable_error(name)));
-            } else {
-                asked.names.push(name.clone());
-            }
-        }
-        // A missing server is reported like one that does not respond.
-        let unknown = servers.iter().filter(|name| providers.server(name).is_none());
-        asked.names.extend(unknown.cloned());
-        asked
+        // One that is named and hidden is refused where it would be asked, and so is an unknown one.
+        let asked: Vec<String> = if servers.is_empty() {
+            let shown = providers.iter().filter(|provider| view.may_show(provider));
+            shown.filter_map(|provider| provider.server.clone()).collect()
+        } else {
+            servers.to_vec()
+        };
+        asked.into_iter().filter(|server| !failover.was_tried(server)).collect()
     }
 
     /// The server among the `owners` of an item that a request goes to; `None` when there is none.
     fn choose_owner(
         &self,
-        item: SharedItem<'_>,
+        item: &str,
         owners: &[&str],
         listings: &[ServerListing],
         failover: &Failover,
@@ -262,7 +226,6 @@ impl ToolHost {
         owners.retain(|owner| providers.server(owner).is_some());
         let failed = listings.iter().filter_map(|s| Some((s.name.as_str(), s.error.as_ref()?)));
         let skipped = self.directory.passed_over(failover.skipped(), failed);
-        let uri = item.1;
         if let [] | [_] = owners[..] {
             let only = owners.first().map(|server| OfferingOwner {
                 server: (*server).to_owned(),
@@ -272,19 +235,13 @@ impl ToolHost {
         }
         let weighted: Vec<WeightedServer<'_>> =
             owners.iter().map(|owner| (*owner, self.directory.weight_of(owner))).collect();
-        match self.directory.choose_server(item, &weighted, failover.takes_turn(), skipped) {
-            ServerChoice::Chosen(_, routing) => {
+        match ToolDirectory::choose_server(&weighted, skipped) {
+            Some((_, routing)) => {
                 Ok(Some(OfferingOwner { server: routing.server.clone(), routing: Some(routing) }))
             }
-            ServerChoice::Unavailable(reasons) => {
-                Err(unavailable(uri, reasons)
-                    .with_hint("use --server to pick one; it is always tried"))
-            }
-            ServerChoice::Unweighted => {
-                Err(Error::usage(format!("'{uri}' is offered by {} servers", owners.len()))
-                    .with_details(owners.iter().take(SHOWN).map(|owner| (*owner).to_owned()))
-                    .with_hint("name one of them with --server"))
-            }
+            None => Err(Error::usage(format!("'{item}' is offered by {} servers", owners.len()))
+                .with_details(owners.iter().take(SHOWN).map(|owner| (*owner).to_owned()))
+                .with_hint("name one of them with --server")),
         }
     }
 
@@ -319,11 +276,11 @@ impl ToolHost {
             }
             CompletionReference::Template(template) => {
                 let asked = self.asked_servers(search, failover);
-                let templates = asked.list(self.templates_in(asked.search(search))).await;
+                let asked_search = OfferingSearch { servers: &asked, ..search };
+                let templates = list_from(&asked, self.templates_in(asked_search)).await;
                 let exact = templates.items.iter().filter(|t| t.template == *template);
                 let owners: Vec<&str> = exact.map(|t| t.server.as_str()).collect();
-                let item = (ListKind::Resources, template.as_str());
-                let owner = self.choose_owner(item, &owners, &templates.servers, failover)?;
+                let owner = self.choose_owner(template, &owners, &templates.servers, failover)?;
                 let Some(server) = owner else {
                     let end = &self.directory.command_end;
                     return Err(no_template(template, &templates, servers, end));

@@ -143,7 +143,7 @@ impl ToolHost {
         let view = self.profiles.default_view();
         let search = OfferingSearch { servers: &[], view: &view };
         view.shows_everything()
-            || self.resource_owner(uri, search, &Failover::lookup()).await.is_ok()
+            || self.resource_owner(uri, search, &Failover::default()).await.is_ok()
     }
 
     async fn templates_in(&self, search: OfferingSearch<'_>) -> Offerings<ResourceTemplate> {
@@ -202,9 +202,6 @@ impl ToolHost {
             let asking = provider.while_registered(asking);
             let answer = tokio::time::timeout(limits::LISTING_TIMEOUT, asking).await;
             let answer = answer.unwrap_or_else(|_elapsed| Err(listing_timeout(what)));
-            if let Err(error) = &answer {
-                self.note_outcome(provider, Err(error));
-            }
             (name, answer)
         }))
         .await;

@@ -69,7 +69,7 @@ impl ToolHost {
                 let offerings = provider.offerings()?;
                 let context = self.request_context(&checked, offerings);
                 let read = provider.while_registered(offerings.read(&context, uri)).await;
-                if let Some(read) = self.answer(&owner, &provider, read, &mut failover) {
+                if let Some(read) = Self::answer(&owner, read, &mut failover) {
                     return read.map(|read| ResourceContents { routing: owner.routing, ..read });
                 }
             }
@@ -93,12 +93,11 @@ impl ToolHost {
     pub async fn find_prompt(&self, name: &str, scope: &LookupScope) -> Result<Prompt, Error> {
         let view = self.view(scope.profile.as_deref())?;
         let search = OfferingSearch { servers: &scope.servers, view: &view };
-        let found = self.lookup_prompt(name, None, search, &Failover::lookup()).await;
+        let found = self.lookup_prompt(name, None, search, &Failover::default()).await;
         found.map(|(prompt, _)| prompt).map_err(|error| self.pipeline.masker.error(error))
     }
 
-    /// Fills in a prompt. Its arguments are checked before anything is sent, and before a server's
-    /// turn is taken.
+    /// Fills in a prompt. Its arguments are checked before anything is sent.
     ///
     /// # Errors
     /// A name that no server or several have, arguments that do not fit, an unknown profile, metadata
@@ -132,7 +131,7 @@ impl ToolHost {
                 let context = self.request_context(&checked, offerings);
                 let filling = offerings.prompt(&context, prompt.name.tool(), arguments);
                 let filled = provider.while_registered(filling).await;
-                if let Some(filled) = self.answer(&owner, &provider, filled, &mut failover) {
+                if let Some(filled) = Self::answer(&owner, filled, &mut failover) {
                     return filled
                         .map(|filled| PromptMessages { routing: owner.routing, ..filled });
                 }
@@ -180,7 +179,7 @@ impl ToolHost {
                 let offerings = provider.offerings()?;
                 let context = self.request_context(&checked, offerings);
                 let done = provider.while_registered(offerings.complete(&context, &query)).await;
-                if let Some(done) = self.answer(&owner, &provider, done, &mut failover) {
+                if let Some(done) = Self::answer(&owner, done, &mut failover) {
                     return done;
                 }
             }
@@ -211,25 +210,13 @@ impl ToolHost {
 
     /// The answer of a request, unless another server gets it: then nothing of it was sent.
     fn answer<T>(
-        &self,
         owner: &OfferingOwner,
-        provider: &ProviderLease,
         answer: Result<T, Error>,
         failover: &mut Failover,
     ) -> Option<Result<T, Error>> {
-        self.note_outcome(provider, answer.as_ref().map(drop));
         match answer {
             Err(error) if failover.passes_on(owner.routing.as_ref(), &error) => None,
             answer => Some(answer),
-        }
-    }
-
-    /// Counts how a request ended for the server's circuit; one that was removed has none.
-    pub(super) fn note_outcome(&self, provider: &ProviderLease, outcome: Result<(), &Error>) {
-        if let Some(server) = &provider.server
-            && !provider.usage.is_removed()
-        {
-            self.directory.circuits.record_outcome(server, outcome);
         }
     }
 

@@ -47,7 +47,7 @@ impl ToolHost {
         let mut wanted: Vec<(String, SubscriptionFilter)> = Vec::new();
         let owners = async {
             for uri in uris {
-                let server = self.resource_owner(uri, search, &Failover::lookup()).await?.server;
+                let server = self.resource_owner(uri, search, &Failover::default()).await?.server;
                 let known = wanted.iter_mut().find(|(known, _)| *known == server);
                 match known {
                     Some((_, wanted)) if wanted.uris.contains(uri) => {}

@@ -217,9 +217,6 @@ impl ToolHost {
         provider.usage.remove();
         roster.remember_provider(provider);
         roster.leaving.push(Arc::clone(provider));
-        if let Some(server) = &provider.server {
-            self.directory.circuits.forget(server);
-        }
     }
 
     /// Notifies listeners; for a server, also that its other lists changed.

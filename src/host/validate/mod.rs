@@ -1,13 +1,10 @@
 //! Validating a value against a JSON Schema when neither is trusted.
 //!
-//! Owns: compiling and checking within limits, and the messages for violations. Schemas of the
-//! plain kind (see [`plain`]) are checked by code of our own, because the first use of a full
-//! validator costs more than a whole local call; everything else goes to the `jsonschema` crate, on
-//! a thread that can be abandoned if the schema looks expensive. Never does: fetch a reference, or
-//! say what a broken rule means for a call.
+//! Owns: compiling and checking within limits, and the messages for violations. A schema that looks
+//! expensive is compiled and checked on a thread that can be abandoned. Never does: fetch a
+//! reference, or say what a broken rule means for a call.
 
 pub mod complexity;
-pub mod plain;
 pub mod unchecked;
 pub mod violation;
 
@@ -20,7 +17,6 @@ use std::time::Duration;
 use serde_json::Value;
 
 use full::FullValidator;
-use plain::PlainValidator;
 pub use unchecked::UncheckedReason;
 pub use violation::{ValuePath, ValuePathSegment, Violation};
 
@@ -46,7 +42,6 @@ pub struct SchemaChecker {
 
 #[derive(Debug)]
 enum CheckStrategy {
-    Plain(Box<PlainValidator>),
     Full { full: Arc<FullValidator>, is_expensive: bool },
     Unchecked(UncheckedReason),
 }
@@ -62,9 +57,6 @@ impl SchemaChecker {
             Ok(survey) => survey,
             Err(reason) => return CheckStrategy::Unchecked(reason),
         };
-        if let Some(plain) = PlainValidator::compile(schema) {
-            return CheckStrategy::Plain(Box::new(plain));
-        }
         let suspicious = survey.is_expensive;
         let compiled = if suspicious {
             let schema = Arc::clone(schema);
@@ -87,7 +79,6 @@ impl SchemaChecker {
     /// Why the value could not be checked at all.
     pub async fn check(&self, value: &Value) -> Result<Vec<Violation>, UncheckedReason> {
         match &self.strategy {
-            CheckStrategy::Plain(plain) => Ok(plain.check(value)),
             CheckStrategy::Full { full, is_expensive: false } => Ok(full.check(value)),
             CheckStrategy::Full { full, is_expensive: true } => {
                 if self.has_timed_out.load(Ordering::Relaxed) {
@@ -110,6 +101,12 @@ impl SchemaChecker {
             _ => None,
         }
     }
+}
+
+/// The first thing in `value` that does not fit, if the schema is checked quickly.
+pub fn first_violation(schema: &Value, value: &Value) -> Option<Violation> {
+    complexity::measure(schema).ok().filter(|complexity| !complexity.is_expensive)?;
+    FullValidator::compile(schema).ok()?.check(value).into_iter().next()
 }
 
 /// Runs work that may never end. It cannot be stopped, so it is left behind when the budget is

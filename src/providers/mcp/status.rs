@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use super::{McpProvider, endpoint};
 use crate::mcp::connection::{Connection, RequestOptions};
 use crate::mcp::protocol_warning::ProtocolWarning;
-use crate::model::{CircuitState, Era, ErrorKind, ErrorPhase, ServerState, ServerStatus};
+use crate::model::{Era, ErrorKind, ErrorPhase, ServerState, ServerStatus};
 use crate::provider::{ConnectionSummary, ManagedServer, ToolProvider as _};
 use crate::util::process::{cpu_time, resident_memory};
 
@@ -65,7 +65,6 @@ impl ManagedServer for McpProvider {
             uptime: known.health.uptime().filter(|_| alive),
             last_error: known.health.last(),
             weight: None,
-            circuit: CircuitState::Closed,
             connections: None,
             warnings: connection.map(Connection::protocol_warnings).unwrap_or_default(),
             stderr_tail: vitals.stderr_tail,

@@ -10,7 +10,7 @@ use ratatui::text::Line;
 use serde_json::Value;
 
 use super::{clock, state_of};
-use crate::model::{CircuitState, Era, Error, ServerStatus};
+use crate::model::{Era, Error, ServerStatus};
 use crate::tui::draw::styler::Styler;
 use crate::tui::draw::trace::{TraceColumns, row};
 use crate::tui::draw::{pane, scroll_text};
@@ -177,7 +177,7 @@ fn facts(
     fact("offers", offered(server));
     fact("can", server.capabilities.as_ref().map(capabilities));
     fact("restarts", server.starts.checked_sub(2).map(|more| (more + 1).to_string()));
-    fact("routing", routing(server));
+    fact("routing", server.weight.map(|weight| format!("weight {weight}")));
     fact("ping", pings(past));
     fact("", history(styler, past));
     fact("log level", past.and_then(|past| past.level).map(str::to_owned));
@@ -279,18 +279,6 @@ fn capabilities(all: &Value) -> String {
     };
     let all = all.as_object().into_iter().flatten().take(MOST);
     shorten(&all.map(one).collect::<Vec<_>>().join(" "), INSTRUCTIONS).into_owned()
-}
-
-fn routing(server: &ServerStatus) -> Option<String> {
-    let circuit = match server.circuit {
-        CircuitState::Closed if server.weight.is_none() => return None,
-        CircuitState::Open { remaining: left } => {
-            format!("circuit open, retry in {}", show_duration(left))
-        }
-        other => format!("circuit {}", other.as_str()),
-    };
-    let weight = server.weight.map(|weight| format!("weight {weight}, "));
-    Some(weight.unwrap_or_default() + &circuit)
 }
 
 /// The newest ping, half and most of them.

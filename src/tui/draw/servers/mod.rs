@@ -6,9 +6,8 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-use crate::model::{CircuitState, ServerState, ServerStatus};
+use crate::model::{ServerState, ServerStatus};
 use crate::tui::theme::StyleRole;
-use crate::util::units::show_duration;
 
 pub(super) use health::health;
 pub(super) use table::list;
@@ -21,14 +20,7 @@ fn state_of(server: &ServerStatus) -> (String, StyleRole) {
         ServerState::Starting | ServerState::Untrusted(_) => StyleRole::Warning,
         ServerState::Idle | ServerState::Closed => StyleRole::Dim,
     };
-    match server.circuit {
-        CircuitState::Open { remaining: left } => {
-            (format!("paused {}", show_duration(left)), StyleRole::Error)
-        }
-        CircuitState::Closed | CircuitState::HalfOpen => {
-            (server.state.as_str().to_owned(), meaning)
-        }
-    }
+    (server.state.as_str().to_owned(), meaning)
 }
 
 /// A time that goes on: `41:07`, `1:02:33`.

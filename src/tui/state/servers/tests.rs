@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::*;
 use crate::catalogue::ServerListing;
-use crate::model::{CircuitState, Era, ListKind, ListOwner, LogLevel, PastError, ToolStatus};
+use crate::model::{Era, ListKind, ListOwner, LogLevel, PastError, ToolStatus};
 use crate::tui::event::{AppEvent, UserInput};
 use crate::tui::keys::KeyPress;
 use crate::tui::state::tests::tool;
@@ -43,7 +43,6 @@ pub(in crate::tui) fn ready(name: &str) -> ServerStatus {
         uptime: Some(Duration::from_secs(2_467)),
         last_error: None,
         weight: None,
-        circuit: CircuitState::Closed,
         connections: None,
         warnings: Vec::new(),
         stderr_tail: vec!["listening".to_owned(), "\u{1b}[31mreloaded config".to_owned()],
@@ -69,7 +68,6 @@ fn dead(name: &str) -> ServerStatus {
         starts: 3,
         uptime: None,
         last_error: Some(PastError { at: NOW, error }),
-        circuit: CircuitState::Open { remaining: Duration::from_secs(4) },
         stderr_tail: Vec::new(),
         ..ready(name)
     }
