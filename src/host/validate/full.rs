@@ -14,7 +14,7 @@ use super::violation::{ValuePath, Violation, quote};
 const PATTERN_SIZE: usize = 1024 * 1024;
 
 /// The most problems that are reported.
-const MAX_PROBLEMS: usize = 100;
+pub(super) const MAX_PROBLEMS: usize = 100;
 
 /// A schema compiled by the `jsonschema` crate.
 #[derive(Debug)]
