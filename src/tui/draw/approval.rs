@@ -9,10 +9,11 @@ use serde_json::Value;
 use super::styler::Styler;
 use super::{pane, scroll_text};
 use crate::catalogue::fingerprint;
+use crate::host::describe::claims;
 use crate::model::ToolStatus;
-use crate::tui::keys::KeyContext;
+use crate::tui::keys::{Action, KeyContext};
 use crate::tui::layout;
-use crate::tui::state::{AppState, ApprovalTab, PendingApproval};
+use crate::tui::state::{AppState, ApprovalTab, PendingApproval, Readiness};
 use crate::tui::theme::StyleRole;
 use crate::util::diff::DiffMark;
 
@@ -44,12 +45,19 @@ pub(super) fn draw(
 
 /// The possible answers, from the key table; none while what was typed ahead may still come in.
 fn answers(styler: &Styler<'_>, state: &AppState) -> Vec<Line<'static>> {
-    if !state.inbox.is_approval_ready(state.context.now) {
+    let readiness = state.inbox.approval_readiness(state.context.now);
+    if readiness == Some(Readiness::TooSoon) {
         return vec![styler.line(StyleRole::Dim, "One moment… (ignoring keys typed ahead)")];
     }
+    let is_ready = readiness == Some(Readiness::Ready);
     let shown = state.context.keys.bindings(KeyContext::Approval).iter();
     let answers = shown.filter_map(|binding| {
-        let word = binding.label?;
+        let word = match binding.action {
+            Action::Yes | Action::YesForSession if !is_ready => {
+                format!("{} (after reading to the end)", binding.label?)
+            }
+            _ => binding.label?.to_owned(),
+        };
         Some(Line::from(vec![
             styler.span(StyleRole::Key, format!("{:>5} ", binding.key.to_string())),
             styler.span(StyleRole::Plain, word),
@@ -91,7 +99,14 @@ fn request(styler: &Styler<'_>, pending: &PendingApproval) -> Vec<Line<'static>>
     lines.extend(
         tool.warnings.iter().map(|said| styler.line(StyleRole::Warning, format!("! {said}"))),
     );
+    let claimed = claims(&tool.annotations);
+    if !claimed.is_empty() {
+        lines.push(styler.fact("claims", claimed.join(", ")));
+    }
     lines.extend(tool.touches.iter().map(|touched| styler.fact("touches", touched)));
+    if !tool.calls.is_empty() {
+        lines.push(styler.fact("calls", tool.calls.join(", ")));
+    }
     let arguments = Value::Object(asked.arguments.clone());
     let size = arguments.to_string().len();
     lines.push(Line::default());

@@ -9,8 +9,10 @@ use super::*;
 use crate::catalogue::Catalogue;
 use crate::host::approval::Approval;
 use crate::model::{Origin, ToolDefinition, ToolName, ToolSource};
+use crate::tui::draw::tests::picture;
 use crate::tui::event::{AppEvent, ApprovalPrompt, AskId, ConsoleCallId, UserInput};
 use crate::tui::keys::KeyPress;
+use crate::tui::theme::Theme;
 
 pub(in crate::tui) fn tool(name: &str, schema: Value) -> ToolDefinition {
     let name = match name.split_once('-') {
@@ -167,6 +169,7 @@ fn an_approval_is_denied_by_enter_and_not_answered_by_what_was_typed_ahead() {
         state.update(AppEvent::Approval { id: AskId(id), prompt: Box::new(asked) });
     };
     ask(&mut state, 1);
+    picture(&state, Theme::default());
     state.update(AppEvent::Tick(Duration::from_secs(1)));
     assert_eq!(press(&mut state, &["y"]), []);
     state.update(AppEvent::Tick(Duration::from_millis(1_300)));

@@ -1,6 +1,8 @@
 //! Updating the state with an event.
 
-use super::{AppState, LineInput, Overlay, SchemaForm, ScrollPosition, TextArea, pin_window};
+use super::{
+    AppState, LineInput, Overlay, Readiness, SchemaForm, ScrollPosition, TextArea, pin_window,
+};
 use crate::catalogue::Catalogue;
 use crate::model::{ListOwner, ServerState, ServerStatus};
 use crate::tui::event::attachment::AttachmentEvent;
@@ -234,7 +236,7 @@ impl AppState {
 
     fn pressed(&mut self, key: KeyPress) -> Vec<AppEffect> {
         let typed_ahead =
-            !self.inbox.approvals.is_empty() && !self.inbox.is_approval_ready(self.context.now);
+            self.inbox.approval_readiness(self.context.now) == Some(Readiness::TooSoon);
         if typed_ahead && key != KeyPress::Ctrl('c') {
             return Vec::new();
         }
@@ -453,7 +455,7 @@ impl AppState {
 
     pub(super) fn scroll(&mut self, by: isize) {
         if let Some(pending) = self.inbox.approvals.front_mut() {
-            return pending.position.scroll(by);
+            return pending.scroll(by);
         }
         if let Some(window) = &mut self.trust.window {
             return window.scroll(by);

@@ -1,7 +1,7 @@
 //! Approval questions: asking, answering, and remembered decisions.
 //!
 //! Owns: that a yes for the session holds for exactly that call and for no other, that what was typed
-//! ahead is no answer, and what changed since a tool was last allowed.
+//! ahead is no answer, that a yes counts only after the whole request was shown, and what changed since a tool was last allowed.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::model::ToolDefinition;
 use crate::tui::event::{AppEffect, ApprovalPrompt, AskId, Navigation};
 use crate::tui::keys::Action;
 use crate::tui::state::context::MIN_VISIBLE_TIME;
-use crate::tui::state::{AppContext, ScrollPosition};
+use crate::tui::state::{AppContext, Readiness, ScrollPosition};
 use crate::util::diff::{self, DiffLine};
 use crate::util::json;
 
@@ -28,6 +28,8 @@ pub struct PendingApproval {
     pub prompt: ApprovalPrompt,
     /// Since when; keys that were typed ahead must not answer it.
     pub since: Option<Duration>,
+    /// Whether the end of the request was drawn.
+    is_read: bool,
     /// How far the request is scrolled.
     pub position: ScrollPosition,
     /// The tab that is shown.
@@ -36,6 +38,33 @@ pub struct PendingApproval {
     pub changed: Vec<String>,
     /// How its definition differs from that one, with some lines around each difference.
     pub difference: Vec<DiffLine>,
+}
+
+/// Why a yes is not taken yet.
+const UNREAD: &str = "scroll to the end of the request first";
+
+impl PendingApproval {
+    /// Takes in what was drawn, before the text moves.
+    pub fn note(&mut self) {
+        self.is_read |= self.tab == ApprovalTab::Request && self.position.is_end_visible();
+    }
+
+    /// Scrolls by this many rows; negative moves up.
+    pub fn scroll(&mut self, by: isize) {
+        self.note();
+        self.position.scroll(by);
+    }
+
+    fn readiness(&self, now: Duration) -> Readiness {
+        let is_end_visible = self.tab == ApprovalTab::Request && self.position.is_end_visible();
+        if self.since.is_none_or(|since| since + MIN_VISIBLE_TIME > now) {
+            Readiness::TooSoon
+        } else if self.is_read || is_end_visible {
+            Readiness::Ready
+        } else {
+            Readiness::Unread
+        }
+    }
 }
 
 /// The maximum number of lines of a difference that are kept; the whole definition is a key away.
@@ -111,6 +140,7 @@ impl InboxView {
             id,
             prompt: asked,
             since: None,
+            is_read: false,
             position: ScrollPosition::default(),
             tab: ApprovalTab::default(),
             changed,
@@ -119,16 +149,23 @@ impl InboxView {
         Vec::new()
     }
 
-    /// Whether the approval that is shown has been there for long enough to be answered.
-    pub fn is_approval_ready(&self, now: Duration) -> bool {
-        let since = self.approvals.front().and_then(|pending| pending.since);
-        since.is_some_and(|since| since + MIN_VISIBLE_TIME <= now)
+    /// Whether the approval that is shown can be answered with a yes now; nothing is shown when
+    /// there is none.
+    pub fn approval_readiness(&self, now: Duration) -> Option<Readiness> {
+        self.approvals.front().map(|pending| pending.readiness(now))
     }
 
     /// Performs an action while an approval is shown; `None` when the window has no use for it.
     pub fn decide(&mut self, action: Action, context: &mut AppContext) -> Option<Vec<AppEffect>> {
         let front = self.approvals.front_mut()?;
+        front.note();
         match action {
+            Action::Yes | Action::YesForSession
+                if front.readiness(context.now) != Readiness::Ready =>
+            {
+                context.show_error(UNREAD);
+                Some(Vec::new())
+            }
             Action::Yes => Some(self.grant()),
             Action::YesForSession => Some(self.grant_for_session()),
             Action::No => Some(self.deny()),

@@ -111,6 +111,7 @@ impl InboxView {
         }
         if let Some(pending) = self.approvals.front_mut() {
             pending.since.get_or_insert(now);
+            pending.note();
         }
     }
 

@@ -220,6 +220,7 @@ fn approval(state: &mut AppState, id: u64, identity: &str, about: Option<&str>) 
         call: Some(CallId("01J".into())),
     };
     let effects = state.update(AppEvent::Approval { id: AskId(id), prompt: Box::new(asked) });
+    picture(state, Theme::default());
     state.update(AppEvent::Tick(Duration::from_secs(id * 10)));
     state.update(AppEvent::Tick(Duration::from_secs(id * 10 + 1)));
     effects
@@ -240,6 +241,44 @@ fn a_yes_for_the_session_holds_for_exactly_that_call() {
         press(&mut state, &[KeyPress::Enter]),
         [AppEffect::AnswerApproval(AskId(2), Approval::Refused)]
     );
+}
+
+#[test]
+fn a_yes_counts_only_after_the_whole_request_was_on_the_screen() {
+    let mut state = sample();
+    let mut tool = tool("clock", json!({}));
+    tool.annotations.destructive = Some(true);
+    tool.calls = vec!["notes-delete".to_owned()];
+    let long: Vec<String> = (0..200).map(|line| format!("line {line}")).collect();
+    let asked = ApprovalPrompt {
+        tool,
+        arguments: json!({ "text": long }).as_object().unwrap().clone(),
+        reason: "its entry requires approval".into(),
+        preview: Ok("runs the last line".into()),
+        identity: "a".into(),
+        call: None,
+    };
+    state.update(AppEvent::Approval { id: AskId(1), prompt: Box::new(asked) });
+    state.update(AppEvent::Tick(Duration::from_secs(1)));
+    let seen = picture(&state, Theme::default());
+    assert!(seen.contains("may destroy something") && seen.contains("notes-delete"), "{seen}");
+    state.update(AppEvent::Tick(Duration::from_secs(60)));
+    for key in ['y', 's'] {
+        assert_eq!(press(&mut state, &[KeyPress::Char(key)]), []);
+    }
+    // The end of the definition is not the end of the request.
+    press(&mut state, &[KeyPress::Char('v')]);
+    picture(&state, Theme::default());
+    assert_eq!(press(&mut state, &[KeyPress::Char('y')]), []);
+    press(&mut state, &[KeyPress::Char('v')]);
+    for _ in 0..40 {
+        picture(&state, Theme::default());
+        press(&mut state, &[KeyPress::PageDown]);
+    }
+    let seen = picture(&state, Theme::default());
+    assert!(seen.contains("runs the last line"), "{seen}");
+    let granted = [AppEffect::AnswerApproval(AskId(1), Approval::Granted)];
+    assert_eq!(press(&mut state, &[KeyPress::Char('y')]), granted);
 }
 
 #[test]

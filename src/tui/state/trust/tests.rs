@@ -173,6 +173,7 @@ fn an_approval_lies_over_the_question_and_its_answer_is_not_one_to_the_question(
         call: None,
     };
     state.update(AppEvent::Approval { id: AskId(1), prompt: Box::new(asked) });
+    draw(&state);
     settle(&mut state);
     let effects = press(&mut state, &["y", "y"]);
     assert_eq!(effects, [AppEffect::AnswerApproval(AskId(1), Approval::Granted)]);
