@@ -57,6 +57,7 @@ impl HostEvidence {
             && configuration.directories.is_empty()
             && configuration.expanded.come_from_environment()
             && options.files.inline_tools.is_empty()
+            && options.files.added_inline_tools.is_empty()
             && options.files.inline_servers.is_empty();
         let are_regular = || {
             let mut on_disk = configuration.files.iter().filter(|f| f.layer != Layer::Embedded);

@@ -141,8 +141,9 @@ fn add_options(digest: &mut PartDigest, options: &AssemblyOptions) {
 
 /// The files with their contents, as read.
 fn add_files(digest: &mut PartDigest, configuration: &Configuration, options: &AssemblyOptions) {
-    let inline = options.files.inline_tools.iter().chain(&options.files.inline_servers);
-    for (path, text) in inline {
+    let files = &options.files;
+    let inline = files.inline_tools.iter().chain(&files.added_inline_tools);
+    for (path, text) in inline.chain(&files.inline_servers) {
         digest.text(&path.to_string_lossy());
         digest.text(text);
     }
@@ -190,6 +191,7 @@ pub(super) fn decides_nothing(name: &str) -> bool {
 /// Whether relative paths are relative to the working directory.
 fn has_no_directory(configuration: &Configuration, options: &AssemblyOptions) -> bool {
     !options.files.inline_tools.is_empty()
+        || !options.files.added_inline_tools.is_empty()
         || configuration.files.iter().any(|file| file.layer == Layer::Embedded)
 }
 

@@ -143,9 +143,10 @@ pub fn kind_words() -> Vec<KindDescriptor> {
     kinds().into_iter().map(|kind| kind.words).collect()
 }
 
-/// The equivalent of `--tools-module`: a file of tools for [`LoadRequest::inline_tools`].
-pub fn tools_module_file(module: &str) -> (PathBuf, String) {
-    (PathBuf::from(format!("--tools-module {module}")), python::file_of_module(module))
+/// The equivalent of `--tools-module` or another `option`: a file of tools for
+/// [`LoadRequest::inline_tools`].
+pub fn tools_module_file(option: &str, module: &str) -> (PathBuf, String) {
+    (PathBuf::from(format!("{option} {module}")), python::file_of_module(module))
 }
 
 /// Reads the configuration only, with the masker for its secrets.

@@ -441,7 +441,7 @@ mod tests {
             assert_eq!(cli.global.format(), Format::Json, "{words:?}");
         }
         let cli = Cli::try_parse_from(["toolhost", "call", "x", "a=-1", "--host-tools", "t.yaml"]);
-        assert_eq!(cli.unwrap().global.tools, [PathBuf::from("t.yaml")]);
+        assert_eq!(cli.unwrap().global.host_tools, [PathBuf::from("t.yaml")]);
     }
 
     #[test]

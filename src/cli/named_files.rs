@@ -17,8 +17,13 @@ pub fn require_readable(
     cwd: &Path,
     configuration: &Configuration,
 ) -> Result<(), Error> {
-    let named: Vec<_> =
-        request.tools.iter().chain(&request.servers).map(|path| cwd.join(path)).collect();
+    let named: Vec<_> = request
+        .tools
+        .iter()
+        .chain(&request.added_tools)
+        .chain(&request.servers)
+        .map(|path| cwd.join(path))
+        .collect();
     // A problem inside a file has a line, or the name of an entry.
     let unreadable = configuration.diagnostics.iter().find(|problem| {
         let place = problem.location.as_ref().filter(|place| place.line == 0);

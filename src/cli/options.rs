@@ -25,8 +25,11 @@ pub struct GlobalOptions {
     #[arg(short, long, action = clap::ArgAction::HelpShort, global = true)]
     pub help: Option<bool>,
     /// Load internal tools from this file and ignore all other configuration
-    #[arg(long, alias = "host-tools", value_name = "FILE", global = true, value_hint = clap::ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE", global = true, value_hint = clap::ValueHint::FilePath)]
     pub tools: Vec<PathBuf>,
+    /// Add the internal tools of this file to the configuration
+    #[arg(long, value_name = "FILE", global = true, value_hint = clap::ValueHint::FilePath)]
+    pub host_tools: Vec<PathBuf>,
     /// Load MCP servers from this file and ignore all other configuration
     #[arg(long, value_name = "FILE", global = true, value_hint = clap::ValueHint::FilePath)]
     pub mcp: Vec<PathBuf>,
@@ -80,8 +83,11 @@ pub struct GlobalOptions {
 #[command(next_help_heading = "Global options")]
 pub struct RareOptions {
     /// Load the typed functions of this Python module as tools and ignore all other configuration
-    #[arg(long, alias = "host-tools-module", value_name = "MODULE", global = true)]
+    #[arg(long, value_name = "MODULE", global = true)]
     pub tools_module: Vec<String>,
+    /// Add the typed functions of this Python module to the configuration
+    #[arg(long, value_name = "MODULE", global = true)]
+    pub host_tools_module: Vec<String>,
     /// Header for an ad-hoc server (repeatable); ${VAR} is expanded
     #[arg(long, value_name = "NAME: VALUE", global = true)]
     pub header: Vec<String>,
@@ -188,6 +194,9 @@ impl GlobalOptions {
         let mut add = |option: &str, value: OsString| arguments.extend([option.into(), value]);
         self.tools.iter().for_each(|file| add("--tools", file.into()));
         self.rare.tools_module.iter().for_each(|module| add("--tools-module", module.into()));
+        self.host_tools.iter().for_each(|file| add("--host-tools", file.into()));
+        let added = &self.rare.host_tools_module;
+        added.iter().for_each(|module| add("--host-tools-module", module.into()));
         self.mcp.iter().for_each(|file| add("--mcp", file.into()));
         self.rare.profile.iter().for_each(|profile| add("--profile", profile.into()));
         for (is_set, option) in [

@@ -37,6 +37,10 @@ pub struct LoadRequest {
     pub tools: Vec<PathBuf>,
     /// Files named with `--mcp`, in the order given.
     pub servers: Vec<PathBuf>,
+    /// Files of tools named with `--host-tools`, which add to what is found without them.
+    pub added_tools: Vec<PathBuf>,
+    /// The same of files that are not on disk, as in `inline_tools`.
+    pub added_inline_tools: Vec<(PathBuf, String)>,
     /// Files of tools that are not on disk: a name for messages, and the text. A front end created
     /// them from the command line, so they count as named there. Relative paths in them
     /// are relative to the working directory.
@@ -189,7 +193,17 @@ pub fn find(request: &LoadRequest, environment: &dyn Environment) -> DiscoveredF
             inline_text: Some(Arc::from(text.as_str())),
         }));
     }
-    if !found.files.is_empty() {
+    let is_explicit = !found.files.is_empty();
+    for path in &request.added_tools {
+        found.add(cwd.join(path), FileRole::Tools, Layer::Flag);
+    }
+    found.files.extend(request.added_inline_tools.iter().map(|(path, text)| ConfigFileCandidate {
+        path: path.clone(),
+        role: FileRole::Tools,
+        layer: Layer::Flag,
+        inline_text: Some(Arc::from(text.as_str())),
+    }));
+    if is_explicit {
         return found;
     }
     for (role, variable) in
@@ -215,7 +229,7 @@ pub fn find(request: &LoadRequest, environment: &dyn Environment) -> DiscoveredF
     {
         found.add_directory(&dir, Layer::User, false);
     }
-    if found.files.is_empty() {
+    if found.files.iter().all(|file| file.layer == Layer::Flag) {
         for (role, path) in
             [(FileRole::Tools, "embedded/tools.yaml"), (FileRole::Servers, "embedded/mcp.yaml")]
         {
@@ -269,26 +283,38 @@ pub enum DiscoverError {
     TooManyFiles(PathBuf),
 }
 
-/// The tool files of a `discover:` directory, by name; not its subdirectories.
+/// The files of a `discover:` directory, by name; hidden ones are not among them.
+#[derive(Debug, Default)]
+pub struct DirectoryListing {
+    /// The tool files.
+    pub files: Vec<PathBuf>,
+    /// Everything else, subdirectories included.
+    pub left_out: Vec<PathBuf>,
+}
+
+/// The tool files of a `discover:` directory and what is left out; not its subdirectories' files.
 ///
 /// # Errors
 /// When the directory cannot be read or contains more than 1,000 files.
-pub fn directory(dir: &Path) -> Result<Vec<PathBuf>, DiscoverError> {
+pub fn directory(dir: &Path) -> Result<DirectoryListing, DiscoverError> {
     let failed = |error| DiscoverError::Unreadable { directory: dir.to_owned(), error };
-    let mut files = Vec::new();
+    let mut listing = DirectoryListing::default();
     for entry in std::fs::read_dir(dir).map_err(failed)? {
         let path = entry.map_err(failed)?.path();
         let hidden = path.file_name().is_some_and(|n| n.as_encoded_bytes().starts_with(b"."));
         let extension = path.extension().and_then(|e| e.to_str());
-        if !hidden && matches!(extension, Some("yaml" | "yml" | "json" | "jsonc")) {
-            if files.len() == MAX_DIRECTORY_FILES {
-                return Err(DiscoverError::TooManyFiles(dir.to_owned()));
-            }
-            files.push(path);
+        if hidden || path.file_name().is_some_and(|name| name == "__pycache__") {
+            continue;
         }
+        let is_tools = matches!(extension, Some("yaml" | "yml" | "json" | "jsonc"));
+        if listing.files.len() + listing.left_out.len() == MAX_DIRECTORY_FILES {
+            return Err(DiscoverError::TooManyFiles(dir.to_owned()));
+        }
+        if is_tools { &mut listing.files } else { &mut listing.left_out }.push(path);
     }
-    files.sort_unstable();
-    Ok(files)
+    listing.files.sort_unstable();
+    listing.left_out.sort_unstable();
+    Ok(listing)
 }
 
 #[cfg(test)]
@@ -395,11 +421,12 @@ mod tests {
     #[test]
     fn a_discovered_directory_gives_its_files_by_name() {
         let dir = tempfile::tempdir().unwrap();
-        for file in ["b.yaml", "a.yml", ".hidden.yaml", "notes.txt"] {
+        for file in ["b.yaml", "a.yml", ".hidden.yaml", "notes.txt", "greet.py"] {
             std::fs::write(dir.path().join(file), "").unwrap();
         }
-        let files = directory(dir.path()).unwrap();
-        assert_eq!(files, [dir.path().join("a.yml"), dir.path().join("b.yaml")]);
+        let listing = directory(dir.path()).unwrap();
+        assert_eq!(listing.files, [dir.path().join("a.yml"), dir.path().join("b.yaml")]);
+        assert_eq!(listing.left_out, [dir.path().join("greet.py"), dir.path().join("notes.txt")]);
         let error = directory(&dir.path().join("none")).unwrap_err();
         assert!(matches!(error, DiscoverError::Unreadable { .. }), "{error}");
     }

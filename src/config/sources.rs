@@ -125,7 +125,12 @@ impl ConfigSources {
         }
         self.directories.push(directory.path.clone());
         let paths = match discover::directory(&directory.path) {
-            Ok(paths) => paths,
+            Ok(listing) => {
+                if let Some(diagnostic) = left_out(&listing.left_out) {
+                    self.diagnostics.push(diagnostic.with_location(directory.location.clone()));
+                }
+                listing.files
+            }
             Err(error) => {
                 let diagnostic = Diagnostic::error(error.to_string());
                 self.diagnostics.push(diagnostic.with_location(directory.location.clone()));
@@ -151,6 +156,36 @@ impl ConfigSources {
             }
         }
     }
+}
+
+/// What a `discover:` directory holds beside its tool files.
+fn left_out(paths: &[PathBuf]) -> Option<Diagnostic> {
+    const SHOWN: usize = 5;
+    let is_module = |path: &Path| path.extension().is_some_and(|extension| extension == "py");
+    let describe = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let why = match path {
+            path if path.is_dir() => "a directory",
+            path if is_module(path) => "a Python module",
+            _ => "not YAML or JSON",
+        };
+        format!("{name} ({why})")
+    };
+    let mut names: Vec<String> = paths.iter().take(SHOWN).map(describe).collect();
+    names.extend((paths.len() > SHOWN).then(|| format!("{} more", paths.len() - SHOWN)));
+    let diagnostic = Diagnostic::warning(format!("'discover' leaves out {}", names.join(", ")));
+    let module = paths.iter().find(|path| is_module(path)).and_then(|path| path.file_stem());
+    let hint = module.map(|module| {
+        let module = module.to_string_lossy();
+        format!(
+            "the typed functions of a module become tools with an entry in a file beside it: \
+             {{ name: {module}, module: {module}, functions: typed }}"
+        )
+    });
+    (!paths.is_empty()).then_some(match hint {
+        Some(hint) => diagnostic.with_hint(hint),
+        None => diagnostic,
+    })
 }
 
 /// Removes servers that are also in another editor's file: a project often lists the same ones for
@@ -229,4 +264,25 @@ pub(super) fn open(candidate: &ConfigFileCandidate) -> Result<SourceFile, Diagno
         is_embedded: text == EMBEDDED_TOOLS || text == EMBEDDED_SERVERS,
         is_discovered: false,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_discover_leaves_out_is_named_with_the_way_to_a_module() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("more")).unwrap();
+        let paths = ["greet.py", "more", "notes.txt"].map(|name| dir.path().join(name));
+        let diagnostic = left_out(&paths).unwrap();
+        assert_eq!(
+            diagnostic.message,
+            "'discover' leaves out greet.py (a Python module), more (a directory), \
+             notes.txt (not YAML or JSON)"
+        );
+        let hint = diagnostic.hint.unwrap();
+        assert!(hint.ends_with("{ name: greet, module: greet, functions: typed }"), "{hint}");
+        assert!(left_out(&[]).is_none());
+    }
 }

@@ -79,7 +79,8 @@ impl WatchedFiles {
     /// The same files in their current state.
     #[must_use]
     pub fn looked_at_again(&self) -> Self {
-        let listed = self.directories.iter().flat_map(|path| discover::directory(path));
+        let listed = self.directories.iter().filter_map(|path| discover::directory(path).ok());
+        let listed = listed.map(|listing| listing.files);
         let paths = self.files.keys().cloned().chain(listed.flatten());
         let stamped = paths.map(|path| (FileStamp::of(&path), path));
         Self {

@@ -118,6 +118,8 @@ fn the_typed_functions_of_a_module_are_tools() {
         called.exits(0);
         assert_eq!(called.out(), "ABAB\n");
     }
+    let added = room.toolhost(["--host-tools-module", "texts", "list", "-o", "names"]).check();
+    assert!(added.exits(0).out().lines().eq(["other", "shout"]), "{added}");
     let wrong = room.toolhost(["--tools-module", "texts", "call", "shout", "txt=ab"]).check();
     wrong.exits(2);
     assert!(wrong.err().contains("did you mean 'text'?"), "{wrong}");

@@ -56,7 +56,8 @@ pub(super) fn options(words: impl Iterator<Item = OsString>) -> AssemblyOptions 
             None => (word, None),
         };
         let list = match flag.as_str() {
-            "--tools" | "--host-tools" => &mut options.files.tools,
+            "--tools" => &mut options.files.tools,
+            "--host-tools" => &mut options.files.added_tools,
             "--mcp" => &mut options.files.servers,
             "--profile" => {
                 options.profile = value.or_else(|| words.next());

@@ -44,16 +44,16 @@ impl CommandContext {
 
     /// Which configuration files to load.
     pub fn load_request(&self) -> LoadRequest {
+        let modules = |option: &'static str, modules: &[String]| {
+            modules.iter().map(|module| assembly::tools_module_file(option, module)).collect()
+        };
+        let rare = &self.global.rare;
         LoadRequest {
             tools: self.global.tools.clone(),
             servers: self.global.mcp.clone(),
-            inline_tools: self
-                .global
-                .rare
-                .tools_module
-                .iter()
-                .map(|m| assembly::tools_module_file(m))
-                .collect(),
+            added_tools: self.global.host_tools.clone(),
+            inline_tools: modules("--tools-module", &rare.tools_module),
+            added_inline_tools: modules("--host-tools-module", &rare.host_tools_module),
             inline_servers: self.global.ad_hoc.iter().map(AdHocServer::file).collect(),
             command_end: self.global.ad_hoc.as_ref().map(|server| server.command_end.clone()),
             trust_all: self.trusts_all(),
