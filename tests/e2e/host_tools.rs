@@ -108,6 +108,58 @@ fn definitions_of_a_module_are_listed_as_they_say() {
 }
 
 #[test]
+fn a_registry_makes_the_tools_of_a_session() {
+    if crate::support::lacks(&["python3"]) {
+        return;
+    }
+    let room = Sandbox::new();
+    room.file(
+        "sessions.py",
+        r#"
+import asyncio
+from amplifier_app_runtime.host_tools import (
+    HostTool, HostToolDefinition, HostToolRegistry, ToolContext, ToolResult)
+
+async def where(input, context):
+    return ToolResult(output=context.session_id + context.cwd)
+
+async def late(input, context):
+    await asyncio.sleep(60)
+
+def broken(input, context):
+    raise ValueError("no")
+
+async def _run():
+    registry = HostToolRegistry()
+    for name, handler in [("where", where), ("late", late), ("broken", broken)]:
+        schema = {"type": "object"}
+        await registry.register(HostToolDefinition(name, "", schema, handler, timeout=0.1))
+    context = ToolContext(session_id="test", cwd="/tmp")
+    tools = registry.create_session_tools("test", context)
+    assert all(isinstance(tool, HostTool) for tool in tools)
+    assert tools[0].input_schema == tools[0].parameters == {"type": "object"}
+    results = [await tool.execute({}) for tool in tools]
+    return [[tool.name, result.success, result.output or result.error]
+            for tool, result in zip(tools, results)]
+
+def run() -> list:
+    return asyncio.run(_run())
+"#,
+    );
+    let words = ["--tools-module", "sessions", "call", "run", "--json"];
+    let finished = room.toolhost(words).check();
+    assert_eq!(
+        finished.exits(0).json()["output"],
+        json!([
+            ["where", true, "test/tmp"],
+            ["late", false, "Tool execution timed out after 0.1s"],
+            ["broken", false, "no"]
+        ]),
+        "{finished}"
+    );
+}
+
+#[test]
 fn a_result_keeps_its_own_metadata_apart() {
     if crate::support::lacks(&["python3"]) {
         return;

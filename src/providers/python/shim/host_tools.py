@@ -10,7 +10,7 @@ import enum
 import threading
 import typing
 
-__all__ = ["HostToolDefinition", "HostToolRegistry", "ToolContext", "ToolHandler", "ToolResult",
+__all__ = ["HostTool", "HostToolDefinition", "HostToolRegistry", "ToolContext", "ToolHandler", "ToolResult",
            "ToolScope", "host_tool_registry"]
 
 ToolContext = main.ToolContext
@@ -53,6 +53,44 @@ class HostToolDefinition:
     output_schema: typing.Optional[typing.Dict[str, typing.Any]] = None
 
 
+class HostTool:
+    """A definition bound to the context of one session."""
+
+    def __init__(self, definition, context):
+        self._definition = definition
+        self._context = context
+
+    @property
+    def name(self):
+        return self._definition.name
+
+    @property
+    def description(self):
+        return self._definition.description
+
+    @property
+    def parameters(self):
+        return self._definition.parameters
+
+    input_schema = parameters
+
+    async def execute(self, input):
+        """Calls the handler within the tool's own timeout; a failure is a result."""
+        import asyncio
+        import inspect
+
+        timeout = self._definition.timeout
+        try:
+            value = self._definition.handler(input, self._context)
+            if inspect.isawaitable(value):
+                value = await asyncio.wait_for(value, timeout or None)
+            return value
+        except asyncio.TimeoutError:
+            return ToolResult(success=False, error="Tool execution timed out after %ss" % timeout)
+        except Exception as error:
+            return ToolResult(success=False, error=str(error))
+
+
 class HostToolRegistry:
     """Definitions by name. A module with one offers what is registered in it."""
 
@@ -79,6 +117,10 @@ class HostToolRegistry:
         return list(self._tools.values())
 
     get_tools = list_tools
+
+    def create_session_tools(self, session_id, context):
+        """The tools for one session, which its caller runs itself."""
+        return [HostTool(tool, context) for tool in self.list_tools()]
 
 
 # Shared by all modules of a worker: each offers what its own functions handle.
