@@ -74,6 +74,21 @@ pub struct RequestedCall {
     pub arguments: Result<JsonObject, UnparsedArguments>,
 }
 
+/// The key under which arguments that do not parse stay as the model wrote them.
+pub const RAW_ARGUMENTS: &str = "_raw_args";
+
+impl RequestedCall {
+    /// The arguments; text that does not parse stays under [`RAW_ARGUMENTS`].
+    pub fn arguments_or_raw(&self) -> JsonObject {
+        match &self.arguments {
+            Ok(arguments) => arguments.clone(),
+            Err(unparsed) => {
+                [(RAW_ARGUMENTS.to_owned(), unparsed.text.clone().into())].into_iter().collect()
+            }
+        }
+    }
+}
+
 /// Arguments that a model wrote and that are no JSON object.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the arguments are not a JSON object: {reason}")]

@@ -95,6 +95,10 @@ fn arguments_that_do_not_parse_are_kept_as_they_were_written() {
     let calls = ModelFormat::Openai.requested_calls(&response).unwrap();
     let raw = calls[0].arguments.clone().unwrap_err();
     assert_eq!(raw.text, "{\"city\": Oslo");
+    assert_eq!(
+        Value::Object(calls[0].arguments_or_raw()),
+        json!({ "_raw_args": "{\"city\": Oslo" })
+    );
     let response = json!([{ "id": "a", "function": { "name": "f", "arguments": "[1]" } }]);
     let calls = ModelFormat::Openai.requested_calls(&response).unwrap();
     assert_eq!(calls[0].arguments.clone().unwrap_err().reason, "it is another JSON type");

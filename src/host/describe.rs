@@ -6,6 +6,7 @@
 use serde_json::Value;
 
 use super::example::{resolve, type_of};
+use super::retry::max_retries;
 use crate::model::{Annotations, ToolDefinition};
 use crate::util::json;
 
@@ -99,12 +100,12 @@ pub fn limits(schema: &Value) -> String {
     limits.join(", ")
 }
 
-/// How often a failed attempt is repeated.
-pub fn retries(tool: &ToolDefinition) -> String {
-    match (tool.retries, tool.is_repeatable) {
+/// How often a failed attempt is repeated; `asks` when a person is asked before each call.
+pub fn retries(tool: &ToolDefinition, asks: bool) -> String {
+    match (tool.retries, max_retries(tool, asks, None)) {
         (0, _) => "none".to_owned(),
-        (count, true) => format!("{count}"),
-        (count, false) => format!("{count}, but it is not marked safe to repeat: none are made"),
+        (count, 0) => format!("{count}, but it is not marked safe to repeat: none are made"),
+        (_, count) => count.to_string(),
     }
 }
 

@@ -23,7 +23,7 @@ use super::unsent_call::UnsentCall;
 use super::{ToolHost, arguments, caller, coerce, content, output_check, retry, roster, variables};
 use crate::model::{
     CallId, CallMetadata, Error, ErrorKind, HostEvent, JsonObject, Signal, SkippedServer, ToolCall,
-    ToolContext, ToolResult,
+    ToolContext, ToolDefinition, ToolResult,
 };
 use crate::provider::Preview;
 
@@ -137,7 +137,7 @@ impl ToolHost {
         record.warnings.extend(self.check_pin(&tool.definition).unwrap_or_default());
         record.warnings.extend(route.warnings.iter().cloned());
         if request.retries.is_some_and(|retries| retries > 0)
-            && retry::max_retries(&tool.definition, request.retries) == 0
+            && self.max_retries(&tool.definition, request) == 0
         {
             record.warnings.push("not retried: it is not marked safe to repeat".into());
         }
@@ -282,6 +282,11 @@ impl ToolHost {
         }
     }
 
+    fn max_retries(&self, tool: &ToolDefinition, request: &CallRequest) -> u32 {
+        let asks = matches!(self.pipeline.decision(tool), Decision::Ask(_));
+        retry::max_retries(tool, asks, request.retries)
+    }
+
     /// Attempts the call until it succeeds, fails permanently, or runs out of time.
     async fn run(
         &self,
@@ -297,7 +302,7 @@ impl ToolHost {
         } else {
             CallLimits::of(definition, request.timeout, request.idle_timeout)
         };
-        let further = retry::max_retries(definition, request.retries);
+        let further = self.max_retries(definition, request);
         let mut total = std::pin::pin!(tokio::time::sleep(limits.total));
         let client = self.client.as_deref().or(request.session.as_deref()).unwrap_or_default();
         let permit = tokio::select! {

@@ -93,11 +93,20 @@ impl CallLimits {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Origin, ToolName};
-    use crate::model::{Speed, ToolSource};
+    use crate::model::{Origin, Speed, ToolName, ToolSource};
 
     fn tool(source: ToolSource) -> ToolDefinition {
         ToolDefinition::new(ToolName::of("c", "t"), source, "kind", Origin::Server("c".into()))
+    }
+
+    #[test]
+    fn a_declared_speed_of_a_server_s_tool_is_its_timeout_also_when_it_is_the_usual_one() {
+        let origin = Origin::Server("s".to_owned());
+        let mut tool = ToolDefinition::new(ToolName::of("s", "t"), ToolSource::Mcp, "mcp", origin);
+        assert_eq!(CallLimits::of(&tool, None, None).attempt, IDLE);
+        (tool.speed, tool.has_declared_speed) = (Speed::Medium, true);
+        let limits = CallLimits::of(&tool, None, None);
+        assert_eq!((limits.attempt.as_secs(), limits.set_by), (30, "its declared speed"));
     }
 
     #[test]

@@ -3,9 +3,13 @@
 //! Owns: the way from a call in a model's format to the message that reports its outcome to the
 //! model. The dialects are `formats`'.
 
+use serde_json::{Value, json};
+
 use super::ToolHost;
 use super::request::{CallArguments, CallRequest};
-use crate::formats::{CallAnswer, ExportedCatalogue, RequestedCall};
+use super::unsent_call::UnsentCall;
+use crate::audit::mask::MASK;
+use crate::formats::{CallAnswer, ExportedCatalogue, RAW_ARGUMENTS, RequestedCall};
 use crate::model::{Error, ToolResult};
 
 impl ToolHost {
@@ -20,7 +24,19 @@ impl ToolHost {
     ) -> CallAnswer {
         let arguments = match &call.arguments {
             Ok(arguments) => arguments.clone(),
-            Err(raw) => return CallAnswer::failure(format!("{raw}; as written: {}", raw.text)),
+            Err(unparsed) => {
+                let name = exported.tool(&call.name).map_or(&call.name, |tool| &tool.full_name);
+                // The text may hold a secret, and no schema says where.
+                let masked = [(RAW_ARGUMENTS.to_owned(), Value::from(MASK))].into_iter().collect();
+                let mut request = CallRequest::new(name, CallArguments::Object(masked));
+                adjust(&mut request);
+                let id = self.new_call_id();
+                let error = Error::usage(unparsed.to_string());
+                UnsentCall::new(self, &request, &id, None).fail(&error);
+                return CallAnswer::failure(
+                    json!({ "error": error.message(), RAW_ARGUMENTS: unparsed.text }).to_string(),
+                );
+            }
         };
         let (name, arguments) = match exported.tool(&call.name) {
             Some(tool) => (tool.full_name.as_str(), tool.own_arguments(arguments)),

@@ -13,14 +13,13 @@ const FIRST: Duration = Duration::from_millis(500);
 /// Maximum pause before another attempt, even if a server asks for more.
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// How many further attempts a call may have. `asked` is what the caller says, in place of what is
-/// configured.
+/// How many further attempts a call may have. `requested` is what the caller says, in place of what
+/// is configured.
 ///
-/// A tool of a server is repeated only when its author marked it safe to repeat. An internal tool
-/// also when its entry configures retries: the author of the entry knows the tool.
-pub fn max_retries(tool: &ToolDefinition, requested: Option<u32>) -> u32 {
-    let repeatable = tool.is_repeatable || (tool.kind != "mcp" && tool.retries > 0);
-    if repeatable { requested.unwrap_or(tool.retries) } else { 0 }
+/// A policy that asks before each call (`asks`) counts like an entry that does.
+pub fn max_retries(tool: &ToolDefinition, asks: bool, requested: Option<u32>) -> u32 {
+    let may_repeat = tool.may_repeat() && (tool.is_repeatable || !asks);
+    if may_repeat { requested.unwrap_or(tool.retries) } else { 0 }
 }
 
 /// Whether a failure of this kind may be gone the next time. A tool that said no, refused
@@ -113,12 +112,19 @@ mod tests {
 
     #[test]
     fn only_what_is_safe_to_repeat_is_repeated() {
-        assert_eq!(max_retries(&tool("mcp", 3, false), Some(5)), 0);
-        assert_eq!(max_retries(&tool("mcp", 3, true), None), 3);
-        assert_eq!(max_retries(&tool("mcp", 0, true), Some(2)), 2);
-        assert_eq!(max_retries(&tool("http", 2, false), None), 2);
-        assert_eq!(max_retries(&tool("http", 2, false), Some(0)), 0);
-        assert_eq!(max_retries(&tool("http", 0, false), Some(2)), 0);
+        assert_eq!(max_retries(&tool("mcp", 3, false), false, Some(5)), 0);
+        assert_eq!(max_retries(&tool("mcp", 3, true), true, None), 3);
+        assert_eq!(max_retries(&tool("mcp", 0, true), false, Some(2)), 2);
+        assert_eq!(max_retries(&tool("http", 2, false), false, None), 0);
+        let mut own = tool("http", 2, false);
+        own.has_own_retries = true;
+        assert_eq!(max_retries(&own, false, None), 2);
+        assert_eq!(max_retries(&own, false, Some(0)), 0);
+        assert_eq!(max_retries(&own, true, None), 0);
+        own.annotations.destructive = Some(true);
+        assert_eq!(max_retries(&own, false, None), 0);
+        own.is_repeatable = true;
+        assert_eq!(max_retries(&own, true, None), 2);
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! A call that was requested but has not been dispatched yet.
 //!
 //! Owns: that it leaves a record if it is never dispatched: its server does not start, it is
-//! refused, its arguments are invalid, or the person cancels during a question. A name that matches
-//! no tool leaves none, because no tool was involved. Never does: decide anything.
+//! refused, its name matches no tool, its arguments are invalid, or the person cancels during a
+//! question. Never does: decide anything.
 
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -14,6 +14,7 @@ use super::call_record::caller_record;
 use super::request::ArgumentWord;
 use super::request::{CallArguments, CallRequest};
 use crate::audit::mask::MASK;
+use crate::catalogue::naming::{self, NameResolution};
 use crate::model::{
     CallId, CallRecord, Error, ErrorKind, HostEvent, JsonObject, RecordedOutcome, Signal,
     ToolDefinition, ToolSource,
@@ -100,7 +101,7 @@ impl<'a> UnsentCall<'a> {
     }
 
     fn record(&self, error: &Error) {
-        if error.kind() == ErrorKind::Usage && (self.is_batch || !self.has_tool()) {
+        if error.kind() == ErrorKind::Usage && self.is_batch {
             return;
         }
         tracing::info!(
@@ -158,6 +159,18 @@ impl<'a> UnsentCall<'a> {
         }
     }
 
+    /// The definition in the files of a tool that could not be looked up, because its server is down.
+    fn declared_definition(&self) -> Option<Arc<ToolDefinition>> {
+        let providers = self.host.directory.providers();
+        let declared: Vec<_> = providers.iter().map(|provider| provider.declared()).collect();
+        let tools: Vec<_> = declared.iter().flat_map(|list| &list.tools).collect();
+        let names: Vec<_> = tools.iter().map(|tool| &tool.definition.name).collect();
+        match naming::resolve(&self.request.name, &names) {
+            NameResolution::Found(at) => tools.get(at).map(|tool| Arc::clone(&tool.definition)),
+            NameResolution::Ambiguous(_) | NameResolution::Unknown => None,
+        }
+    }
+
     /// The arguments without secrets. Without the schema it is unknown which of them are, so only their
     /// names are told.
     fn masked_arguments(&self) -> JsonObject {
@@ -172,7 +185,7 @@ impl<'a> UnsentCall<'a> {
                 .collect(),
         };
         let arguments = self.arguments.get().cloned().unwrap_or_else(given);
-        match self.definition.get() {
+        match self.definition.get().cloned().or_else(|| self.declared_definition()) {
             Some(tool) => self.host.pipeline.masker.arguments(&arguments, &tool.input_schema),
             None => arguments.into_iter().map(|(key, _)| (key, Value::from(MASK))).collect(),
         }

@@ -74,7 +74,7 @@ impl CallRecord {
         outcome.attempts > 0
             || match outcome.failure {
                 Some(ErrorKind::Interrupted(_)) => false,
-                Some(ErrorKind::Denied) => is_known,
+                Some(ErrorKind::Denied | ErrorKind::Usage) => is_known,
                 _ => true,
             }
     }

@@ -232,6 +232,9 @@ pub struct ToolDefinition {
     pub category: Option<String>,
     /// The speed it declares, which sets the default timeout.
     pub speed: Speed,
+    /// Whether its entry, or its declaration among a server's `provides_tools`, says how fast it is.
+    #[serde(default)]
+    pub has_declared_speed: bool,
     /// How the tool is isolated while it runs.
     pub safety: Safety,
     /// Whether a file or an MCP server declares it.
@@ -251,6 +254,9 @@ pub struct ToolDefinition {
     pub backoff: Option<Duration>,
     /// Whether its author marked it safe to repeat (`idempotentHint` or `readOnlyHint` in a file).
     pub is_repeatable: bool,
+    /// Whether the tool's own entry sets `retries`: its author's word that a repeat is fine.
+    #[serde(default)]
+    pub has_own_retries: bool,
     /// A person is asked before each call.
     pub requires_approval: bool,
     /// Global or made for each session.
@@ -310,8 +316,15 @@ impl ToolDefinition {
     /// Its declared speed; `None` for a tool of a server whose entry in `provides_tools` declares
     /// none, because servers do not declare a speed themselves.
     pub fn declared_speed(&self) -> Option<Speed> {
-        let is_declared = self.source == ToolSource::Internal || self.speed != Speed::default();
+        let is_declared = self.source == ToolSource::Internal || self.has_declared_speed;
         is_declared.then_some(self.speed)
+    }
+
+    /// Whether a failed attempt may be followed by another: its author marked it safe to repeat, or
+    /// gave its entry `retries`, which is not enough for a tool that asks first or may destroy.
+    pub fn may_repeat(&self) -> bool {
+        let needs_mark = self.requires_approval || self.annotations.destructive == Some(true);
+        self.is_repeatable || (self.has_own_retries && !needs_mark)
     }
 
     /// The server under which calls of the tool are recorded; `None` for tools of other kinds.
@@ -348,6 +361,7 @@ impl ToolDefinition {
             output_schema: None,
             category: None,
             speed: Speed::default(),
+            has_declared_speed: false,
             safety,
             source,
             kind,
@@ -356,6 +370,7 @@ impl ToolDefinition {
             retries: 0,
             backoff: None,
             is_repeatable: false,
+            has_own_retries: false,
             requires_approval: false,
             scope: ToolScope::default(),
             version: None,

@@ -106,15 +106,18 @@ fn a_benchmark_that_does_not_begin_is_recorded_and_not_counted() {
 }
 
 #[test]
-fn arguments_that_do_not_fit_are_recorded_and_a_name_that_means_no_tool_is_not() {
+fn arguments_that_do_not_fit_and_a_name_that_means_no_tool_are_recorded() {
     let room = Sandbox::new();
     own(&room, "tools: [{ name: uuid, module: builtin.uuid, function: generate }]\n");
-    room.toolhost(["call", "nothing"]).check().exits(2);
-    assert_eq!(audited(&room), [] as [Value; 0]);
+    room.toolhost(["call", "nothing", "key=words"]).check().exits(2);
+    let record = only_record(&room, "nothing", "usage");
+    assert_eq!(record["arguments"], json!({ "key": "‹secret›" }));
+    // What may be no tool is not counted.
+    assert_eq!(spooled(&room), 0);
     room.toolhost(["call", "uuid"]).check().exits(0);
     let before = room.toolhost(["stats", "--json"]).check().json()["tools"][0].clone();
     room.toolhost(["call", "uuid", "nothing=1"]).check().exits(2);
-    let record = audited(&room).into_iter().find(|record| record["result"] == "usage").unwrap();
+    let record = audited(&room).into_iter().next_back().unwrap();
     assert_eq!((&record["tool"], &record["attempts"]), (&"uuid".into(), &0.into()), "{record}");
     assert_eq!(record["arguments"], json!({ "nothing": "1" }));
     // It is counted, and the times are those of the call that was made.
@@ -126,6 +129,89 @@ fn arguments_that_do_not_fit_are_recorded_and_a_name_that_means_no_tool_is_not()
     }
     room.toolhost(["bench", "uuid", "nothing=1", "-n", "2"]).check().exits(2);
     assert_eq!(failures(&room, "uuid"), json!({ "usage": 1 }));
+}
+
+#[test]
+fn a_declared_argument_that_is_no_secret_is_recorded_while_its_server_is_down() {
+    let room = Sandbox::new();
+    room.file(
+        "mcp.yaml",
+        "gone:\n  command: /no/such/program\n  provides_tools:\n    - name: echo\n      \
+         inputSchema: { type: object, properties: { message: { type: string }, password: { type: \
+         string } } }\n",
+    );
+    room.with_servers(["call", "gone-echo", "message=hi", "password=hunter2"]).check().exits(4);
+    let record = only_record(&room, "gone-echo", "unreachable");
+    assert_eq!(record["arguments"], json!({ "message": "hi", "password": "‹secret›" }));
+}
+
+#[test]
+fn arguments_of_a_model_that_do_not_parse_are_kept_and_recorded() {
+    let room = Sandbox::new();
+    own(&room, "tools: [{ name: uuid, module: builtin.uuid, function: generate }]\n");
+    let response = r#"[{"id":"a","function":{"name":"uuid","arguments":"{\"city\": Oslo"}}]"#;
+    let words = ["dispatch", "--format", "openai", "--json"];
+    let answered = room.toolhost(words).stdin(response).check();
+    let content = answered.exits(0).json()[0]["content"].as_str().unwrap().to_owned();
+    let content: Value = serde_json::from_str(&content).unwrap();
+    assert_eq!(content["_raw_args"], r#"{"city": Oslo"#);
+    assert!(content["error"].as_str().unwrap().contains("not a JSON object"), "{content}");
+    let record = only_record(&room, "uuid", "usage");
+    assert_eq!(record["arguments"], json!({ "_raw_args": "‹secret›" }));
+}
+
+#[test]
+fn a_call_that_was_refused_or_not_found_has_a_result_in_json() {
+    let room = Sandbox::new();
+    own(
+        &room,
+        "tools: [{ name: say, command: [echo, hi] }]\npolicy: [{ match: say, action: deny }]\n",
+    );
+    for (tool, code, kind) in [("nothing", 2, "usage"), ("say", 6, "denied")] {
+        let result = room.toolhost(["call", tool, "--json"]).check();
+        result.exits(code);
+        let result = result.json();
+        assert_eq!((&result["tool"], &result["success"]), (&tool.into(), &false.into()));
+        assert_eq!((&result["error"]["kind"], &result["metadata"]), (&kind.into(), &Value::Null));
+    }
+}
+
+/// What `inspect` says about retries, and the attempts a failing call makes.
+#[track_caller]
+fn retried(entry: &str, words: &[&str]) -> (String, u64) {
+    let room = Sandbox::new();
+    room.file("flaky.py", "def fail() -> str:\n    raise ValueError('not yet')\n");
+    room.file("tools.yaml", &format!("tools:\n  - {{ name: t, {entry} }}\n"));
+    let run = |words: &[&str]| room.toolhost([&["--tools", "tools.yaml"], words].concat()).check();
+    let page = run(&["inspect", "t"]);
+    let line = page
+        .exits(0)
+        .out()
+        .lines()
+        .find(|line| line.trim().starts_with("retries"))
+        .map(|line| line.trim().trim_start_matches("retries").trim().to_owned());
+    run(&[&["call", "t", "--yes"], words].concat());
+    let attempts = audited(&room).pop().unwrap()["attempts"].as_u64().unwrap();
+    (line.unwrap(), attempts)
+}
+
+#[test]
+fn what_inspect_says_of_retries_is_what_a_call_does() {
+    let raises = "module: flaky, function: fail, retries: 1";
+    let hangs = "command: [sleep, '60'], timeout: 100ms, retries: 1";
+    for entry in [raises, hangs] {
+        assert_eq!(retried(entry, &[]), ("1".to_owned(), 2), "{entry}");
+        let none = "1, but it is not marked safe to repeat: none are made";
+        for caution in ["requires_approval: true", "annotations: { destructiveHint: true }"] {
+            let careful = format!("{entry}, {caution}");
+            assert_eq!(retried(&careful, &[]), (none.to_owned(), 1), "{careful}");
+        }
+        let marked =
+            format!("{entry}, requires_approval: true, annotations: {{ idempotentHint: true }}");
+        assert_eq!(retried(&marked, &[]), ("1".to_owned(), 2), "{marked}");
+    }
+    let unmarked = "command: [sleep, '60'], timeout: 100ms";
+    assert_eq!(retried(unmarked, &["--retries", "1"]), ("none".to_owned(), 1));
 }
 
 #[test]

@@ -15,7 +15,7 @@ use crate::cli::call_context::{self, ContextArg};
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult, StartScope};
 use crate::cli::formats;
-use crate::cli::json::call::DryRunJson;
+use crate::cli::json::call::{CallJson, DryRunJson};
 use crate::cli::output::{CommandError, Format, SpanStyle, StyledLine};
 use crate::cli::raw_arguments::{self, RawArguments};
 use crate::cli::save;
@@ -160,9 +160,11 @@ pub async fn run(args: &CallArgs, context: &CommandContext) -> CommandResult {
         let assembly = context.assemble(starts).await?;
         perform(args, context, format, &assembly, request).await
     } else {
-        let maker = context.call_maker(starts, "toolhost call").await?;
-        let outcome = maker.call(request, starts, context).await;
-        outcome.map_err(CommandError::from).and_then(|done| finish(args, context, format, &done))
+        let outcome = match context.call_maker(starts, "toolhost call").await {
+            Ok(maker) => maker.call(request, starts, context).await,
+            Err(error) => Err(error),
+        };
+        report(args, context, format, outcome)
     };
     match (&args.save_as, &outcome) {
         (Some(name), Ok(())) => save_as(name, args, context).and(outcome),
@@ -229,7 +231,24 @@ pub(super) async fn perform(
             _ => context.output.page(&views::outcome::preview(&rehearsal)),
         };
     }
-    finish(args, context, format, &assembly.host.call(request).await?)
+    report(args, context, format, assembly.host.call(request).await)
+}
+
+/// Prints the result of a call; with JSON or YAML also of one that was not dispatched.
+fn report(
+    args: &CallArgs,
+    context: &CommandContext,
+    format: Format,
+    outcome: Result<CallOutcome, Error>,
+) -> CommandResult {
+    let error = match outcome {
+        Ok(outcome) => return finish(args, context, format, &outcome),
+        Err(error) => error,
+    };
+    if matches!(format, Format::Json | Format::Yaml) && args.query.is_none() {
+        context.output.value(format, &CallJson::undispatched(&args.name, &error))?;
+    }
+    Err(error.into())
 }
 
 /// Prints the result of a call.

@@ -7,10 +7,10 @@ use serde_json::Value;
 use super::error::ErrorJson;
 use super::tool::{DecisionJson, server};
 use crate::host::request::{CallOutcome, DryRun};
-use crate::model::{Routing, SkippedServer, ToolResult};
+use crate::model::{Error, Routing, SkippedServer, ToolResult};
 use crate::util::number::millis;
 
-/// A call that was dispatched.
+/// A call.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct CallJson<'a> {
     /// The full name of the tool.
@@ -25,8 +25,8 @@ pub struct CallJson<'a> {
     pub content: &'a [Value],
     /// The structured result.
     pub structured: Option<&'a Value>,
-    /// Details about how the call ran.
-    pub metadata: CallMetadataJson<'a>,
+    /// Details about how the call ran; null when it was not found or refused.
+    pub metadata: Option<CallMetadataJson<'a>>,
     /// Metadata that the tool added to its result, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<ResultJson<'a>>,
@@ -127,7 +127,7 @@ impl<'a> From<&'a CallOutcome> for CallJson<'a> {
             error: outcome.error().map(Into::into),
             content: result.map(|result| result.content.as_slice()).unwrap_or_default(),
             structured: result.and_then(|result| result.structured.as_ref()),
-            metadata: CallMetadataJson {
+            metadata: Some(CallMetadataJson {
                 call_id: &metadata.call_id.0,
                 source: definition.source.as_str(),
                 server: server(definition),
@@ -138,12 +138,30 @@ impl<'a> From<&'a CallOutcome> for CallJson<'a> {
                 routing: metadata.routing.as_ref().map(Into::into),
                 waited_ms: (!waited.is_zero()).then(|| millis(waited)),
                 host: metadata.host_pid.map(|pid| CallHostJson { pid }),
-            },
+            }),
             warnings: result.map(|result| result.warnings.as_slice()).unwrap_or_default(),
             result: result
                 .and_then(|result| result.meta.as_ref())
                 .map(|metadata| ResultJson { metadata }),
             meta: result.and_then(|result| result.meta.as_ref()),
+        }
+    }
+}
+
+impl<'a> CallJson<'a> {
+    /// A call that was not dispatched: not found, refused, or its server could not be asked.
+    pub fn undispatched(name: &str, error: &'a Error) -> Self {
+        Self {
+            tool: name.to_owned(),
+            success: false,
+            output: &Value::Null,
+            error: Some(error.into()),
+            content: &[],
+            structured: None,
+            metadata: None,
+            result: None,
+            warnings: &[],
+            meta: None,
         }
     }
 }
@@ -181,7 +199,7 @@ mod tests {
 
     use super::*;
     use crate::cli::views::tool::tests::{builtin, remote};
-    use crate::model::{CallId, CallMetadata, Error, ToolDefinition};
+    use crate::model::{CallId, CallMetadata, ToolDefinition};
     use crate::util::json;
 
     fn outcome(definition: ToolDefinition, result: Result<ToolResult, Error>) -> CallOutcome {

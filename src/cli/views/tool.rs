@@ -71,7 +71,7 @@ fn facts(
     fact("speed", tool.speed.as_str());
     fact("safety", tool.safety.as_str());
     fact("timeout", &show_duration(timeout(tool)));
-    fact("retries", &retries(tool));
+    fact("retries", &retries(tool, matches!(decision, Decision::Ask(_))));
     for (index, used) in tool.credentials.iter().enumerate() {
         fact(if index == 0 { "credentials" } else { "" }, &used.to_string());
     }

@@ -74,6 +74,7 @@ pub fn resolve(
                     entry_diagnostics.ok_or_report(one_of(value, "speed", words, Speed::parse))
                 {
                     tool.speed = speed;
+                    tool.has_declared_speed = true;
                 }
             }
             "safety" => {
@@ -107,6 +108,7 @@ pub fn resolve(
     }
     tool.is_repeatable =
         tool.annotations.idempotent == Some(true) || tool.annotations.read_only == Some(true);
+    tool.has_own_retries = source == ToolSource::Internal && tool.retries > 0;
     defaults(&mut tool, entry, file);
     tool
 }

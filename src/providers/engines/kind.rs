@@ -149,7 +149,8 @@ impl EngineKind {
             DestructiveHint::AsWritten => annotations.destructive,
             DestructiveHint::UnlessDenied => Some(annotations.destructive.unwrap_or(true)),
         };
-        definition.is_repeatable = definition.is_repeatable && !row.changes;
+        definition.is_repeatable &= !row.changes;
+        definition.has_own_retries &= !row.changes;
         definition.timeout = definition.timeout.or(row.timeout);
         definition.touches.push(config.location.touches(row.changes));
         if definition.scope == ToolScope::Session {

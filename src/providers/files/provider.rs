@@ -134,6 +134,7 @@ fn define(
         annotations.destructive = Some(true);
     }
     definition.is_repeatable = annotations.idempotent == Some(true);
+    definition.has_own_retries = false;
     definition.annotations = annotations;
     definition.touches.push(operation.touches(&root.shown()));
     if root.will_be_created() {

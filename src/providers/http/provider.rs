@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use reqwest::Method;
 use reqwest::header::HeaderMap;
 
-use super::entry::{self, HttpEntry};
+use super::entry::{self, HttpEntry, IDEMPOTENT};
 use super::retry::{HttpFailure, retry_after};
 use super::send::{DownloadProgress, send};
 use super::{request, response, send as sending};
@@ -73,7 +73,7 @@ fn complete(definition: &mut ToolDefinition, entry: &HttpEntry) {
     if *method == Method::DELETE {
         annotations.destructive.get_or_insert(true);
     }
-    if entry.is_repeatable {
+    if IDEMPOTENT.contains(method) || annotations.read_only == Some(true) {
         annotations.idempotent.get_or_insert(true);
     }
     annotations.open_world.get_or_insert(true);

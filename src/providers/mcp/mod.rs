@@ -263,6 +263,7 @@ impl McpProvider {
         if let Some(declared) = declared {
             tool.category.clone_from(&declared.category);
             tool.speed = declared.speed;
+            tool.has_declared_speed = declared.has_declared_speed;
             tool.safety = declared.safety;
             tool.requires_approval |= declared.requires_approval;
             tool.is_repeatable = declared.is_repeatable;

@@ -134,6 +134,8 @@ pub(super) fn entry(
         input_schema: Arc::new(input),
         output_schema: output(document, operation)?.map(Arc::new),
         warnings: arguments.warnings,
+        // Retries of the component are no word about one operation.
+        has_own_retries: false,
         ..spec.definition.clone()
     };
     Ok(ToolSpec {

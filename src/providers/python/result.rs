@@ -4,9 +4,9 @@ use serde_json::Value;
 
 use super::wire::{WorkerError, WorkerErrorKind, WorkerReply};
 use crate::model::error::Signal;
-use crate::model::{Error, ErrorKind, ErrorPhase, ToolResult};
+use crate::model::{Error, ErrorKind, ErrorPhase, RetryAdvice, ToolResult};
 
-/// Reads the reply to a call. An exception is a well-formed no; so is a result that says
+/// Reads the reply to a call. An exception is a well-formed no that may pass; a final one is a result that says
 /// `success: false`.
 ///
 /// # Errors
@@ -45,7 +45,9 @@ pub(super) fn value(reply: WorkerReply) -> Result<Value, Error> {
 pub(super) fn error_from_worker(worker_error: WorkerError) -> Error {
     let WorkerError { kind, message, hint, details, exception: _ } = worker_error;
     let error = match kind {
-        WorkerErrorKind::Raised => Error::tool(message).with_phase(ErrorPhase::Call),
+        WorkerErrorKind::Raised => Error::tool(message)
+            .with_phase(ErrorPhase::Call)
+            .with_retry_advice(RetryAdvice::AfterBackoff),
         WorkerErrorKind::Import | WorkerErrorKind::Start => {
             Error::unreachable(message).with_phase(ErrorPhase::Start)
         }

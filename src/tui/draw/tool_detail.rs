@@ -84,7 +84,7 @@ fn about(styler: &Styler<'_>, tool: &ToolDefinition) -> Vec<Line<'static>> {
     let (attempt, total) = (show_duration(limits.attempt), show_duration(limits.total));
     lines.push(styler.fact("limits", format!("{attempt} per attempt, {total} in total")));
     if tool.retries > 0 {
-        lines.push(styler.fact("retries", retries(tool)));
+        lines.push(styler.fact("retries", retries(tool, tool.requires_approval)));
     }
     let claimed = claims(&tool.annotations);
     if !claimed.is_empty() {

@@ -110,7 +110,10 @@ impl EntryParser<'_> {
                 .with_hint("one of them is enough")
                 .with_location(node.location()),
             ),
-            (Some(max), _) => definition.retries = max,
+            (Some(max), _) => {
+                definition.retries = max;
+                definition.has_own_retries |= max > 0;
+            }
             (None, _) => {}
         }
         definition.backoff = retry.backoff;
@@ -128,7 +131,7 @@ impl EntryParser<'_> {
                 .with_location(node.location()),
             );
         }
-        definition.is_repeatable |= repeatable || retry.is_explicit();
+        definition.is_repeatable |= retry.is_explicit();
     }
 
     /// Credentials go over TLS or to this machine, unless the user's own entry says otherwise.

@@ -56,6 +56,10 @@ pub(super) const KEYS: &[&str] = &[
 
 pub(super) const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
+/// Methods that may be repeated, by HTTP.
+pub(super) const IDEMPOTENT: [Method; 5] =
+    [Method::GET, Method::HEAD, Method::PUT, Method::DELETE, Method::OPTIONS];
+
 /// The spellings of an input schema.
 const SCHEMA_KEYS: [&str; 5] =
     ["parameters_schema", "parameters", "inputSchema", "input_schema", "param_schema_ref"];
@@ -239,8 +243,8 @@ impl<'a> EntryParser<'a> {
         };
         let any_into_body = properties.names.iter().any(goes_into_body);
         self.check_body(&method, body.as_ref(), any_into_body, body_type);
-        let idempotent = [Method::GET, Method::HEAD, Method::PUT, Method::DELETE, Method::OPTIONS];
-        let repeatable = idempotent.contains(&method) || definition.is_repeatable;
+        definition.is_repeatable |= IDEMPOTENT.contains(&method);
+        let repeatable = definition.may_repeat();
         self.check_retry(&retry, repeatable, definition);
         let authorized = auth.is_some()
             || headers.iter().any(|(name, template)| {
