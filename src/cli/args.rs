@@ -261,42 +261,49 @@ mod tests {
           -V, --version  Print version
 
         Global options:
-          -h, --help                   Print help
-              --tools <FILE>           Load internal tools from this file and ignore all other configuration
-              --mcp <FILE>             Load MCP servers from this file and ignore all other configuration
-              --server-url <URL>       Connect to the MCP server at this URL and ignore all configuration
-              --json                   Print JSON; the same as -o json
-          -o, --output <FORMAT>        Output format [possible values: text, json, yaml, table, raw, names,
-                                       csv, markdown]
-          -q, --quiet                  Print only results and errors
-          -v, --verbose...             Also print progress and log lines of tools and servers; repeat for
-                                       more
-              --fresh                  Start servers for this run even if a background host is running
-              --trust                  Trust the project's files for this run
-              --ask-all                Ask before every call, even if the policy allows it
-              --trace[=<METHODS>]      Print messages to and from servers to stderr; optionally only some
-                                       methods, such as --trace='tools/*,ping'
-              --tools-module <MODULE>  Load the typed functions of this Python module as tools and ignore
-                                       all other configuration
-              --header <NAME: VALUE>   Header for an ad-hoc server (repeatable); ${VAR} is expanded
-              --as <NAME>              Name for an ad-hoc server
-              --profile <NAME>         Limit the catalogue to this profile
-              --log-level <LEVEL>      Request and print log messages of servers from this level up: debug,
-                                       info, notice, warning, error, critical, alert or emergency
-              --log-filter <FILTER>    Log level of toolhost itself (error, warn, info, debug, trace, off),
-                                       optionally per module, such as info,mcp=debug
-              --log-file <FILE>        Append the log to this file instead of writing it to stderr
-              --log-format <FORMAT>    Log format: text or json
-              --color <WHEN>           When to use colour [possible values: auto, always, never]
-              --ascii                  Use only ASCII characters
-              --reduced-motion         Disable spinners and blinking in the console
-              --mouse                  Enable the mouse in the console
-              --plain                  Disable colour, repainting and truncation to the terminal width
-              --strict                 Fail on any problem in a configuration file
-              --insecure               Skip verification of TLS certificates for this run
-              --require-record         Refuse calls that cannot be written to the audit log
-              --trace-save <FILE>      Save all messages to and from servers to this file, for 'toolhost
-                                       replay'
+          -h, --help                        Print help
+              --tools <FILE>                Load internal tools from this file and ignore all other
+                                            configuration
+              --host-tools <FILE>           Add the internal tools of this file to the configuration
+              --mcp <FILE>                  Load MCP servers from this file and ignore all other
+                                            configuration
+              --server-url <URL>            Connect to the MCP server at this URL and ignore all
+                                            configuration
+              --json                        Print JSON; the same as -o json
+          -o, --output <FORMAT>             Output format [possible values: text, json, yaml, table, raw,
+                                            names, csv, markdown]
+          -q, --quiet                       Print only results and errors
+          -v, --verbose...                  Also print progress and log lines of tools and servers; repeat
+                                            for more
+              --fresh                       Start servers for this run even if a background host is running
+              --trust                       Trust the project's files for this run
+              --ask-all                     Ask before every call, even if the policy allows it
+              --trace[=<METHODS>]           Print messages to and from servers to stderr; optionally only
+                                            some methods, such as --trace='tools/*,ping'
+              --tools-module <MODULE>       Load the typed functions of this Python module as tools and
+                                            ignore all other configuration
+              --host-tools-module <MODULE>  Add the typed functions of this Python module to the
+                                            configuration
+              --header <NAME: VALUE>        Header for an ad-hoc server (repeatable); ${VAR} is expanded
+              --as <NAME>                   Name for an ad-hoc server
+              --profile <NAME>              Limit the catalogue to this profile
+              --log-level <LEVEL>           Request and print log messages of servers from this level up:
+                                            debug, info, notice, warning, error, critical, alert or
+                                            emergency
+              --log-filter <FILTER>         Log level of toolhost itself (error, warn, info, debug, trace,
+                                            off), optionally per module, such as info,mcp=debug
+              --log-file <FILE>             Append the log to this file instead of writing it to stderr
+              --log-format <FORMAT>         Log format: text or json
+              --color <WHEN>                When to use colour [possible values: auto, always, never]
+              --ascii                       Use only ASCII characters
+              --reduced-motion              Disable spinners and blinking in the console
+              --mouse                       Enable the mouse in the console
+              --plain                       Disable colour, repainting and truncation to the terminal width
+              --strict                      Fail on any problem in a configuration file
+              --insecure                    Skip verification of TLS certificates for this run
+              --require-record              Refuse calls that cannot be written to the audit log
+              --trace-save <FILE>           Save all messages to and from servers to this file, for
+                                            'toolhost replay'
 
         Run 'toolhost COMMAND --help' for the options of a command. Without a command, the console opens;
         'toolhost -- COMMAND' opens it on an ad-hoc server.
@@ -353,41 +360,49 @@ mod tests {
               --ignore-tool-error    Exit with 0 even if the tool reports an error
 
         Global options:
-          -h, --help                   Print help
-              --tools <FILE>           Load internal tools from this file and ignore all other configuration
-              --mcp <FILE>             Load MCP servers from this file and ignore all other configuration
-              --server-url <URL>       Connect to the MCP server at this URL and ignore all configuration
-              --json                   Print JSON; the same as -o json
-          -o, --output <FORMAT>        Print in this format [possible values: text, table, json, yaml, raw]
-          -q, --quiet                  Print only results and errors
-          -v, --verbose...             Also print progress and log lines of tools and servers; repeat for
-                                       more
-              --fresh                  Start servers for this run even if a background host is running
-              --trust                  Trust the project's files for this run
-              --ask-all                Ask before every call, even if the policy allows it
-              --trace[=<METHODS>]      Print messages to and from servers to stderr; optionally only some
-                                       methods, such as --trace='tools/*,ping'
-              --tools-module <MODULE>  Load the typed functions of this Python module as tools and ignore
-                                       all other configuration
-              --header <NAME: VALUE>   Header for an ad-hoc server (repeatable); ${VAR} is expanded
-              --as <NAME>              Name for an ad-hoc server
-              --profile <NAME>         Limit the catalogue to this profile
-              --log-level <LEVEL>      Request and print log messages of servers from this level up: debug,
-                                       info, notice, warning, error, critical, alert or emergency
-              --log-filter <FILTER>    Log level of toolhost itself (error, warn, info, debug, trace, off),
-                                       optionally per module, such as info,mcp=debug
-              --log-file <FILE>        Append the log to this file instead of writing it to stderr
-              --log-format <FORMAT>    Log format: text or json
-              --color <WHEN>           When to use colour [possible values: auto, always, never]
-              --ascii                  Use only ASCII characters
-              --reduced-motion         Disable spinners and blinking in the console
-              --mouse                  Enable the mouse in the console
-              --plain                  Disable colour, repainting and truncation to the terminal width
-              --strict                 Fail on any problem in a configuration file
-              --insecure               Skip verification of TLS certificates for this run
-              --require-record         Refuse calls that cannot be written to the audit log
-              --trace-save <FILE>      Save all messages to and from servers to this file, for 'toolhost
-                                       replay'
+          -h, --help                        Print help
+              --tools <FILE>                Load internal tools from this file and ignore all other
+                                            configuration
+              --host-tools <FILE>           Add the internal tools of this file to the configuration
+              --mcp <FILE>                  Load MCP servers from this file and ignore all other
+                                            configuration
+              --server-url <URL>            Connect to the MCP server at this URL and ignore all
+                                            configuration
+              --json                        Print JSON; the same as -o json
+          -o, --output <FORMAT>             Print in this format [possible values: text, table, json, yaml,
+                                            raw]
+          -q, --quiet                       Print only results and errors
+          -v, --verbose...                  Also print progress and log lines of tools and servers; repeat
+                                            for more
+              --fresh                       Start servers for this run even if a background host is running
+              --trust                       Trust the project's files for this run
+              --ask-all                     Ask before every call, even if the policy allows it
+              --trace[=<METHODS>]           Print messages to and from servers to stderr; optionally only
+                                            some methods, such as --trace='tools/*,ping'
+              --tools-module <MODULE>       Load the typed functions of this Python module as tools and
+                                            ignore all other configuration
+              --host-tools-module <MODULE>  Add the typed functions of this Python module to the
+                                            configuration
+              --header <NAME: VALUE>        Header for an ad-hoc server (repeatable); ${VAR} is expanded
+              --as <NAME>                   Name for an ad-hoc server
+              --profile <NAME>              Limit the catalogue to this profile
+              --log-level <LEVEL>           Request and print log messages of servers from this level up:
+                                            debug, info, notice, warning, error, critical, alert or
+                                            emergency
+              --log-filter <FILTER>         Log level of toolhost itself (error, warn, info, debug, trace,
+                                            off), optionally per module, such as info,mcp=debug
+              --log-file <FILE>             Append the log to this file instead of writing it to stderr
+              --log-format <FORMAT>         Log format: text or json
+              --color <WHEN>                When to use colour [possible values: auto, always, never]
+              --ascii                       Use only ASCII characters
+              --reduced-motion              Disable spinners and blinking in the console
+              --mouse                       Enable the mouse in the console
+              --plain                       Disable colour, repainting and truncation to the terminal width
+              --strict                      Fail on any problem in a configuration file
+              --insecure                    Skip verification of TLS certificates for this run
+              --require-record              Refuse calls that cannot be written to the audit log
+              --trace-save <FILE>           Save all messages to and from servers to this file, for
+                                            'toolhost replay'
 
         Arguments:
           key=value     converted only as the tool's schema requires: 12 stays text for a string

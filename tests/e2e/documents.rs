@@ -195,7 +195,7 @@ fn a_host_tool_answers_through_its_async_handler() {
     // The document's own option adds to the project's tools.
     room.file("tools.yaml", "tools: [{ name: own, command: [echo, hi] }]\n");
     let added = ["--trust", "--host-tools", "host-tools.yaml"];
-    assert_eq!(names(&room, &added), ["my_database_query", "own"]);
+    assert_eq!(names(&room, &added), ["own", "my_database_query"]);
     let shown = run(&room, &files, &["inspect", "my_database_query"]).exits(0).out();
     assert!(shown.contains("One select statement"), "{shown}");
     let sql = "sql=select item, amount from orders order by item";

@@ -68,6 +68,7 @@ async fn an_interrupt_tells_the_tool_and_ends_soon() {
 async fn a_passing_failure_is_repeated_as_often_as_allowed() {
     let mut tool = internal(ToolName::plain("t"), 1);
     tool.retries = 2;
+    tool.has_own_retries = true;
     let tries = Arc::new(Mutex::new(0));
     let flaky = FakeProvider::local(vec![tool]).answering({
         let tries = Arc::clone(&tries);

@@ -52,10 +52,14 @@ async fn a_no_and_what_may_act_twice_are_not_repeated() {
     let peer = busy(1, "503 Service Unavailable", &[]).await;
     let harness = harness(
         peer.url("").as_str().trim_end_matches('/'),
-        "endpoint_url: URL/x\nmethod: POST\nretries: 2",
+        "endpoint_url: URL/x\nmethod: POST\nretry: { max: 2 }",
     );
     assert!(harness.messages()[0].contains("only failures to connect"), "{:?}", harness.messages());
     assert_eq!(hosted(&harness).await.metadata.attempts, 1);
+    // `retries` in the entry is its author's word that a repeat is fine.
+    let peer = busy(1, "503 Service Unavailable", &[]).await;
+    let keys = "endpoint_url: URL/x\nmethod: POST\nretries: 2";
+    assert_eq!(hosted(&tool(&peer, keys)).await.metadata.attempts, 2);
     let peer = busy(1, "503 Service Unavailable", &[]).await;
     let keys = "endpoint_url: URL/x\nmethod: POST\nretry: { on: [503], backoff: 1ms }";
     assert_eq!(hosted(&tool(&peer, keys)).await.metadata.attempts, 2);

@@ -116,6 +116,7 @@ fn approval(width: u16, height: u16) -> AppState {
         call: None,
     };
     state.update(AppEvent::Approval { id: AskId(99), prompt: Box::new(asked) });
+    picture(&state, ASCII);
     state.update(AppEvent::Tick(Duration::from_mins(2)));
     state.update(AppEvent::Tick(Duration::from_secs(121)));
     state
