@@ -6,6 +6,9 @@ use thiserror::Error;
 
 use super::variables::is_name;
 
+/// The most bytes that such a file may hold.
+pub const MAX_BYTES: u64 = 64 << 10;
+
 /// A line that cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("line {line} is not NAME=value")]

@@ -1,64 +1,132 @@
-//! Names of environment variables, and which of them can inject code into a program.
+//! Names of environment variables, and which of them only hold data.
 //!
-//! Owns: the list, shared by what a call may set and what the user is shown before trusting an
-//! entry. Never does: read a variable.
+//! Owns: the rule, shared by calls, files of variables and credentials. Never does: read a variable.
+
+use super::secrets::names_secret;
 
 /// The variables that a server's program gets without its entry naming them.
 pub const PASSED_TO_SERVERS: [&str; 10] =
     ["HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"];
 
-/// Variables with these names decide which code runs, or which certificates and peers a program
-/// trusts.
-const NAMES: [&str; 32] = [
-    "PATH",
-    "HOME",
-    "SHELL",
-    "IFS",
-    "ENV",
-    "BASH_ENV",
-    "BASHOPTS",
-    "SHELLOPTS",
-    "PS4",
-    "PROMPT_COMMAND",
-    "ZDOTDIR",
-    "NODE_OPTIONS",
-    "NODE_PATH",
-    "NODE_EXTRA_CA_CERTS",
-    "PERLLIB",
-    "CLASSPATH",
-    "JAVA_TOOL_OPTIONS",
-    "JDK_JAVA_OPTIONS",
-    "_JAVA_OPTIONS",
-    "GCONV_PATH",
-    "GLIBC_TUNABLES",
-    "LOCPATH",
-    "EDITOR",
-    "VISUAL",
-    "PAGER",
-    "LESSOPEN",
-    "XDG_CONFIG_HOME",
-    "CURL_CA_BUNDLE",
-    "REQUESTS_CA_BUNDLE",
-    // Variables read by another toolhost that a tool starts.
+/// Last words of the names of settings: what they hold is data to whoever reads it.
+const DATA: [&str; 46] = [
+    "ACCOUNT",
+    "BUCKET",
+    "CHANNEL",
+    "CLUSTER",
+    "CREDENTIALS",
+    "CUSTOMER",
+    "DATABASE",
+    "DB",
+    "DEBUG",
+    "DOMAIN",
+    "DSN",
+    "EMAIL",
+    "ENDPOINT",
+    "ENVIRONMENT",
+    "FORMAT",
+    "HOST",
+    "ID",
+    "IDS",
+    "LANGUAGE",
+    "LEVEL",
+    "LIMIT",
+    "LOCALE",
+    "LOGIN",
+    "MODEL",
+    "NAME",
+    "NAMESPACE",
+    "ORG",
+    "ORGANIZATION",
+    "OWNER",
+    "PAT",
+    "PORT",
+    "PROJECT",
+    "REGION",
+    "REPOSITORY",
+    "SCHEMA",
+    "SIZE",
+    "STRING",
+    "TEAM",
+    "TENANT",
+    "TICKET",
+    "TIMEOUT",
+    "TIMEZONE",
+    "URI",
+    "URL",
+    "USER",
+    "WORKSPACE",
+];
+
+/// First words of the names of settings, whatever follows: no interpreter or tool uses them.
+const FREE: [&str; 2] = ["APP", "MCP"];
+
+/// First words of the names that interpreters, loaders, shells, package runners and what fetches
+/// code for them read: `UV_INDEX_URL`, `DOCKER_HOST` and `R_PROFILE_USER` end like settings.
+const TOOLS: [&str; 52] = [
+    "ANSIBLE",
+    "BASH",
+    "BUILDKIT",
+    "BUN",
+    "BUNDLE",
+    "BUNDLER",
+    "CARGO",
+    "COMPOSE",
+    "COMPOSER",
+    "CONDA",
+    "CONTAINER",
+    "COREPACK",
+    "DENO",
+    "DOCKER",
+    "DOTNET",
+    "ELECTRON",
+    "GEM",
+    "GIT",
+    "GO",
+    "GRADLE",
+    "HELM",
+    "HF",
+    "HOMEBREW",
+    "JAVA",
+    "JSR",
+    "JULIA",
+    "KUBE",
+    "LD",
+    "LUA",
+    "MAVEN",
+    "NIX",
+    "NODE",
+    "NPM",
+    "NUGET",
+    "NVM",
+    "PERL",
+    "PHP",
+    "PIP",
+    "PIPX",
+    "PIXI",
+    "PLAYWRIGHT",
+    "PNPM",
+    "PODMAN",
+    "POETRY",
+    "PUPPETEER",
+    "PYTHON",
+    "R",
+    "RUBY",
+    "RUSTUP",
+    "TOOLHOST",
+    "UV",
+    "YARN",
+];
+
+/// Variables that another toolhost reads, which a tool may start.
+const READ_BY_TOOLHOST: [&str; 7] = [
     "TOOLHOST_TOOLS",
     "TOOLHOST_MCP",
     "TOOLHOST_TRUST",
-];
-
-/// Prefixes of further such variables.
-const PREFIXES: [&str; 11] = [
-    "LD_",
-    "DYLD_",
-    "PYTHON",
-    "PERL5",
-    "RUBY",
-    "GEM_",
-    "BUNDLE_",
-    "GIT_",
-    "SSL_",
-    // Functions that bash imports: `BASH_FUNC_ls%%`.
-    "BASH_FUNC_",
-    "LUA_",
+    "TOOLHOST_ENCRYPTION_KEY",
+    "TOOLHOST_KEYCHAIN",
+    "TOOLHOST_SERVE_TOKEN",
+    "TOOLHOST_LOG",
 ];
 
 /// Variables that tell a tool about its call: only toolhost sets them.
@@ -76,12 +144,22 @@ pub fn is_set_by_toolhost(name: &str) -> bool {
     SET_BY_TOOLHOST.contains(&name)
 }
 
-/// Whether a variable determines which code runs: only an entry may set it, never a call, and its
-/// value is part of what the user is asked to trust.
-pub fn decides_code(name: &str) -> bool {
-    // Programs read proxy variables in upper and lower case.
-    let is_proxy = name.len() >= 6 && name.to_ascii_uppercase().ends_with("_PROXY");
-    is_proxy || NAMES.contains(&name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+/// Whether a variable only holds data, by its name: a secret's name (`…_TOKEN`, `…_KEY`), a last word
+/// like `…_ID` or `…_URL` unless a tool's own name stands first, or `APP_…` and `MCP_…`. Calls, files of
+/// variables and credentials may set no others, because nobody is shown their values: any other name
+/// may be one that some interpreter, loader or package runner takes code from.
+pub fn is_setting(name: &str) -> bool {
+    let is_upper = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+    if !is_name(name) || !name.chars().all(is_upper) {
+        return false;
+    }
+    let first = name.split('_').next().unwrap_or_default();
+    let last = name.rsplit('_').next().unwrap_or_default();
+    let is_secret =
+        names_secret(name) || ["PASSWORD", "USERNAME"].iter().any(|word| name.ends_with(word));
+    is_secret
+        || FREE.contains(&first) && name != first
+        || DATA.contains(&last) && !TOOLS.contains(&first)
 }
 
 /// Whether the system supports a variable with this name, and every shell can refer to it.
@@ -92,10 +170,10 @@ pub fn is_name(name: &str) -> bool {
 
 /// Whether a call may set a variable: one that its entry declares, or one of toolhost's own.
 pub fn call_may_set(name: &str, declared: &[String]) -> bool {
-    let own = name.starts_with("TOOLHOST_") && is_name(name);
-    !decides_code(name)
-        && !is_set_by_toolhost(name)
-        && (own || declared.iter().any(|known| known == name))
+    if name.starts_with("TOOLHOST_") {
+        return is_name(name) && !is_set_by_toolhost(name) && !READ_BY_TOOLHOST.contains(&name);
+    }
+    is_setting(name) && declared.iter().any(|declared| declared == name)
 }
 
 #[cfg(test)]
@@ -103,32 +181,35 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_decides_code_is_known_and_what_does_not_is_not() {
-        for name in [
-            "LD_PRELOAD",
-            "DYLD_INSERT_LIBRARIES",
-            "PYTHONUSERBASE",
-            "PYTHONPATH",
-            "NODE_OPTIONS",
-            "NODE_PATH",
-            "BASH_ENV",
-            "ENV",
-            "BASH_FUNC_ls%%",
-            "PERL5OPT",
-            "RUBYOPT",
-            "JAVA_TOOL_OPTIONS",
-            "GIT_SSH_COMMAND",
-            "SSL_CERT_FILE",
-            "HTTPS_PROXY",
-            "http_proxy",
-            "PATH",
-            "TOOLHOST_TRUST",
-        ] {
-            assert!(decides_code(name), "{name}");
+    fn names_that_somebody_takes_code_from_are_no_settings() {
+        for name in "LD_PRELOAD DYLD_INSERT_LIBRARIES PYTHONUSERBASE PYTHONPATH NODE_OPTIONS NODE_PATH \
+                     BASH_ENV ENV BASH_FUNC_ls%% PERL5OPT RUBYOPT JAVA_TOOL_OPTIONS JAVA_HOME CLASSPATH \
+                     GIT_SSH_COMMAND SSL_CERT_FILE HTTPS_PROXY http_proxy PATH HOME SHELL IFS EDITOR \
+                     npm_config_registry NPM_CONFIG_REGISTRY NPM_CONFIG_SCRIPT_SHELL YARN_RC_FILENAME \
+                     UV_INDEX_URL UV_DEFAULT_INDEX UV_PYTHON UV_PROJECT PIP_INDEX_URL PIP_CONFIG_FILE \
+                     BUN_CONFIG_REGISTRY JSR_URL DENO_DIR GOPROXY GOFLAGS GOROOT DOCKER_HOST \
+                     CONTAINER_HOST OPENSSL_CONF DOTNET_STARTUP_HOOKS CORECLR_PROFILER_PATH \
+                     PLAYWRIGHT_DOWNLOAD_HOST PUPPETEER_DOWNLOAD_BASE_URL R_PROFILE_USER JULIA_PROJECT \
+                     XDG_CONFIG_HOME KUBECONFIG LESSOPEN LESSKEY PROMPT_COMMAND TOOLHOST_TRUST \
+                     RUSTUP_DIST_SERVER CARGO_BUILD_RUSTC_WRAPPER LC_ALL PWD APP MCP _JAVA_OPTIONS"
+            .split_whitespace()
+        {
+            assert!(!is_setting(name), "{name}");
             assert!(!call_may_set(name, &[name.to_owned()]), "{name}");
         }
-        for name in ["TICKET", "LANG", "TENANT", "TOOLHOST_TENANT", "MY_PATH", "_PROXIES"] {
-            assert!(!decides_code(name), "{name}");
+    }
+
+    #[test]
+    fn tokens_addresses_and_settings_of_servers_are_settings() {
+        for name in
+            "GITHUB_PERSONAL_ACCESS_TOKEN BRAVE_API_KEY AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY \
+                     AWS_REGION SLACK_TEAM_ID DATABASE_URL MONGODB_URI POSTGRES_CONNECTION_STRING \
+                     POSTGRES_USER PGPASSWORD JIRA_URL JIRA_USERNAME OPENAI_BASE_URL SENTRY_HOST \
+                     GOOGLE_CLOUD_PROJECT LOG_LEVEL PORT TICKET TENANT NPM_TOKEN HF_TOKEN APP_MODE \
+                     MCP_FEATURES GITHUB_PAT"
+                .split_whitespace()
+        {
+            assert!(is_setting(name), "{name}");
         }
     }
 
@@ -137,7 +218,7 @@ mod tests {
         let declared = ["TICKET".to_owned()];
         assert!(call_may_set("TICKET", &declared));
         assert!(call_may_set("TOOLHOST_TENANT", &declared));
-        for name in ["TICKETS", "ticket", "", "TOOLHOST_x%%", "TOOLHOST_USER"] {
+        for name in ["TENANT", "ticket", "", "TOOLHOST_x%%", "TOOLHOST_USER", "TOOLHOST_TRUST"] {
             assert!(!call_may_set(name, &declared), "{name}");
         }
     }

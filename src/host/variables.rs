@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::config::variables::{call_may_set, decides_code, is_set_by_toolhost};
+use crate::config::variables::{call_may_set, is_set_by_toolhost, is_setting};
 use crate::model::{Error, ToolDefinition};
 
 /// Checks the variables that a call names itself.
@@ -20,12 +20,12 @@ pub(super) fn check(
     let refused = environment.keys().find(|name| !call_may_set(name, &tool.context_env));
     let Some(name) = refused else { return Ok(()) };
     let error = Error::usage(format!("'{name}' cannot be set by a call of '{}'", tool.name));
-    Err(if decides_code(name) {
-        error.with_hint("it decides which code runs: set it under 'env' in the entry")
-    } else if is_set_by_toolhost(name) {
+    Err(if is_set_by_toolhost(name) {
         error.with_hint(
             "toolhost sets it: --session names the session, --context user_id=NAME the user",
         )
+    } else if !is_setting(name) {
+        error.with_hint("it may decide which code runs: set it under 'env' in the entry")
     } else {
         error.with_hint(format!(
             "declare it in the entry: 'context_env: [{name}]'; --context {name}:=JSON is metadata"

@@ -427,6 +427,9 @@ pub enum ResolveError {
     NotExecutable(PathBuf),
 }
 
+/// The directories searched for programs where no `PATH` is set.
+pub const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
 /// Finds the executable for `program`: a path as it is (relative to `cwd`), a bare name in `path`.
 ///
 /// # Errors
@@ -437,7 +440,7 @@ pub fn resolve(program: &str, path: Option<&str>, cwd: &Path) -> Result<PathBuf,
         return check(&file).map(|()| file);
     }
     let searched: Vec<PathBuf> =
-        path.unwrap_or("/usr/local/bin:/usr/bin:/bin").split(':').map(PathBuf::from).collect();
+        path.unwrap_or(DEFAULT_PATH).split(':').map(PathBuf::from).collect();
     let mut refused = None;
     for directory in &searched {
         let file = cwd.join(directory).join(program);

@@ -174,7 +174,7 @@ fn files_of_editors_are_read_under_the_rules_of_a_project() {
     room.toolhost(call).check().exits(6);
     room.file(".env", "LD_PRELOAD=/tmp/x.so\n");
     let refused = room.toolhost([&["--trust"], &call[..]].concat()).check();
-    refused.exits(9).says(&["LD_PRELOAD, which decides what code runs"]);
+    refused.exits(9).says(&["LD_PRELOAD, which may decide what code runs"]);
     // Another editor's file may have the same server; an entry of mcp.yaml needs none of them.
     room.file(".env", "")
         .file(".mcp.json", "{ \"mcpServers\": { \"demo\": { \"command\": \"false\" } } }");

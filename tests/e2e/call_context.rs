@@ -154,10 +154,10 @@ fn nothing_that_was_not_given_is_sent_and_no_known_secret() {
     let (bare, _) = meta(run(&room, &["mirror-meta", "--json", "--session", "s"]));
     let keys: Vec<&String> = bare.as_object().unwrap().keys().collect();
     assert_eq!(keys, ["dev.toolhost/sessionId", "dev.toolhost/callId"]);
-    run(&room, &["mirror-meta", "--context", "OTHER=1"])
+    run(&room, &["mirror-meta", "--context", "OTHER_ID=1"])
         .check()
         .exits(2)
-        .says(&["context_env: [OTHER]"]);
+        .says(&["context_env: [OTHER_ID]"]);
     // A value that a file reads from the environment is known, wherever it is passed.
     room.file(
         "mcp.yaml",

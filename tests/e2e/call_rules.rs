@@ -33,15 +33,15 @@ fn a_call_sets_only_what_the_entry_declares() {
     let shown = run(&["show", "--context", "TICKET=7", "--context", "TOOLHOST_X=8"]);
     let out = shown.exits(0).out();
     assert!(out.contains("TICKET=7\n") && out.contains("TOOLHOST_X=8\n"), "{shown}");
-    run(&["show", "--context", "OTHER=7"])
+    run(&["show", "--context", "OTHER_ID=7"])
         .exits(2)
-        .says(&["'OTHER' cannot be set by a call of 'show'", "context_env: [OTHER]"]);
+        .says(&["'OTHER_ID' cannot be set by a call of 'show'", "context_env: [OTHER_ID]"]);
     run(&["shell", "--context", "BASH_FUNC_ls%%=() { touch ran; }"])
         .exits(2)
-        .says(&["decides which code runs"]);
+        .says(&["may decide which code runs"]);
     for name in ["PYTHONUSERBASE", "PATH", "LD_PRELOAD", "GIT_SSH_COMMAND", "https_proxy"] {
         let word: &'static str = format!("{name}=.").leak();
-        run(&["python", "--context", word]).exits(2).says(&[name, "decides which code runs"]);
+        run(&["python", "--context", word]).exits(2).says(&[name, "may decide which code runs"]);
         run(&["python", "--dry-run", "--context", word]).exits(2);
     }
     assert!(!room.path("work/ran").exists());
@@ -53,8 +53,9 @@ fn a_call_sets_only_what_the_entry_declares() {
 fn what_decides_code_cannot_be_declared() {
     for (name, told) in [
         ("LD_PRELOAD", "cannot be set by a call"),
-        ("PYTHONPATH", "cannot be set by a call"),
-        ("'BASH_FUNC_ls%%'", "cannot be set by a call"),
+        ("UV_INDEX_URL", "cannot be set by a call"),
+        ("SOMETHING_UNKNOWN", "cannot be set by a call"),
+        ("'BASH_FUNC_ls%%'", "invalid variable name"),
         ("'A B'", "invalid variable name"),
     ] {
         let room = Sandbox::new();
@@ -77,7 +78,7 @@ fn a_servers_tool_takes_declared_variables_only() {
     room.file("mcp.yaml", &format!("demo: {{ {entry}, context_env: [TICKET] }}\n"));
     let call = |word| room.with_servers(["call", "demo-echo", "message=x", "--context", word]);
     call("TICKET=1").check().exits(0);
-    call("OTHER=1").check().exits(2).says(&["context_env: [OTHER]"]);
+    call("OTHER_ID=1").check().exits(2).says(&["context_env: [OTHER_ID]"]);
 }
 
 #[test]

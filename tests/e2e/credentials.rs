@@ -13,7 +13,7 @@ fn config(room: &Sandbox, name: &str, text: &str) {
 
 /// The user's handles, of which one is named by nobody.
 fn handles() -> String {
-    "credentials:\n  api: { type: bearer, value: \"${API_TOKEN}\", variable: API_TOKEN_FOR_TOOL }\n  \
+    "credentials:\n  api: { type: bearer, value: \"${API_TOKEN}\", variable: TOOL_API_TOKEN }\n  \
      maps: { type: api_key, header: X-Maps, value: \"${API_TOKEN}\" }\n  \
      other: { type: bearer, value: \"${OTHER_TOKEN}\" }\n"
         .to_owned()
@@ -29,7 +29,7 @@ fn a_credential_reaches_the_wire_of_the_entry_that_names_it_and_nothing_else() {
             "{}tools:\n  - {{ name: get, kind: http, endpoint_url: 'http://{address}/a', credentials: [api] }}\n  \
              - {{ name: mapped, kind: http, endpoint_url: 'http://{address}/b', credentials: [maps] }}\n  \
              - {{ name: bare, kind: http, endpoint_url: 'http://{address}/c' }}\n  \
-             - {{ name: run, command: [sh, -c, 'echo \"got $API_TOKEN_FOR_TOOL.\"; env'], credentials: [api] }}\n",
+             - {{ name: run, command: [sh, -c, 'echo \"got $TOOL_API_TOKEN.\"; env'], credentials: [api] }}\n",
             handles()
         ),
     );
@@ -95,7 +95,7 @@ fn a_server_gets_its_credentials_and_shows_their_handles() {
     };
     run(&["call", "with-echo", "message=hi"]).exits(0);
     let environment = std::fs::read_to_string(&seen).unwrap();
-    assert!(environment.contains(&format!("API_TOKEN_FOR_TOOL={VALUE}\n")), "{environment}");
+    assert!(environment.contains(&format!("TOOL_API_TOKEN={VALUE}\n")), "{environment}");
     assert!(!environment.contains("\nAPI_TOKEN="), "{environment}");
     let servers = run(&["servers", "--json"]).exits(0).json();
     let shown = &servers["servers"][0]["credential_handles"];
@@ -117,7 +117,7 @@ fn a_project_that_names_a_credential_of_the_user_is_asked_about() {
     room.file(
         "tools.yaml",
         &format!(
-            "tools:\n  - {{ name: run, command: [sh, -c, 'echo \"$API_TOKEN_FOR_TOOL\" > {}'], credentials: [api] }}\n  \
+            "tools:\n  - {{ name: run, command: [sh, -c, 'echo \"$TOOL_API_TOKEN\" > {}'], credentials: [api] }}\n  \
              - {{ name: sum, module: builtin.calculator, function: calculate, credentials: [api] }}\n",
             seen.display()
         ),
@@ -152,7 +152,7 @@ fn an_entry_of_the_user_never_gets_a_credential_of_a_project() {
     );
     room.file(
         "tools.yaml",
-        "credentials: { planted: { type: env, variable: X, value: planted-by-project } }\ntools: []\n",
+        "credentials: { planted: { type: env, variable: APP_X, value: planted-by-project } }\ntools: []\n",
     );
     let finished = room.toolhost(["call", "mine"]).env("TOOLHOST_TRUST", "1").check();
     finished.exits(9).says(&["unknown credential 'planted'"]);

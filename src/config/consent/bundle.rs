@@ -78,6 +78,28 @@ impl Bundle {
                 found.push(difference);
             }
         }
+        found.extend(self.code_differences(trusted, root, allows_code_changes));
+        for name in &self.replaced_names {
+            if !trusted.replaced_names.contains(name) {
+                found.push(Difference::Replaces(name.clone()));
+            }
+        }
+        for (handle, now) in &self.credentials {
+            if trusted.credentials.get(handle) != Some(now) {
+                found.push(Difference::Credential(handle.clone()));
+            }
+        }
+        found
+    }
+
+    /// The differences in what would run.
+    pub(super) fn code_differences(
+        &self,
+        trusted: &Self,
+        root: &Path,
+        allows_code_changes: bool,
+    ) -> Vec<Difference> {
+        let mut found = Vec::new();
         for (path, now) in &self.code {
             let before = trusted.code.get(path);
             let authored =
@@ -89,16 +111,6 @@ impl Bundle {
         for (use_of, now) in &self.resolved_paths {
             if trusted.resolved_paths.get(use_of) != Some(now) {
                 found.push(Difference::Resolved(use_of.clone(), now.clone()));
-            }
-        }
-        for name in &self.replaced_names {
-            if !trusted.replaced_names.contains(name) {
-                found.push(Difference::Replaces(name.clone()));
-            }
-        }
-        for (handle, now) in &self.credentials {
-            if trusted.credentials.get(handle) != Some(now) {
-                found.push(Difference::Credential(handle.clone()));
             }
         }
         found

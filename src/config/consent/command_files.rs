@@ -1,17 +1,22 @@
-//! Which files a command line would execute.
+//! Which programs and files a command line would run.
 //!
-//! Owns: telling code from data among the arguments of a command. A program named by a path, the
-//! script passed to an interpreter, and every argument that is executable, starts with `#!` or is
-//! named like code. What a program loads beyond that is not covered.
+//! Owns: the one reading of a command line, which the question, the comparison with what was trusted
+//! and the check before a start share. It errs on the side of more: *any* word that names a program
+//! counts as one, so that no list of wrappers (`env`, `timeout`, `xargs`, …) has to be complete, and a
+//! text of several words (`sh -c`, `env -S`) is read word by word. What a program loads beyond that is
+//! not covered.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use crate::config::variables::is_name;
+use crate::util::process::resolve;
 use crate::util::regular_file;
 
 /// Programs whose first file argument is a script, whatever it is called.
-const INTERPRETERS: [&str; 28] = [
+const INTERPRETERS: [&str; 37] = [
     "python",
     "pypy",
     "node",
@@ -33,13 +38,22 @@ const INTERPRETERS: [&str; 28] = [
     "ksh",
     "fish",
     "ash",
+    "busybox",
     "osascript",
     "java",
     "groovy",
     "julia",
     "tclsh",
+    "expect",
     "awk",
+    "gawk",
+    "mawk",
     "guile",
+    "pwsh",
+    "elixir",
+    "escript",
+    "qjs",
+    "source",
 ];
 
 /// Extensions of files that contain code.
@@ -50,55 +64,430 @@ const EXTENSIONS: [&str; 45] = [
     "ex", "exs", "go", "rs", "swift", "dart",
 ];
 
+/// Extensions that an interpreter adds to the name of a script or module.
+const ADDED: [&str; 12] =
+    ["js", "cjs", "mjs", "json", "node", "ts", "mts", "tsx", "jsx", "class", "rb", "lua"];
+
 /// Files that an interpreter runs when its argument is a directory.
 const ENTRY_POINTS: [&str; 5] =
     ["__main__.py", "__init__.py", "package.json", "index.js", "index.ts"];
 
-/// The files among the arguments of a command.
+/// Options whose value is code, or decides which code runs.
+const LOADS: [&str; 32] = [
+    "-r",
+    "-f",
+    "-I",
+    "-cp",
+    "-jar",
+    "-classpath",
+    "--class-path",
+    "--require",
+    "--import",
+    "--loader",
+    "--experimental-loader",
+    "--preload",
+    "--env-file",
+    "--env-file-if-exists",
+    "--init-file",
+    "--rcfile",
+    "--config",
+    "--config-file",
+    "--userconfig",
+    "--globalconfig",
+    "--import-map",
+    "--lock",
+    "--script",
+    "--file",
+    "--makefile",
+    "--requirements",
+    "--with-requirements",
+    "--constraints",
+    "--from",
+    "--with-editable",
+    "--tsconfig",
+    "--package",
+];
+
+/// Programs that fetch or choose the code they run, and the files that decide about it, in the
+/// working directory and above.
+const RUNNERS: [(&[&str], &[&str]); 12] = [
+    (&NODE_RUNNERS, &[".npmrc", "package.json"]),
+    (&["yarn", "corepack"], &[".yarnrc", ".yarnrc.yml", ".pnp.cjs"]),
+    (&["pnpm", "pnpx"], &["pnpm-workspace.yaml", ".pnpmfile.cjs"]),
+    (&["bun", "bunx"], &["bunfig.toml", ".env", ".env.local"]),
+    (&["deno"], &["deno.json", "deno.jsonc", "deno.lock", "package.json", ".npmrc"]),
+    (
+        &["uv", "uvx", "pip", "pipx", "poetry", "pdm", "hatch", "rye", "pixi"],
+        &["uv.toml", "uv.lock", "pyproject.toml", ".python-version", "pip.conf", "poetry.toml"],
+    ),
+    (&["go"], &["go.mod", "go.sum", "go.work"]),
+    (&["cargo"], &[".cargo/config.toml", ".cargo/config", "Cargo.toml", "rust-toolchain.toml"]),
+    (
+        &["docker", "podman", "docker-compose"],
+        &["compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml", ".env"],
+    ),
+    (&["bundle"], &["Gemfile", "Gemfile.lock", ".bundle/config"]),
+    (&["dotnet", "dnx"], &["nuget.config", "NuGet.Config", "NuGet.config", "global.json"]),
+    (
+        &["make", "gmake", "just", "rake"],
+        &["GNUmakefile", "makefile", "Makefile", "justfile", ".justfile", "Justfile", "Rakefile"],
+    ),
+];
+
+/// Those that run a package below `node_modules` instead, if it is there.
+const NODE_RUNNERS: [&str; 8] = ["npx", "npm", "pnpm", "pnpx", "yarn", "bunx", "bun", "corepack"];
+
+/// How deep `#!` lines and texts of several words are followed; the kernel follows five.
+const MAX_DEPTH: usize = 6;
+/// The most words of one command line that are read.
+const MAX_WORDS: usize = 4_096;
+/// The most bytes of a `#!` line that are read; the kernel reads 256.
+const MAX_LINE: u64 = 512;
+/// The most directories that relative names are tried in, and packages that are looked for.
+const MAX_NAMED: usize = 8;
+
+/// A command line, as far as it is known before the user's variables are read.
+#[derive(Debug, Clone, Default)]
+pub(super) struct CommandLine {
+    /// The program and its arguments; `None` for what a variable decides.
+    pub argv: Vec<Option<String>>,
+    /// The directory it is started in.
+    pub cwd: Option<PathBuf>,
+    /// What a program named by a path is relative to.
+    pub found_from: Option<PathBuf>,
+    /// The directories searched for programs.
+    pub path: Option<String>,
+    /// The `PYTHONPATH` that the entry sets.
+    pub python_path: Option<String>,
+    /// The user's home directory: what is there and above is the user's own.
+    pub home: Option<PathBuf>,
+}
+
+/// What a command line would run.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct CommandFiles {
+    /// Where the first word leads, and every other word that names a program on the search path.
+    pub programs: BTreeMap<String, PathBuf>,
     /// Files that would be run, as named.
     pub code: Vec<PathBuf>,
+    /// Files that decide which code a runner fetches, whether they exist or not.
+    pub settings: BTreeSet<PathBuf>,
     /// Other files, which are shown to the user but not bound.
     pub data: Vec<PathBuf>,
 }
 
-/// Classifies the files named in the arguments of a command; relative ones are relative to `cwd`.
-pub(super) fn command_files(argv: &[Option<String>], cwd: &Path) -> CommandFiles {
-    let mut given = CommandFiles::default();
-    let word = |index: usize| argv.get(index).and_then(Option::as_deref);
-    let name = word(0).map(program_name).unwrap_or_default();
-    let is_interpreter = is_interpreter(&name);
-    let mut takes_script = is_interpreter;
-    let mut index = 1;
-    while index < argv.len() {
-        let Some(text) = word(index) else {
-            // Determined by a variable: its value may be the script.
-            takes_script = false;
-            index += 1;
-            continue;
+impl CommandLine {
+    /// The programs and files of this command line, as things stand now. `root` is that of the
+    /// project.
+    pub fn files(&self, root: &Path) -> CommandFiles {
+        let mut reading = Reading {
+            line: self,
+            root,
+            path: self.path.clone(),
+            bases: self.cwd.iter().cloned().collect(),
+            modules: self.python_path.clone().unwrap_or_default(),
+            runners: Vec::new(),
+            packages: Vec::new(),
+            words_left: MAX_WORDS,
+            files: CommandFiles::default(),
         };
-        if is_interpreter && text == "-m" && name.starts_with("py") {
-            if let Some(module) = word(index + 1) {
-                given.code.extend(module_files(module, cwd));
+        if let (Some(Some(program)), Some(from)) = (self.argv.first(), &self.found_from) {
+            let script = reading.program(program, from, 0);
+            if self.cwd.is_some() {
+                reading.words(self.argv.get(1..).unwrap_or_default(), script, 0);
             }
-            takes_script = false;
-            index += 2;
-            continue;
         }
-        if text.starts_with('-') {
-            // An option may carry its file behind a '='.
-            if let Some((_, value)) = text.split_once('=') {
-                classify_argument(value, cwd, false, &mut given);
-            }
-            index += 1;
-            continue;
-        }
-        let found = classify_argument(text, cwd, takes_script, &mut given);
-        takes_script &= !found;
-        index += 1;
+        reading.settings();
+        reading.files
     }
-    given
+}
+
+/// A command line while it is read.
+struct Reading<'l> {
+    line: &'l CommandLine,
+    root: &'l Path,
+    /// The directories searched for programs, as the words so far leave them.
+    path: Option<String>,
+    /// The working directory, and every directory named so far: a word may be relative to each.
+    bases: Vec<PathBuf>,
+    /// Where Python looks for modules, beside these.
+    modules: String,
+    runners: Vec<String>,
+    packages: Vec<String>,
+    words_left: usize,
+    files: CommandFiles,
+}
+
+/// What the word before says about a word.
+#[derive(PartialEq, Eq)]
+enum Next {
+    Any,
+    /// It is the value of an option that loads code.
+    Code,
+    /// It is code in the language of the interpreter.
+    Text,
+    /// It is a Python module.
+    Module,
+}
+
+impl Reading<'_> {
+    /// Reads the words behind a program; `script` is the interpreter that has not got its script yet.
+    fn words(&mut self, words: &[Option<String>], mut script: Option<String>, depth: usize) {
+        let Some(cwd) = self.bases.first().cloned() else { return };
+        let mut next = Next::Any;
+        for word in words {
+            let before = std::mem::replace(&mut next, Next::Any);
+            // A variable decides it: it may be an option as well as the script.
+            let Some(text) = word else { continue };
+            if self.words_left == 0 {
+                return;
+            }
+            self.words_left -= 1;
+            if before == Next::Module {
+                self.module(text, depth);
+                script = None;
+            } else if text.len() > 1 && text.starts_with('-') {
+                let python = script.as_deref().is_some_and(|name| name.starts_with("py"));
+                match module_option(text).filter(|_| python) {
+                    Some("") => next = Next::Module,
+                    Some(module) => {
+                        self.module(module, depth);
+                        script = None;
+                    }
+                    None => next = self.option(text, script.as_deref(), depth),
+                }
+            } else {
+                match text.split_once('=').filter(|(name, _)| is_name(name)) {
+                    Some((name, value)) => self.assignment(name, value, depth),
+                    None if text.contains(char::is_whitespace) => self.text(text, depth),
+                    None => {}
+                }
+                let is_value = before == Next::Code;
+                let is_file = self.file(text, script.is_some() || is_value, depth);
+                if !is_value {
+                    script = script.filter(|_| !is_file && before != Next::Text);
+                    script = self.program(text, &cwd, depth).or(script);
+                }
+            }
+        }
+    }
+
+    /// A word that may name a program; returns its name if it runs the file it is given.
+    fn program(&mut self, word: &str, from: &Path, depth: usize) -> Option<String> {
+        self.package(word);
+        let name = program_name(word);
+        if RUNNERS.iter().any(|(runners, _)| runners.contains(&name.as_str())) {
+            self.runners.push(name.clone());
+        }
+        let interpreter = INTERPRETERS.contains(&name.as_str()).then_some(name);
+        let is_path = word.contains('/');
+        if word.len() > 4096 || (!is_path && self.path.is_none()) {
+            return interpreter;
+        }
+        let Ok(found) = resolve(word, self.path.as_deref(), from) else { return interpreter };
+        let resolved = found.canonicalize().unwrap_or_else(|_| found.clone());
+        let is_listed = self.files.programs.is_empty() || !is_path;
+        let is_new =
+            !is_listed || self.files.programs.insert(word.to_owned(), resolved.clone()).is_none();
+        if is_path {
+            self.code(from.join(word).components().collect(), depth);
+        } else if resolved.starts_with(self.root) {
+            // Found by its name, but still code of the project.
+            self.code(resolved, depth);
+        } else if is_new {
+            self.first_line(&found, depth);
+        }
+        interpreter
+    }
+
+    /// An option and what is attached to it; returns what this says about the next word.
+    fn option(&mut self, text: &str, script: Option<&str>, depth: usize) -> Next {
+        let (option, value) = match text.split_once('=') {
+            Some((option, value)) => (option, Some(value)),
+            None => (text, None),
+        };
+        let loads = LOADS.contains(&option);
+        let short = (!text.starts_with("--")).then(|| text.get(2..)).flatten();
+        let behind_colon = text.split_once(':').map(|(_, value)| value);
+        for piece in [value, short, behind_colon].into_iter().flatten() {
+            if piece.contains(char::is_whitespace) {
+                self.text(piece, depth);
+            }
+            self.file(piece, loads, depth);
+        }
+        match value {
+            None if loads => Next::Code,
+            None if script.is_some_and(|name| takes_text(name, text)) => Next::Text,
+            _ => Next::Any,
+        }
+    }
+
+    /// A text of several words, which may hold commands: quotes only separate its words.
+    fn text(&mut self, text: &str, depth: usize) {
+        if depth >= MAX_DEPTH {
+            return;
+        }
+        let separates = |c: char| c.is_whitespace() || "<>`\"'\\".contains(c);
+        for command in text.split([';', '|', '&', '(', ')', '{', '}', '\n']) {
+            let words = command.split(separates).filter(|word| !word.is_empty());
+            // A dot is a shell's word for 'source' where a command begins.
+            let mut begins = true;
+            let words = words.map(|word| {
+                let word = if begins && word == "." { "source" } else { word };
+                begins = ["then", "do", "else", "!"].contains(&word);
+                word
+            });
+            let words: Vec<Option<String>> =
+                words.take(self.words_left).map(|word| Some(word.to_owned())).collect();
+            self.words(&words, None, depth + 1);
+        }
+    }
+
+    /// `NAME=value` in front of a command.
+    fn assignment(&mut self, name: &str, value: &str, depth: usize) {
+        match name {
+            "PATH" => {
+                let before = self.path.clone().unwrap_or_default();
+                let value = value.replace("${PATH}", "$PATH").replace("$PATH", &before);
+                self.path = Some(value);
+            }
+            "PYTHONPATH" => self.modules = value.to_owned(),
+            _ if depth < MAX_DEPTH => self.words(&[Some(value.to_owned())], None, depth + 1),
+            _ => {}
+        }
+    }
+
+    /// Classifies a word that may name a file or directory; returns whether it does.
+    fn file(&mut self, word: &str, is_code: bool, depth: usize) -> bool {
+        if word.is_empty() || word.len() > 4096 || word.contains('\0') {
+            return false;
+        }
+        let word = match url::Url::parse(word).map(|url| url.to_file_path()) {
+            Ok(Ok(path)) if word.starts_with("file:/") => path,
+            _ => PathBuf::from(word.strip_prefix("file:").unwrap_or(word)),
+        };
+        let mut found = false;
+        for (index, base) in self.bases.clone().into_iter().enumerate() {
+            let path: PathBuf = base.join(&word).components().collect();
+            if is_code {
+                for extension in ADDED {
+                    let mut name = path.clone().into_os_string();
+                    name.push(format!(".{extension}"));
+                    let path = PathBuf::from(name);
+                    if path.is_file() {
+                        self.code(path, depth);
+                        found = true;
+                    }
+                }
+            }
+            let Ok(meta) = std::fs::metadata(&path) else { continue };
+            if meta.is_dir() {
+                if is_code {
+                    let files = entry_points(&path);
+                    found |= !files.is_empty();
+                    files.into_iter().for_each(|file| self.code(file, depth));
+                }
+                if self.bases.len() < MAX_NAMED && !self.bases.contains(&path) {
+                    self.bases.push(path);
+                }
+            } else if meta.is_file() {
+                let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
+                if is_code
+                    || EXTENSIONS.iter().any(|known| extension.eq_ignore_ascii_case(known))
+                    || meta.permissions().mode() & 0o111 != 0
+                    || first_line(&path).is_some()
+                {
+                    self.code(path, depth);
+                } else if index == 0 && !self.files.data.contains(&path) {
+                    self.files.data.push(path);
+                }
+                found = true;
+            }
+        }
+        found
+    }
+
+    fn code(&mut self, path: PathBuf, depth: usize) {
+        if !self.files.code.contains(&path) {
+            self.files.data.retain(|data| *data != path);
+            self.files.code.push(path.clone());
+            self.first_line(&path, depth);
+        }
+    }
+
+    /// The interpreter in the first line of a script, which is run with the script.
+    fn first_line(&mut self, path: &Path, depth: usize) {
+        let Some(cwd) = self.bases.first().cloned() else { return };
+        let Some(line) = first_line(path).filter(|_| depth < MAX_DEPTH) else { return };
+        let line = line.trim();
+        let (interpreter, argument) = line.split_once([' ', '\t']).unwrap_or((line, ""));
+        let script = self.program(interpreter, &cwd, depth + 1);
+        let argument = Some(argument.trim()).filter(|argument| !argument.is_empty());
+        let words = argument.into_iter().map(str::to_owned);
+        let words: Vec<Option<String>> =
+            words.chain([path.to_string_lossy().into_owned()]).map(Some).collect();
+        self.words(&words, script, depth + 1);
+    }
+
+    /// A Python module, wherever it would be found first.
+    fn module(&mut self, module: &str, depth: usize) {
+        let cwd = self.bases.first().cloned().unwrap_or_default();
+        let more: Vec<PathBuf> = self.modules.split(':').map(|dir| cwd.join(dir)).collect();
+        for base in self.bases.clone().into_iter().chain(more) {
+            module_files(module, &base).into_iter().for_each(|file| self.code(file, depth));
+        }
+    }
+
+    /// A word that may be the package that a runner is to run.
+    fn package(&mut self, word: &str) {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "@/._-".contains(c);
+        let runs = self.runners.iter().any(|name| NODE_RUNNERS.contains(&name.as_str()));
+        let is_package = word.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '@');
+        if runs && is_package && word.chars().all(plain) && self.packages.len() < MAX_NAMED {
+            // A scope starts with the same character as a version.
+            let end = word.get(1..).and_then(|rest| rest.find('@')).map_or(word.len(), |at| at + 1);
+            self.packages.push(word.get(..end).unwrap_or(word).to_owned());
+        }
+    }
+
+    /// The files that decide what the runners of this command line run.
+    fn settings(&mut self) {
+        let mut names: BTreeSet<String> = BTreeSet::new();
+        for runner in &self.runners {
+            for (runners, files) in RUNNERS {
+                if runners.contains(&runner.as_str()) {
+                    names.extend(files.iter().map(|&file| file.to_owned()));
+                }
+            }
+        }
+        for package in &self.packages {
+            let program = package.rsplit('/').next().unwrap_or_default();
+            names.insert(format!("node_modules/{package}/package.json"));
+            names.insert(format!("node_modules/.bin/{program}"));
+        }
+        let is_users = |directory: &Path| {
+            self.line.home.as_ref().is_some_and(|home| home.starts_with(directory))
+        };
+        for base in self.bases.iter().filter(|_| !names.is_empty()) {
+            let above = base.ancestors().skip(1).take_while(|directory| !is_users(directory));
+            for directory in std::iter::once(base.as_path()).chain(above) {
+                self.files.settings.extend(names.iter().map(|name| directory.join(name)));
+            }
+        }
+    }
+}
+
+/// Whether an interpreter takes its code from the word behind this option.
+fn takes_text(interpreter: &str, option: &str) -> bool {
+    let letter = match interpreter {
+        "python" | "pypy" | "sh" | "bash" | "dash" | "zsh" | "ksh" | "ash" | "fish" => 'c',
+        "node" | "nodejs" | "ruby" | "perl" => 'e',
+        _ => return false,
+    };
+    let letters = option.trim_start_matches('-');
+    letters.ends_with(letter)
+        && letters.bytes().all(|byte| byte.is_ascii_lowercase())
+        && !option.starts_with("--")
 }
 
 /// The last part of a program's path, without a version.
@@ -107,43 +496,20 @@ fn program_name(program: &str) -> String {
     name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.').to_owned()
 }
 
-/// Whether a program of this name runs the file it is given.
-pub(super) fn is_interpreter(name: &str) -> bool {
-    INTERPRETERS.contains(&name)
+/// What follows the `m` of Python's `-m`, which may stand behind other letters.
+fn module_option(option: &str) -> Option<&str> {
+    let letters = option.strip_prefix('-').filter(|rest| !rest.starts_with('-'))?;
+    let (before, module) = letters.split_once('m')?;
+    before.chars().all(|c| c.is_ascii_alphabetic() && !"cWX".contains(c)).then_some(module)
 }
 
-/// Classifies one argument; returns whether it names an existing file.
-fn classify_argument(word: &str, cwd: &Path, is_script: bool, given: &mut CommandFiles) -> bool {
-    if word.is_empty() || word.len() > 4096 || word.contains('\0') {
-        return false;
-    }
-    let path: PathBuf = cwd.join(word).components().collect();
-    let Ok(meta) = std::fs::metadata(&path) else { return false };
-    if meta.is_dir() {
-        if is_script {
-            given.code.extend(entry_points(&path));
-        }
-        return is_script;
-    }
-    if !meta.is_file() {
-        return false;
-    }
-    let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
-    let is_code = is_script
-        || EXTENSIONS.iter().any(|known| extension.eq_ignore_ascii_case(known))
-        || meta.permissions().mode() & 0o111 != 0
-        || starts_like_a_script(&path);
-    let list = if is_code { &mut given.code } else { &mut given.data };
-    if !list.contains(&path) {
-        list.push(path);
-    }
-    true
-}
-
-fn starts_like_a_script(path: &Path) -> bool {
-    let Ok((mut file, _)) = regular_file::open(path) else { return false };
-    let mut start = [0; 2];
-    file.read_exact(&mut start).is_ok() && start == *b"#!"
+/// What follows `#!` in the first line of a script.
+fn first_line(path: &Path) -> Option<String> {
+    let (file, _) = regular_file::open(path).ok()?;
+    let mut start = Vec::new();
+    file.take(MAX_LINE).read_to_end(&mut start).ok()?;
+    let line = start.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
+    Some(String::from_utf8_lossy(line).into_owned())
 }
 
 /// What an interpreter would run from a directory.
@@ -154,9 +520,13 @@ fn entry_points(directory: &Path) -> Vec<PathBuf> {
         .filter(|path| path.is_file())
         .collect();
     if let Some(main) = main_of_package(&directory.join("package.json")) {
-        let main: PathBuf = directory.join(main).components().collect();
-        if main.is_file() && !found.contains(&main) {
-            found.push(main);
+        let added = ADDED.iter().map(|extension| format!("{main}.{extension}"));
+        let inside = ["index.js".to_owned()].map(|index| format!("{main}/{index}"));
+        for main in std::iter::once(main.clone()).chain(added).chain(inside) {
+            let main: PathBuf = directory.join(main).components().collect();
+            if main.is_file() && !found.contains(&main) {
+                found.push(main);
+            }
         }
     }
     found
@@ -196,10 +566,18 @@ mod tests {
             std::fs::set_permissions(&path, std::fs::Permissions::from_mode(*mode)).unwrap();
         }
         let argv: Vec<Option<String>> = argv.iter().map(|word| Some((*word).to_owned())).collect();
-        let given = command_files(&argv, dir.path());
+        let root = dir.path().canonicalize().unwrap();
+        let line = CommandLine {
+            argv,
+            cwd: Some(root.clone()),
+            found_from: Some(root.clone()),
+            path: Some("bin:/usr/bin:/bin".to_owned()),
+            ..CommandLine::default()
+        };
+        let given = line.files(&root);
         let names = |paths: Vec<PathBuf>| {
-            let name = |p: PathBuf| p.strip_prefix(dir.path()).unwrap().display().to_string();
-            let mut names: Vec<String> = paths.into_iter().map(name).collect();
+            let name = |p: PathBuf| Some(p.strip_prefix(&root).ok()?.display().to_string());
+            let mut names: Vec<String> = paths.into_iter().filter_map(name).collect();
             names.sort_unstable();
             names
         };

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::grant::Grant;
 use super::kind::KindDescriptor;
 use super::project_record::ProjectRecord;
-use super::seal::{BoundFile, BoundProgram, Seal};
+use super::seal::{EntryFiles, Hashing, Seal};
 use super::store::TrustStore;
 use super::survey::{self, EntryKey, EntrySurvey, UserEntryName, UserEntryNames};
 use super::trust_request::TrustRequest;
@@ -118,6 +118,8 @@ pub(in crate::config) fn decide(
         TrustStore::default()
     });
     let previous = store.project(&survey.root).cloned();
+    let mut hashing = Hashing::new(previous.as_deref().map(|record| &record.bundle));
+    survey.bind(&mut hashing);
     if let Some(record) = &previous
         && survey
             .bundle
@@ -128,7 +130,9 @@ pub(in crate::config) fn decide(
         consent.project = Some(Grant::stored(Arc::clone(record)));
         return consent;
     }
-    consent.diagnostics.extend(survey::list_loaded_code(&mut survey, &project, kinds, environment));
+    let unlisted =
+        survey::list_loaded_code(&mut survey, &project, kinds, environment, &mut hashing);
+    consent.diagnostics.extend(unlisted);
     let refused = store.is_refused(&survey.root, &survey.bundle.digest());
     consent.harmless = survey.harmless;
     let names = survey.bundle.entries.iter().map(|entry| entry.name.clone());
@@ -145,14 +149,7 @@ pub(in crate::config) fn decide(
 /// What is verified for each entry that may act when it starts.
 fn seals(survey: &EntrySurvey, record: &Arc<ProjectRecord>) -> BTreeMap<EntryKey, Seal> {
     let manifest = Arc::new(record.bundle.manifest());
-    let seal = |(code, program): &(Vec<PathBuf>, Option<BoundProgram>)| {
-        let trusted = |path: &PathBuf| {
-            let bound = record.bundle.code.get(path).or_else(|| survey.bundle.code.get(path))?;
-            Some((path.clone(), BoundFile::clone(bound)))
-        };
-        let files = code.iter().filter_map(trusted).collect();
-        let manifest = Arc::clone(&manifest);
-        Seal::new(survey.root.clone(), record.allows_code_changes, files, program.clone(), manifest)
-    };
-    survey.starts.iter().map(|(key, starts)| (key.clone(), seal(starts))).collect()
+    let seal =
+        |files: &EntryFiles| Seal::new(Arc::clone(record), files.clone(), Arc::clone(&manifest));
+    survey.starts.iter().map(|(key, files)| (key.clone(), seal(files))).collect()
 }

@@ -65,20 +65,21 @@ impl<'a> Expander<'a> {
     /// The variables in a file of `NAME=value` lines, whose path is already expanded.
     ///
     /// # Errors
-    /// When it cannot be read or parsed, or sets a variable that decides which code runs: those
-    /// belong in the entry itself, where they are shown to the user.
+    /// When it cannot be read or parsed, or sets a variable that may decide which code runs:
+    /// those belong in the entry itself, where the user sees whatever happens to the file.
     pub fn env_file(&self, written: &str) -> Result<Vec<(String, String)>, ExpandError> {
         self.expanded.note_other_source();
         let path = self.base_dir.join(written);
         let shown = path.display();
-        let content = regular_file::text(&path, MAX_SECRET_BYTES)
+        let content = regular_file::text(&path, env_file::MAX_BYTES)
             .map_err(|why| ExpandError::new(format!("cannot read {shown}: {why}")))?;
         let found = env_file::parse(&content)
             .map_err(|why| ExpandError::new(format!("cannot read {shown}: {why}")))?;
         for (name, value) in &found {
-            if variables::decides_code(name) {
-                let what = format!("{shown} sets {name}, which decides what code runs");
-                return Err(ExpandError::new(what).hint(format!("set {name} in 'env' instead")));
+            if !variables::is_setting(name) {
+                let what = format!("{shown} sets {name}, which may decide what code runs");
+                return Err(ExpandError::new(what)
+                    .hint(format!("set {name} in 'env', or give it a name like APP_{name}")));
             }
             self.expanded.file_variable(written, name, value);
         }

@@ -1,33 +1,32 @@
 //! Resolving the program an entry would start, and warnings about it.
 
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use super::command_files::{self, CommandFiles};
+use super::command_files::{CommandFiles, CommandLine};
 use super::effect::{EntrySite, ProgramEffect};
 use super::local_value::{self, LocalValue};
-use super::seal::BoundProgram;
 use crate::config::environment::Environment;
-use crate::util::process::resolve;
+use crate::util::process::DEFAULT_PATH;
 
 /// What is known about a program before it may be started.
 #[derive(Debug)]
 pub(super) struct ProgramInfo {
     /// Where it was found; `None` if it was not found or depends on a variable.
-    pub program: Option<BoundProgram>,
+    pub program: Option<PathBuf>,
     /// The references that determine which program it is.
     pub decided_by: Vec<String>,
-    /// The files that it would run, including the program itself if a path names it.
+    /// The programs and files that it would run.
     pub files: CommandFiles,
 }
 
 /// Inspects what a program effect would start, as far as that is known without the user's
-/// variables.
+/// variables. Returns the command line too, which is inspected again before a start.
 pub(super) fn inspect(
     effect: &ProgramEffect,
     (base_dir, root): (&Path, &Path),
     environment: &dyn Environment,
-) -> ProgramInfo {
+) -> (ProgramInfo, CommandLine) {
     let mut decided_by = Vec::new();
     let mut known = |text: &str| match local_value::resolve(text, base_dir, environment) {
         LocalValue::Resolved(text) => Some(text),
@@ -41,46 +40,26 @@ pub(super) fn inspect(
         Some(written) => known(written).map(|cwd| base_dir.join(cwd).components().collect()),
         None => Some(effect.usual_cwd.clone()),
     };
-    let own_path = effect.env.iter().find(|(name, _)| name == "PATH");
-    let path = match own_path {
-        Some((_, written)) => known(written),
-        None => environment.var("PATH"),
+    let variable = |name| effect.env.iter().find(|(own, _)| own == name).map(|(_, value)| value);
+    let path = match variable("PATH") {
+        // Names are not looked up if a variable determines the directories.
+        Some(written) => known(written),
+        None => Some(environment.var("PATH").unwrap_or_else(|| DEFAULT_PATH.to_owned())),
     };
-    let is_path = word.as_ref().is_some_and(|word| word.contains('/'));
-    // A name is not looked up if a variable determines the directories.
-    let searchable = is_path || own_path.is_none() || path.is_some();
-    let from = effect.found_from.clone().or_else(|| cwd.clone());
-    let program = match (word, from) {
-        (Some(word), Some(from)) if searchable => {
-            resolve(&word, path.as_deref(), &from).ok().map(|found| {
-                let found = found.canonicalize().unwrap_or(found);
-                BoundProgram { program: word, path, base_dir: from, resolved: found }
-            })
-        }
-        _ => None,
+    let local = |text: &String| local_value::resolve(text, base_dir, environment).resolved();
+    let line = CommandLine {
+        argv: effect.argv.iter().map(local).collect(),
+        found_from: effect.found_from.clone().or_else(|| cwd.clone()),
+        cwd,
+        path,
+        python_path: variable("PYTHONPATH").and_then(local),
+        home: environment.home(),
     };
-    let mut files = match &cwd {
-        Some(cwd) => {
-            let argv: Vec<Option<String>> = effect
-                .argv
-                .iter()
-                .map(|word| local_value::resolve(word, base_dir, environment).resolved())
-                .collect();
-            command_files::command_files(&argv, cwd)
-        }
-        None => CommandFiles::default(),
-    };
-    if let Some(program) = &program {
-        if program.program.contains('/') {
-            files.code.insert(0, program.base_dir.join(&program.program).components().collect());
-        } else if program.resolved.starts_with(root) {
-            // Found by its name, but still code of the project.
-            files.code.insert(0, program.resolved.clone());
-        }
-    }
+    let files = line.files(root);
+    let program = word.and_then(|word| files.programs.get(&word).cloned());
     decided_by.sort_unstable();
     decided_by.dedup();
-    ProgramInfo { program, decided_by, files }
+    (ProgramInfo { program, decided_by, files }, line)
 }
 
 /// An argv quoted for a shell, for reading and copying.

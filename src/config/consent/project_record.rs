@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::bundle::Bundle;
 
 /// A project that was trusted.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProjectRecord {
     /// The root, with links resolved.
     pub root: PathBuf,

@@ -9,14 +9,19 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::util::process::resolve;
+use super::bundle::{Bundle, Difference};
+use super::command_files::CommandLine;
+use super::project_record::ProjectRecord;
 use crate::util::regular_file;
 
-/// The largest file that is hashed: larger ones are bound by size and change time (ctime).
-const MAX_HASHED: u64 = 1 << 30;
+/// The most bytes of a project that are hashed. Files beyond it are bound by size and time of change.
+pub(super) const MAX_HASHED: u64 = 512 << 20;
 
-/// What a path resolved to, and the content there.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// What stands before the size and time of a file that is bound by them.
+const STAMP: &str = "stat:";
+
+/// What a path resolved to, and the content there. The default says that there is no regular file.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BoundFile {
     /// The path with links resolved.
     pub resolved: PathBuf,
@@ -28,43 +33,68 @@ pub struct BoundFile {
 
 impl BoundFile {
     /// What is at `path` now; `None` if there is no regular file.
-    pub fn at(path: &Path, root: &Path) -> Option<Self> {
+    pub(super) fn at(path: &Path, root: &Path, hashing: &mut Hashing<'_>) -> Option<Self> {
         let resolved = path.canonicalize().ok()?;
         if is_system(&resolved, root) {
             return resolved.is_file().then_some(Self { resolved, sha256: None });
         }
-        Self::by_content(path)
+        Self::by_content(path, hashing)
     }
 
     /// What is at `path` now, by content regardless of its location; `None` if there is no regular
     /// file.
-    pub(super) fn by_content(path: &Path) -> Option<Self> {
+    pub(super) fn by_content(path: &Path, hashing: &mut Hashing<'_>) -> Option<Self> {
         let resolved = path.canonicalize().ok()?;
-        let sha256 = hash_file(&resolved)?;
+        let sha256 = hashing.file(path, &resolved)?;
         Some(Self { resolved, sha256: Some(sha256) })
+    }
+
+    /// Whether there was no regular file.
+    pub(super) fn is_missing(&self) -> bool {
+        self.resolved.as_os_str().is_empty()
+    }
+
+    /// Whether it is bound by size and time of change, because there was too much to hash.
+    pub(super) fn is_stamp(&self) -> bool {
+        self.sha256.as_ref().is_some_and(|hash| hash.starts_with(STAMP))
     }
 }
 
-/// SHA-256 of a regular file's content; `None` if it is not regular or cannot be read.
-pub(super) fn hash_file(path: &Path) -> Option<String> {
-    let (mut file, meta) = regular_file::open(path).ok()?;
-    let mut hash = Sha256::new();
-    if meta.len() > MAX_HASHED {
-        for part in [meta.len(), meta.ctime().cast_unsigned(), meta.ctime_nsec().cast_unsigned()] {
-            hash.update(part.to_be_bytes());
-        }
-        return Some(hex(&hash.finalize()));
+/// How many bytes may still be hashed, and what was trusted before: what was bound by size and time
+/// then is compared by them.
+pub(super) struct Hashing<'b> {
+    bytes_left: u64,
+    before: Option<&'b Bundle>,
+}
+
+impl<'b> Hashing<'b> {
+    pub(super) fn new(before: Option<&'b Bundle>) -> Self {
+        Self { bytes_left: MAX_HASHED, before }
     }
-    // A kernel file, such as in /proc, reports no size and may be endless.
-    let mut rest = MAX_HASHED;
-    let mut buffer = vec![0; 1 << 16];
-    loop {
-        let read = file.read(&mut buffer).ok()?;
-        if read == 0 {
-            return Some(hex(&hash.finalize()));
+
+    /// What the content of a regular file is bound by; `None` if it is not regular or cannot be read.
+    fn file(&mut self, path: &Path, resolved: &Path) -> Option<String> {
+        let (file, meta) = regular_file::open(resolved).ok()?;
+        let before = self.before.and_then(|before| before.code.get(path));
+        let stamp = format!("{STAMP}{}:{}.{}", meta.len(), meta.ctime(), meta.ctime_nsec());
+        if meta.len() > self.bytes_left || before.is_some_and(BoundFile::is_stamp) {
+            return Some(stamp);
         }
-        hash.update(buffer.get(..read)?);
-        rest = rest.checked_sub(read as u64)?;
+        let mut hash = Sha256::new();
+        let mut buffer = vec![0; 1 << 16];
+        // It may hold more than it says: what is in /proc has no size and may be endless.
+        let mut file = file.take(self.bytes_left.saturating_add(1));
+        loop {
+            let read = file.read(&mut buffer).ok()?;
+            if read == 0 {
+                return Some(hex(&hash.finalize()));
+            }
+            hash.update(buffer.get(..read)?);
+            match self.bytes_left.checked_sub(read as u64) {
+                Some(left) => self.bytes_left = left,
+                None => return Some(stamp),
+            }
+        }
     }
 }
 
@@ -101,17 +131,38 @@ pub(super) fn is_system(resolved: &Path, root: &Path) -> bool {
     resolved.ancestors().all(guarded)
 }
 
-/// A program that is looked up by name when it starts, and where it was found.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct BoundProgram {
-    /// The program name to look up.
-    pub program: String,
-    /// The `PATH` to search for it.
-    pub path: Option<String>,
-    /// The directory that relative paths are relative to.
-    pub base_dir: PathBuf,
-    /// Where it was found, links resolved.
-    pub resolved: PathBuf,
+/// What one entry starts and is described by, from which its part of a bundle is computed: for the
+/// question, for the comparison with what was trusted, and again just before a start.
+#[derive(Debug, Clone, Default)]
+pub(super) struct EntryFiles {
+    /// The name of the entry.
+    pub name: String,
+    /// The programs it starts.
+    pub commands: Vec<CommandLine>,
+    /// Documents and files of variables.
+    pub documents: Vec<PathBuf>,
+}
+
+impl EntryFiles {
+    /// Adds what the entry would run now to a bundle of the project rooted at `root`.
+    pub fn bind(&self, root: &Path, hashing: &mut Hashing<'_>, bundle: &mut Bundle) {
+        let mut bind = |path: PathBuf, keeps_missing: bool| {
+            if !bundle.code.contains_key(&path) {
+                let bound = BoundFile::at(&path, root, hashing);
+                let bound = bound.or_else(|| keeps_missing.then(BoundFile::default));
+                bundle.code.extend(bound.map(|bound| (path, bound)));
+            }
+        };
+        self.documents.iter().for_each(|path| bind(path.clone(), false));
+        let mut programs = Vec::new();
+        for files in self.commands.iter().map(|command| command.files(root)) {
+            files.code.into_iter().for_each(|path| bind(path, false));
+            files.settings.into_iter().for_each(|path| bind(path, true));
+            programs.extend(files.programs);
+        }
+        let named = |(word, found)| (format!("{}: {word}", self.name), found);
+        bundle.resolved_paths.extend(programs.into_iter().map(named));
+    }
 }
 
 /// What must be unchanged when an entry starts something. An empty seal checks nothing: the entry
@@ -121,29 +172,25 @@ pub struct Seal(Option<Arc<SealedState>>);
 
 #[derive(Debug)]
 struct SealedState {
-    root: PathBuf,
-    allows_code_changes: bool,
-    files: Vec<(PathBuf, BoundFile)>,
-    program: Option<BoundProgram>,
+    record: Arc<ProjectRecord>,
+    files: EntryFiles,
     /// Everything in the bundle that is bound by hash, for programs that load code by themselves.
     manifest: Arc<BTreeMap<PathBuf, String>>,
 }
 
 impl Seal {
     pub(super) fn new(
-        root: PathBuf,
-        allows_code_changes: bool,
-        files: Vec<(PathBuf, BoundFile)>,
-        program: Option<BoundProgram>,
+        record: Arc<ProjectRecord>,
+        files: EntryFiles,
         manifest: Arc<BTreeMap<PathBuf, String>>,
     ) -> Self {
-        Self(Some(Arc::new(SealedState { root, allows_code_changes, files, program, manifest })))
+        Self(Some(Arc::new(SealedState { record, files, manifest })))
     }
 
     /// A seal over the code that an interpreter loads by itself, and nothing else.
     #[cfg(test)]
     pub(crate) fn of_code(manifest: Arc<BTreeMap<PathBuf, String>>) -> Self {
-        Self::new(PathBuf::from("/nowhere"), false, Vec::new(), None, manifest)
+        Self::new(Arc::default(), EntryFiles::default(), manifest)
     }
 
     /// Compares what would run now with what was trusted.
@@ -151,34 +198,28 @@ impl Seal {
     /// # Errors
     /// What differs, as lines for people.
     pub fn verify(&self) -> Result<(), Vec<String>> {
-        let Some(bound) = &self.0 else { return Ok(()) };
-        let exempt =
-            |file: &BoundFile| bound.allows_code_changes && file.resolved.starts_with(&bound.root);
-        let mut changed: Vec<String> = bound
-            .files
-            .iter()
-            .filter_map(|(path, trusted)| {
-                let now = BoundFile::at(path, &bound.root);
-                let same = now.as_ref() == Some(trusted)
-                    || now.as_ref().is_some_and(|now| exempt(now) && exempt(trusted));
-                (!same).then(|| format!("changed since it was trusted: {}", path.display()))
+        let Some(sealed) = &self.0 else { return Ok(()) };
+        let ProjectRecord { root, bundle: trusted, allows_code_changes, .. } = &*sealed.record;
+        let mut now = Bundle::default();
+        sealed.files.bind(root, &mut Hashing::new(Some(trusted)), &mut now);
+        let changed: Vec<String> = now
+            .code_differences(trusted, root, *allows_code_changes)
+            .into_iter()
+            .map(|difference| match difference {
+                Difference::Resolved(name, now) => match trusted.resolved_paths.get(&name) {
+                    Some(before) => format!(
+                        "'{name}' is now {}, but {} was trusted",
+                        now.display(),
+                        before.display()
+                    ),
+                    None => format!("'{name}' is now {}", now.display()),
+                },
+                Difference::Code(path) => {
+                    format!("changed since it was trusted: {}", path.display())
+                }
+                other => format!("{other:?}"),
             })
             .collect();
-        if let Some(program) = &bound.program {
-            let now = resolve(&program.program, program.path.as_deref(), &program.base_dir).ok();
-            let now = now.map(|path| path.canonicalize().unwrap_or(path));
-            if now.as_ref() != Some(&program.resolved) {
-                changed.push(match now {
-                    Some(now) => format!(
-                        "'{}' is now {}, but {} was trusted",
-                        program.program,
-                        now.display(),
-                        program.resolved.display()
-                    ),
-                    None => format!("'{}' is gone", program.program),
-                });
-            }
-        }
         if changed.is_empty() { Ok(()) } else { Err(changed) }
     }
 
@@ -186,13 +227,13 @@ impl Seal {
     /// `None` if code is not bound: the entry is the user's own, was allowed for this run, or its
     /// author trusts all changes to the code below the root.
     pub fn manifest(&self) -> Option<Arc<BTreeMap<PathBuf, String>>> {
-        let bound = self.0.as_ref().filter(|bound| !bound.allows_code_changes)?;
+        let bound = self.0.as_ref().filter(|bound| !bound.record.allows_code_changes)?;
         Some(Arc::clone(&bound.manifest))
     }
 
     /// The root of the project whose consent this is based on.
     pub fn root(&self) -> Option<&Path> {
-        self.0.as_ref().map(|bound| bound.root.as_path())
+        self.0.as_ref().map(|bound| bound.record.root.as_path())
     }
 }
 
@@ -202,20 +243,24 @@ mod tests {
 
     use super::*;
 
+    fn at(path: &Path, root: &Path) -> Option<BoundFile> {
+        BoundFile::at(path, root, &mut Hashing::new(None))
+    }
+
     #[test]
     fn a_file_is_bound_by_its_content_and_by_where_links_lead() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();
         let script = root.join("run.sh");
         std::fs::write(&script, "one").unwrap();
-        let before = BoundFile::at(&script, &root).unwrap();
+        let before = at(&script, &root).unwrap();
         assert_eq!(before.sha256.as_deref().map(str::len), Some(64));
         std::fs::write(&script, "two").unwrap();
-        assert_ne!(BoundFile::at(&script, &root).unwrap(), before);
+        assert_ne!(at(&script, &root).unwrap(), before);
         std::fs::remove_file(&script).unwrap();
-        assert_eq!(BoundFile::at(&script, &root), None);
+        assert_eq!(at(&script, &root), None);
         symlink("/bin/sh", &script).unwrap();
-        let linked = BoundFile::at(&script, &root).unwrap();
+        let linked = at(&script, &root).unwrap();
         assert_eq!(linked.resolved, Path::new("/bin/sh").canonicalize().unwrap());
         assert_eq!(linked.sha256, None, "the system's own");
     }
@@ -226,16 +271,49 @@ mod tests {
         let root = dir.path().canonicalize().unwrap();
         let script = root.join("run.sh");
         std::fs::write(&script, "one").unwrap();
-        let bound = BoundFile::at(&script, &root).unwrap();
-        let seal = |author| {
-            let files = vec![(script.clone(), bound.clone())];
-            Seal::new(root.clone(), author, files, None, Arc::default())
+        let command = CommandLine {
+            argv: vec![Some("sh".to_owned()), Some("run.sh".to_owned())],
+            cwd: Some(root.clone()),
+            found_from: Some(root.clone()),
+            path: Some("bin:/usr/bin:/bin".to_owned()),
+            ..CommandLine::default()
+        };
+        let files = EntryFiles { commands: vec![command], ..EntryFiles::default() };
+        let mut bundle = Bundle::default();
+        files.bind(&root, &mut Hashing::new(None), &mut bundle);
+        let seal = |allows_code_changes| {
+            let (root, bundle) = (root.clone(), bundle.clone());
+            let record = ProjectRecord { root, bundle, allows_code_changes, ..Default::default() };
+            Seal::new(Arc::new(record), files.clone(), Arc::default())
         };
         assert_eq!(seal(false).verify(), Ok(()));
         std::fs::write(&script, "two").unwrap();
         assert_eq!(seal(false).verify().unwrap_err().len(), 1);
         assert_eq!(seal(true).verify(), Ok(()), "its author changes it");
+        std::fs::create_dir(root.join("bin")).unwrap();
+        std::os::unix::fs::symlink("/usr/bin/env", root.join("bin/sh")).unwrap();
+        assert_eq!(seal(true).verify().unwrap_err().len(), 1, "another program");
         assert!(Seal::default().verify().is_ok());
+    }
+
+    #[test]
+    fn what_was_bound_by_its_size_and_time_is_compared_by_them() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let paths = ["a", "b"].map(|name| root.join(name));
+        paths.iter().for_each(|path| std::fs::write(path, "0123456789").unwrap());
+        let files = EntryFiles { documents: paths.to_vec(), ..EntryFiles::default() };
+        let mut trusted = Bundle::default();
+        files.bind(&root, &mut Hashing { bytes_left: 15, before: None }, &mut trusted);
+        assert_eq!(paths.each_ref().map(|path| trusted.code[path].is_stamp()), [false, true]);
+        let changed = |now: &Bundle| now.differences(&trusted, &root, false).len();
+        let mut now = Bundle::default();
+        files.bind(&root, &mut Hashing::new(Some(&trusted)), &mut now);
+        assert_eq!(changed(&now), 0);
+        std::fs::write(&paths[1], "012345678").unwrap();
+        now = Bundle::default();
+        files.bind(&root, &mut Hashing::new(Some(&trusted)), &mut now);
+        assert_eq!(changed(&now), 1);
     }
 
     #[test]
@@ -243,6 +321,6 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let pipe = dir.path().join("pipe");
         crate::util::named_pipe::make(&pipe);
-        assert_eq!(BoundFile::at(&pipe, dir.path()), None);
+        assert_eq!(at(&pipe, dir.path()), None);
     }
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::bundle::{Bundle, EntryRecord, digest_of};
 use super::effect::{EntryEffect, EntrySite};
 use super::kind::{KindDescriptor, kind_of};
-use super::seal::{BoundFile, BoundProgram};
+use super::seal::{BoundFile, EntryFiles, Hashing};
 use super::written_credentials::WrittenCredentials;
 use super::{program, server, trust_request};
 use crate::config::discover::FileRole;
@@ -77,8 +77,7 @@ struct DescribedEntry {
     /// Calls of other tools; an entry without other effects is harmless if these are.
     calls: Vec<String>,
     has_effects: bool,
-    code: Vec<PathBuf>,
-    program: Option<BoundProgram>,
+    files: EntryFiles,
     /// Files and directories it would use, and their purpose.
     used_paths: Vec<(&'static str, PathBuf)>,
 }
@@ -92,8 +91,10 @@ pub(super) struct EntrySurvey {
     pub bundle: Bundle,
     /// Entries that are harmless and act without consent.
     pub harmless: BTreeSet<EntryKey>,
-    /// The files each entry would start, which are checked again just before.
-    pub starts: BTreeMap<EntryKey, (Vec<PathBuf>, Option<BoundProgram>)>,
+    /// What each entry would start, which is checked again just before.
+    pub starts: BTreeMap<EntryKey, EntryFiles>,
+    /// What the files name as documents outside their entries.
+    documents: EntryFiles,
     /// Whether anything needs consent at all.
     pub needs_consent: bool,
 }
@@ -112,6 +113,7 @@ pub(super) fn survey(
     let scopes = written_scopes(files, &root);
     let mut bundle = Bundle::default();
     let mut described: Vec<DescribedEntry> = Vec::new();
+    let mut named = EntryFiles::default();
     let mut needs_consent = false;
     for file in files {
         let base_dir = file.base_dir(&cwd);
@@ -126,9 +128,7 @@ pub(super) fn survey(
             needs_consent = true;
             bundle.entries.push(record);
         }
-        for path in documents(tree, &site) {
-            bundle.code.extend(BoundFile::at(&path, &root).map(|bound| (path, bound)));
-        }
+        named.documents.extend(documents(tree, &site));
         for entry in entries(tree, file.candidate.role) {
             if is_off(entry.node) {
                 continue;
@@ -157,23 +157,23 @@ pub(super) fn survey(
             continue;
         }
         needs_consent = true;
-        for path in &one.code {
-            if let Some(bound) = BoundFile::at(path, &root) {
-                bundle.code.insert(path.clone(), bound);
-            }
-        }
-        if let Some(program) = &one.program {
-            let key = format!("{}: {}", one.key.1, program.program);
-            bundle.resolved_paths.insert(key, program.resolved.clone());
-        }
         for (use_of, path) in &one.used_paths {
             bundle.resolved_paths.insert(format!("{}: {use_of}", one.key.1), path.clone());
         }
-        starts.insert(one.key, (one.code, one.program));
+        starts.insert(one.key, one.files);
         bundle.entries.push(one.record);
     }
     needs_consent |= !bundle.replaced_names.is_empty();
-    EntrySurvey { root, bundle, harmless, starts, needs_consent }
+    EntrySurvey { root, bundle, harmless, starts, documents: named, needs_consent }
+}
+
+impl EntrySurvey {
+    /// Adds the code and documents to the bundle, as they are now.
+    pub fn bind(&mut self, hashing: &mut Hashing<'_>) {
+        for files in self.starts.values().chain([&self.documents]) {
+            files.bind(&self.root, hashing, &mut self.bundle);
+        }
+    }
 }
 
 /// The code that entries of a kind load by themselves, which is listed only when the user is asked:
@@ -183,6 +183,7 @@ pub(super) fn list_loaded_code(
     files: &[&SourceFile],
     kinds: &[KindDescriptor],
     environment: &dyn Environment,
+    hashing: &mut Hashing<'_>,
 ) -> Vec<Diagnostic> {
     let cwd = environment.cwd();
     let scopes = written_scopes(files, &survey.root);
@@ -202,7 +203,7 @@ pub(super) fn list_loaded_code(
                 Ok(paths) => {
                     for path in paths {
                         // Listed files are verified when loaded, so each has a hash.
-                        if let Some(bound) = BoundFile::by_content(&path) {
+                        if let Some(bound) = BoundFile::by_content(&path, hashing) {
                             survey.bundle.code.insert(path, bound);
                         }
                     }
@@ -246,20 +247,18 @@ fn describe(
     environment: &dyn Environment,
 ) -> DescribedEntry {
     let references = references::of(entry.node);
-    let mut code = Vec::new();
-    let mut found = None;
+    let mut files = EntryFiles { name: entry.name.clone(), ..EntryFiles::default() };
     let mut programs = Vec::new();
     let mut places = Vec::new();
     for effect in effects {
         match effect {
             EntryEffect::Runs(runs) => {
-                let known = program::inspect(runs, (site.base_dir, site.root), environment);
-                code.extend(known.files.code.iter().cloned());
-                found.clone_from(&known.program);
+                let (known, line) = program::inspect(runs, (site.base_dir, site.root), environment);
+                files.commands.push(line);
                 programs.push((runs, known));
             }
             EntryEffect::Document(text) | EntryEffect::EnvFile(text) => {
-                code.extend(site.path(text));
+                files.documents.extend(site.path(text));
             }
             EntryEffect::Reads(path) => places.push(("reads", PathBuf::from(path))),
             EntryEffect::Writes(path) => places.push(("writes", PathBuf::from(path))),
@@ -282,8 +281,7 @@ fn describe(
         },
         calls: calls.collect(),
         has_effects: !only_calls || !is_literal(entry.node),
-        code,
-        program: found,
+        files,
         used_paths: places,
     }
 }

@@ -3,16 +3,21 @@
 //! Owns: the text. References are shown as written, and everything that came from a file is
 //! sanitised here, before it is stored or shown. Never does: show or ask.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::bundle::{Bundle, Difference, EntryRecord};
 use super::effect::{EntryEffect, EntrySite, ProgramEffect};
 use super::program::{self, ProgramInfo};
 use super::project_record::ProjectRecord;
-use crate::config::variables::decides_code;
+use super::seal::{BoundFile, MAX_HASHED, is_system};
+use crate::config::env_file;
+use crate::config::references::has_reference;
+use crate::config::secrets::{display_value, names_secret};
+use crate::util::regular_file;
 use crate::util::text::safe_line;
+use crate::util::units::show_size;
 
 /// What the user is asked to trust.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -73,11 +78,23 @@ impl TrustRequest {
                 push_entry(entry, &mut lines);
             }
         }
-        let bound = self.bundle.code.values().filter(|file| file.sha256.is_some()).count();
-        if bound > 0 {
-            let files = if bound == 1 { "file" } else { "files" };
+        let hashed = self.bundle.code.values().filter(|file| file.sha256.is_some());
+        let (stamped, hashed): (Vec<&BoundFile>, Vec<_>) = hashed.partition(|file| file.is_stamp());
+        let count = |files: &[&BoundFile]| match files.len() {
+            1 => "1 file".to_owned(),
+            many => format!("{many} files"),
+        };
+        if !hashed.is_empty() {
             lines.push(TrustRequestLine::Heading(format!(
-                "bound by content: {bound} {files} of code and documents"
+                "bound by content: {} of code and documents",
+                count(&hashed)
+            )));
+        }
+        if !stamped.is_empty() {
+            lines.push(TrustRequestLine::Heading(format!(
+                "bound by size and time of change only: {}, beyond the {} that are hashed",
+                count(&stamped),
+                show_size(MAX_HASHED)
             )));
         }
         lines
@@ -119,7 +136,14 @@ impl TrustRequest {
         {
             let text = match difference {
                 Difference::Code(path) => {
-                    let word = if before.code.contains_key(&path) { "changed" } else { "new" };
+                    let is_there = |bundle: &Bundle| {
+                        bundle.code.get(&path).is_some_and(|file| !file.is_missing())
+                    };
+                    let word = match (is_there(before), is_there(&self.bundle)) {
+                        (true, true) => "changed",
+                        (true, false) => "removed",
+                        (false, _) => "new",
+                    };
                     format!("{word} code: {}", self.display_path(&path))
                 }
                 Difference::Resolved(use_of, now) => match before.resolved_paths.get(&use_of) {
@@ -149,7 +173,7 @@ impl TrustRequest {
         format!("toolhost trust {}", program::shell_quoted(&[safe_line(&root).into_owned()]))
     }
 
-    fn display_path(&self, path: &std::path::Path) -> String {
+    fn display_path(&self, path: &Path) -> String {
         path.strip_prefix(&self.root).unwrap_or(path).display().to_string()
     }
 }
@@ -171,7 +195,7 @@ pub(super) fn safe(lines: &[String]) -> Vec<String> {
     lines.iter().map(|line| safe_line(line).into_owned()).collect()
 }
 
-/// What an entry would do: one line, then code-deciding variables and warnings.
+/// What an entry would do: one line, then the variables it sets and warnings.
 pub(super) fn entry_lines(
     effects: &[EntryEffect],
     programs: &[(&ProgramEffect, ProgramInfo)],
@@ -182,15 +206,17 @@ pub(super) fn entry_lines(
     let mut more: Vec<String> = Vec::new();
     for (effect, known) in programs {
         parts.push(starts(effect, known, site));
-        let deciding = effect.env.iter().filter(|(name, _)| decides_code(name));
-        more.extend(deciding.map(|(name, value)| format!("{name}={value}")));
+        more.extend(effect.env.iter().map(|(name, value)| {
+            let is_hidden = names_secret(name) && !has_reference(value);
+            format!("{name}={}", if is_hidden { "***" } else { value })
+        }));
+        more.extend(chosen_by(known));
         if !known.files.data.is_empty() {
             let files: Vec<String> =
                 known.files.data.iter().map(|path| path.display().to_string()).collect();
             more.push(format!("is given {} (not bound by content)", files.join(", ")));
         }
-        let found = known.program.as_ref().map(|program| program.resolved.as_path());
-        let warnings = program::warnings(&effect.argv, found);
+        let warnings = program::warnings(&effect.argv, known.program.as_deref());
         more.extend(warnings.into_iter().map(|text| format!("{WARNING}{text}")));
     }
     for effect in effects {
@@ -201,7 +227,10 @@ pub(super) fn entry_lines(
             EntryEffect::Reads(what) => format!("reads {what}"),
             EntryEffect::Writes(what) => format!("reads and writes {what}"),
             EntryEffect::Document(path) => format!("is described by {path}"),
-            EntryEffect::EnvFile(path) => format!("passes it the variables in {path}"),
+            EntryEffect::EnvFile(path) => {
+                more.extend(site.path(path).into_iter().flat_map(|file| variables(&file, site)));
+                format!("passes it the variables in {path}")
+            }
             EntryEffect::Calls { tool, arguments: None } => format!("calls {tool}"),
             EntryEffect::Calls { tool, arguments: Some(with) } => {
                 format!("calls {tool} with {with}")
@@ -224,16 +253,37 @@ pub(super) fn entry_lines(
     safe(&lines)
 }
 
+/// The files that decide which code a runner of packages fetches, if there are any.
+fn chosen_by(known: &ProgramInfo) -> Option<String> {
+    let files = known.files.settings.iter().filter(|path| path.is_file());
+    let files: Vec<String> = files.map(|path| path.display().to_string()).collect();
+    (!files.is_empty()).then(|| format!("what it runs is decided by {} too", files.join(", ")))
+}
+
+/// The variables in a file that the entry passes to its program; of a file outside the project,
+/// which may be anybody's, only the names.
+fn variables(file: &Path, site: &EntrySite<'_>) -> Vec<String> {
+    let text = regular_file::text(file, env_file::MAX_BYTES).unwrap_or_default();
+    let has_password =
+        |value: &str| url::Url::parse(value).is_ok_and(|url| url.password().is_some());
+    let line = |(name, value): (String, String)| match display_value(&name, &value) {
+        _ if !site.is_inside(file) => name,
+        _ if has_password(&value) => format!("{name}=***"),
+        shown => format!("{name}={shown}"),
+    };
+    env_file::parse(&text).unwrap_or_default().into_iter().map(line).collect()
+}
+
 /// Describes the program that starts, such as `starts npx server (/usr/bin/npx)`.
 fn starts(effect: &ProgramEffect, known: &ProgramInfo, site: &EntrySite<'_>) -> String {
     let mut about: Vec<String> = Vec::new();
     match &known.program {
         Some(program) => {
-            let found = program.resolved.display().to_string();
+            let found = program.display().to_string();
             if effect.argv.first().is_none_or(|word| *word != found) {
                 about.push(found);
             }
-            if program.resolved.starts_with(site.root) {
+            if program.starts_with(site.root) {
                 about.push("part of the project".to_owned());
             }
         }
@@ -243,12 +293,24 @@ fn starts(effect: &ProgramEffect, known: &ProgramInfo, site: &EntrySite<'_>) -> 
     if !known.decided_by.is_empty() {
         about.push(format!("decided by your {}", known.decided_by.join(", ")));
     }
-    let code = known.files.code.iter().filter(|path| !path.starts_with(site.root));
-    let outside: Vec<String> = code.map(|path| path.display().to_string()).collect();
-    if known.program.as_ref().is_none_or(|program| !program.program.contains('/'))
-        && !outside.is_empty()
-    {
-        about.push(format!("runs {} from outside the project", outside.join(", ")));
+    // What the system's administrator put there needs no mention.
+    let is_own = |path: &PathBuf| {
+        let resolved = path.canonicalize().unwrap_or_default();
+        known.program.as_ref() != Some(&resolved) && !is_system(&resolved, site.root)
+    };
+    let named = known.files.programs.values().filter(|path| is_own(path));
+    let (inside, outside): (BTreeSet<&PathBuf>, BTreeSet<&PathBuf>) = (known.files.code.iter())
+        .filter(|path| !path.starts_with(site.root) && is_own(path))
+        .chain(named)
+        .partition(|path| path.starts_with(site.root));
+    let list = |paths: BTreeSet<&PathBuf>| {
+        paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+    };
+    if !inside.is_empty() {
+        about.push(format!("runs {} of the project", list(inside)));
+    }
+    if !outside.is_empty() {
+        about.push(format!("runs {} from outside the project", list(outside)));
     }
     let mut text = format!("starts {}", program::shell_quoted(&effect.argv));
     if !about.is_empty() {

@@ -198,10 +198,12 @@ fn check(
     if let Some((at, name)) = name("variable") {
         let wrong = if !variables::is_name(&name) {
             Some(Diagnostic::error(format!("'{name}' is not a valid variable name")))
-        } else if variables::decides_code(&name) {
-            // The trust question shows such variables in full, but never a credential.
+        } else if !variables::is_setting(&name) {
+            // The trust question shows every other variable in full, but never a credential.
             let refused = Diagnostic::error(format!("'{name}' cannot be set by a credential"));
-            Some(refused.with_hint("it decides which code runs: set it under 'env' of the entry"))
+            Some(
+                refused.with_hint("it may decide which code runs: set it under 'env' of the entry"),
+            )
         } else {
             None
         };

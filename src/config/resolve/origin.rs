@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{EntryDiagnostics, FileContext};
 use crate::config::entries::URL_KEYS;
 use crate::config::node::{ConfigNode, NodeValue};
-use crate::config::variables::{decides_code, is_name};
+use crate::config::variables::{is_name, is_setting};
 use crate::model::{Diagnostic, EntryOrigin, Layer};
 
 /// Keys of a tool's entry that say what acts, in the order in which they are recorded.
@@ -60,16 +60,17 @@ fn texts(node: &ConfigNode, words: &mut Vec<String>) {
     }
 }
 
-/// Reads `context_env`: names of variables that a call may set. Names that decide which code runs
-/// are refused.
+/// Reads `context_env`: names of variables that a call may set. Only names of
+/// settings are accepted.
 pub fn context_env(value: &ConfigNode, entry_diagnostics: &mut EntryDiagnostics) -> Arc<[String]> {
     let names = entry_diagnostics.ok_or_report(value.as_texts()).unwrap_or_default();
     for name in &names {
-        let diagnostic = if decides_code(name) {
-            Diagnostic::error(format!("'{name}' cannot be set by a call"))
-                .with_hint("it decides which code runs: set it under 'env'")
-        } else if is_name(name) {
+        let diagnostic = if is_setting(name) {
             continue;
+        } else if is_name(name) {
+            Diagnostic::error(format!("'{name}' cannot be set by a call")).with_hint(format!(
+                "it may decide which code runs: set it under 'env', or name it APP_{name}"
+            ))
         } else {
             Diagnostic::error(format!("invalid variable name '{name}'"))
         };

@@ -28,7 +28,7 @@ async fn pass_on(context: ToolContext, next: &str) -> Result<ToolResult, Error> 
 fn chains(arrows: &[(&str, &str)]) -> Arc<FakeProvider> {
     let tools = arrows.iter().zip(1..).map(|((name, _), at)| {
         let mut tool = internal(ToolName::plain(*name), at);
-        tool.context_env = Arc::new(["A".to_owned()]);
+        tool.context_env = Arc::new(["A_ID".to_owned()]);
         tool
     });
     let next: Vec<(String, String)> =
@@ -60,12 +60,12 @@ async fn a_nested_call_has_the_context_and_the_record_of_any_call() {
         .build();
     let mut request = call("outer");
     request.session = Some("mine".into());
-    request.environment = variables(&[("A", "1")]);
+    request.environment = variables(&[("A_ID", "1")]);
     request.metadata.insert("tenant".into(), json!(7));
     let outcome = host.call(request).await.unwrap();
     assert_eq!(
         outcome.result.unwrap().output,
-        json!({"session": "mine", "env": {"A": "1"}, "metadata": {"tenant": 7}, "chain": ["outer"]})
+        json!({"session": "mine", "env": {"A_ID": "1"}, "metadata": {"tenant": 7}, "chain": ["outer"]})
     );
     assert_eq!(
         book.lines(),
@@ -81,9 +81,9 @@ async fn a_nested_call_has_the_context_and_the_record_of_any_call() {
 #[tokio::test]
 async fn a_nested_call_gets_the_variables_that_its_own_entry_declares() {
     let mut outer = internal(ToolName::plain("outer"), 1);
-    outer.context_env = Arc::new(["A".to_owned(), "B".to_owned()]);
+    outer.context_env = Arc::new(["A_ID".to_owned(), "B_ID".to_owned()]);
     let mut inner = internal(ToolName::plain("inner"), 2);
-    inner.context_env = Arc::new(["B".to_owned()]);
+    inner.context_env = Arc::new(["B_ID".to_owned()]);
     let fake =
         FakeProvider::local(vec![outer, inner]).answering(|context, call: ToolCall| async move {
             match call.name.tool() {
@@ -93,9 +93,9 @@ async fn a_nested_call_gets_the_variables_that_its_own_entry_declares() {
         });
     let host = host(&[&Arc::new(fake)]).build();
     let mut request = call("outer");
-    request.environment = variables(&[("A", "1"), ("B", "2")]);
+    request.environment = variables(&[("A_ID", "1"), ("B_ID", "2")]);
     let outcome = host.call(request).await.unwrap();
-    assert_eq!(outcome.result.unwrap().output, json!({ "B": "2" }));
+    assert_eq!(outcome.result.unwrap().output, json!({ "B_ID": "2" }));
 }
 
 #[tokio::test]

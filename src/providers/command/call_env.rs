@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::entry::{CommandEntry, CommandInput, variable};
 use crate::config::environment::Environment;
 use crate::config::expanded::ExpandedValues;
-use crate::config::variables::decides_code;
+use crate::config::variables::call_may_set;
 use crate::model::{Error, JsonObject, ToolContext, TraceContext};
 use crate::providers::program_env::{build_env, is_variable};
 use crate::providers::template::value_text;
@@ -56,9 +56,9 @@ pub(super) fn add_context(
         if !is_variable(name) || value.contains('\0') {
             return Err(Error::usage(format!("'{name}' cannot be an environment variable")));
         }
-        if decides_code(name) {
+        if !call_may_set(name, std::slice::from_ref(name)) {
             return Err(Error::usage(format!("'{name}' cannot be set by a call"))
-                .with_hint("it decides which code runs: set it under 'env' in the entry"));
+                .with_hint("it may decide which code runs: set it under 'env' in the entry"));
         }
         env.insert(name.clone(), value.clone());
     }

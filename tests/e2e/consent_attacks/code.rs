@@ -188,6 +188,81 @@ fn yes_approves_the_call_it_was_given_with_and_none_inside_it() {
     assert!(!recorder.starts().is_empty());
 }
 
+/// How a project starts code that is named by no path, and the file that is this code. `run` is a
+/// script that `own` interprets; `bin` is on the `PATH` of every entry.
+fn indirect() -> Vec<(&'static str, &'static str, &'static str, &'static str)> {
+    let (shell, python) = ("#!/bin/sh\necho RESULT\n", "print('RESULT')\n");
+    vec![
+        ("[./run]", "own", shell, "#!./own\n"),
+        ("[./run]", "bin/own", shell, "#!/usr/bin/env own\n"),
+        ("[./run]", "a", shell, "#!/usr/bin/env -S sh ./a\n"),
+        ("[own, x]", "bin/own", shell, ""),
+        ("[env, own]", "bin/own", shell, ""),
+        ("[env, A=b, own]", "bin/own", shell, ""),
+        ("[env, 'PATH=./more:/usr/bin:/bin', own]", "more/own", shell, ""),
+        ("[timeout, '5', own]", "bin/own", shell, ""),
+        ("[nice, -n, '1', sh, a]", "a", shell, ""),
+        ("[env, -S, 'sh a']", "a", shell, ""),
+        ("[python3, -mmod]", "mod.py", python, ""),
+        ("[python3, -um, mod]", "mod.py", python, ""),
+        ("[env, python3, -m, mod]", "mod.py", python, ""),
+        ("[env, PYTHONPATH=lib, python3, -m, mod]", "lib/mod.py", python, ""),
+        ("[node, a]", "a.js", shell, ""),
+        ("[node, -r, ./first.js, a]", "a", shell, ""),
+        ("[node, '--import=file:./a']", "a", shell, ""),
+        ("[node, '--import=file:./a.data', b]", "a.data", shell, ""),
+        ("[sh, -c, './a.sh x']", "a.sh", shell, ""),
+        ("[sh, -c, 'cd sub && ./a']", "sub/a", shell, ""),
+        ("[sh, -c, '. ./a']", "a", shell, ""),
+        ("[bash, -lc, 'true; exec own x']", "bin/own", shell, ""),
+    ]
+}
+
+#[test]
+fn code_that_is_named_by_no_path_is_asked_about_again() {
+    if crate::support::lacks(&["python3"]) {
+        return;
+    }
+    let mut ran = Vec::new();
+    for (command, file, text, first_line) in indirect() {
+        let room = Sandbox::ordinary();
+        let path = format!("{}:/usr/bin:/bin", room.path("work/bin").display());
+        room.file(
+            "tools.yaml",
+            &format!("tools: [{{ name: t, command: {command}, env: {{ PATH: '{path}' }} }}]\n"),
+        );
+        script(&room.path("work/bin/node"), "#!/bin/sh\necho node\n");
+        for name in ["first.js", "b"] {
+            room.file(name, "x\n");
+        }
+        script(&room.path("work/run"), first_line);
+        let write = |result| {
+            let path = room.path("work").join(file);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            let text = text.replace("RESULT", result);
+            // Only what has to be executable is: the rest is code by its place in the command.
+            if file.contains("own") || file.ends_with(".sh") || file == "sub/a" {
+                script(&path, &text);
+            } else {
+                std::fs::write(path, text.trim_start_matches("#!/bin/sh\n")).unwrap();
+            }
+        };
+        write("as-shown");
+        trust(&room);
+        let before = run(&room, &["call", "t"]).check();
+        let expected = if command.starts_with("[node") { "node\n" } else { "as-shown\n" };
+        assert_eq!(before.exits(0).out(), expected, "{command}");
+        write("edited");
+        let after = run(&room, &["call", "t"]).check();
+        if after.code != Some(6) {
+            ran.push(format!("{command} {first_line:?} {file}: exit {:?}", after.code));
+        }
+        write("as-shown");
+        run(&room, &["call", "t"]).check().exits(0);
+    }
+    assert!(ran.is_empty(), "{}", ran.join("\n"));
+}
+
 /// What was checked when the files were read may have been changed by an earlier step.
 #[test]
 fn code_is_compared_again_just_before_it_starts() {

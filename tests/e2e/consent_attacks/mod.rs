@@ -6,6 +6,7 @@ mod code;
 mod contact;
 mod names;
 mod python;
+mod runners;
 mod values;
 
 use crate::support::{Finished, Run, Sandbox};

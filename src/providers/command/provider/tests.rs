@@ -259,7 +259,7 @@ async fn the_environment_is_made_from_nothing() {
     });
     let harness = CommandHarness::new("", entry, json!({}));
     let mut context = harness.context();
-    context.environment.insert("GIVEN".to_owned(), "2".to_owned());
+    context.environment.insert("GIVEN_ID".to_owned(), "2".to_owned());
     context.metadata.insert("k".to_owned(), json!("v"));
     let result = harness.call_in(&context, json!({})).await.unwrap();
     let mut names: Vec<&str> =
@@ -268,7 +268,7 @@ async fn the_environment_is_made_from_nothing() {
     assert_eq!(
         names,
         [
-            "GIVEN",
+            "GIVEN_ID",
             "OWN",
             "PATH",
             "TOOLHOST_CALL_ID",
