@@ -191,12 +191,12 @@ impl CommandLine {
             words_left: MAX_WORDS,
             files: CommandFiles::default(),
         };
-        if let (Some(Some(program)), Some(from)) = (self.argv.first(), &self.found_from) {
-            let script = reading.program(program, from, 0);
-            if self.cwd.is_some() {
-                reading.words(self.argv.get(1..).unwrap_or_default(), script, 0);
-            }
-        }
+        let script = match (self.argv.first(), &self.found_from) {
+            (Some(Some(program)), Some(from)) => reading.program(program, from, 0),
+            // A variable decides it: it may be any interpreter.
+            _ => Some("python".to_owned()),
+        };
+        reading.words(self.argv.get(1..).unwrap_or_default(), script, 0);
         reading.settings();
         reading.files
     }
@@ -582,6 +582,25 @@ mod tests {
             names
         };
         (names(given.code), names(given.data))
+    }
+
+    #[test]
+    fn a_program_that_a_variable_decides_may_be_any_interpreter() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        for name in ["server", "mod.py"] {
+            std::fs::write(root.join(name), "x").unwrap();
+        }
+        for (words, code) in [(&["server"][..], "server"), (&["-m", "mod"], "mod.py")] {
+            let words = words.iter().map(|word| Some((*word).to_owned()));
+            let line = CommandLine {
+                argv: std::iter::once(None).chain(words).collect(),
+                cwd: Some(root.clone()),
+                found_from: Some(root.clone()),
+                ..CommandLine::default()
+            };
+            assert_eq!(line.files(&root).code, [root.join(code)]);
+        }
     }
 
     #[test]
