@@ -171,7 +171,7 @@ fn mentioned<'a>(
 }
 
 /// The variables that may decide what a host does, with their values.
-pub(super) fn deciding_variables<'a>(
+fn deciding_variables<'a>(
     configuration: &Configuration,
     variables: &'a BTreeMap<String, String>,
 ) -> Vec<(&'a String, &'a String)> {
@@ -184,7 +184,7 @@ pub(super) fn deciding_variables<'a>(
 }
 
 /// Whether a variable only tells terminals or logins apart.
-pub(super) fn decides_nothing(name: &str) -> bool {
+fn decides_nothing(name: &str) -> bool {
     OF_A_TERMINAL.contains(&name) || OF_A_LOGIN.contains(&name)
 }
 
@@ -220,7 +220,7 @@ fn add_programs(digest: &mut PartDigest, configuration: &Configuration) {
 }
 
 /// The words of a command line as paths: any of them may be a program or a script.
-pub(super) fn words_as_paths(endpoint: &Endpoint) -> Vec<PathBuf> {
+fn words_as_paths(endpoint: &Endpoint) -> Vec<PathBuf> {
     let Endpoint::Stdio { command, args, cwd, .. } = endpoint else { return Vec::new() };
     std::iter::once(command).chain(args).map(|word| cwd.join(word)).collect()
 }

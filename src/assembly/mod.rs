@@ -7,7 +7,6 @@ mod caller;
 mod contents;
 #[cfg(test)]
 mod embedded;
-pub mod host_evidence;
 pub mod host_identity;
 pub mod logins;
 #[cfg(test)]

@@ -48,12 +48,6 @@ pub trait Environment: Send + Sync {
     /// All variables that are UTF-8.
     fn vars(&self) -> BTreeMap<String, String>;
 
-    /// Shows each variable that is UTF-8, with its value, in no particular order.
-    #[doc(hidden)] // for checking many variables quickly
-    fn visit_vars(&self, visit: &mut dyn FnMut(&str, &str)) {
-        self.vars().iter().for_each(|(name, value)| visit(name, value));
-    }
-
     /// The working directory; `.` if the system does not report it.
     fn cwd(&self) -> PathBuf;
     /// The running binary, for entries that start it again (`${TOOLHOST}`).
@@ -93,14 +87,6 @@ impl Environment for ProcessEnvironment {
         std::env::vars_os()
             .filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?)))
             .collect()
-    }
-
-    fn visit_vars(&self, visit: &mut dyn FnMut(&str, &str)) {
-        for (name, value) in std::env::vars_os() {
-            if let (Some(name), Some(value)) = (name.to_str(), value.to_str()) {
-                visit(name, value);
-            }
-        }
     }
 
     fn cwd(&self) -> PathBuf {

@@ -24,8 +24,6 @@ pub struct ExpandedValues(Arc<Mutex<CollectedValues>>);
 
 #[derive(Default)]
 struct CollectedValues {
-    /// Whether a file of secrets or variables, or the keychain, was read.
-    has_other_sources: bool,
     /// Pairs of reference and value, in order of expansion.
     values: Vec<(String, String)>,
     listeners: Vec<ExpansionListener>,
@@ -46,7 +44,6 @@ impl ExpandedValues {
 
     /// Records the content of a file.
     pub fn file(&self, path: &str, content: &str) {
-        self.note_other_source();
         if !is_number(content) {
             self.record(format!("${{file:{path}}}"), content);
         }
@@ -62,7 +59,6 @@ impl ExpandedValues {
 
     /// Records a secret from the keychain. It is always masked, regardless of its content.
     pub fn keychain(&self, name: &str, secret: &str) {
-        self.note_other_source();
         self.record(format!("${{keyring:{name}}}"), secret);
     }
 
@@ -93,16 +89,6 @@ impl ExpandedValues {
             listener(reference, value);
         }
         collected.listeners.push(Box::new(listener));
-    }
-
-    /// Notes that something other than the environment was read, whether or not a value came of it.
-    pub(super) fn note_other_source(&self) {
-        self.collected().has_other_sources = true;
-    }
-
-    /// Whether all values come from variables of the environment.
-    pub fn come_from_environment(&self) -> bool {
-        !self.collected().has_other_sources
     }
 
     /// Whether a text contains a value verbatim, so that the text should not be stored.

@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use super::discover;
 use super::spec::Configuration;
@@ -32,17 +31,6 @@ impl FileStamp {
     /// The stamp of the file itself, even if it is a link; `None` if nothing exists there.
     pub fn of_link(path: &Path) -> Option<Self> {
         std::fs::symlink_metadata(path).ok().map(|meta| Self::of_metadata(&meta))
-    }
-
-    /// Whether a change after `moment`, a time since the Unix epoch, would give another stamp. Changes
-    /// that follow each other closely may have the same time.
-    pub fn would_differ_after(&self, moment: Duration) -> bool {
-        // File systems that keep whole seconds, or two, have no fraction.
-        let precision =
-            if self.changed.1 == 0 { Duration::from_secs(2) } else { Duration::from_millis(50) };
-        let latest = moment.saturating_sub(precision);
-        let seconds = i64::try_from(latest.as_secs()).unwrap_or(i64::MAX);
-        self.changed < (seconds, i64::from(latest.subsec_nanos()))
     }
 
     fn of_metadata(meta: &Metadata) -> Self {
@@ -98,11 +86,6 @@ impl WatchedFiles {
             }
         }
         self
-    }
-
-    /// Each path with the stamp of what is there.
-    pub fn stamps(&self) -> impl Iterator<Item = (&Path, Option<FileStamp>)> {
-        self.files.iter().map(|(path, stamp)| (path.as_path(), *stamp))
     }
 
     /// The files that differ from before.

@@ -161,7 +161,7 @@ pub async fn run(args: &CallArgs, context: &CommandContext) -> CommandResult {
         perform(args, context, format, &assembly, request).await
     } else {
         let outcome = match context.call_maker(starts, "toolhost call").await {
-            Ok(maker) => maker.call(request, starts, context).await,
+            Ok(maker) => maker.call(request, context).await,
             Err(error) => Err(error),
         };
         report(args, context, format, outcome)

@@ -4,15 +4,11 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::{CommandContext, StartScope};
-use crate::assembly::host_evidence::HostEvidence;
 use crate::assembly::host_identity::host_identity;
 use crate::assembly::{self, Assembly, FrontEnd, LoadedConfiguration};
-use crate::audit::Masker;
 use crate::cli::host_sockets::locator::HostLocator;
-use crate::cli::host_sockets::remembered_host::HostMemory;
 use crate::cli::host_sockets::{self, runtime_directory::RuntimeDirectory};
 use crate::cli::output::{StyledLine, plural};
 use crate::cli::views::configuration::out_of_service;
@@ -34,22 +30,21 @@ pub enum CallMaker {
     Background {
         /// The connection to it.
         caller: Arc<ToolHost>,
-        /// The configuration; `None` if the host was remembered and nothing had to be read.
-        loaded: Option<LoadedConfiguration>,
+        /// The configuration.
+        loaded: LoadedConfiguration,
         /// Answers the questions of the host.
         front_end: FrontEnd,
     },
 }
 
 impl CallMaker {
-    /// Makes the call. `starts` is what it needs.
+    /// Makes the call.
     ///
     /// # Errors
     /// As [`ToolHost::call`] and [`CommandContext::assemble`].
     pub async fn call(
         self,
         request: CallRequest,
-        starts: StartScope<'_>,
         context: &CommandContext,
     ) -> Result<CallOutcome, Error> {
         match self {
@@ -58,10 +53,7 @@ impl CallMaker {
                 if let Some(ended) = caller.call_over_link(&request).await {
                     return ended;
                 }
-                let assembly = match loaded {
-                    Some(loaded) => context.build_from(loaded, front_end)?,
-                    None => context.assemble(starts).await?,
-                };
+                let assembly = context.build_from(loaded, front_end)?;
                 assembly.host.call(request).await
             }
         }
@@ -83,7 +75,7 @@ impl CommandContext {
         // The host answers the handshake while this process builds its own.
         let assembly = self.build_from(loaded, front_end)?;
         self.report_diagnostics(&assembly.configuration)?;
-        if let Some((client, _)) = client {
+        if let Some(client) = client {
             self.note_host(&client);
             assembly.host.attach(Arc::new(client));
         }
@@ -100,75 +92,27 @@ impl CommandContext {
         starts: StartScope<'_>,
         command: &str,
     ) -> Result<CallMaker, Error> {
-        if let Some(maker) = self.remembered_host(command).await? {
-            return Ok(maker);
-        }
-        let read_at = self.now();
         let (loaded, front_end, client) = self.connect_to_host(starts, command).await?;
-        let Some((client, identity)) = client else {
+        let Some(client) = client else {
             let assembly = self.build_from(loaded, front_end)?;
             self.report_diagnostics(&assembly.configuration)?;
             return Ok(CallMaker::Own(assembly));
         };
         self.report_diagnostics(&loaded.configuration)?;
-        self.remember_host(&identity, &loaded, read_at);
-        Ok(self.background_maker(client, Some(loaded), front_end))
-    }
-
-    fn background_maker(
-        &self,
-        client: HostClient,
-        loaded: Option<LoadedConfiguration>,
-        front_end: FrontEnd,
-    ) -> CallMaker {
         self.note_host(&client);
         // Output of the host was masked there, with the same secrets.
-        let masker = loaded.as_ref().map(|loaded| loaded.masker.clone()).unwrap_or_default();
-        let caller = assembly::caller_only(&masker, self.environment.as_ref(), &front_end);
+        let environment = self.environment.as_ref();
+        let caller = assembly::caller_only(&loaded.masker, environment, &front_end);
         caller.attach(Arc::new(client));
-        CallMaker::Background { caller, loaded, front_end }
+        Ok(CallMaker::Background { caller, loaded, front_end })
     }
 
-    /// The background host that the last run like this one used, if it is certain to be the right one
-    /// without reading the configuration.
-    async fn remembered_host(&self, command: &str) -> Result<Option<CallMaker>, Error> {
-        // With --insecure, each run has to print a warning.
-        if self.needs_own_servers() || self.global.rare.insecure {
-            return Ok(None);
-        }
-        let environment = self.environment.as_ref();
-        let socket = RuntimeDirectory::of(environment).and_then(|directory| {
-            let key = directory.key()?;
-            let arguments = self.global.host_arguments();
-            HostMemory::of(&directory, &arguments, environment).socket(environment, &key)
-        });
-        let Some(socket) = socket else { return Ok(None) };
-        let front_end = self.front_end()?;
-        let attached = host_sockets::attached_front_end(&front_end, &Masker::default());
-        let client = HostClient::connect(&socket, command, attached).await;
-        Ok(client.map(|client| self.background_maker(client, None, front_end)))
-    }
-
-    /// Lets the next run like this one skip reading the configuration, which was read after `read_at`.
-    fn remember_host(&self, identity: &str, loaded: &LoadedConfiguration, read_at: Duration) {
-        let environment = self.environment.as_ref();
-        let Some(directory) = RuntimeDirectory::of(environment) else { return };
-        let Some(key) = directory.key() else { return };
-        let options = self.options();
-        let evidence = HostEvidence::collect(loaded, &options, environment, &key, read_at);
-        if let Some(evidence) = evidence {
-            let arguments = self.global.host_arguments();
-            HostMemory::of(&directory, &arguments, environment).remember(identity, evidence);
-        }
-    }
-
-    /// Reads the configuration and connects to its background host, if one is running. Returns the
-    /// connection with the identity of the host.
+    /// Reads the configuration and connects to its background host, if one is running.
     async fn connect_to_host(
         &self,
         starts: StartScope<'_>,
         command: &str,
-    ) -> Result<(LoadedConfiguration, FrontEnd, Option<(HostClient, String)>), Error> {
+    ) -> Result<(LoadedConfiguration, FrontEnd, Option<HostClient>), Error> {
         let loaded = self.read_for(starts).await?;
         let front_end = self.front_end()?;
         let attached = host_sockets::attached_front_end(&front_end, &loaded.masker);
@@ -248,15 +192,15 @@ impl CommandContext {
         global.fresh || looks || global.rare.log_level.is_some() || global.ad_hoc.is_some()
     }
 
-    /// The background host of a configuration, with its identity. Starts one if a required entry
-    /// asks for it and none is running.
+    /// The background host of a configuration. Starts one if a required entry asks for it and none
+    /// is running.
     async fn host_client(
         &self,
         loaded: &LoadedConfiguration,
         starts: StartScope<'_>,
         command: &str,
         front_end: AttachedFrontEnd,
-    ) -> Option<(HostClient, String)> {
+    ) -> Option<HostClient> {
         if self.needs_own_servers() {
             return None;
         }
@@ -278,8 +222,7 @@ impl CommandContext {
         {
             self.output.warn(&format!("{error}; this call starts the server itself"));
         }
-        let client = HostClient::connect(&socket, command, front_end).await?;
-        Some((client, identity))
+        HostClient::connect(&socket, command, front_end).await
     }
 
     fn identity(&self, loaded: &LoadedConfiguration, key: &[u8]) -> String {

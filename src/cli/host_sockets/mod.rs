@@ -3,7 +3,6 @@
 
 pub mod connected_tools;
 pub mod locator;
-pub mod remembered_host;
 pub mod runtime_directory;
 pub mod start;
 

@@ -68,7 +68,6 @@ impl<'a> Expander<'a> {
     /// When it cannot be read or parsed, or sets a variable that may decide which code runs:
     /// those belong in the entry itself, where the user sees whatever happens to the file.
     pub fn env_file(&self, written: &str) -> Result<Vec<(String, String)>, ExpandError> {
-        self.expanded.note_other_source();
         let path = self.base_dir.join(written);
         let shown = path.display();
         let content = regular_file::text(&path, env_file::MAX_BYTES)
