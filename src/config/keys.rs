@@ -334,7 +334,7 @@ pub const SERVER: &[KeySpec] = &[
     ),
     key(
         "sandbox",
-        r##"{"anyOf":[{"type":"boolean"},{"enum":["none","auto","limits","landlock","namespaces","bwrap"]},{"$ref":"#/$defs/sandbox"}]}"##,
+        r##"{"anyOf":[{"type":"boolean"},{"enum":["none","auto","limits","landlock","bwrap"]},{"$ref":"#/$defs/sandbox"}]}"##,
         "What the program may access: a level, or a mapping with details.",
     ),
     key("credentials", HANDLES, "The handles of the secrets it receives."),
@@ -456,8 +456,8 @@ pub const PERMISSIONS: &[KeySpec] = &[
 pub const SANDBOX: &[KeySpec] = &[
     key(
         "level",
-        r#"{"enum":["none","auto","limits","landlock","namespaces","bwrap"]}"#,
-        "The mechanism: resource limits only, Landlock, Landlock in namespaces, or bubblewrap; auto takes the strongest that works. Default: limits if only resource limits are set, else auto.",
+        r#"{"enum":["none","auto","limits","landlock","bwrap"]}"#,
+        "The mechanism: resource limits only, Landlock, or bubblewrap; auto takes bubblewrap where it works, else Landlock. Default: limits if only resource limits are set, else auto.",
     ),
     key("read", PATTERNS, "Paths the program may read, besides the system and the program itself."),
     key("write", PATTERNS, "Paths the program may write, besides its own temporary directory."),

@@ -160,7 +160,7 @@ fn network(permissions: &ServerPermissions, entry: &EntryParts<'_>) -> Option<Di
         ),
         Some(sandbox) if !allowed && sandbox.level == SandboxLevel::Limits => Some(
             Diagnostic::error("'network: false' has no effect at the level 'limits'")
-                .with_hint("use the level auto, landlock, namespaces or bwrap"),
+                .with_hint("use the level auto, landlock or bwrap"),
         ),
         None if !allowed && entry.names_sandbox => Some(
             Diagnostic::error("'network: false' and 'sandbox: none' contradict each other")

@@ -23,8 +23,6 @@ pub enum SandboxLevel {
     Limits,
     /// Landlock for files and seccomp for system calls.
     Landlock,
-    /// Landlock and seccomp, inside its own namespaces.
-    Namespaces,
     /// Bubblewrap, which must be installed.
     Bwrap,
 }
@@ -37,7 +35,6 @@ impl SandboxLevel {
             "auto" => Self::Auto,
             "limits" => Self::Limits,
             "landlock" => Self::Landlock,
-            "namespaces" => Self::Namespaces,
             "bwrap" => Self::Bwrap,
             _ => return None,
         })
@@ -50,7 +47,6 @@ impl SandboxLevel {
             Self::Auto => "auto",
             Self::Limits => "limits",
             Self::Landlock => "landlock",
-            Self::Namespaces => "namespaces",
             Self::Bwrap => "bwrap",
         }
     }
@@ -164,7 +160,7 @@ pub fn read(
             mapping(node, base_dir, default, diagnostics)
         }
         NodeValue::Number(_) | NodeValue::List(_) => {
-            let words = "none, auto, limits, landlock, namespaces, bwrap, or a mapping";
+            let words = "none, auto, limits, landlock, bwrap, or a mapping";
             diagnostics.push(node.expected(words));
             None
         }
@@ -244,10 +240,7 @@ fn contradictions(node: &ConfigNode, spec: &SandboxSpec) -> Vec<Diagnostic> {
             "open_files",
         ],
         SandboxLevel::Limits => &["read", "write", "network", "metadata"],
-        SandboxLevel::Auto
-        | SandboxLevel::Landlock
-        | SandboxLevel::Namespaces
-        | SandboxLevel::Bwrap => &[],
+        SandboxLevel::Auto | SandboxLevel::Landlock | SandboxLevel::Bwrap => &[],
     };
     let said = node.entries().iter().filter(|(key, value)| {
         beyond.contains(&key.text.as_str())
@@ -258,7 +251,7 @@ fn contradictions(node: &ConfigNode, spec: &SandboxSpec) -> Vec<Diagnostic> {
     said.map(|(key, _)| {
         let level = spec.level.as_str();
         Diagnostic::error(format!("'{}' has no effect at the level '{level}'", key.text))
-            .with_hint("use the level auto, landlock, namespaces or bwrap")
+            .with_hint("use the level auto, landlock or bwrap")
             .with_location(node.location_of(key))
     })
     .collect()
@@ -270,8 +263,13 @@ fn ok_or_report<T>(result: Result<T, Diagnostic>, diagnostics: &mut Vec<Diagnost
 
 fn level(node: &ConfigNode) -> Result<SandboxLevel, Diagnostic> {
     let word = node.as_text()?;
+    if word == "namespaces" {
+        return Err(Diagnostic::error("the sandbox level 'namespaces' no longer exists")
+            .with_hint("use bwrap, which needs bubblewrap, or landlock; auto takes what works")
+            .with_location(node.location()));
+    }
     SandboxLevel::parse(word).ok_or_else(|| {
-        let words = ["none", "auto", "limits", "landlock", "namespaces", "bwrap"];
+        let words = ["none", "auto", "limits", "landlock", "bwrap"];
         Diagnostic::error(format!("unknown sandbox '{word}'; expected one of {}", words.join(", ")))
             .with_suggestion(word, words)
             .with_location(node.location())
@@ -371,8 +369,14 @@ mod tests {
         let diagnostics = |yaml| of(yaml).1.join("\n");
         assert_eq!(
             diagnostics("landlok"),
-            "unknown sandbox 'landlok'; expected one of none, auto, limits, landlock, namespaces, bwrap (did you mean 'landlock'?)"
+            "unknown sandbox 'landlok'; expected one of none, auto, limits, landlock, bwrap (did you mean 'landlock'?)"
         );
+        for level in ["namespaces", "{ level: namespaces, network: false }"] {
+            assert_eq!(
+                diagnostics(level),
+                "the sandbox level 'namespaces' no longer exists (use bwrap, which needs bubblewrap, or landlock; auto takes what works)"
+            );
+        }
         assert_eq!(diagnostics("{ memry: 1MiB }"), "unknown key 'memry' (did you mean 'memory'?)");
         assert_eq!(
             diagnostics("{ cpu: 500ms }"),
@@ -385,7 +389,7 @@ mod tests {
         );
         assert_eq!(
             diagnostics("3"),
-            "expected none, auto, limits, landlock, namespaces, bwrap, or a mapping, found a number"
+            "expected none, auto, limits, landlock, bwrap, or a mapping, found a number"
         );
         assert!(
             diagnostics("{ level: limits, network: false }")

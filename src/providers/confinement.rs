@@ -180,7 +180,6 @@ impl Sandbox {
     ) -> Self {
         let level = match spec.level {
             SandboxLevel::Landlock => Ok(ConfinementLevel::Landlock),
-            SandboxLevel::Namespaces => Ok(ConfinementLevel::Namespaces),
             SandboxLevel::Bwrap => Ok(ConfinementLevel::Bwrap),
             SandboxLevel::Limits | SandboxLevel::None => Ok(ConfinementLevel::Limits),
             SandboxLevel::Auto => confine::available(),
@@ -307,12 +306,24 @@ impl Sandbox {
         }
         let verb = if level.confines() { "confined by" } else { "bounded by" };
         let mut lines = vec![format!(
-            "{verb} {}: {}",
+            "{verb} {}{}: {}",
             confinement.describe_level(),
+            self.choice(level),
             confinement.describe(&own)
         )];
         lines.extend(confine::coverage(&confinement).lines());
         lines
+    }
+
+    /// Why `auto` took this level, as a suffix; empty if the entry names the level.
+    fn choice(&self, level: ConfinementLevel) -> String {
+        if self.spec.level != SandboxLevel::Auto {
+            return String::new();
+        }
+        match confine::check(ConfinementLevel::Bwrap) {
+            Err(why) if level != ConfinementLevel::Bwrap => format!(" (auto; {why})"),
+            _ => " (auto)".to_owned(),
+        }
     }
 
     /// What it enforces and leaves open on this system; `None` if it cannot be set up.

@@ -10,7 +10,7 @@
 //!
 //! A child may be confined ([`super::confine`]). All of that is made ready in the parent; between
 //! fork and exec the child only enters it, in an order in which nothing undoes what came before:
-//! limits, namespaces, powers, no new privileges, Landlock, seccomp.
+//! limits, powers, no new privileges, Landlock, seccomp.
 #![expect(unsafe_code, reason = "a session of one's own can only be made between fork and exec")]
 
 use std::collections::BTreeMap;
@@ -161,7 +161,7 @@ impl Process {
                     return Err(why);
                 }
                 events.as_ref().map_or(Ok(()), install_events_fd)?;
-                prepared.as_mut().map_or(Ok(()), PreparedConfinement::enter)
+                prepared.as_ref().map_or(Ok(()), PreparedConfinement::enter)
             });
         }
         let (mut child, awaited) =
@@ -368,21 +368,24 @@ fn reap_group(pid: u32) {
     }
 }
 
-/// The process that runs the program of a child: the child itself, or, where it waits outside of
-/// the namespaces it made, the one inside.
+/// The process that runs the program of a child: the child itself, or, where that is bubblewrap,
+/// the one inside of its namespaces.
 pub(in crate::util) fn program_pid(pid: u32) -> u32 {
+    // Bubblewrap waits outside, and is number 1 inside; it starts the program right after that.
+    child_with_number(pid, "1").and_then(|first| child_with_number(first, "2")).unwrap_or(pid)
+}
+
+/// The child of a process that has a number in a namespace further inside.
+fn child_with_number(pid: u32, number: &str) -> Option<u32> {
     let read = |path: String| std::fs::read_to_string(path).unwrap_or_default();
     let children = read(format!("/proc/{pid}/task/{pid}/children"));
-    let mut inside = children.split_whitespace().filter_map(|child| child.parse::<u32>().ok());
-    // The numbers of a process, from our namespace inwards. The helper is always number 1 inside,
-    // and the program, started right after it, number 2.
-    let program = inside.find(|child| {
+    let mut children = children.split_whitespace().filter_map(|child| child.parse::<u32>().ok());
+    children.find(|child| {
         let status = read(format!("/proc/{child}/status"));
         let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
         let numbers: Vec<&str> = numbers.unwrap_or_default().split_whitespace().collect();
-        numbers.len() > 1 && numbers.last() == Some(&"2")
-    });
-    program.unwrap_or(pid)
+        numbers.len() > 1 && numbers.last() == Some(&number)
+    })
 }
 
 /// Resident memory of the program of a child in bytes (Linux; elsewhere `None`).

@@ -28,7 +28,7 @@ fn can(level: &str) -> bool {
 
 #[test]
 fn a_sandboxed_command_reads_no_secret_and_says_so() {
-    for level in ["landlock", "namespaces", "bwrap"] {
+    for level in ["landlock", "bwrap"] {
         if !can(level) {
             continue;
         }
@@ -102,12 +102,14 @@ fn what_cannot_be_kept_is_refused_and_nothing_runs() {
         "tools:
   - { name: less, command: [touch, ran], safety: sandboxed, sandbox: none }
   - { name: odd, command: [touch, ran], sandbox: landlok }
+  - { name: former, command: [touch, ran], sandbox: namespaces }
   - { name: gone, command: [touch, ran], sandbox: { write: [./gone] } }
 ",
     );
     for (tool, code, words) in [
         ("less", 9, "contradict each other"),
         ("odd", 9, "did you mean 'landlock'?"),
+        ("former", 9, "use bwrap, which needs bubblewrap, or landlock"),
         ("gone", 6, "cannot be opened for the sandbox"),
     ] {
         let refused = call(&room, &["call", tool]);
@@ -136,7 +138,7 @@ fn a_person_is_shown_the_sandbox_before_allowing_it() {
 
 #[test]
 fn a_server_works_within_its_sandbox() {
-    for level in ["limits", "landlock", "namespaces", "bwrap"] {
+    for level in ["limits", "landlock", "bwrap"] {
         if !can(level) {
             continue;
         }
@@ -159,29 +161,25 @@ fn a_server_works_within_its_sandbox() {
 
 #[test]
 fn nothing_is_left_behind_after_kill_9() {
-    for level in ["namespaces", "bwrap"] {
-        if !can(level) {
-            continue;
-        }
-        let room = Sandbox::new();
-        room.file(
-            "tools.yaml",
-            &format!(
-                "tools:
+    if !can("bwrap") {
+        return;
+    }
+    let room = Sandbox::new();
+    room.file(
+        "tools.yaml",
+        "tools:
   - name: stay
     command: [sh, -c, 'setsid sleep 300 & touch ./out/started; sleep 300']
     cwd: .
-    sandbox: {{ level: {level}, read: [.], write: [./out] }}
-"
-            ),
-        );
-        std::fs::create_dir(room.path("work/out")).unwrap();
-        let running = room.toolhost(["--tools", "tools.yaml", "call", "stay"]).start();
-        wait_until(|| room.path("work/out/started").exists());
-        running.signal(Signal::KILL);
-        running.finish();
-        wait_until(|| room.inhabitants().is_empty());
-    }
+    sandbox: { level: bwrap, read: [.], write: [./out] }
+",
+    );
+    std::fs::create_dir(room.path("work/out")).unwrap();
+    let running = room.toolhost(["--tools", "tools.yaml", "call", "stay"]).start();
+    wait_until(|| room.path("work/out/started").exists());
+    running.signal(Signal::KILL);
+    running.finish();
+    wait_until(|| room.inhabitants().is_empty());
 }
 
 /// Waits for what has to happen soon.
@@ -242,7 +240,7 @@ fn as_ordinary_user(room: &Sandbox, arguments: &[&str]) -> Finished {
 
 #[test]
 fn an_ordinary_users_files_and_processes_are_out_of_reach() {
-    for level in ["landlock", "namespaces", "bwrap"] {
+    for level in ["landlock", "bwrap"] {
         if !can(level) || !Path::new("/usr/bin/python3").exists() {
             continue;
         }
@@ -285,7 +283,7 @@ attempt('socket', lambda: socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
 fn inspect_tells_what_is_kept_and_what_is_left_open() {
     for (level, kept, by, open) in [
         ("landlock", "permissions, owners", "system call filter", "whether any file exists"),
-        ("namespaces", "permissions, owners", "mount namespace", "whether any file exists"),
+        ("bwrap", "permissions, owners", "mount namespace", "advisory locks"),
         ("{ level: landlock, metadata: true }", "other files", "Landlock", "permissions, owners"),
         ("limits", "", "", "every file that you may read or change"),
     ] {

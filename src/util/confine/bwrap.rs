@@ -3,20 +3,62 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use rustix::thread::UnshareFlags;
+use super::subject::SandboxSubject;
+use super::{Confinement, ConfinementError, ConfinementLevel, system_paths};
 
-use super::{Confinement, ConfinementError, namespaces, system_paths};
+/// What each namespace keeps, and what a file system does in which a child sees only what is given
+/// to it, with a `/proc` of its own.
+const KEPT_BY: [(&str, &[SandboxSubject]); 5] = [
+    ("mount namespace", &[SandboxSubject::Files, SandboxSubject::Metadata]),
+    (
+        "process namespace",
+        &[SandboxSubject::Memory, SandboxSubject::Scheduling, SandboxSubject::Signals],
+    ),
+    ("IPC namespace", &[SandboxSubject::SharedMemory]),
+    (NETWORK, &[SandboxSubject::Network, SandboxSubject::AbstractSockets]),
+    (
+        "its own root",
+        &[
+            SandboxSubject::Files,
+            SandboxSubject::FileExistence,
+            SandboxSubject::UnixSockets,
+            SandboxSubject::ProcessDetails,
+            SandboxSubject::ProcessIds,
+        ],
+    ),
+];
+
+/// The namespace that there is only while the network is off.
+const NETWORK: &str = "network namespace";
+
+/// Which subjects bubblewrap protects in a confinement, by what it does.
+pub(super) fn protected_subjects(
+    confinement: &Confinement,
+) -> impl Iterator<Item = (&'static str, Vec<SandboxSubject>)> {
+    let (level, network) = (confinement.level, confinement.network);
+    let used = KEPT_BY.iter().filter(move |(name, _)| {
+        level == ConfinementLevel::Bwrap && !(network && *name == NETWORK)
+    });
+    used.map(|(name, subjects)| (*name, subjects.to_vec()))
+}
 
 /// Where a child at this level has its temporary files: in memory, gone with its namespace.
 pub(super) const TMP: &str = "/tmp";
 
-/// The arguments before the program: an empty root, and in it what the confinement names.
+/// Whether a confinement names the root, so that its child sees all files where they are.
+pub(super) fn shows_everything(confinement: &Confinement) -> bool {
+    confinement.writable_paths().chain(&confinement.read).any(|path| path == Path::new("/"))
+}
+
+/// The arguments before the program: an empty root, and in it what the confinement names; or the
+/// whole root, if it names that. `scratch` is its temporary directory, if it is not [`TMP`].
 ///
 /// # Errors
 /// When a path of the declaration does not exist.
 pub(super) fn arguments(
     confinement: &Confinement,
     cwd: &Path,
+    scratch: Option<&Path>,
     filter_fd: i32,
 ) -> Result<Vec<OsString>, ConfinementError> {
     let mut words: Vec<OsString> = Vec::new();
@@ -24,28 +66,32 @@ pub(super) fn arguments(
     let mut say = |items: &[&dyn AsRef<std::ffi::OsStr>]| {
         words.extend(items.iter().map(|item| item.as_ref().to_owned()));
     };
-    say(&[&"--die-with-parent", &"--unshare-uts"]);
-    let kinds = namespaces::kinds(confinement);
-    for (kind, word) in [
-        (UnshareFlags::NEWPID, "--unshare-pid"),
-        (UnshareFlags::NEWIPC, "--unshare-ipc"),
-        (UnshareFlags::NEWNET, "--unshare-net"),
-    ] {
-        if kinds.contains(kind) {
-            say(&[&word]);
-        }
+    say(&[&"--die-with-parent", &"--unshare-uts", &"--unshare-pid", &"--unshare-ipc"]);
+    if !confinement.network {
+        say(&[&"--unshare-net"]);
     }
     say(&[&"--unshare-cgroup-try", &"--cap-drop", &"ALL"]);
     if rustix::process::geteuid().is_root() {
         // As with Landlock: files of others stay within reach of the superuser, in these paths.
         say(&[&"--cap-add", &"CAP_DAC_OVERRIDE"]);
     }
-    if let Some(size) = confinement.limits.file_size {
-        say(&[&"--size", &size.to_string()]);
+    let whole = shows_everything(confinement);
+    if whole {
+        // First of all, since it would cover the rest.
+        let writable = confinement.writable_paths().any(|path| path == Path::new("/"));
+        say(&[&if writable { "--bind" } else { "--ro-bind" }, &"/", &"/"]);
+        given.push("/".into());
     }
-    say(&[&"--perms", &"0700", &"--tmpfs", &TMP]);
+    if scratch.is_none() {
+        if let Some(size) = confinement.limits.file_size {
+            say(&[&"--size", &size.to_string()]);
+        }
+        say(&[&"--perms", &"0700", &"--tmpfs", &TMP]);
+    }
     if confinement.system {
         say(&[&"--proc", &"/proc", &"--dev", &"/dev"]);
+    }
+    if confinement.system && !whole {
         let shared = system_paths::shared();
         given.extend(shared.readable);
         let mut hidden = Vec::new();
@@ -68,9 +114,14 @@ pub(super) fn arguments(
     for mount in mounts(confinement, given)? {
         say(&[&if mount.writable { "--bind" } else { "--ro-bind" }, &mount.path, &mount.path]);
     }
-    // A directory that is not given still has to be there to be worked in.
-    say(&[&"--dir", &cwd, &"--remount-ro", &"/", &"--chdir", &cwd]);
-    say(&[&"--seccomp", &filter_fd.to_string(), &"--"]);
+    if let Some(scratch) = scratch {
+        say(&[&"--bind", &scratch, &scratch]);
+    }
+    if !whole {
+        // A directory that is not given still has to be there to be worked in.
+        say(&[&"--dir", &cwd, &"--remount-ro", &"/"]);
+    }
+    say(&[&"--chdir", &cwd, &"--seccomp", &filter_fd.to_string(), &"--"]);
     Ok(words)
 }
 
@@ -86,7 +137,8 @@ fn mounts(
     mut given: Vec<PathBuf>,
 ) -> Result<Vec<Mount>, ConfinementError> {
     let writable = |path: &PathBuf| Mount { path: path.clone(), writable: true };
-    let mut mounts: Vec<Mount> = confinement.writable_paths().map(writable).collect();
+    let inner = confinement.writable_paths().filter(|path| *path != Path::new("/"));
+    let mut mounts: Vec<Mount> = inner.map(writable).collect();
     given.extend(confinement.writable_paths().cloned());
     let mut read: Vec<&PathBuf> = confinement.read.iter().collect();
     read.sort_by_key(|path| path.components().count());

@@ -62,7 +62,7 @@ pub(super) use linux::coverage_on;
 mod linux {
     use super::super::subject::SandboxSubject;
     use super::super::support::{SystemSupport, ThisSystem};
-    use super::super::{Confinement, ConfinementLevel, filter, is_superuser, landlock, namespaces};
+    use super::super::{Confinement, ConfinementLevel, bwrap, filter, is_superuser, landlock};
     use super::{Coverage, Protection};
 
     /// What a confinement enforces on this system.
@@ -111,11 +111,11 @@ mod linux {
         confinement: &Confinement,
     ) -> Vec<(&'static str, Vec<SandboxSubject>)> {
         let mut used = Vec::new();
-        if matches!(confinement.level, ConfinementLevel::Landlock | ConfinementLevel::Namespaces) {
+        if confinement.level == ConfinementLevel::Landlock {
             let abi = system.landlock_abi().unwrap_or_default();
             used.push(("Landlock", landlock::HandledRights::of(confinement, abi).subjects()));
         }
-        used.extend(namespaces::protected_subjects(confinement));
+        used.extend(bwrap::protected_subjects(confinement));
         let denied = filter::denied(confinement).map(|group| group.subject).collect();
         used.push(("system call filter", denied));
         used

@@ -6,33 +6,23 @@
 use std::io;
 use std::os::fd::AsRawFd as _;
 
-use rustix::process::Resource;
 use rustix::thread::{CapabilitySet, set_capabilities, set_no_new_privs};
 
 use super::PreparedConfinement;
-use super::child_namespaces;
 
 impl PreparedConfinement {
     /// Runs in the child between fork and exec.
     ///
-    /// The order matters. Limits first, as long as nothing stands in their way; but namespaces need
-    /// descriptors, and a user namespace counts processes by the limit it was made under. Then powers
-    /// go, since the superuser could undo all that. Landlock and seccomp ask for the promise of no new
+    /// The order matters. Limits first, as long as nothing stands in their way. Then powers go, since
+    /// the superuser could undo all that. Landlock and seccomp ask for the promise of no new
     /// privileges; seccomp is last because it could deny what the others need.
     ///
     /// # Errors
     /// What the system said to one of the steps.
-    pub(in crate::util) fn enter(&mut self) -> io::Result<()> {
-        let set_limits = |of_files: bool| {
-            let some =
-                self.resources.iter().filter(|(of, _)| (*of == Resource::Nofile) == of_files);
-            some.into_iter().try_for_each(|(of, limit)| rustix::process::setrlimit(*of, *limit))
-        };
-        set_limits(false)?;
-        if let Some(namespaces) = &mut self.namespaces {
-            child_namespaces::make(namespaces)?;
+    pub(in crate::util) fn enter(&self) -> io::Result<()> {
+        for (resource, limit) in &self.resources {
+            rustix::process::setrlimit(*resource, *limit)?;
         }
-        set_limits(true)?;
         if self.limits_are_final {
             let power = CapabilitySet::SYS_RESOURCE;
             rustix::thread::remove_capability_from_bounding_set(power)?;
@@ -44,9 +34,6 @@ impl PreparedConfinement {
         }
         if let Some(left) = self.capabilities {
             set_capabilities(None, left)?;
-        }
-        if self.namespaces.is_some() {
-            child_namespaces::become_program()?;
         }
         if let Some(fd) = &self.inherited {
             rustix::io::fcntl_setfd(fd, rustix::io::FdFlags::empty())?;

@@ -8,7 +8,6 @@
 //! |---|---|
 //! | `limits` | resource limits of the kernel, for each process |
 //! | `landlock` | those, Landlock rules on files, and a seccomp filter on system calls |
-//! | `namespaces` | all of that, inside of mount, process, IPC and network namespaces |
 //! | `bwrap` | limits, the filter, and namespaces made by bubblewrap |
 //!
 //! [`coverage()`] reports what a level blocks and what it leaves open, from the same tables that
@@ -26,8 +25,6 @@ mod system_paths;
 #[cfg(target_os = "linux")]
 mod bwrap;
 #[cfg(target_os = "linux")]
-mod child_namespaces;
-#[cfg(target_os = "linux")]
 mod denied_syscalls;
 #[cfg(target_os = "linux")]
 mod enter;
@@ -35,8 +32,6 @@ mod enter;
 mod filter;
 #[cfg(target_os = "linux")]
 mod landlock;
-#[cfg(target_os = "linux")]
-mod namespaces;
 #[cfg(target_os = "linux")]
 mod prepare;
 #[cfg(target_os = "linux")]
@@ -70,8 +65,6 @@ pub enum ConfinementLevel {
     Limits,
     /// Landlock for files and seccomp for system calls.
     Landlock,
-    /// Landlock and seccomp, inside its own namespaces.
-    Namespaces,
     /// Namespaces of bubblewrap, and seccomp.
     Bwrap,
 }
@@ -82,7 +75,6 @@ impl ConfinementLevel {
         match self {
             Self::Limits => "limits",
             Self::Landlock => "landlock",
-            Self::Namespaces => "namespaces",
             Self::Bwrap => "bwrap",
         }
     }
@@ -124,8 +116,8 @@ pub struct Confinement {
     pub metadata: bool,
     /// Bounds on resources, for each of its processes.
     pub limits: ResourceLimits,
-    /// Where its private temporary directory is made (level `landlock` and `namespaces`; `bwrap` gives it
-    /// a `/tmp` of its own in memory). It is named by `TMPDIR` and removed when the child is gone.
+    /// Where its private temporary directory is made (level `landlock`; `bwrap` gives it a `/tmp` of
+    /// its own in memory). It is named by `TMPDIR` and removed when the child is gone.
     pub scratch: PathBuf,
     /// Which directory the program sees as its home.
     pub home: HomeDir,
@@ -198,14 +190,10 @@ impl Confinement {
         facts.join("; ")
     }
 
-    /// How the level is named once it is known what the system gives: `landlock (ABI 7)`,
-    /// `namespaces, landlock (ABI 7)`.
+    /// How the level is named once it is known what the system gives: `landlock (ABI 7)`.
     pub fn describe_level(&self) -> String {
         match (self.level, support_abi()) {
             (ConfinementLevel::Landlock, Some(abi)) => format!("landlock (ABI {abi})"),
-            (ConfinementLevel::Namespaces, Some(abi)) => {
-                format!("namespaces, landlock (ABI {abi})")
-            }
             (level, _) => level.as_str().to_owned(),
         }
     }

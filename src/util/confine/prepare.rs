@@ -6,8 +6,7 @@ use std::path::Path;
 
 use rustix::thread::{CapabilitySet, CapabilitySets, capabilities};
 
-use super::namespaces::NamespaceSetup;
-use super::support::{SystemSupport, check_on, working_bwrap};
+use super::support::{SystemSupport, check_on};
 use super::{
     Confinement, ConfinementError, ConfinementLevel, HomeDir, PreparedConfinement, ScratchDir,
     bwrap, filter, landlock,
@@ -16,7 +15,7 @@ use super::{
 /// Descriptors of ours are moved up here, out of the way of those a child is given by number.
 const FIRST_FD: i32 = 10;
 
-/// Processes of ours that stay beside a program in its namespaces.
+/// Processes of bubblewrap that stay beside a program.
 const HELPERS: u64 = 2;
 
 impl PreparedConfinement {
@@ -29,15 +28,12 @@ impl PreparedConfinement {
         check_on(system, confinement.level)?;
         let mut prepared = Self {
             resources: confinement.limits.resources(match confinement.level {
-                ConfinementLevel::Namespaces => HELPERS,
-                ConfinementLevel::Limits | ConfinementLevel::Landlock | ConfinementLevel::Bwrap => {
-                    0
-                }
+                ConfinementLevel::Bwrap => HELPERS,
+                ConfinementLevel::Limits | ConfinementLevel::Landlock => 0,
             })?,
             capabilities: None,
             limits_are_final: false,
             ruleset: None,
-            namespaces: None,
             filter: None,
             inherited: None,
             wrapper: None,
@@ -50,11 +46,7 @@ impl PreparedConfinement {
                     remaining_capabilities()?.permitted.contains(CapabilitySet::SYS_RESOURCE);
             }
             ConfinementLevel::Landlock => prepared.landlock(system, confinement)?,
-            ConfinementLevel::Namespaces => {
-                prepared.landlock(system, confinement)?;
-                prepared.namespaces(confinement, cwd)?;
-            }
-            ConfinementLevel::Bwrap => prepared.bwrap(confinement, program, cwd)?,
+            ConfinementLevel::Bwrap => prepared.bwrap(system, confinement, program, cwd)?,
         }
         Ok(prepared)
     }
@@ -64,9 +56,7 @@ impl PreparedConfinement {
         system: &dyn SystemSupport,
         confinement: &Confinement,
     ) -> Result<(), ConfinementError> {
-        let scratch = ScratchDir::make(&confinement.scratch).map_err(|why| {
-            ConfinementError::Path { path: confinement.scratch.clone(), why: why.to_string() }
-        })?;
+        let scratch = scratch(confinement)?;
         let abi = system.landlock_abi().unwrap_or_default();
         let rules = landlock::ruleset(confinement, scratch.path(), abi)?;
         self.ruleset = Some(move_fd_up(&rules)?);
@@ -85,39 +75,25 @@ impl PreparedConfinement {
         Ok(())
     }
 
-    fn namespaces(
-        &mut self,
-        confinement: &Confinement,
-        cwd: &Path,
-    ) -> Result<(), ConfinementError> {
-        let scratch = self.scratch.as_ref().map_or(Path::new("/"), ScratchDir::path);
-        let namespaces = NamespaceSetup::of(confinement, scratch, cwd)?;
-        if namespaces.maps.is_some() {
-            // The creator of a user namespace has all capabilities in it.
-            self.capabilities = Some(CapabilitySets {
-                effective: CapabilitySet::empty(),
-                permitted: CapabilitySet::empty(),
-                inheritable: CapabilitySet::empty(),
-            });
-        }
-        self.namespaces = Some(namespaces);
-        Ok(())
-    }
-
     fn bwrap(
         &mut self,
+        system: &dyn SystemSupport,
         confinement: &Confinement,
         program: &Path,
         cwd: &Path,
     ) -> Result<(), ConfinementError> {
         use std::os::fd::AsRawFd as _;
-        let bwrap = working_bwrap()?;
+        let bwrap = system.bwrap()?;
         let filter = memfd(&filter::bytes(&filter::program(confinement)?))?;
-        let mut arguments = bwrap::arguments(confinement, cwd, filter.as_raw_fd())?;
+        let scratch = bwrap::shows_everything(confinement).then(|| scratch(confinement));
+        self.scratch = scratch.transpose()?;
+        let temporary = self.scratch.as_ref().map(ScratchDir::path);
+        let mut arguments = bwrap::arguments(confinement, cwd, temporary, filter.as_raw_fd())?;
         arguments.push(program.into());
         self.wrapper = Some((bwrap, arguments));
         self.inherited = Some(filter);
-        self.variables(confinement, Path::new(bwrap::TMP));
+        let temporary = temporary.unwrap_or(Path::new(bwrap::TMP)).to_path_buf();
+        self.variables(confinement, &temporary);
         Ok(())
     }
 
@@ -129,6 +105,13 @@ impl PreparedConfinement {
             HomeDir::At(home) => self.env.push(("HOME", home.clone())),
         }
     }
+}
+
+fn scratch(confinement: &Confinement) -> Result<ScratchDir, ConfinementError> {
+    ScratchDir::make(&confinement.scratch).map_err(|why| ConfinementError::Path {
+        path: confinement.scratch.clone(),
+        why: why.to_string(),
+    })
 }
 
 fn remaining_capabilities() -> Result<CapabilitySets, ConfinementError> {

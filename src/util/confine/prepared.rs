@@ -13,8 +13,6 @@ use rustix::thread::CapabilitySets;
 use seccompiler::BpfProgram;
 
 use super::ScratchDir;
-#[cfg(target_os = "linux")]
-use super::namespaces::NamespaceSetup;
 
 /// A confinement that was made ready. The child enters it between fork and exec
 /// ([`PreparedConfinement::enter`]); the program to start, its variables and its temporary directory
@@ -39,9 +37,6 @@ pub struct PreparedConfinement {
     /// Rules to enter; with them come no new privileges.
     #[cfg(target_os = "linux")]
     pub(super) ruleset: Option<OwnedFd>,
-    /// Namespaces to make before the rules are entered.
-    #[cfg(target_os = "linux")]
-    pub(super) namespaces: Option<NamespaceSetup>,
     /// The filter to enter, last of all.
     #[cfg(target_os = "linux")]
     pub(super) filter: Option<BpfProgram>,

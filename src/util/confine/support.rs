@@ -1,16 +1,14 @@
-//! Detecting what this system supports: the version of Landlock, namespaces, bubblewrap.
+//! Detecting what this system supports: the version of Landlock, bubblewrap.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use thiserror::Error;
 
-use super::child_namespaces::try_namespaces;
 use super::enter::query_landlock_abi;
-use super::namespaces::NamespaceSetup;
 use super::{ConfinementError, ConfinementLevel};
 use crate::util::orphans::AwaitedChild;
 
@@ -34,10 +32,8 @@ const TRIAL_TIMEOUT: Duration = Duration::from_secs(5);
 pub(super) trait SystemSupport {
     /// The version of Landlock's interface; `None` when the kernel has none or it is switched off.
     fn landlock_abi(&self) -> Option<u32>;
-    /// Whether this user can make mount, process, IPC and network namespaces; else what failed.
-    fn namespaces(&self) -> Result<(), Arc<io::Error>>;
-    /// The path of bubblewrap; `None` when it is not installed.
-    fn bwrap(&self) -> Option<PathBuf>;
+    /// The path of a bubblewrap that can make namespaces here; else what is missing.
+    fn bwrap(&self) -> Result<PathBuf, ConfinementError>;
 }
 
 /// The system that this process runs on. What it can is looked up once.
@@ -50,16 +46,11 @@ impl SystemSupport for ThisSystem {
         *ABI.get_or_init(query_landlock_abi)
     }
 
-    /// Distributions forbid them in several ways, and some only when they are used: so they are
-    /// made once, in a child that ends at once.
-    fn namespaces(&self) -> Result<(), Arc<io::Error>> {
-        static WORKING: OnceLock<Result<(), Arc<io::Error>>> = OnceLock::new();
-        let attempt = || try_namespaces(NamespaceSetup::trial()).map_err(Arc::new);
-        WORKING.get_or_init(attempt).clone()
-    }
-
-    fn bwrap(&self) -> Option<PathBuf> {
-        BWRAP.iter().map(PathBuf::from).find(|path| path.is_file())
+    /// Distributions forbid namespaces in several ways, and some only when they are used: so
+    /// bubblewrap is tried once, with a program that ends at once.
+    fn bwrap(&self) -> Result<PathBuf, ConfinementError> {
+        static WORKING: OnceLock<Result<PathBuf, ConfinementError>> = OnceLock::new();
+        WORKING.get_or_init(working_bwrap).clone()
     }
 }
 
@@ -75,7 +66,7 @@ pub fn available() -> Result<ConfinementLevel, ConfinementError> {
 pub(super) fn available_on(
     system: &dyn SystemSupport,
 ) -> Result<ConfinementLevel, ConfinementError> {
-    let best = [ConfinementLevel::Namespaces, ConfinementLevel::Landlock, ConfinementLevel::Bwrap];
+    let best = [ConfinementLevel::Bwrap, ConfinementLevel::Landlock];
     let kept = best.into_iter().find(|level| check_on(system, *level).is_ok());
     kept.map_or_else(
         || check_on(system, ConfinementLevel::Landlock).map(|()| ConfinementLevel::Landlock),
@@ -83,7 +74,7 @@ pub(super) fn available_on(
     )
 }
 
-/// Whether a level can be kept here. That bubblewrap works is seen when it is first used.
+/// Whether a level can be kept here.
 ///
 /// # Errors
 /// Says what is missing.
@@ -101,22 +92,7 @@ pub(super) fn check_on(
         ConfinementLevel::Landlock => {
             landlock_usable(system).and_then(|()| super::filter::usable())
         }
-        ConfinementLevel::Namespaces => {
-            check_on(system, ConfinementLevel::Landlock)?;
-            system.namespaces().map_err(|why| {
-                ConfinementError::unsupported(
-                    format!("namespaces cannot be created here: {why}"),
-                    "allow unprivileged user namespaces, or use 'level: landlock'",
-                )
-            })
-        }
-        ConfinementLevel::Bwrap => match system.bwrap() {
-            Some(_) => super::filter::usable(),
-            None => Err(ConfinementError::unsupported(
-                "bubblewrap (bwrap) is not installed",
-                "install bubblewrap",
-            )),
-        },
+        ConfinementLevel::Bwrap => system.bwrap().and_then(|_| super::filter::usable()),
     }
 }
 
@@ -137,22 +113,21 @@ fn landlock_usable(system: &dyn SystemSupport) -> Result<(), ConfinementError> {
     }
 }
 
-/// Bubblewrap, once it has shown that it can make namespaces here. Tried once.
-///
-/// # Errors
-/// When it is not installed, or what it said when it failed.
-pub(super) fn working_bwrap() -> Result<PathBuf, ConfinementError> {
-    static WORKING: OnceLock<Result<(), BwrapTrialError>> = OnceLock::new();
-    check(ConfinementLevel::Bwrap)?;
-    let path = ThisSystem
-        .bwrap()
-        .ok_or_else(|| ConfinementError::unsupported("bubblewrap is not installed", ""))?;
-    WORKING.get_or_init(|| trial(&path)).as_ref().map(|()| path).map_err(|why| {
+fn working_bwrap() -> Result<PathBuf, ConfinementError> {
+    let installed = BWRAP.iter().map(PathBuf::from).find(|path| path.is_file());
+    let path = installed.ok_or_else(|| {
+        ConfinementError::unsupported(
+            "bubblewrap (bwrap) is not installed",
+            "install bubblewrap, or use 'level: landlock'",
+        )
+    })?;
+    trial(&path).map_err(|why| {
         ConfinementError::unsupported(
             format!("bubblewrap does not work here: {why}"),
             "use 'level: landlock'",
         )
-    })
+    })?;
+    Ok(path)
 }
 
 /// Why the trial of bubblewrap did not succeed.

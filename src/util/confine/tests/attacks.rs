@@ -76,7 +76,7 @@ fn the_same_holds_for_an_ordinary_user() {
     }
     let tests = std::env::current_exe().unwrap();
     let run = std::process::Command::new(&tests)
-        .args(["confine::tests::attacks", "confine::tests::namespaces", "--skip", "ordinary_user"])
+        .args(["confine::tests::attacks", "confine::tests::endings", "--skip", "ordinary_user"])
         .env("RUST_BACKTRACE", "0")
         .current_dir("/")
         .uid(UNPRIVILEGED_USER)

@@ -2,7 +2,7 @@
 #![cfg(target_os = "linux")]
 
 mod attacks;
-mod namespaces;
+mod endings;
 mod systems;
 
 use std::collections::BTreeMap;
@@ -23,19 +23,13 @@ const PYTHON: &str = "/usr/bin/python3";
 /// The levels that confine files and can be kept on this machine; says so when one cannot.
 fn levels() -> Vec<ConfinementLevel> {
     let kept = |level: &ConfinementLevel| {
-        let refused = match level {
-            ConfinementLevel::Bwrap => support::working_bwrap().err(),
-            level => check(*level).err(),
-        };
+        let refused = check(*level).err();
         if let Some(why) = &refused {
             crate::util::skipped::left_out(&format!("{}: {why}", level.as_str()));
         }
         refused.is_none()
     };
-    [ConfinementLevel::Landlock, ConfinementLevel::Namespaces, ConfinementLevel::Bwrap]
-        .into_iter()
-        .filter(kept)
-        .collect()
+    [ConfinementLevel::Landlock, ConfinementLevel::Bwrap].into_iter().filter(kept).collect()
 }
 
 /// Whether signals stay inside on this system.

@@ -1,8 +1,5 @@
 //! Tests of what is chosen, refused and reported on systems that lack a mechanism.
 
-use std::io;
-use std::sync::Arc;
-
 use super::super::coverage::coverage_on;
 use super::super::support::{SystemSupport, available_on, check_on};
 use super::*;
@@ -11,37 +8,32 @@ use super::*;
 #[derive(Clone)]
 struct Other {
     landlock: Option<u32>,
-    namespaces: bool,
     bwrap: bool,
 }
 
-const WHOLE: Other = Other { landlock: Some(9), namespaces: true, bwrap: true };
+const WHOLE: Other = Other { landlock: Some(9), bwrap: true };
 
 impl SystemSupport for Other {
     fn landlock_abi(&self) -> Option<u32> {
         self.landlock
     }
 
-    fn namespaces(&self) -> Result<(), Arc<io::Error>> {
-        let refusal = || Arc::new(io::Error::other("Operation not permitted"));
-        if self.namespaces { Ok(()) } else { Err(refusal()) }
-    }
-
-    fn bwrap(&self) -> Option<PathBuf> {
-        self.bwrap.then(|| "/usr/bin/bwrap".into())
+    fn bwrap(&self) -> Result<PathBuf, ConfinementError> {
+        let missing = || ConfinementError::unsupported("bubblewrap does not work here", "");
+        self.bwrap.then(|| "/usr/bin/bwrap".into()).ok_or_else(missing)
     }
 }
 
 #[test]
 fn the_most_that_works_is_taken_and_nothing_less_than_files_is() {
-    let landlock = Other { namespaces: false, ..WHOLE };
+    let landlock = Other { bwrap: false, ..WHOLE };
     let bwrap = Other { landlock: None, ..WHOLE };
-    let old = Other { landlock: Some(2), ..WHOLE };
-    let bare = Other { landlock: None, namespaces: true, bwrap: false };
-    assert_eq!(available_on(&WHOLE), Ok(ConfinementLevel::Namespaces));
+    let old = Other { landlock: Some(2), bwrap: false };
+    let bare = Other { landlock: None, bwrap: false };
+    assert_eq!(available_on(&WHOLE), Ok(ConfinementLevel::Bwrap));
     assert_eq!(available_on(&landlock), Ok(ConfinementLevel::Landlock));
     assert_eq!(available_on(&bwrap), Ok(ConfinementLevel::Bwrap));
-    assert_eq!(available_on(&old), Ok(ConfinementLevel::Bwrap));
+    assert!(available_on(&old).is_err());
     let refusal = available_on(&bare).unwrap_err().to_string();
     assert!(refusal.contains("no Landlock"), "{refusal}");
 }
@@ -55,15 +47,11 @@ fn a_level_that_cannot_be_kept_is_refused_before_anything_starts() {
             .map(|_| ())
             .map_err(|refusal| refusal.to_string())
     };
-    let lacks = Other { landlock: None, namespaces: false, bwrap: false };
-    for level in [ConfinementLevel::Landlock, ConfinementLevel::Namespaces, ConfinementLevel::Bwrap]
-    {
+    let lacks = Other { landlock: None, bwrap: false };
+    for level in [ConfinementLevel::Landlock, ConfinementLevel::Bwrap] {
         assert!(prepared(&lacks, level).is_err(), "{level:?}");
         assert!(check_on(&lacks, level).is_err(), "{level:?}");
     }
-    let without = Other { namespaces: false, ..WHOLE };
-    let refusal = prepared(&without, ConfinementLevel::Namespaces).unwrap_err();
-    assert_eq!(refusal, "namespaces cannot be created here: Operation not permitted");
     assert_eq!(std::fs::read_dir(room.path("scratch")).unwrap().count(), 0);
 }
 
@@ -76,12 +64,7 @@ fn said(system: &Other, confinement: &Confinement) -> (Vec<&'static str>, Vec<St
 #[test]
 fn nothing_is_left_open_silently() {
     let room = Room::new();
-    for level in [
-        ConfinementLevel::Limits,
-        ConfinementLevel::Landlock,
-        ConfinementLevel::Namespaces,
-        ConfinementLevel::Bwrap,
-    ] {
+    for level in [ConfinementLevel::Limits, ConfinementLevel::Landlock, ConfinementLevel::Bwrap] {
         for (network, metadata, abi) in
             [(false, false, 9), (true, false, 9), (false, true, 9), (true, true, 3)]
         {
@@ -111,7 +94,7 @@ fn nothing_is_left_open_silently() {
             assert_eq!(is_open("signals"), signals, "{level:?}");
             let sockets = match level {
                 ConfinementLevel::Limits => true,
-                ConfinementLevel::Landlock | ConfinementLevel::Namespaces => network && abi < 9,
+                ConfinementLevel::Landlock => network && abi < 9,
                 ConfinementLevel::Bwrap => false,
             };
             assert_eq!(is_open("session bus"), sockets, "{level:?} {network} {abi}");
@@ -122,14 +105,17 @@ fn nothing_is_left_open_silently() {
 #[test]
 fn every_protection_names_its_mechanisms() {
     let room = Room::new();
-    let coverage = coverage_on(&WHOLE, &room.confinement(ConfinementLevel::Namespaces));
-    let by = |what: &str| {
+    let by = |level, what: &str| {
+        let coverage = coverage_on(&WHOLE, &room.confinement(level));
         let kept = coverage.protects.iter().find(|kept| kept.subject.starts_with(what));
         kept.map(|kept| kept.mechanisms.join(", ")).unwrap_or_default()
     };
-    assert_eq!(by("other files"), "Landlock, mount namespace");
-    assert_eq!(by("permissions"), "mount namespace");
-    assert_eq!(by("the network"), "Landlock, network namespace, system call filter");
-    assert_eq!(by("System V"), "IPC namespace, system call filter");
-    assert_eq!(by("signals"), "Landlock, process namespace");
+    let (landlock, bwrap) = (ConfinementLevel::Landlock, ConfinementLevel::Bwrap);
+    assert_eq!(by(landlock, "other files"), "Landlock");
+    assert_eq!(by(bwrap, "other files"), "mount namespace, its own root");
+    assert_eq!(by(landlock, "permissions"), "system call filter");
+    assert_eq!(by(bwrap, "permissions"), "mount namespace");
+    assert_eq!(by(bwrap, "the network"), "network namespace, system call filter");
+    assert_eq!(by(bwrap, "System V"), "IPC namespace, system call filter");
+    assert_eq!(by(bwrap, "signals"), "process namespace");
 }
