@@ -16,8 +16,8 @@ use crate::config::environment::Environment;
 use crate::config::spec::{Configuration, Endpoint};
 use crate::model::Layer;
 
-/// Variables that differ between terminals and have no effect. The caller's identity is sent with
-/// each call.
+/// Variables that differ between terminals and have no effect unless a file refers to them. The
+/// caller's identity is sent with each call.
 const OF_A_TERMINAL: [&str; 14] = [
     "COLUMNS",
     "LINES",
@@ -176,16 +176,12 @@ fn deciding_variables<'a>(
     variables: &'a BTreeMap<String, String>,
 ) -> Vec<(&'a String, &'a String)> {
     let mentioned = mentioned(configuration, variables);
+    let is_of_caller = |name: &str| OF_A_TERMINAL.contains(&name) || OF_A_LOGIN.contains(&name);
     let decides = |name: &str| {
-        !decides_nothing(name)
-            && (ALWAYS.contains(&name) || name.starts_with("XDG_") || mentioned.contains(name))
+        mentioned.contains(name)
+            || ((ALWAYS.contains(&name) || name.starts_with("XDG_")) && !is_of_caller(name))
     };
     variables.iter().filter(|(name, _)| decides(name)).collect()
-}
-
-/// Whether a variable only tells terminals or logins apart.
-fn decides_nothing(name: &str) -> bool {
-    OF_A_TERMINAL.contains(&name) || OF_A_LOGIN.contains(&name)
 }
 
 /// Whether relative paths are relative to the working directory.
@@ -291,7 +287,7 @@ mod tests {
     fn only_variables_that_may_decide_something_count() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("mcp.yaml");
-        let text = "mcp_servers: { s: { command: one, args: [_, x], env: { A: '${TOKEN:-}' } } }\n";
+        let text = "mcp_servers: { s: { command: one, args: [_, x], env: { A: '${TOKEN:-}', B: '${PWD:-}' } } }\n";
         std::fs::write(&file, text).unwrap();
         let mut options = AssemblyOptions::default();
         options.files.servers.push(file);
@@ -304,7 +300,7 @@ mod tests {
         for name in ["TERM", "XDG_SESSION_ID", "OTHER", "_", "x"] {
             assert_eq!(plain, identity(&[(name, "1")]), "{name}");
         }
-        for name in ["TOKEN", "PATH", "XDG_CONFIG_HOME", "env"] {
+        for name in ["TOKEN", "PATH", "XDG_CONFIG_HOME", "env", "PWD"] {
             assert_ne!(plain, identity(&[(name, "1")]), "{name}");
         }
     }

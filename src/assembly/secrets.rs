@@ -11,7 +11,7 @@ use crate::audit::Masker;
 use crate::config::environment::Environment;
 use crate::config::expanded::ExpandedValues;
 use crate::config::node::ConfigNode;
-use crate::config::secrets::names_secret;
+use crate::config::secrets::{names_secret, secrets_in_words};
 use crate::config::spec::{AuthSpec, Configuration, Endpoint, ServerSpec, ToolSpec};
 
 /// A masker that knows every value that replaced a reference, is notified of later ones, and
@@ -81,9 +81,13 @@ impl Secrets {
 
     fn of_server(&mut self, server: &ServerSpec) {
         match &server.endpoint {
-            Endpoint::Stdio { env, .. } => {
+            Endpoint::Stdio { command, args, env, .. } => {
                 for (name, value) in env {
                     self.variable(name, value.expose_secret());
+                }
+                let words = std::iter::once(command).chain(args).map(String::as_str);
+                for (name, value) in secrets_in_words(words).flatten() {
+                    self.add(name, value);
                 }
             }
             Endpoint::Http { headers, auth, .. } => {

@@ -9,7 +9,7 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 
 use crate::config::node::COMMAND_LINE;
-use crate::config::secrets::{looks_secret, names_secret};
+use crate::config::secrets::secrets_in_words;
 use crate::host::command::quote;
 use crate::model::{Error, check_name};
 use crate::util::regular_file;
@@ -138,21 +138,14 @@ fn command_end(words: &[String], derived: &str, name: &str, headers: &[String]) 
         line.extend(["--header".to_owned(), format!("{}: {value}", key.trim())]);
     }
     line.push("--".to_owned());
-    let mut is_named_secret = false;
-    for word in words {
-        let hidden = std::mem::replace(&mut is_named_secret, false);
-        let (key, value) = word.split_once('=').unwrap_or((word, ""));
-        let is_secret_name = names_secret(key.trim_start_matches('-'));
-        line.push(match () {
-            () if hidden => HIDDEN.to_owned(),
-            () if is_secret_name && !value.is_empty() => format!("{key}={HIDDEN}"),
-            () if looks_secret(word) => HIDDEN.to_owned(),
-            () if is_url(word) => word
+    for (word, secret) in words.iter().zip(secrets_in_words(words.iter().map(String::as_str))) {
+        line.push(match secret {
+            Some((_, value)) => format!("{}{HIDDEN}", word.strip_suffix(value).unwrap_or_default()),
+            None if is_url(word) => word
                 .split_once('?')
                 .map_or_else(|| word.clone(), |(url, _)| format!("{url}?{HIDDEN}")),
-            () => word.clone(),
+            None => word.clone(),
         });
-        is_named_secret = is_secret_name && word.starts_with('-') && value.is_empty();
     }
     line.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" ")
 }

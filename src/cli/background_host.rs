@@ -3,8 +3,7 @@
 //! Owns: the order of startup and shutdown. Never does: start another host.
 
 use std::fs::File;
-use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -13,9 +12,11 @@ use crate::cli::context::{CommandContext, CommandResult};
 use crate::cli::host_sockets::runtime_directory::{self, RuntimeDirectory};
 use crate::cli::output::StyledLine;
 use crate::config::consent::store::TrustStore;
+use crate::config::spec::Configuration;
+use crate::config::watched_files::{FileStamp, WatchedFiles};
 use crate::model::Error;
 use crate::serve::background::held_sessions::HeldSessions;
-use crate::serve::background::lifetime::{CurrencyCheck, HostLifetime};
+use crate::serve::background::lifetime::{CurrencyCheck, HostCurrency, HostLifetime};
 use crate::serve::background::observers::ObserverHub;
 use crate::serve::catalogue_server::{CatalogueServer, ClientRegistry, ServeSettings};
 use crate::serve::front_ends::service::FrontEndService;
@@ -62,7 +63,7 @@ pub async fn run(options: HostOptions, context: &CommandContext) -> CommandResul
         options.idle,
         context.cancel.clone(),
         context.abort.clone(),
-        currency_check(context, key, identity.clone()),
+        currency_check(context, &assembly.configuration, key, identity.clone()),
     );
     // Without such a server, no session needs cleanup.
     let has_unshared = assembly.configuration.servers.iter().any(|server| !server.is_shared);
@@ -120,32 +121,37 @@ fn require_only_host(directory: &RuntimeDirectory, identity: &str) -> Result<Fil
     })
 }
 
-/// The trust store as of the last check.
-type FileStamp = Option<(u64, u64, i64, i64)>;
-
-fn stamp(path: Option<&Path>) -> FileStamp {
-    let meta = std::fs::metadata(path?).ok()?;
-    Some((meta.ino(), meta.len(), meta.mtime(), meta.mtime_nsec()))
-}
-
-/// Compares the configuration with its earlier state whenever the trust store changed.
-fn currency_check(context: &CommandContext, key: Vec<u8>, identity: String) -> CurrencyCheck {
+/// Compares the configuration with its earlier state whenever a file of it or the trust store
+/// changed.
+fn currency_check(
+    context: &CommandContext,
+    configuration: &Configuration,
+    key: Vec<u8>,
+    identity: String,
+) -> CurrencyCheck {
     let (options, environment) = (context.options(), Arc::clone(&context.environment));
-    let path: Option<PathBuf> = environment.state_dir().map(|state| TrustStore::file(&state));
-    let seen = Mutex::new(stamp(path.as_deref()));
+    let trust: Option<PathBuf> = environment.state_dir().map(|state| TrustStore::file(&state));
+    let trust_stamp = move || trust.as_deref().and_then(FileStamp::of);
+    let files = WatchedFiles::of(configuration, []);
+    // The files may have changed since they were read, so the first check reads them again.
+    let seen = Mutex::new((trust_stamp(), None));
     Box::new(move || {
-        let now = stamp(path.as_deref());
+        let now = (trust_stamp(), Some(files.looked_at_again()));
         let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
         if *seen == now {
-            return true;
+            return HostCurrency::Current;
         }
         let loaded = assembly::read(&options, environment.as_ref());
         let is_same = loaded.is_ok_and(|loaded| {
             host_identity::host_identity(&loaded, &options, environment.as_ref(), &key) == identity
         });
-        if is_same {
-            *seen = now;
+        match is_same {
+            true => {
+                *seen = now;
+                HostCurrency::Current
+            }
+            false if seen.0 == now.0 => HostCurrency::Outdated,
+            false => HostCurrency::Untrusted,
         }
-        is_same
     })
 }

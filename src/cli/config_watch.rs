@@ -3,21 +3,24 @@
 //! Owns: detecting changed files and SIGHUP, and reporting the result of a reload. Never does:
 //! decide what may replace the served configuration.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use crate::assembly::Assembly;
 use crate::assembly::pins::PinFile;
 use crate::assembly::reload::{HostReloader, NewErrors, ReloadError, ReloadReport};
+use crate::assembly::{Assembly, FrontEnd};
+use crate::audit::Masker;
 use crate::cli::context::CommandContext;
+use crate::cli::host_sockets;
 use crate::cli::output::StyledLine;
 use crate::config::consent::store::TrustStore;
 use crate::config::environment::Environment;
 use crate::config::spec::Configuration;
 use crate::config::watched_files::WatchedFiles;
+use crate::host::ToolHost;
 use crate::model::{Diagnostic, Error};
 
 /// Poll interval of the files. A file that is still being written is waited for.
@@ -27,10 +30,35 @@ const MAX_ERRORS: usize = 10;
 /// Maximum number of changed files named.
 const MAX_NAMES: usize = 3;
 
+/// The background host that makes the calls while it is that of the served configuration.
+struct LinkedHost {
+    host: Arc<ToolHost>,
+    masker: Masker,
+    front_end: FrontEnd,
+    socket: Option<PathBuf>,
+}
+
+impl LinkedHost {
+    fn attach(&self) {
+        let front_end = host_sockets::attached_front_end(&self.front_end, &self.masker);
+        let socket = self.socket.clone();
+        host_sockets::attach_whenever_listening(&self.host, socket, front_end, "toolhost serve");
+    }
+
+    /// Uses the host behind another socket from now on.
+    fn follow(&mut self, socket: Option<PathBuf>) {
+        if self.socket != socket {
+            self.socket = socket;
+            self.attach();
+        }
+    }
+}
+
 /// The files of a configuration that is served.
 pub struct ConfigWatch<'a> {
     context: &'a CommandContext,
     reloader: HostReloader,
+    link: LinkedHost,
     files: WatchedFiles,
     /// Whether changes are only reported: consent for this run was given to the files as they were.
     waits_to_be_asked: bool,
@@ -38,11 +66,21 @@ pub struct ConfigWatch<'a> {
 }
 
 impl<'a> ConfigWatch<'a> {
-    /// Watches the files of an assembly, and handles SIGHUP.
-    pub fn begin(context: &'a CommandContext, assembly: &Assembly) -> Self {
+    /// Watches the files of an assembly, handles SIGHUP, and uses the background host behind
+    /// `socket` until the files say something else.
+    pub fn begin(
+        context: &'a CommandContext,
+        assembly: &Assembly,
+        socket: Option<PathBuf>,
+        front_end: FrontEnd,
+    ) -> Self {
         let environment = Arc::clone(&context.environment);
+        let (host, masker) = (Arc::clone(&assembly.host), assembly.masker.clone());
+        let link = LinkedHost { host, masker, front_end, socket };
+        link.attach();
         Self {
             context,
+            link,
             files: watched_files(&assembly.configuration, environment.as_ref()),
             waits_to_be_asked: assembly.configuration.is_agreed_for_run,
             reloader: HostReloader::new(assembly, environment),
@@ -98,7 +136,12 @@ impl<'a> ConfigWatch<'a> {
         let files = watched_files(&loaded.configuration, self.context.environment.as_ref());
         // Changes made while it was read are picked up by the next poll.
         self.files = files.as_they_were(&self.files);
-        match self.reloader.reload(loaded, NewErrors::Refused) {
+        let socket = self.context.host_locator().socket(&loaded);
+        let outcome = self.reloader.reload(loaded, NewErrors::Refused);
+        if outcome.is_ok() {
+            self.link.follow(socket);
+        }
+        match outcome {
             Ok(report) if report.is_empty() && !report.needs_restart && !is_asked => {}
             Ok(report) => self.tell(&report),
             Err(ReloadError::Failed(error)) => self.refuse(&error),

@@ -56,6 +56,26 @@ pub fn names_secret(key: &str) -> bool {
         || matches!(key.as_str(), "AUTHORIZATION" | "COOKIE" | "PROXY_AUTHORIZATION")
 }
 
+/// The secret of each word of a command line, with the name it has there: of `TOKEN=x`, `--token=x`
+/// and `--token x`, and of a word that looks like a token. It is always the end of its word.
+pub fn secrets_in_words<'w>(
+    words: impl IntoIterator<Item = &'w str>,
+) -> impl Iterator<Item = Option<(&'w str, &'w str)>> {
+    let mut named = None;
+    words.into_iter().map(move |word| {
+        let (key, value) = word.split_once('=').unwrap_or((word, ""));
+        let name = key.trim_start_matches('-');
+        match named.take() {
+            Some(name) => Some((name, word)),
+            None if names_secret(name) && !value.is_empty() => Some((name, value)),
+            None => {
+                named = (names_secret(name) && word.starts_with('-')).then_some(name);
+                looks_secret(word).then_some(("argument", word))
+            }
+        }
+    })
+}
+
 /// The literal secrets found during one load.
 #[derive(Debug, Default)]
 pub struct LiteralSecrets(Vec<String>);

@@ -40,7 +40,7 @@ impl FileStamp {
 }
 
 /// The files of a configuration at one point in time.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WatchedFiles {
     files: BTreeMap<PathBuf, Option<FileStamp>>,
     /// In these, every file that `discover:` would read counts.

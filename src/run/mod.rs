@@ -32,7 +32,7 @@ use crate::cli::signals::{NextSignal, Signals, ignore_file_size_signal};
 use crate::config::environment::{Environment, ProcessEnvironment};
 use crate::model::{Error, ErrorKind, Signal};
 use crate::serve::demo;
-use crate::util::orphans;
+use crate::util::{confine, orphans};
 
 /// How long a command may take to stop once told to: notifying a server, printing what there
 /// is.
@@ -49,6 +49,11 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(6);
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let environment: Arc<dyn Environment> = Arc::new(ProcessEnvironment);
+    if let Some(why) = confine::become_program_if_requested(&arguments) {
+        let output = Output::new(OutputOptions::default(), &*environment);
+        let error = Error::denied(format!("the sandbox could not be set up: {why}"));
+        return report_outcome(&output, Err(error.into()));
+    }
     // Without it a run still works, until it reaches the limit.
     let _unguarded = ignore_file_size_signal();
     let plain = OutputOptions { json: args::requests_json(&arguments), ..OutputOptions::default() };

@@ -298,9 +298,9 @@ fn a_sandboxed_function_reaches_neither_secrets_nor_the_network() {
     let pried = run(&["call", "pry", &secret, &format!("port={port}"), "--json"]);
     pried.exits(0);
     let output = &of(&pried)["output"];
-    assert_eq!(output["secret"], "PermissionError", "{pried}");
-    assert!(output["network"].as_str().is_some_and(|text| text.ends_with("Error")), "{pried}");
-    assert!(output["beside"].as_str().is_some_and(|text| text.ends_with("Error")), "{pried}");
+    for attempt in ["secret", "network", "beside"] {
+        assert!(output[attempt].as_str().is_some_and(|text| text.ends_with("Error")), "{pried}");
+    }
     let rest = [&output["temporary"], &output["program"], &output["home"]];
     assert_eq!(json!(rest), json!(["kept", "ran\n", true]), "{pried}");
     // What it cannot work without is there, whatever else the entry names.

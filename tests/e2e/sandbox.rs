@@ -309,6 +309,40 @@ fn inspect_tells_what_is_kept_and_what_is_left_open() {
     }
 }
 
+#[test]
+fn a_program_in_bubblewrap_has_landlock_around_it_too_and_ends_in_peace() {
+    if !can("bwrap") || !can("landlock") {
+        return;
+    }
+    let room = Sandbox::new();
+    // No mount keeps the names in the root from being read.
+    room.file(
+        "tools.yaml",
+        "tools:
+  - { name: look, command: [ls, /], sandbox: bwrap }
+  - { name: pick, command: [\"true\"], safety: sandboxed }
+",
+    );
+    call(&room, &["call", "look"]).exits(3).says(&["Permission denied"]);
+    let page = call(&room, &["inspect", "look"]);
+    assert!(page.out().contains("confined by bwrap, landlock (ABI "), "{page}");
+    assert!(call(&room, &["inspect", "pick"]).out().contains("confined by bwrap, landlock (ABI "));
+    assert!(call(&room, &["inspect", "pick"]).out().contains("(auto)"));
+    let own = env!("CARGO_BIN_EXE_toolhost");
+    let servers = format!(
+        "mcp_servers:
+  stay:
+    command: sh
+    args: [-c, 'trap \"echo peace >out/end; exit\" TERM; {own} demo-server; while :; do sleep 0.01; done']
+    sandbox: {{ level: bwrap, read: [{own}], write: [./out] }}
+"
+    );
+    room.file("mcp.yaml", &servers);
+    std::fs::create_dir(room.path("work/out")).unwrap();
+    room.toolhost(["--mcp", "mcp.yaml", "list"]).check().exits(0).says(&["stay-echo"]);
+    assert_eq!(std::fs::read_to_string(room.path("work/out/end")).unwrap(), "peace\n");
+}
+
 /// The value of a key, however deep it is.
 fn find<'v>(value: &'v Value, key: &str) -> Option<&'v Value> {
     match value {

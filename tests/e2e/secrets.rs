@@ -80,3 +80,64 @@ fn secrets_of_entries_are_neither_shown_nor_kept() {
         assert!(!said.contains(secret), "{secret}\n{said}");
     }
 }
+
+/// A server that sends back a secret of its environment: in results, and in the address of a resource.
+const SERVER: &str = r#"
+import json, os, sys
+secret = os.environ["A_TOKEN"]
+ANSWERS = {
+    "initialize": {"protocolVersion": "2025-06-18", "serverInfo": {"name": "s", "version": "1"},
+                   "capabilities": {"tools": {}, "resources": {}}},
+    "tools/list": {"tools": [{"name": "leak", "inputSchema": {"type": "object"}}]},
+    "tools/call": {"content": [{"type": "text", "text": secret}]},
+    "resources/list": {"resources": [{"uri": "note://" + secret, "name": "secret"},
+                                     {"uri": "note://plain", "name": "plain"}]},
+    "resources/templates/list": {"resourceTemplates": [
+        {"uriTemplate": "note://" + secret + "/{n}", "name": "n"}]},
+    "ping": {},
+}
+for line in sys.stdin:
+    message = json.loads(line)
+    if message.get("method") in ANSWERS and "id" in message:
+        answer = {"jsonrpc": "2.0", "id": message["id"], "result": ANSWERS[message["method"]]}
+        print(json.dumps(answer), flush=True)
+"#;
+
+/// Whether a file that was kept holds some text.
+fn is_kept(room: &Sandbox, text: &str) -> bool {
+    let records = room.records();
+    records.iter().any(|(_, bytes)| String::from_utf8_lossy(bytes).contains(text))
+}
+
+#[test]
+fn a_secret_on_the_command_line_of_a_server_is_known() {
+    if crate::support::lacks(&["python3"]) {
+        return;
+    }
+    let room = Sandbox::new();
+    room.file("server.py", SERVER);
+    let server = ["--", "env", "A_TOKEN=planted-in-command", "python3", "server.py"];
+    for words in [&["call", "leak", "-v"][..], &["call", "leak", "--json"], &["history", "list"]] {
+        let is_call = words.contains(&"call");
+        let words = words.iter().chain(server.iter().filter(|_| is_call)).copied();
+        let run = room.toolhost(words).check();
+        assert!(!run.exits(0).to_string().replace(server[2], "").contains("planted"), "{run}");
+    }
+    assert!(is_kept(&room, "A_TOKEN=") && !is_kept(&room, "planted-in-command"));
+}
+
+#[test]
+fn a_secret_in_the_address_of_a_resource_is_not_kept_for_completion() {
+    if crate::support::lacks(&["python3"]) {
+        return;
+    }
+    let room = Sandbox::new();
+    room.file("server.py", SERVER);
+    room.file(
+        "mcp.yaml",
+        "mcp_servers:\n  s: { command: python3, args: [server.py], env: { A_TOKEN: planted-in-env } }\n",
+    );
+    room.with_servers(["resources", "list"]).check().exits(0);
+    room.with_servers(["resources", "list", "--templates"]).check().exits(0);
+    assert!(is_kept(&room, "note://plain") && !is_kept(&room, "planted-in-env"));
+}

@@ -143,7 +143,12 @@ pub async fn run(args: &ListArgs, context: &CommandContext) -> CommandResult {
     match &context.global.rare.profile {
         // A profile hides names; a hidden tool is not missing.
         None => {
-            complete::save_tools(&*context.environment, &assembly.configuration, &catalogue);
+            complete::save_tools(
+                &*context.environment,
+                &assembly.configuration,
+                &assembly.masker,
+                &catalogue,
+            );
         }
         Some(profile) if catalogue.tools.is_empty() && reach == ListScope::Everything => {
             context.output.warn(&format!("the profile '{profile}' contains no tools"));

@@ -123,10 +123,9 @@ pub async fn run(args: &ServeArgs, context: &CommandContext) -> CommandResult {
     let clients = ClientRegistry::new();
     let front_end = front_end(&clients, context)?;
     let (assembly, socket) = context.assemble_for(front_end.clone())?;
-    context.attach_whenever_listening(&assembly, socket, &front_end, "toolhost serve");
     context.warn_unserved(&assembly.configuration);
     // From here on, SIGHUP requests a reload instead of ending the run.
-    let following = ConfigWatch::begin(context, &assembly);
+    let following = ConfigWatch::begin(context, &assembly, socket, front_end);
     let stop = context.cancel.clone();
     let settings =
         ServeSettings { uses_bare_names: args.bare_names, assume_yes: args.yes, lifetime: None };

@@ -12,6 +12,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::values;
+use crate::audit::Masker;
 use crate::catalogue::{Catalogue, ServerListing};
 use crate::cli::views;
 use crate::config::environment::Environment;
@@ -92,6 +93,7 @@ pub(super) fn is_word(name: &str) -> bool {
 pub fn save_tools(
     environment: &dyn Environment,
     configuration: &Configuration,
+    masker: &Masker,
     catalogue: &Catalogue,
 ) {
     let remote: CandidateNames = catalogue
@@ -125,13 +127,14 @@ pub fn save_tools(
     let listed =
         catalogue.tools.iter().filter(|tool| tool.source == ToolSource::Mcp).take(MAX_NAMES);
     now.arguments.extend(listed.map(|tool| (tool.name.full(), arguments(tool))));
-    save(environment, configuration, &before, &now);
+    save(environment, configuration, &before, without_secrets(now, masker));
 }
 
 /// Caches the prompt names of a listing for the next completion.
 pub fn save_prompts(
     environment: &dyn Environment,
     configuration: &Configuration,
+    masker: &Masker,
     listed: &Offerings<Prompt>,
 ) {
     let before = read(environment, configuration);
@@ -150,13 +153,14 @@ pub fn save_prompts(
     now.prompt_arguments.extend(prompts().map(|one| (one.name.full(), arguments(one))));
     let known: BTreeSet<String> = now.prompts.keys().cloned().collect();
     now.prompt_arguments.retain(|name, _| known.contains(name));
-    save(environment, configuration, &before, &now);
+    save(environment, configuration, &before, without_secrets(now, masker));
 }
 
 /// Caches the resource URIs of a listing for the next completion.
 pub fn save_resources(
     environment: &dyn Environment,
     configuration: &Configuration,
+    masker: &Masker,
     listed: &Offerings<Resource>,
 ) {
     let before = read(environment, configuration);
@@ -164,13 +168,14 @@ pub fn save_resources(
     now.resources.retain(|_, server| !has_answered(&listed.servers, server));
     let found = listed.items.iter().filter(|one| is_word(&one.uri)).take(MAX_NAMES);
     now.resources.extend(found.map(|one| (one.uri.clone(), one.server.clone())));
-    save(environment, configuration, &before, &now);
+    save(environment, configuration, &before, without_secrets(now, masker));
 }
 
 /// Caches the templates of a listing for the next completion.
 pub fn save_templates(
     environment: &dyn Environment,
     configuration: &Configuration,
+    masker: &Masker,
     listed: &Offerings<ResourceTemplate>,
 ) {
     let before = read(environment, configuration);
@@ -178,7 +183,7 @@ pub fn save_templates(
     now.templates.retain(|_, server| !has_answered(&listed.servers, server));
     let found = listed.items.iter().filter(|one| is_word(&one.template)).take(MAX_NAMES);
     now.templates.extend(found.map(|one| (one.template.clone(), one.server.clone())));
-    save(environment, configuration, &before, &now);
+    save(environment, configuration, &before, without_secrets(now, masker));
 }
 
 fn has_answered(servers: &[ServerListing], name: &str) -> bool {
@@ -191,17 +196,42 @@ pub(super) fn summary(text: &str) -> String {
     text::cut(&text::safe_line(&views::first_sentence(text)), 80).into_owned()
 }
 
+/// A name with a secret in it is not stored at all: with a mask in its place it would name nothing.
+fn without_secrets(mut names: KnownNames, masker: &Masker) -> KnownNames {
+    if masker.is_empty() {
+        return names;
+    }
+    let is_clean = |text: &String| masker.text(text) == *text;
+    for known in [&mut names.tools, &mut names.prompts, &mut names.resources, &mut names.templates]
+    {
+        known.retain(|name, about| is_clean(name) && is_clean(about));
+    }
+    for arguments in names.arguments.values_mut() {
+        arguments.retain(|name, _| is_clean(name));
+        for argument in arguments.values_mut() {
+            argument.about = masker.text(&argument.about);
+            argument.values.retain(is_clean);
+        }
+    }
+    for arguments in names.prompt_arguments.values_mut() {
+        arguments.retain(|name, about| is_clean(name) && is_clean(about));
+    }
+    names.arguments.retain(|tool, _| names.tools.contains_key(tool));
+    names.prompt_arguments.retain(|prompt, _| names.prompts.contains_key(prompt));
+    names
+}
+
 fn save(
     environment: &dyn Environment,
     configuration: &Configuration,
     before: &KnownNames,
-    now: &KnownNames,
+    now: KnownNames,
 ) {
-    if now == before {
+    if now == *before {
         return;
     }
     let Some(path) = path(environment, configuration) else { return };
-    let Ok(kept) = serde_json::to_string(now) else { return };
+    let Ok(kept) = serde_json::to_string(&now) else { return };
     if let Some(directory) = path.parent()
         && private_file::make_own_directory(directory).is_ok()
     {
@@ -286,12 +316,17 @@ mod tests {
         };
         let here = files("/here/mcp.yaml");
         let both = [("a", true), ("b", true)];
-        save_tools(&environment, &here, &catalogue(&[("a", "x"), ("b", "y")], &both));
+        save_tools(
+            &environment,
+            &here,
+            &Masker::default(),
+            &catalogue(&[("a", "x"), ("b", "y")], &both),
+        );
         assert_eq!(kept(&environment, &here), ["a-x", "b-y"]);
         assert_eq!(kept(&environment, &files("/there/mcp.yaml")), [""; 0]);
         // `a` answers with another tool, `b` does not answer.
         let one = [("a", true), ("b", false)];
-        save_tools(&environment, &here, &catalogue(&[("a", "z")], &one));
+        save_tools(&environment, &here, &Masker::default(), &catalogue(&[("a", "z")], &one));
         assert_eq!(kept(&environment, &here), ["a-z", "b-y"]);
     }
 
@@ -323,7 +358,7 @@ mod tests {
             "properties": { "city": { "description": "Where. In words.", "enum": ["Oslo", "a\u{1b}b"] },
                 "a\nb": {} }
         }));
-        save_tools(&environment, &files("f"), &listed);
+        save_tools(&environment, &files("f"), &Masker::default(), &listed);
         let known = read(&environment, &files("f"));
         let city = KnownArgument { about: "Where".to_owned(), values: vec!["Oslo".to_owned()] };
         assert_eq!(known.arguments["a-x"], BTreeMap::from([("city".to_owned(), city)]));

@@ -163,21 +163,6 @@ impl CommandContext {
         Ok((assembly, socket))
     }
 
-    /// Forwards calls and lists to the background host behind a socket whenever one listens there,
-    /// for a process that may outlive hosts.
-    pub fn attach_whenever_listening(
-        &self,
-        assembly: &Assembly,
-        socket: Option<PathBuf>,
-        front_end: &FrontEnd,
-        name: &str,
-    ) {
-        if let Some(socket) = socket {
-            let front_end = host_sockets::attached_front_end(front_end, &assembly.masker);
-            assembly.host.attach(Arc::new(HostClient::at(socket, name, front_end)));
-        }
-    }
-
     /// Finds background hosts for this run.
     pub fn host_locator(&self) -> HostLocator {
         let is_fresh = self.needs_own_servers();

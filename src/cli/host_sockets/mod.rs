@@ -7,7 +7,7 @@ pub mod runtime_directory;
 pub mod start;
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use futures_util::future::join_all;
 use crate::assembly::FrontEnd;
 use crate::audit::Masker;
 use crate::config::environment::Environment;
+use crate::host::ToolHost;
 use crate::host::approval::NoApprover;
 use crate::host::questions::QuestionQueue;
 use crate::model::{EventSink, NoQuestionHandler};
@@ -47,6 +48,20 @@ pub fn attached_front_end(front_end: &FrontEnd, masker: &Masker) -> AttachedFron
         approver: Arc::clone(&front_end.approver),
         inbox: Arc::new(inbox),
         events: masker.events(front_end.events.clone()),
+    }
+}
+
+/// Forwards calls and lists to the background host behind a socket whenever one listens there, for a
+/// process that may outlive hosts; without a socket this process makes them.
+pub fn attach_whenever_listening(
+    host: &ToolHost,
+    socket: Option<PathBuf>,
+    front_end: AttachedFrontEnd,
+    name: &str,
+) {
+    match socket {
+        Some(socket) => host.attach(Arc::new(HostClient::at(socket, name, front_end))),
+        None => host.detach(),
     }
 }
 

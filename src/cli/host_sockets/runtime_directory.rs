@@ -2,13 +2,13 @@
 //!
 //! Owns: its location, that only this user can access it, and the names in it. Never does: connect.
 
-use std::fs::File;
-use std::io::{self, Write as _};
-use std::os::unix::fs::MetadataExt as _;
+use std::fs::{File, Metadata};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rustix::fs::FlockOperation;
+use rustix::fs::{FlockOperation, OFlags};
 use uuid::Uuid;
 
 use crate::config::environment::Environment;
@@ -51,23 +51,28 @@ impl RuntimeDirectory {
         Err(Error::denied(words).with_hint("remove it, or set XDG_RUNTIME_DIR"))
     }
 
-    /// Its path.
-    pub fn path(&self) -> &Path {
-        &self.0
-    }
-
     fn is_private(&self) -> bool {
-        let own = rustix::process::geteuid().as_raw();
         std::fs::symlink_metadata(&self.0).is_ok_and(|meta| {
-            meta.is_dir() && meta.uid() == own && meta.mode() & 0o777 == private_file::DIRECTORY
+            meta.is_dir() && is_own(&meta) && meta.mode() & 0o777 == private_file::DIRECTORY
         })
     }
 
     /// The key for hashing configurations; `None` if no host was ever started, or the directory is
     /// not private.
     pub fn key(&self) -> Option<Vec<u8>> {
-        let key = std::fs::read(self.0.join(KEY)).ok()?;
-        (key.len() == KEY_BYTES && self.is_private()).then_some(key)
+        if !self.is_private() {
+            return None;
+        }
+        // Another user may have planted what stands there: it is judged by its descriptor.
+        let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+        let file = File::options().read(true).custom_flags(flags).open(self.0.join(KEY)).ok()?;
+        let meta = file.metadata().ok()?;
+        if !meta.is_file() || !is_own(&meta) || meta.mode() & 0o077 != 0 {
+            return None;
+        }
+        let mut key = Vec::new();
+        file.take(KEY_BYTES as u64 + 1).read_to_end(&mut key).ok()?;
+        (key.len() == KEY_BYTES).then_some(key)
     }
 
     /// The key, created if there is none.
@@ -87,8 +92,9 @@ impl RuntimeDirectory {
         let key = [Uuid::new_v4().into_bytes(), Uuid::new_v4().into_bytes()].concat();
         let path = self.0.join(KEY);
         let write = || -> io::Result<()> {
-            if path.exists() {
-                std::fs::remove_file(&path)?;
+            match std::fs::remove_file(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
             }
             private_file::create_new(&path)?.write_all(&key)
         };
@@ -129,6 +135,10 @@ impl RuntimeDirectory {
         Error::config(format!("cannot use the background host directory {shown}: {error}"))
             .with_hint("set XDG_RUNTIME_DIR to a directory you own")
     }
+}
+
+fn is_own(meta: &Metadata) -> bool {
+    meta.uid() == rustix::process::geteuid().as_raw()
 }
 
 /// Takes a lock; `None` if another process holds it.
@@ -188,6 +198,28 @@ mod tests {
         std::fs::set_permissions(&runtime.0, std::fs::Permissions::from_mode(0o755)).unwrap();
         assert_eq!(runtime.key(), None);
         assert!(runtime.sockets().is_empty());
+    }
+
+    #[test]
+    fn a_key_that_is_not_the_users_own_file_is_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let runtime = RuntimeDirectory(dir.path().join("toolhost"));
+        runtime.prepare().unwrap();
+        let (key, other) = (runtime.0.join(KEY), dir.path().join("other"));
+        std::fs::write(&other, [7; KEY_BYTES]).unwrap();
+        std::fs::set_permissions(&other, std::fs::Permissions::from_mode(0o600)).unwrap();
+        std::os::unix::fs::symlink(&other, &key).unwrap();
+        assert_eq!(runtime.key(), None, "a link");
+        std::fs::remove_file(&key).unwrap();
+        std::fs::write(&key, [7; KEY_BYTES]).unwrap();
+        std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o644)).unwrap();
+        assert_eq!(runtime.key(), None, "others may read it");
+        std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).unwrap();
+        assert_eq!(runtime.key(), Some(vec![7; KEY_BYTES]));
+        std::fs::write(&key, [7; KEY_BYTES + 1]).unwrap();
+        assert_eq!(runtime.key(), None, "it is too long");
+        assert_eq!(runtime.make_key().unwrap().len(), KEY_BYTES);
+        assert_eq!(std::fs::read(other).unwrap(), [7; KEY_BYTES]);
     }
 
     #[tokio::test]

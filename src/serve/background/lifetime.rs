@@ -16,15 +16,26 @@ use super::protocol::{HostStatus, HostedServer};
 use crate::host::ToolHost;
 use crate::util::process;
 
+/// How a host compares with what is configured and trusted now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HostCurrency {
+    /// It is what the files say.
+    Current,
+    /// The files say something else: it takes no call, and ends when none runs.
+    Outdated,
+    /// What was trusted changed: its calls end, too.
+    Untrusted,
+}
+
 /// Says whether the host is still what was trusted and configured.
-pub type CurrencyCheck = Box<dyn Fn() -> bool + Send + Sync>;
+pub type CurrencyCheck = Box<dyn Fn() -> HostCurrency + Send + Sync>;
 
 /// The life of one background host.
 pub struct HostLifetime {
     directory: PathBuf,
     idle_limit: Duration,
     started: Instant,
-    is_current: CurrencyCheck,
+    currency: CurrencyCheck,
     stop: CancellationToken,
     /// Fired with `stop` when running calls must not go on.
     abort: CancellationToken,
@@ -58,7 +69,7 @@ impl HostLifetime {
         idle_limit: Duration,
         stop: CancellationToken,
         abort: CancellationToken,
-        is_current: CurrencyCheck,
+        currency: CurrencyCheck,
     ) -> Arc<Self> {
         let now = Instant::now();
         let activity = HostActivity { calls: 0, running: 0, idle_since: now };
@@ -66,7 +77,7 @@ impl HostLifetime {
             directory,
             idle_limit,
             started: now,
-            is_current,
+            currency,
             stop,
             abort,
             activity: Mutex::new(activity),
@@ -89,13 +100,21 @@ impl HostLifetime {
         Some(RunningCallGuard(Arc::clone(self)))
     }
 
-    /// Whether the host lives on: it ends when it is not what was trusted any more.
+    /// Whether the host answers: it ends when it is not what was configured and trusted any more.
     pub fn recheck(&self) -> bool {
-        if !self.stop.is_cancelled() && !(self.is_current)() {
-            self.stop.cancel();
-            self.abort.cancel();
+        if self.stop.is_cancelled() {
+            return false;
         }
-        !self.stop.is_cancelled()
+        match (self.currency)() {
+            HostCurrency::Current => return true,
+            HostCurrency::Outdated if self.activity().running > 0 => {}
+            HostCurrency::Outdated => self.stop.cancel(),
+            HostCurrency::Untrusted => {
+                self.stop.cancel();
+                self.abort.cancel();
+            }
+        }
+        false
     }
 
     /// Ends the host.
@@ -164,20 +183,18 @@ impl Drop for RunningCallGuard {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicBool, Ordering};
-
     use super::*;
 
     const LIMIT: Duration = Duration::from_mins(30);
 
-    fn lifetime(is_current: CurrencyCheck) -> (Arc<HostLifetime>, CancellationToken) {
+    fn lifetime(currency: CurrencyCheck) -> (Arc<HostLifetime>, CancellationToken) {
         let (stop, abort) = (CancellationToken::new(), CancellationToken::new());
-        (HostLifetime::new(PathBuf::from("/p"), LIMIT, stop.clone(), abort, is_current), stop)
+        (HostLifetime::new(PathBuf::from("/p"), LIMIT, stop.clone(), abort, currency), stop)
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_host_ends_when_no_call_came_for_so_long_and_not_while_one_runs() {
-        let (lifetime, stop) = lifetime(Box::new(|| true));
+        let (lifetime, stop) = lifetime(Box::new(|| HostCurrency::Current));
         let watched = Arc::clone(&lifetime);
         let watching = tokio::spawn(async move { watched.watch_idle().await });
         tokio::time::advance(LIMIT / 2).await;
@@ -193,15 +210,28 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_host_that_is_no_longer_what_was_trusted_takes_no_call_and_ends() {
-        let is_current = Arc::new(AtomicBool::new(true));
-        let asked = Arc::clone(&is_current);
-        let (lifetime, stop) = lifetime(Box::new(move || asked.load(Ordering::Relaxed)));
-        assert!(lifetime.begin_call().is_some());
-        is_current.store(false, Ordering::Relaxed);
+    async fn a_host_that_is_no_longer_what_is_configured_takes_no_call_and_ends() {
+        let current = Arc::new(Mutex::new(HostCurrency::Current));
+        let checked = Arc::clone(&current);
+        let (lifetime, stop) = lifetime(Box::new(move || *checked.lock().unwrap()));
+        let running = lifetime.begin_call().unwrap();
+        *current.lock().unwrap() = HostCurrency::Outdated;
+        assert!(lifetime.begin_call().is_none());
+        assert!(!stop.is_cancelled(), "a call runs that began before");
+        drop(running);
         assert!(lifetime.begin_call().is_none());
         assert!(stop.is_cancelled());
-        is_current.store(true, Ordering::Relaxed);
+        *current.lock().unwrap() = HostCurrency::Current;
         assert!(lifetime.begin_call().is_none(), "what ended does not come back");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_calls_of_a_host_that_is_no_longer_trusted_end() {
+        let (stop, abort) = (CancellationToken::new(), CancellationToken::new());
+        let untrusted = Box::new(|| HostCurrency::Untrusted);
+        let lifetime =
+            HostLifetime::new(PathBuf::from("/p"), LIMIT, stop.clone(), abort.clone(), untrusted);
+        assert!(lifetime.begin_call().is_none());
+        assert!(stop.is_cancelled() && abort.is_cancelled());
     }
 }

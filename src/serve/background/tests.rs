@@ -13,7 +13,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::client::{AttachedFrontEnd, HostClient};
 use super::connection::{self, LineConnection};
-use super::lifetime::HostLifetime;
+use super::lifetime::{HostCurrency, HostLifetime};
 use super::observers::ObserverHub;
 use super::protocol::{self, CallMeta, SentCall};
 use crate::host::ToolHost;
@@ -119,7 +119,10 @@ impl FrontEnd {
         let life = (place.path().to_owned(), Duration::from_mins(1));
         let is_current = Arc::new(AtomicBool::new(true));
         let seen = Arc::clone(&is_current);
-        let current = Box::new(move || seen.load(Ordering::Relaxed));
+        let current = Box::new(move || match seen.load(Ordering::Relaxed) {
+            true => HostCurrency::Current,
+            false => HostCurrency::Untrusted,
+        });
         let lifetime = HostLifetime::new(life.0, life.1, stop.clone(), abort.clone(), current);
         let settings =
             ServeSettings { lifetime: Some(Arc::clone(&lifetime)), ..ServeSettings::default() };

@@ -89,7 +89,8 @@ pub(super) fn arguments(
         say(&[&"--perms", &"0700", &"--tmpfs", &TMP]);
     }
     if confinement.system {
-        say(&[&"--proc", &"/proc", &"--dev", &"/dev"]);
+        // As root a child could change settings of the kernel through it.
+        say(&[&"--proc", &"/proc", &"--remount-ro", &"/proc", &"--dev", &"/dev"]);
     }
     if confinement.system && !whole {
         let shared = system_paths::shared();

@@ -35,8 +35,12 @@ impl PreparedConfinement {
         if let Some(left) = self.capabilities {
             set_capabilities(None, left)?;
         }
-        if let Some(fd) = &self.inherited {
+        for fd in &self.inherited {
             rustix::io::fcntl_setfd(fd, rustix::io::FdFlags::empty())?;
+        }
+        if self.ignores_termination {
+            // SAFETY: no handler is set: the action of this one signal is to ignore it.
+            unsafe { libc::signal(libc::SIGTERM, libc::SIG_IGN) };
         }
         if let Some(ruleset) = &self.ruleset {
             set_no_new_privs(true)?;
@@ -58,6 +62,12 @@ impl PreparedConfinement {
         }
         Ok(())
     }
+}
+
+/// Ends what [`PreparedConfinement::enter`] began with `ignores_termination`.
+pub(super) fn heed_termination() {
+    // SAFETY: no handler is set: the signal has its default action again.
+    unsafe { libc::signal(libc::SIGTERM, libc::SIG_DFL) };
 }
 
 /// The version of Landlock's interface; `None` when the kernel has none or it is switched off.

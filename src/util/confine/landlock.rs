@@ -30,6 +30,19 @@ pub(super) fn ruleset(
     scratch: &Path,
     abi: u32,
 ) -> Result<OwnedFd, ConfinementError> {
+    let fd: Option<OwnedFd> = rules(confinement, scratch, abi)?.into();
+    fd.ok_or_else(|| ConfinementError::Failed("the kernel returned no ruleset".into()))
+}
+
+/// The rules themselves.
+///
+/// # Errors
+/// As [`ruleset`].
+pub(super) fn rules(
+    confinement: &Confinement,
+    scratch: &Path,
+    abi: u32,
+) -> Result<RulesetCreated, ConfinementError> {
     let rights = FileRights::of(abi);
     let handled = HandledRights::of(confinement, abi);
     let mut rules = Ruleset::default()
@@ -63,8 +76,7 @@ pub(super) fn ruleset(
     for (path, right) in written.chain(read).chain([(scratch, rights.write)]) {
         rules = allow(rules, open(path)?, right)?;
     }
-    let fd: Option<OwnedFd> = rules.into();
-    fd.ok_or_else(|| ConfinementError::Failed("the kernel returned no ruleset".into()))
+    Ok(rules)
 }
 
 /// What the rules deny unless one of them allows it, and what they keep inside.

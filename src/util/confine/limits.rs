@@ -6,12 +6,13 @@ use std::time::Duration;
 
 #[cfg(target_os = "linux")]
 use rustix::process::{Resource, Rlimit, getrlimit};
+use serde::{Deserialize, Serialize};
 
 use super::ConfinementError;
 use crate::util::units::show_size;
 
 /// Resource limits, each for every single process of a child, and `None` where there is none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct ResourceLimits {
     /// Private memory in bytes (`RLIMIT_DATA`). Address space that is only reserved does not count,
     /// so runtimes that reserve much of it start; memory shared between processes does not count

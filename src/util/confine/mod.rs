@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `limits` | resource limits of the kernel, for each process |
 //! | `landlock` | those, Landlock rules on files, and a seccomp filter on system calls |
-//! | `bwrap` | limits, the filter, and namespaces made by bubblewrap |
+//! | `bwrap` | all of that, inside of namespaces made by bubblewrap (Landlock where the kernel has it) |
 //!
 //! [`coverage()`] reports what a level blocks and what it leaves open, from the same tables that
 //! make the rules.
@@ -31,6 +31,8 @@ mod enter;
 #[cfg(target_os = "linux")]
 mod filter;
 #[cfg(target_os = "linux")]
+mod inner_fence;
+#[cfg(target_os = "linux")]
 mod landlock;
 #[cfg(target_os = "linux")]
 mod prepare;
@@ -46,9 +48,13 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 #[cfg(target_os = "linux")]
 pub use coverage::coverage;
 pub use coverage::{Coverage, Protection};
+#[cfg(target_os = "linux")]
+pub use inner_fence::become_program_if_requested;
 pub use limits::{LimitCause, ResourceLimits, is_superuser};
 pub use prepared::PreparedConfinement;
 pub use scratch::ScratchDir;
@@ -56,16 +62,16 @@ pub use scratch::ScratchDir;
 pub use support::{available, check};
 pub use system_paths::{can_read, contains, program_paths};
 #[cfg(not(target_os = "linux"))]
-pub use unsupported::{available, check, coverage};
+pub use unsupported::{available, become_program_if_requested, check, coverage};
 
 /// By what a child is confined.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum ConfinementLevel {
     /// Resource limits only; it reaches what the user reaches.
     Limits,
     /// Landlock for files and seccomp for system calls.
     Landlock,
-    /// Namespaces of bubblewrap, and seccomp.
+    /// Namespaces of bubblewrap, with Landlock and seccomp inside.
     Bwrap,
 }
 
@@ -86,7 +92,7 @@ impl ConfinementLevel {
 }
 
 /// Where a confined child's `HOME` is.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum HomeDir {
     /// Where its environment says; whether it can be read is a question of the paths.
     Inherited,
@@ -97,7 +103,7 @@ pub enum HomeDir {
 }
 
 /// What a child may reach. Paths are absolute; a directory stands for everything below it.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Confinement {
     /// By what it is kept.
     pub level: ConfinementLevel,
@@ -190,10 +196,17 @@ impl Confinement {
         facts.join("; ")
     }
 
-    /// How the level is named once it is known what the system gives: `landlock (ABI 7)`.
+    /// How the level is named once it is known what the system gives: `landlock (ABI 7)`,
+    /// `bwrap, landlock (ABI 7)`.
     pub fn describe_level(&self) -> String {
         match (self.level, support_abi()) {
             (ConfinementLevel::Landlock, Some(abi)) => format!("landlock (ABI {abi})"),
+            #[cfg(target_os = "linux")]
+            (ConfinementLevel::Bwrap, Some(abi))
+                if inner_fence::is_available(&support::ThisSystem) =>
+            {
+                format!("bwrap, landlock (ABI {abi})")
+            }
             (level, _) => level.as_str().to_owned(),
         }
     }

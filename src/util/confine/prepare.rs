@@ -9,7 +9,7 @@ use rustix::thread::{CapabilitySet, CapabilitySets, capabilities};
 use super::support::{SystemSupport, check_on};
 use super::{
     Confinement, ConfinementError, ConfinementLevel, HomeDir, PreparedConfinement, ScratchDir,
-    bwrap, filter, landlock,
+    bwrap, filter, inner_fence, landlock,
 };
 
 /// Descriptors of ours are moved up here, out of the way of those a child is given by number.
@@ -35,7 +35,8 @@ impl PreparedConfinement {
             limits_are_final: false,
             ruleset: None,
             filter: None,
-            inherited: None,
+            inherited: Vec::new(),
+            ignores_termination: false,
             wrapper: None,
             env: Vec::new(),
             scratch: None,
@@ -89,10 +90,16 @@ impl PreparedConfinement {
         self.scratch = scratch.transpose()?;
         let temporary = self.scratch.as_ref().map(ScratchDir::path);
         let mut arguments = bwrap::arguments(confinement, cwd, temporary, filter.as_raw_fd())?;
+        let temporary = temporary.unwrap_or(Path::new(bwrap::TMP)).to_path_buf();
+        self.inherited.push(filter);
+        if inner_fence::is_available(system) {
+            let (words, own) = inner_fence::wrap(confinement, &temporary)?;
+            arguments.extend(words);
+            self.inherited.push(own);
+            self.ignores_termination = true;
+        }
         arguments.push(program.into());
         self.wrapper = Some((bwrap, arguments));
-        self.inherited = Some(filter);
-        let temporary = temporary.unwrap_or(Path::new(bwrap::TMP)).to_path_buf();
         self.variables(confinement, &temporary);
         Ok(())
     }
@@ -118,7 +125,7 @@ fn remaining_capabilities() -> Result<CapabilitySets, ConfinementError> {
     capabilities(None).map_err(|why| ConfinementError::Failed(format!("capabilities: {why}")))
 }
 
-fn move_fd_up(fd: &OwnedFd) -> Result<OwnedFd, ConfinementError> {
+pub(super) fn move_fd_up(fd: &OwnedFd) -> Result<OwnedFd, ConfinementError> {
     rustix::io::fcntl_dupfd_cloexec(fd.as_fd(), FIRST_FD)
         .map_err(|why| ConfinementError::Failed(format!("a descriptor: {why}")))
 }

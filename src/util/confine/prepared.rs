@@ -40,7 +40,11 @@ pub struct PreparedConfinement {
     /// The filter to enter, last of all.
     #[cfg(target_os = "linux")]
     pub(super) filter: Option<BpfProgram>,
-    /// A descriptor that has to stay open across exec.
+    /// Descriptors that have to stay open across exec.
     #[cfg(target_os = "linux")]
-    pub(super) inherited: Option<OwnedFd>,
+    pub(super) inherited: Vec<OwnedFd>,
+    /// Whether SIGTERM is ignored until the program starts, which then is its only recipient:
+    /// bubblewrap would end at once, and the program with it.
+    #[cfg(target_os = "linux")]
+    pub(super) ignores_termination: bool,
 }

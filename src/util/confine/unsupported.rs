@@ -1,5 +1,6 @@
 //! Systems without Landlock and bubblewrap: every confinement is refused.
 
+use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 
@@ -14,7 +15,7 @@ impl PreparedConfinement {
     ///
     /// # Errors
     /// Always.
-    pub(in crate::util) fn enter(&mut self) -> io::Result<()> {
+    pub(in crate::util) fn enter(&self) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
 }
@@ -24,6 +25,11 @@ fn refusal() -> ConfinementError {
         missing: "programs can only be confined on Linux".into(),
         remedy: "run toolhost on Linux, or in a container".into(),
     }
+}
+
+/// No process is started to become a confined program.
+pub fn become_program_if_requested(_: &[OsString]) -> Option<ConfinementError> {
+    None
 }
 
 /// The strongest level of this system, which has none.

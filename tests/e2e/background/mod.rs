@@ -1,5 +1,6 @@
 //! The background host: one that is started with `up`, used by every command, and ended.
 
+mod changes;
 mod clock;
 mod commands;
 mod console;
@@ -442,44 +443,6 @@ fn each_call_reaches_its_own_host_whichever_was_used_last() {
         let called = host(flavour, &["call", "--json", "counter-count"]);
         assert!(called["metadata"].get("host").is_none(), "{flavour}");
     }
-}
-
-/// Whether a run read the configuration, by its own log.
-fn reads_configuration(room: &Sandbox, finished: &Finished) -> bool {
-    finished.exits(0);
-    let path = room.path("run.log");
-    let log = std::fs::read_to_string(&path).unwrap_or_default();
-    let _absent = std::fs::remove_file(path);
-    log.contains("configuration read")
-}
-
-#[test]
-fn a_call_reads_the_configuration_again_only_when_something_changed() {
-    let Some(room) = trusted() else { return };
-    room.toolhost(["up"]).go().exits(0);
-    let log = room.path("run.log").display().to_string();
-    let words = ["call", "--json", "counter-count", "--log-filter", "info", "--log-file", &log];
-    let call = |flavour: Option<&str>| {
-        let line = room.toolhost(words);
-        let line = flavour.iter().fold(line, |line, flavour| line.env("FLAVOUR", flavour));
-        let finished = line.go();
-        (reads_configuration(&room, &finished), finished.json()["metadata"]["host"]["pid"].as_u64())
-    };
-    // Files that were only just written are not relied on.
-    let host = call(None).1;
-    assert!(host.is_some());
-    let settled = (0..10_000).find(|_| !call(None).0);
-    assert!(settled.is_some(), "every call reads the configuration");
-    assert_eq!(call(None), (false, host), "the host is the same");
-
-    assert_eq!(call(Some("pear")), (true, None), "a variable that an entry names");
-    let script = format!("{SERVER}# changed\n");
-    room.file("server.py", &script);
-    // Code that was not trusted is not run.
-    room.toolhost(words).go().exits(6);
-    room.toolhost(["trust", "--yes"]).go().exits(0);
-    assert_eq!(call(None), (true, None), "another script is another host");
-    room.toolhost(["down", "--all"]).go().exits(0);
 }
 
 #[test]

@@ -46,7 +46,12 @@ pub async fn run(args: &PromptListArgs, context: &CommandContext) -> CommandResu
     };
     let items: Vec<&Prompt> = all.items.iter().filter(fits).collect();
     if context.global.rare.profile.is_none() {
-        complete::save_prompts(&*context.environment, &assembly.configuration, &all);
+        complete::save_prompts(
+            &*context.environment,
+            &assembly.configuration,
+            &assembly.masker,
+            &all,
+        );
     }
     let shown = OfferingList {
         items_name: "prompts",

@@ -45,7 +45,12 @@ pub async fn run(args: &ResourceListArgs, context: &CommandContext) -> CommandRe
     if args.templates {
         let all = assembly.host.templates(&LookupScope::of_servers(&args.server)).await?;
         if context.global.rare.profile.is_none() {
-            complete::save_templates(&*context.environment, &assembly.configuration, &all);
+            complete::save_templates(
+                &*context.environment,
+                &assembly.configuration,
+                &assembly.masker,
+                &all,
+            );
         }
         let fits = |t: &&ResourceTemplate| {
             let texts = [Some(t.template.as_str()), Some(&t.name), t.title.as_deref()];
@@ -67,7 +72,12 @@ pub async fn run(args: &ResourceListArgs, context: &CommandContext) -> CommandRe
     }
     let all = assembly.host.resources(&LookupScope::of_servers(&args.server)).await?;
     if context.global.rare.profile.is_none() {
-        complete::save_resources(&*context.environment, &assembly.configuration, &all);
+        complete::save_resources(
+            &*context.environment,
+            &assembly.configuration,
+            &assembly.masker,
+            &all,
+        );
     }
     let fits = |r: &&Resource| {
         let (title, description) = (r.title.as_deref(), r.description.as_deref());

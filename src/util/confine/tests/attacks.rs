@@ -128,6 +128,30 @@ async fn metadata_outside_stays_as_it_is() {
     }
 }
 
+/// Nothing is written: what can be opened for writing could be written to.
+#[tokio::test]
+async fn no_setting_of_the_kernel_can_be_opened_for_writing() {
+    let attack = r"
+def files(path):
+    if not os.path.isdir(path):
+        return [path]
+    return [os.path.join(at, name) for at, _, names in os.walk(path) for name in names]
+for top in ['sys', 'sysrq-trigger', 'irq', 'bus', 'acpi', 'scsi', 'mtrr', 'fs', 'driver', 'pressure']:
+    for path in files('/proc/' + top):
+        attempt(path, lambda: os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK)))
+print('end')
+";
+    let Some(script) = python(&[BEGIN, attack]) else { return };
+    for level in levels() {
+        let room = Room::new();
+        for (read, network) in [(room.path("work"), false), (PathBuf::from("/"), true)] {
+            let confinement = Confinement { read: vec![read], network, ..room.confinement(level) };
+            let ended = room.run(&confinement, &[PYTHON, "-c", &script]).await;
+            assert_eq!(ended.out, "end\n", "{level:?}: {}", ended.err);
+        }
+    }
+}
+
 #[tokio::test]
 async fn other_processes_keep_their_limits_and_priorities() {
     let attack = r"
