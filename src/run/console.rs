@@ -29,7 +29,6 @@ use crate::tui::effects::{ConsoleDeps, HostBridge, HostFactory};
 use crate::tui::event::AppEvent;
 use crate::tui::event::trust::TrustStatus;
 use crate::tui::external_editor::ExternalEditor;
-use crate::tui::pictures::TerminalGraphics;
 use crate::tui::theme::Appearance;
 use crate::tui::{self, ConsoleLaunch};
 use crate::util::clock::SystemClock;
@@ -168,17 +167,10 @@ fn dependencies(context: &CommandContext, assembly: &Assembly) -> ConsoleDeps {
         keeps_history: configuration.history.enabled,
         settings: context.environment.config_dir(),
         saved_calls: context.environment.config_dir().filter(|_| context.global.ad_hoc.is_none()),
-        state,
         editor: ExternalEditor {
             command: ["VISUAL", "EDITOR"].iter().find_map(|name| variable(name)),
             temporary: variable("TMPDIR").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from),
         },
-        project: configuration
-            .trusted_root
-            .clone()
-            .unwrap_or_else(|| context.environment.cwd())
-            .to_string_lossy()
-            .into_owned(),
         project_root: configuration.project(),
         cwd: context.environment.cwd(),
         clock: Arc::new(SystemClock),
@@ -194,7 +186,9 @@ fn display_settings(context: &CommandContext) -> Appearance {
         ascii: global.rare.ascii || settings::is_ascii_locale(environment),
         has_reduced_motion: global.rare.reduced_motion,
         mouse: global.rare.mouse,
-        graphics: TerminalGraphics::detect(&|name| environment.var(name)),
+        has_true_colour: environment
+            .var("COLORTERM")
+            .is_some_and(|value| value == "truecolor" || value == "24bit"),
         ..Appearance::default()
     }
 }

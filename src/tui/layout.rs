@@ -3,7 +3,6 @@
 //! Owns: arithmetic on rectangles. Never does: draw.
 
 use ratatui::layout::{Constraint, Layout, Rect};
-use serde::{Deserialize, Serialize};
 
 use super::view_id::{Pane, ViewId};
 
@@ -53,13 +52,11 @@ pub fn frame(area: Rect) -> [Rect; 4] {
 const SHARES: (u16, u16) = (15, 85);
 
 /// The pane sizes of a view, as changed by the user.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PaneShares {
     /// The share of the pane on the left, in percent of the width; `None` for the usual one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left: Option<u16>,
     /// The share of the upper pane, in percent of the height; `None` for the usual one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upper: Option<u16>,
 }
 
@@ -98,35 +95,6 @@ impl PaneShares {
             Divider::Rows => self.upper = moved(self.upper(view, room)),
         }
     }
-
-    /// Moves a divider to a screen position; `area` contains the view's panes.
-    pub fn drag(&mut self, divider: Divider, (x, y): (u16, u16), area: Rect) {
-        let share = |at: u16, from: u16, length: u16| {
-            let behind = u32::from(at.saturating_sub(from)) + 1;
-            let share = (behind * 100).div_ceil(u32::from(length.max(1)));
-            Some(u16::try_from(share).unwrap_or(SHARES.1).clamp(SHARES.0, SHARES.1))
-        };
-        match divider {
-            Divider::Columns => self.left = share(x, area.x, area.width),
-            Divider::Rows => self.upper = share(y, area.y, area.height),
-        }
-    }
-}
-
-/// The divider at a screen position, if these panes have one there.
-pub fn divider_at(panes: &[(Pane, Rect)], (x, y): (u16, u16)) -> Option<Divider> {
-    let [(_, first), rest @ ..] = panes else { return None };
-    let has_columns = rest.iter().any(|(_, area)| area.x > first.x);
-    if has_columns && (x + 1 == first.right() || x == first.right()) {
-        return Some(Divider::Columns);
-    }
-    let ends = |area: &Rect| {
-        let is_below = |other: &Rect| other.x == area.x && other.y == area.bottom();
-        (area.x..area.right()).contains(&x)
-            && y + 1 == area.bottom()
-            && panes.iter().any(|(_, other)| is_below(other))
-    };
-    panes.iter().any(|(_, area)| ends(area)).then_some(Divider::Rows)
 }
 
 /// A list and the pane beside it.
@@ -266,28 +234,17 @@ mod tests {
     }
 
     #[test]
-    fn a_divider_follows_the_pointer_and_is_bounded() {
+    fn a_pane_that_is_made_smaller_stays_usable() {
         let area = Rect::new(0, 1, 100, 29);
         let mut shares = PaneShares::default();
         let shown = |shares| panes(ViewId::Tools, SizeClass::Medium, area, shares, Some(5));
-        let before = shown(shares);
-        let (left, detail) = (before[0].1, before[1].1);
-        assert_eq!(detail.height, 5, "a form takes what it needs");
-        assert_eq!(divider_at(&before, (left.right() - 1, 9)), Some(Divider::Columns));
-        assert_eq!(divider_at(&before, (left.right(), 9)), Some(Divider::Columns));
-        assert_eq!(divider_at(&before, (60, detail.bottom() - 1)), Some(Divider::Rows));
-        assert_eq!(divider_at(&before, (60, 9)), None);
-        shares.drag(Divider::Columns, (59, 9), area);
-        shares.drag(Divider::Rows, (70, 15), area);
-        let after = shown(shares);
-        assert_eq!((after[0].1.right(), after[1].1.bottom()), (60, 16));
-        for place in [(0, 0), (99, 29), (500, 500)] {
-            shares.drag(Divider::Columns, place, area);
-            shares.drag(Divider::Rows, place, area);
+        assert_eq!(shown(shares)[1].1.height, 5, "a form takes what it needs");
+        for by in [-200, 400] {
+            shares.step(Divider::Columns, by, ViewId::Tools, SizeClass::Medium);
+            shares.step(Divider::Rows, by, ViewId::Tools, SizeClass::Medium);
             assert!(shown(shares).iter().all(|(_, area)| area.width >= 10 && area.height >= 3));
         }
-        shares.step(Divider::Columns, -200, ViewId::Tools, SizeClass::Medium);
-        assert_eq!(shares.left, Some(SHARES.0));
+        assert_eq!(shares.left, Some(SHARES.1));
     }
 
     #[test]

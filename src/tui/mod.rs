@@ -22,7 +22,6 @@ pub mod keys;
 pub mod layout;
 pub mod list_cursor;
 mod painter;
-pub mod persisted_state;
 pub mod pictures;
 pub mod presentation;
 pub mod screen;
@@ -42,7 +41,7 @@ use crate::model::{Error, Signal};
 
 use effects::{ConsoleDeps, EffectRunner, HostFactory};
 use event::trust::TrustStatus;
-use event::{AppEffect, AppEvent, UserInput};
+use event::{AppEffect, AppEvent};
 use external_editor::EditorError;
 use frame_pacer::FramePacer;
 use screen::Screen;
@@ -94,7 +93,6 @@ pub async fn run(launch: ConsoleLaunch) -> Result<Option<Signal>, Error> {
     let clock = Arc::clone(&deps.clock);
     let mut screen = Screen::open()?;
     let mut state = AppState::new(screen.size()?);
-    state.context.cell_pixels = screen.cell_pixels();
     state.context.command_end = command_end.map(|words| format!(" {words}")).unwrap_or_default();
     state.context.appearance = appearance;
     if deps.project_root.is_some() {
@@ -154,13 +152,10 @@ pub async fn run(launch: ConsoleLaunch) -> Result<Option<Signal>, Error> {
                 continue;
             }
             let is_input = matches!(event, AppEvent::Input(_));
-            if matches!(event, AppEvent::Input(UserInput::Resize { .. })) {
-                state.context.cell_pixels = screen.cell_pixels();
-            }
             for effect in state.update(event) {
                 match effect {
                     AppEffect::Quit(signal) => {
-                        effects.shutdown(state.take_unsaved()).await;
+                        effects.shutdown().await;
                         return Ok(signal);
                     }
                     AppEffect::Redraw => screen.clear(),
@@ -175,9 +170,6 @@ pub async fn run(launch: ConsoleLaunch) -> Result<Option<Signal>, Error> {
                     }
                     other => effects.perform(other),
                 }
-            }
-            if let Some(memory) = state.take_unsaved() {
-                effects.remember(memory);
             }
             stale = true;
             // A key is answered at once.

@@ -64,13 +64,6 @@ impl Screen {
         terminal::size().map_err(|error| terminal_error(&error))
     }
 
-    /// The width and height of a character cell in pixels; `None` where the terminal does not tell.
-    pub fn cell_pixels(&self) -> Option<(u16, u16)> {
-        let size = terminal::window_size().ok()?;
-        let cell = |pixels: u16, cells: u16| pixels.checked_div(cells).filter(|size| *size > 0);
-        Some((cell(size.width, size.columns)?, cell(size.height, size.rows)?))
-    }
-
     /// The next user input. The end of the terminal is reported as a hang-up.
     ///
     /// # Errors
@@ -192,8 +185,6 @@ fn mouse_input(mouse: MouseEvent) -> Option<UserInput> {
     let (x, y) = (mouse.column, mouse.row);
     Some(match mouse.kind {
         MouseEventKind::Down(MouseButton::Left) => UserInput::Click { x, y },
-        MouseEventKind::Drag(MouseButton::Left) => UserInput::Drag { x, y },
-        MouseEventKind::Up(MouseButton::Left) => UserInput::Release,
         MouseEventKind::ScrollDown => UserInput::Wheel { x, y, by: 1 },
         MouseEventKind::ScrollUp => UserInput::Wheel { x, y, by: -1 },
         _ => return None,

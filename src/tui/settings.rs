@@ -6,7 +6,6 @@
 use std::sync::Arc;
 
 use super::keys::{Action, KeyContext, KeyPress, Keymap, Remap};
-use super::pictures::InlineImages;
 use super::theme::ColourScheme;
 use crate::config::node::{ConfigNode, SourceText};
 use crate::config::parse;
@@ -31,8 +30,8 @@ pub struct ConsoleSettings {
     pub mouse: bool,
     /// Whether the time of day is left out.
     pub has_no_clock: bool,
-    /// Whether pictures are shown in results, and how.
-    pub images: InlineImages,
+    /// Whether pictures in results are left out.
+    pub has_no_images: bool,
     /// The keys, with the remapped ones.
     pub keys: Keymap,
 }
@@ -61,7 +60,7 @@ pub fn read(source: &Arc<SourceText>, text: &str) -> (ConsoleSettings, Vec<Diagn
             "reduced_motion" => value.as_bool().map(|set| settings.reduced_motion = set),
             "mouse" => value.as_bool().map(|set| settings.mouse = set),
             "clock" => value.as_bool().map(|set| settings.has_no_clock = !set),
-            "image" => image(value).map(|images| settings.images = images.unwrap_or_default()),
+            "image" => image(value).map(|shown| settings.has_no_images = !shown),
             "keys" => value.as_map().map(|_| keys(value, &mut settings.keys, &mut problems)),
             other => Err(Diagnostic::error(format!("unknown setting '{other}'"))
                 .with_hint(format!("expected one of {KEYS}"))
@@ -84,26 +83,29 @@ fn theme(value: &ConfigNode) -> Result<ColourScheme, Diagnostic> {
     })
 }
 
-/// The settings of pictures; `None` where there are none.
-fn image(value: &ConfigNode) -> Result<Option<InlineImages>, Diagnostic> {
-    let mut images = None;
+/// The values of `image.inline`.
+pub(super) const IMAGES: [&str; 2] = ["auto", "never"];
+
+/// Whether pictures are shown.
+fn image(value: &ConfigNode) -> Result<bool, Diagnostic> {
+    let mut shown = true;
     for (key, value) in value.as_map()? {
         if key.text != "inline" {
             return Err(Diagnostic::error(format!("unknown setting 'image.{}'", key.text))
                 .with_hint("expected image.inline")
                 .with_location(value.location()));
         }
-        let name = value.as_text()?;
-        let named = InlineImages::ALL.iter().find(|(known, _)| *known == name);
-        let (_, found) = named.ok_or_else(|| {
-            let all = InlineImages::ALL.map(|(name, _)| name).join(", ");
-            Diagnostic::error(format!("unknown value '{name}' for image.inline"))
-                .with_hint(format!("expected one of {all}"))
-                .with_location(value.location())
-        })?;
-        images = Some(*found);
+        shown = match value.as_text()? {
+            "auto" => true,
+            "never" => false,
+            name => {
+                return Err(Diagnostic::error(format!("unknown value '{name}' for image.inline"))
+                    .with_hint(format!("expected one of {}", IMAGES.join(", ")))
+                    .with_location(value.location()));
+            }
+        };
     }
-    Ok(images)
+    Ok(shown)
 }
 
 /// The keys of all places.

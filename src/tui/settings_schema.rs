@@ -5,7 +5,7 @@
 use serde_json::{Map, Value, json};
 
 use super::keys::KEY_TABLES;
-use super::pictures::InlineImages;
+use super::settings::IMAGES;
 use super::theme::ColourScheme;
 
 /// The schema of `console.yaml`.
@@ -35,7 +35,7 @@ pub fn schema() -> Value {
             },
             "ascii": switch("Draw with ASCII characters only", false),
             "reduced_motion": switch("Disable spinners and other motion", false),
-            "mouse": switch("Use the mouse: click rows and views, scroll, drag pane borders", false),
+            "mouse": switch("Use the mouse: click rows and views, scroll", false),
             "clock": switch("Show the time of day in the top bar", true),
             "image": { "$ref": "#/$defs/image", "description": "Pictures in results" },
             "keys": {
@@ -49,9 +49,9 @@ pub fn schema() -> Value {
                 "additionalProperties": false,
                 "properties": {
                     "inline": {
-                        "enum": InlineImages::ALL.map(|(name, _)| name),
+                        "enum": IMAGES,
                         "default": "auto",
-                        "description": "auto uses the format the terminal is known to support, or coloured cells; never disables decoding; the others are for terminals that auto does not recognise",
+                        "description": "auto shows them as coloured half blocks; never decodes none",
                     },
                 },
             },

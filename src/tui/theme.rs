@@ -6,8 +6,6 @@
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::symbols::border;
 
-use super::pictures::{InlineImages, TerminalGraphics};
-
 /// The colour schemes of the console.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ColourScheme {
@@ -58,10 +56,10 @@ pub struct Appearance {
     pub mouse: bool,
     /// Whether the time of day is shown.
     pub clock: bool,
-    /// Whether pictures are shown in results, and how.
-    pub images: InlineImages,
-    /// What is known of the terminal's way to show pictures.
-    pub graphics: TerminalGraphics,
+    /// Whether pictures are shown in results.
+    pub images: bool,
+    /// Whether the terminal knows 16 million colours; 256 otherwise.
+    pub has_true_colour: bool,
 }
 
 impl Default for Appearance {
@@ -74,8 +72,8 @@ impl Default for Appearance {
             has_reduced_motion: false,
             mouse: false,
             clock: false,
-            images: InlineImages::default(),
-            graphics: TerminalGraphics::default(),
+            images: true,
+            has_true_colour: false,
         }
     }
 }

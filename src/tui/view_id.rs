@@ -54,11 +54,6 @@ impl ViewId {
         self.title().to_lowercase()
     }
 
-    /// The one of this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|view| view.name() == name)
-    }
-
     /// The short title for narrow terminals.
     pub fn short(self) -> &'static str {
         match self {
@@ -127,30 +122,4 @@ pub enum Pane {
     Questions,
     /// One of the questions, and its answer.
     Question,
-}
-
-impl Pane {
-    /// The name on the screen when panes can be jumped to.
-    pub fn title(self) -> &'static str {
-        match self {
-            Self::Catalogue => "Catalogue",
-            Self::Detail => "Detail",
-            Self::Result => "Result",
-            Self::Servers => "Servers",
-            Self::Health => "Health",
-            Self::TraceList => "Trace",
-            Self::Frame => "Frame",
-            Self::Usage => "Usage",
-            Self::Latency => "Latency",
-            Self::Plan => "Plan",
-            Self::Run => "Run",
-            Self::Verdict => "Verdict",
-            Self::HistoryList => "History",
-            Self::Entry => "Call",
-            Self::OfferingList => "Resources and prompts",
-            Self::Content => "Content",
-            Self::Questions => "Inbox",
-            Self::Question => "Question",
-        }
-    }
 }

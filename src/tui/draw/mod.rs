@@ -59,7 +59,6 @@ pub fn console(frame: &mut Frame<'_>, state: &AppState, theme: &Theme) {
     bars::status(frame, &styler, state, status);
     bars::keys(frame, &styler, state, keys);
     styler.frames = layout::has_frames(room);
-    styler.graphics = !overlay::is_open(state);
     measure_form(&styler, state);
     for (shown, place) in state.context.panes_shown() {
         pane(frame, &styler, state, shown, place);

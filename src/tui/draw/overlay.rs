@@ -12,12 +12,6 @@ use crate::tui::layout;
 use crate::tui::state::{AppState, Overlay};
 use crate::tui::theme::StyleRole;
 
-/// Whether something lies over the views.
-pub(super) fn is_open(state: &AppState) -> bool {
-    let has_window = state.trust.window.is_some() || state.context.overlay.is_some();
-    has_window || !state.inbox.approvals.is_empty()
-}
-
 pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Rect) {
     if let Some(pending) = state.inbox.approvals.front() {
         return approval::draw(frame, styler, state, pending, area);
@@ -27,7 +21,6 @@ pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState,
     }
     match &state.context.overlay {
         Some(Overlay::Palette(window)) => palette::draw(frame, styler, window, area),
-        Some(Overlay::Jump) => palette::jump(frame, styler, state, area),
         Some(Overlay::Running(list)) => running_calls::list(frame, styler, state, *list, area),
         Some(Overlay::Help(position)) => {
             let place = layout::window(area, 72, area.height.saturating_sub(4));

@@ -1,4 +1,4 @@
-//! Draws the command palette, and the labels of the jump mode.
+//! Draws the command palette.
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -8,7 +8,7 @@ use ratatui::widgets::Clear;
 use super::pane;
 use super::styler::Styler;
 use crate::tui::layout;
-use crate::tui::state::{AppState, PaletteWindow};
+use crate::tui::state::PaletteWindow;
 use crate::tui::theme::StyleRole;
 use crate::util::text;
 
@@ -50,34 +50,5 @@ pub(super) fn draw(
             styler.span(meaning(StyleRole::Plain), &entry.about),
         ]);
         frame.render_widget(line, Rect { y, height: 1, ..rows });
-    }
-}
-
-/// A letter in the corner of every visible pane, and a list of the hidden ones.
-pub(super) fn jump(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Rect) {
-    let seen = state.context.panes_shown();
-    let letters = state.jump_labels();
-    if seen.len() < letters.len() {
-        let height = u16::try_from(letters.len()).unwrap_or(0) + 2;
-        let place = layout::window(area, 30, height);
-        frame.render_widget(Clear, place);
-        let inner = pane::open(frame, styler, place, "Go to", true);
-        let lines: Vec<Line<'static>> = letters
-            .iter()
-            .map(|(letter, pane)| {
-                Line::from(vec![
-                    styler.span(StyleRole::Selected, format!(" {letter} ")),
-                    styler.span(StyleRole::Plain, format!(" {}", pane.title())),
-                ])
-            })
-            .collect();
-        return pane::paragraph(frame, styler, inner, &lines);
-    }
-    for (pane, place) in seen {
-        let letter = letters.iter().find(|(_, other)| *other == pane).map(|(letter, _)| *letter);
-        let Some(letter) = letter else { continue };
-        // Beside the title, not over it.
-        let label = Rect { width: 2, height: 1, ..place }.intersection(area);
-        frame.render_widget(styler.line(StyleRole::Selected, format!("{letter} ")), label);
     }
 }

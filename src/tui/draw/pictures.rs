@@ -11,7 +11,6 @@ use serde_json::json;
 use super::*;
 use crate::model::{HostEvent, LogLevel, ToolResult};
 use crate::tui::event::{AppEvent, UserInput};
-use crate::tui::pictures::InlineImages;
 use crate::tui::state::craft_tests::{begun, ended, id, told};
 use crate::tui::state::tests::{press, sample};
 use crate::tui::theme::ColourScheme;
@@ -97,7 +96,7 @@ fn with_running() -> AppState {
 
 fn with_result(width: u16, height: u16) -> AppState {
     let mut state = sized(width, height);
-    state.context.appearance.images = InlineImages::Never;
+    state.context.appearance.images = false;
     let run = begun(&mut state, "1");
     let result = ToolResult {
         content: vec![
@@ -122,15 +121,6 @@ fn the_palette() {
         state.update(AppEvent::Input(UserInput::Resize { width, height }));
         insta::assert_snapshot!(format!("palette_{width}"), plain(&state, MONO));
     }
-}
-
-#[test]
-fn the_jump() {
-    let mut state = sized(80, 24);
-    state.update(AppEvent::Input(UserInput::Key(crate::tui::keys::KeyPress::Ctrl('o'))));
-    insta::assert_snapshot!("jump_80", styled(&state, MONO));
-    state.update(AppEvent::Input(UserInput::Resize { width: 40, height: 10 }));
-    insta::assert_snapshot!("jump_40", plain(&state, MONO));
 }
 
 #[test]

@@ -38,18 +38,6 @@ pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, text: &ScrollText
     let visible: Vec<Line<'static>> = rows.skip(hidden).take(height).collect();
     frame.render_widget(Text::from(visible), area);
     let below = total.saturating_sub(first + height);
-    if styler.graphics {
-        // The last row tells how much is below.
-        let end = first + height - usize::from(below > 0);
-        let starts = layout.starts.get(from..).unwrap_or_default();
-        for (line, start) in lines.iter().zip(starts).take_while(|(_, start)| **start < end) {
-            let Some(PictureRow { picture, row: 0 }) = &line.picture else { continue };
-            if *start >= first && start + usize::from(picture.rows) <= end {
-                let y = area.y + u16::try_from(start - first).unwrap_or(u16::MAX);
-                inline_picture::draw(frame, picture, Rect { y, ..area });
-            }
-        }
-    }
     more(frame, styler, area, below);
 }
 

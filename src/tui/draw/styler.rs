@@ -14,13 +14,11 @@ pub(super) struct Styler<'a> {
     pub(super) theme: &'a Theme,
     /// Whether panes have borders; the smallest terminals have no room for them.
     pub(super) frames: bool,
-    /// Whether pictures may be drawn in the protocols of terminals: nothing lies over them.
-    pub(super) graphics: bool,
 }
 
 impl<'a> Styler<'a> {
     pub(super) fn new(theme: &'a Theme) -> Self {
-        Self { theme, frames: true, graphics: false }
+        Self { theme, frames: true }
     }
 
     /// One piece of text on one line.

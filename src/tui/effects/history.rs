@@ -83,7 +83,7 @@ fn place(deps: &ConsoleDeps) -> Result<&RecordLocation, Error> {
     })
 }
 
-fn lines(deps: &ConsoleDeps) -> Result<ReverseLines, Error> {
+pub(super) fn lines(deps: &ConsoleDeps) -> Result<ReverseLines, Error> {
     ReverseLines::all(place(deps)?).map_err(Error::unreadable_records)
 }
 

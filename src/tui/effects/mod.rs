@@ -29,7 +29,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::event::{AppEffect, AppEvent, ConsoleCallId, trace::TraceEffect, trust::TrustEffect};
 use super::external_editor::ExternalEditor;
-use super::persisted_state::PersistedState;
 use crate::host::arguments::unknown_keys;
 use crate::host::request::{CallArguments, CallRequest, ListScope};
 use crate::host::{ToolHost, form};
@@ -56,10 +55,6 @@ pub struct ConsoleDeps {
     /// The directory of saved calls; `None` where there is none, and for a server that only the
     /// command line names.
     pub saved_calls: Option<PathBuf>,
-    /// The directory for state kept between runs; `None` without one.
-    pub state: Option<PathBuf>,
-    /// The directory of the project, to which the view, the filter and the last arguments belong.
-    pub project: String,
     /// The root of the project whose statistics and history are shown; `None` shows those of all.
     pub project_root: Option<String>,
     /// The editor from `$VISUAL` or `$EDITOR`, for texts that are easier to write there.
@@ -77,7 +72,6 @@ pub struct EffectRunner {
     bridge: HostBridge,
     running: HashMap<ConsoleCallId, CancellationToken>,
     stats: stats::StatsReader,
-    state_writer: persistence::StateWriter,
     offering_tasks: offerings::OfferingTasks,
     bench: bench::BenchController,
     host_factory: Arc<HostFactory>,
@@ -99,7 +93,6 @@ impl EffectRunner {
         project: Arc<HostFactory>,
     ) -> Self {
         let stats = stats::StatsReader::new(&deps);
-        let keeper = persistence::StateWriter::new(&deps);
         let offering_tasks = offerings::OfferingTasks::default();
         let bench = bench::BenchController::default();
         trust::watch(&project, send.clone());
@@ -110,7 +103,6 @@ impl EffectRunner {
             bridge,
             running,
             stats,
-            state_writer: keeper,
             offering_tasks,
             bench,
             host_factory: project,
@@ -122,15 +114,9 @@ impl EffectRunner {
         runner
     }
 
-    /// Keeps this for the next run; soon, and not more often than is worth it.
-    pub fn remember(&mut self, memory: PersistedState) {
-        self.state_writer.remember(memory, &self.deps.host);
-    }
-
-    /// Keeps this for the next run, now: the console ends.
-    pub async fn shutdown(&mut self, memory: Option<PersistedState>) {
+    /// The console ends: answers about the project are stored first.
+    pub async fn shutdown(&mut self) {
         self.wait_for_trust_answers().await;
-        self.state_writer.finish(memory, &self.deps.host).await;
     }
 
     /// Starts the effect and returns immediately.

@@ -91,7 +91,7 @@ pub enum AppEvent {
     Tools(Box<tools::ToolsEvent>),
     /// The outcome of an effect about the pin of a tool.
     Pins(Box<pins::PinsEvent>),
-    /// The settings and the state of the last session.
+    /// The settings and the last arguments of tools.
     Persistence(Box<persistence::PersistenceEvent>),
     /// The result of checking arguments against a schema.
     ArgumentsChecked {
@@ -148,15 +148,6 @@ pub enum UserInput {
         /// The row, from 0 at the top edge.
         y: u16,
     },
-    /// Moved the mouse while its button is pressed.
-    Drag {
-        /// The column, from 0 at the left edge.
-        x: u16,
-        /// The row, from 0 at the top edge.
-        y: u16,
-    },
-    /// Let the button of the mouse go.
-    Release,
     /// Turned the wheel of the mouse.
     Wheel {
         /// The column, from 0 at the left edge.

@@ -1,12 +1,14 @@
-//! Commands and events of settings and remembered state.
+//! Commands and events of the settings and of what earlier runs left.
 
-use crate::tui::persisted_state::PersistedState;
+use std::collections::HashMap;
+
+use crate::model::JsonObject;
 use crate::tui::settings::ConsoleSettings;
 
-/// What has to be read or written for the next start of the console.
+/// What has to be read for the start of the console.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PersistenceEffect {
-    /// Read `console.yaml` and the state of the last session.
+    /// Read `console.yaml` and the newest calls of the history.
     Load,
 }
 
@@ -15,8 +17,8 @@ pub enum PersistenceEffect {
 pub struct PersistenceEvent {
     /// The settings from `console.yaml`, or the defaults.
     pub settings: ConsoleSettings,
-    /// The state of the last session; `None` when there is none that can be used.
-    pub persisted: Option<PersistedState>,
-    /// The problems in both files, each with its location.
+    /// The last arguments of tools by their full names, without what was secret.
+    pub arguments: HashMap<String, JsonObject>,
+    /// The problems in the settings, each with its location.
     pub problems: Vec<String>,
 }

@@ -23,8 +23,6 @@ pub enum Action {
     GrowPane,
     /// Give the panes of the view their usual sizes.
     ResetPanes,
-    /// Put a letter on every pane, and go to the one that is typed.
-    Jump,
     /// Show everything that can be done, to choose from.
     Palette,
     /// Start typing into the filter of the list.
@@ -81,10 +79,6 @@ pub enum Action {
     Remove,
     /// Start a new line in the field.
     NewLine,
-    /// Take the next day in a date.
-    Later,
-    /// Take the previous day in a date.
-    Earlier,
     /// Edit in the user's editor.
     Editor,
     /// Between the form and its JSON.
@@ -203,7 +197,6 @@ impl Action {
             Self::ShrinkPane => "shrink-pane",
             Self::GrowPane => "grow-pane",
             Self::ResetPanes => "reset-panes",
-            Self::Jump => "jump",
             Self::Palette => "palette",
             Self::Filter => "filter",
             Self::NextMatch => "next-match",
@@ -232,8 +225,6 @@ impl Action {
             Self::Add => "add",
             Self::Remove => "remove",
             Self::NewLine => "new-line",
-            Self::Later => "later",
-            Self::Earlier => "earlier",
             Self::Editor => "editor",
             Self::SwitchForm => "switch-form",
             Self::Copy => "copy",

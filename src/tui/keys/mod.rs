@@ -52,8 +52,6 @@ pub enum KeyContext {
     FormLines,
     /// While arguments are filled in, in a field whose values are listed.
     FormChoice,
-    /// While arguments are filled in, in a date.
-    FormDate,
     /// While a text of several lines is written.
     MultilineText,
     /// While a question is answered.

@@ -38,7 +38,6 @@ impl KeyContext {
             Self::FormItems => "items",
             Self::FormLines => "field-lines",
             Self::FormChoice => "field-choice",
-            Self::FormDate => "field-date",
             Self::MultilineText => "lines",
             Self::Answer => "answer",
             Self::Text => "text",

@@ -72,7 +72,7 @@ fn ended(page: &mut ScrollText, outcome: &CallOutcome, pictures: Option<PictureB
         for content in &result.content {
             match pictures.filter(|_| kind(content) == "image" && shown < MAX_PICTURES) {
                 Some(within) => {
-                    picture(page, content, shown, within);
+                    picture(page, content, within);
                     shown += 1;
                 }
                 None => block(page, content),
@@ -109,11 +109,11 @@ pub fn schema_verdict(outcome: &CallOutcome) -> Option<&'static str> {
 }
 
 /// A picture below its size, or why it is not shown.
-fn picture(page: &mut ScrollText, block: &Value, number: u8, within: PictureBox) {
+fn picture(page: &mut ScrollText, block: &Value, within: PictureBox) {
     let data = block["data"].as_str().unwrap_or_default();
     let kind = media_type(block);
     let bytes = show_size(base64::decoded_len(data));
-    match Picture::of(data, number, within) {
+    match Picture::of(data, within) {
         Ok(picture) => {
             let pixels = format!("{}x{}", picture.width, picture.height);
             page.line(StyleRole::Dim, format!("[image {kind} {pixels} {bytes}, E saves it]"));

@@ -78,7 +78,7 @@ impl ConsoleCalls {
         self.next
     }
 
-    /// Takes in the saved arguments of earlier sessions.
+    /// Takes in the last arguments of earlier sessions.
     pub fn set_saved_arguments(&mut self, recalled: HashMap<String, JsonObject>) {
         self.saved_arguments = recalled;
     }
@@ -167,11 +167,6 @@ impl ConsoleCalls {
     pub fn arguments_of(&self, tool: &str) -> Option<&JsonObject> {
         let newest = self.newest_of(tool).map(|call| &call.arguments);
         newest.or_else(|| self.saved_arguments.get(tool))
-    }
-
-    /// The calls from this number on, the oldest first.
-    pub fn since(&self, first: u64) -> impl Iterator<Item = &ConsoleCall> + '_ {
-        self.all.iter().filter(move |call| call.run.0 >= first)
     }
 }
 

@@ -13,7 +13,7 @@ use super::{
 use crate::tui::event::AppEffect;
 use crate::tui::keys::Keymap;
 use crate::tui::layout::{self, Divider, PaneShares, SizeClass};
-use crate::tui::pictures::{InlineImages, PictureBox};
+use crate::tui::pictures::PictureBox;
 use crate::tui::theme::{Appearance, ColourScheme};
 use crate::util::units::show_size;
 
@@ -23,7 +23,7 @@ pub const MIN_VISIBLE_TIME: Duration = Duration::from_millis(300);
 
 /// The maximum number of columns of a picture in a result.
 const MAX_COLUMNS: u16 = 160;
-/// The maximum number of rows; kitty has marks for a few more.
+/// The maximum number of rows of a picture in a result.
 const MAX_ROWS: u16 = 60;
 
 /// Something that lies over everything else and has all keys.
@@ -35,8 +35,6 @@ pub enum Overlay {
     ConfirmQuit,
     /// Everything that can be done, to choose from.
     Palette(Box<PaletteWindow>),
-    /// A letter on every pane.
-    Jump,
     /// The calls that run, to stop one of them.
     Running(ListCursor),
     /// The problems of the configuration files.
@@ -94,8 +92,6 @@ pub struct AppContext {
     pub overlay: Option<Overlay>,
     /// What is wrong with the settings.
     pub problems: Vec<String>,
-    /// The width and height of a character cell in pixels; `None` where the terminal does not tell.
-    pub cell_pixels: Option<(u16, u16)>,
     /// The words at the end of a command line that name the server, with a blank before them; empty
     /// where servers stand in files.
     pub command_end: String,
@@ -113,8 +109,6 @@ pub struct AppContext {
     pub calls: ConsoleCalls,
     /// What a person made of the sizes of panes, by view.
     pub pane_shares: BTreeMap<ViewId, PaneShares>,
-    /// The divider that is being dragged with the mouse.
-    pub dragged: Option<Divider>,
     /// The columns of the bar at the top that each view has; known when it was drawn.
     pub tabs: RefCell<Vec<(Range<u16>, ViewId)>>,
     /// How many rows the form of the tools view needs, its frame included; known when it was drawn.
@@ -137,7 +131,6 @@ impl AppContext {
             overlay: None,
             problems: Vec::new(),
             message: None,
-            cell_pixels: None,
             command_end: String::new(),
             now: Duration::ZERO,
             lost: 0,
@@ -145,7 +138,6 @@ impl AppContext {
             keys: Keymap::default(),
             calls: ConsoleCalls::default(),
             pane_shares: BTreeMap::new(),
-            dragged: None,
             tabs: RefCell::default(),
             form_rows: Cell::new(None),
             shown_projects: ShownProjects::default(),
@@ -206,19 +198,6 @@ impl AppContext {
         self.pane_shares.remove(&self.view);
     }
 
-    /// Takes hold of the divider at a place on the screen, where there is one.
-    pub fn grab_divider(&mut self, place: (u16, u16)) {
-        self.dragged = layout::divider_at(&self.panes_shown(), place);
-    }
-
-    /// Moves the divider that is held to a place on the screen.
-    pub fn drag_divider(&mut self, place: (u16, u16)) {
-        let Some(divider) = self.dragged else { return };
-        let [_, middle, _, _] = layout::frame(Rect::new(0, 0, self.size.0, self.size.1));
-        let (area, _) = layout::wire_below(self.view, self.room(), middle);
-        self.pane_shares.entry(self.view).or_default().drag(divider, place, area);
-    }
-
     /// Where the newest lines of the wire are shown beside what is done.
     pub fn wire_shown(&self) -> Option<Rect> {
         let [_, middle, _, _] = layout::frame(Rect::new(0, 0, self.size.0, self.size.1));
@@ -242,13 +221,7 @@ impl AppContext {
     /// because a person wants none.
     pub fn picture_box(&self, pane: Pane) -> Option<PictureBox> {
         let look = &self.appearance;
-        let mut graphics = look.graphics;
-        match look.images {
-            InlineImages::Auto => {}
-            InlineImages::Never => return None,
-            InlineImages::As(protocol) => graphics.protocol = protocol,
-        }
-        if look.ascii || look.theme().palette == ColourScheme::Mono {
+        if !look.images || look.ascii || look.theme().palette == ColourScheme::Mono {
             return None;
         }
         let (_, area) = self.panes_shown().into_iter().find(|(shown, _)| *shown == pane)?;
@@ -257,7 +230,7 @@ impl AppContext {
         let (columns, rows) = (area.width.min(MAX_COLUMNS), area.height.saturating_sub(2));
         let rows = rows.min(MAX_ROWS);
         let is_seen = columns >= 2 && rows >= 2;
-        is_seen.then_some(PictureBox { columns, rows, cell: self.cell_pixels, graphics })
+        is_seen.then_some(PictureBox { columns, rows, has_true_colour: look.has_true_colour })
     }
 
     /// How many rows the focused pane has.

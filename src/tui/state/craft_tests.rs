@@ -14,8 +14,6 @@ use crate::tui::event::persistence::PersistenceEvent;
 use crate::tui::event::tools::{ResultExport, ToolsEffect};
 use crate::tui::event::{AppEvent, ConsoleCallId, UserInput};
 use crate::tui::keys::KeyPress;
-use crate::tui::persisted_state::PersistedState;
-use crate::tui::pictures::InlineImages;
 use crate::tui::settings::ConsoleSettings;
 use crate::tui::theme::ColourScheme;
 
@@ -179,15 +177,6 @@ fn every_action_of_a_view_is_in_its_palette_with_a_key_that_does_it() {
 }
 
 #[test]
-fn a_letter_leads_to_its_pane() {
-    let mut state = sample();
-    let jump = AppEvent::Input(UserInput::Key(KeyPress::Ctrl('o')));
-    state.update(jump);
-    press(&mut state, &["c"]);
-    assert_eq!((state.context.focus, &state.context.overlay), (Pane::Result, &None));
-}
-
-#[test]
 fn results_are_turned_stepped_through_and_saved() {
     let mut state = sample();
     let first = begun(&mut state, "1");
@@ -301,7 +290,7 @@ fn a_result_is_compared_with_the_one_before() {
 fn blocks_are_not_called_structured_content_and_json_in_a_text_is_unfolded() {
     let shown = |result: ToolResult| {
         let mut state = sample();
-        state.context.appearance.images = InlineImages::Never;
+        state.context.appearance.images = false;
         let run = begun(&mut state, "1");
         ended(&mut state, run, result);
         state.tools.viewer.text.to_text()
@@ -421,56 +410,30 @@ fn a_dry_run_asks_what_would_be_sent_and_calls_nothing() {
 }
 
 #[test]
-fn settings_hold_unless_other_colours_were_chosen_over_them() {
-    let settings =
-        |theme| ConsoleSettings { theme: Some(theme), mouse: true, ..ConsoleSettings::default() };
-    let recalled = |state: &mut AppState, theme, memory| {
-        let event =
-            PersistenceEvent { settings: settings(theme), persisted: memory, problems: Vec::new() };
+fn settings_hold_and_no_colour_means_none() {
+    for has_colour in [true, false] {
+        let mut state = sample();
+        state.context.appearance.has_colour = has_colour;
+        let theme = Some(ColourScheme::Light);
+        let settings = ConsoleSettings { theme, mouse: true, ..ConsoleSettings::default() };
+        let event = PersistenceEvent { settings, ..PersistenceEvent::default() };
         state.update(AppEvent::Persistence(Box::new(event)));
-    };
-    let mut state = sample();
-    recalled(&mut state, ColourScheme::Light, None);
-    assert_eq!(state.context.appearance.palette, ColourScheme::Light);
-    assert!(state.context.appearance.mouse);
-    assert_eq!(state.take_unsaved(), None);
-    press(&mut state, &[":", "theme-high", "<enter>", "2"]);
-    let memory = state.take_unsaved().unwrap();
-    assert_eq!(memory.view, "servers");
-    assert_eq!(state.take_unsaved(), None);
-    let mut again = sample();
-    recalled(&mut again, ColourScheme::Light, Some(memory.clone()));
-    assert_eq!(
-        (again.context.appearance.palette, again.context.view),
-        (ColourScheme::HighContrast, ViewId::Servers)
-    );
-    let mut changed = sample();
-    recalled(&mut changed, ColourScheme::Default, Some(memory));
-    assert_eq!(changed.context.appearance.palette, ColourScheme::Default);
-    let mut colourless = sample();
-    colourless.context.appearance.has_colour = false;
-    recalled(&mut colourless, ColourScheme::Light, None);
-    assert_eq!(colourless.context.appearance.theme().palette, ColourScheme::Mono);
+        assert!(state.context.appearance.mouse);
+        let shown = if has_colour { ColourScheme::Light } else { ColourScheme::Mono };
+        assert_eq!(state.context.appearance.theme().palette, shown);
+    }
 }
 
 #[test]
-fn arguments_of_an_earlier_run_fill_the_form_and_nothing_is_written_before_they_came() {
-    let mut memory = PersistedState::default();
+fn arguments_of_an_earlier_run_fill_the_form() {
     let arguments = json!({ "expression": "6*7" }).as_object().cloned().unwrap();
-    memory.save_arguments("calculator", &arguments, None);
+    let arguments = std::iter::once(("calculator".to_owned(), arguments)).collect();
     let mut state = sample();
-    press(&mut state, &["2", "1"]);
-    assert_eq!(state.take_unsaved(), None);
-    let event = PersistenceEvent { persisted: Some(memory), ..PersistenceEvent::default() };
+    let event = PersistenceEvent { arguments, ..PersistenceEvent::default() };
     state.update(AppEvent::Persistence(Box::new(event)));
     press(&mut state, &["<enter>"]);
     let form = state.tools.form.as_ref().unwrap();
     assert_eq!(Value::Object(form.arguments()), json!({ "expression": "6*7" }));
-    press(&mut state, &["+1", "<f5>"]);
-    let kept = state.take_unsaved().unwrap().arguments["calculator"].clone();
-    assert_eq!(Value::Object(kept.arguments), json!({ "expression": "6*7+1" }));
-    // The writer has to know what is secret.
-    assert!(kept.schema.is_some());
 }
 
 #[test]

@@ -126,8 +126,6 @@ pub struct AppState {
     has_stale_figures: bool,
     /// A tool compared with its pin, while [`Overlay::Pin`] shows it.
     pub pin_window: Option<PinWindow>,
-    /// Tracks what is saved for the next session.
-    persistence: persistence::PersistenceTracker,
 }
 
 impl AppState {
@@ -149,7 +147,6 @@ impl AppState {
             configuration_problems: ConfigurationProblems::default(),
             has_stale_figures: false,
             pin_window: None,
-            persistence: persistence::PersistenceTracker::default(),
         }
     }
 

@@ -1,9 +1,9 @@
-//! Overlays: command palette, jump mode, list of running calls; and mouse input.
+//! Overlays: command palette, list of running calls; and mouse input.
 
 use super::palette::PaletteCommand;
-use super::{AppState, ListCursor, Overlay, PaletteWindow, Pane, ScrollPosition};
+use super::{AppState, ListCursor, Overlay, PaletteWindow, ScrollPosition};
 use crate::tui::event::AppEffect;
-use crate::tui::keys::{Action, KeyContext, KeyPress};
+use crate::tui::keys::{Action, KeyContext};
 
 impl AppState {
     /// Where keys of the view are looked up, whatever lies over it.
@@ -11,16 +11,10 @@ impl AppState {
         self.view_state(self.context.view).key_contexts(self.context.focus)
     }
 
-    /// The letters of the panes that can be jumped to.
-    pub fn jump_labels(&self) -> Vec<(char, Pane)> {
-        ('a'..='z').zip(self.context.view.panes().iter().copied()).collect()
-    }
-
     /// Opens a window, if the action is one that does.
     pub(super) fn open_window(&mut self, action: Action) -> bool {
         let overlay = match action {
             Action::Help => Overlay::Help(ScrollPosition::default()),
-            Action::Jump => Overlay::Jump,
             Action::Running => Overlay::Running(ListCursor::default()),
             Action::Problems if self.configuration_problems.is_empty() => {
                 self.context.show_status("no problems in the configuration files");
@@ -41,20 +35,6 @@ impl AppState {
         };
         self.context.overlay = Some(overlay);
         true
-    }
-
-    /// Takes a key that means something only in the window that is open; `None` when it does not.
-    pub(super) fn pressed_in_window(&mut self, key: KeyPress) -> Option<Vec<AppEffect>> {
-        let (Some(Overlay::Jump), KeyPress::Char(letter)) = (&self.context.overlay, key) else {
-            return None;
-        };
-        if !self.inbox.approvals.is_empty() || self.trust.window.is_some() {
-            return None;
-        }
-        let (_, pane) = self.jump_labels().into_iter().find(|(at, _)| *at == letter)?;
-        self.context.overlay = None;
-        self.context.focus = pane;
-        Some(Vec::new())
     }
 
     /// Performs an action in the open window; `None` when the window has no use for it.
@@ -134,7 +114,6 @@ impl AppState {
             drop(tabs);
             return view.map(|view| self.show(view)).unwrap_or_default();
         }
-        self.context.grab_divider((x, y));
         let at =
             self.context.panes_shown().into_iter().find(|(_, area)| area.contains((x, y).into()));
         let Some((pane, area)) = at else { return Vec::new() };

@@ -45,12 +45,7 @@ pub type UsageByName = HashMap<String, Vec<(ToolKey, UsageFigures)>>;
 impl ToolSort {
     const ALL: [Self; 4] = [Self::Source, Self::Name, Self::P95, Self::Errors];
 
-    /// The one of this title.
-    pub fn from_title(title: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|sort| sort.title() == title)
-    }
-
-    /// The title in `by …`, which the state file holds too.
+    /// The title in `by …`.
     pub fn title(self) -> &'static str {
         match self {
             Self::Source => "source",

@@ -41,8 +41,6 @@ impl AppState {
                 self.context.size = (width, height);
             }
             AppEvent::Input(UserInput::Click { x, y }) => return self.clicked(x, y),
-            AppEvent::Input(UserInput::Drag { x, y }) => self.context.drag_divider((x, y)),
-            AppEvent::Input(UserInput::Release) => self.context.dragged = None,
             AppEvent::Input(UserInput::Wheel { x, y, by }) => self.wheeled(x, y, by),
             AppEvent::Tick(now) => {
                 self.context.now = now;
@@ -120,7 +118,7 @@ impl AppState {
             AppEvent::Pins(event) => {
                 return pin_window::handle_event(*event, &mut self.pin_window, &mut self.context);
             }
-            AppEvent::Persistence(event) => return self.apply_persisted(*event),
+            AppEvent::Persistence(event) => self.apply_persisted(*event),
             AppEvent::History(event) => return self.history.handle_event(event, &mut self.context),
             AppEvent::Offerings(event) => {
                 return self.offerings.handle_event(event, &mut self.context);
@@ -244,10 +242,6 @@ impl AppState {
         if key == KeyPress::Ctrl('c') {
             return self.act(Action::Cancel);
         }
-        self.persistence.has_user_acted = true;
-        if let Some(effects) = self.pressed_in_window(key) {
-            return effects;
-        }
         let mut places = self.key_contexts();
         if matches!(key, KeyPress::Ctrl(_)) {
             // No letter is written with it, so what holds anywhere holds here too.
@@ -332,11 +326,6 @@ impl AppState {
         self.context.message = None;
         if self.has_overlay() {
             return self.act_above(action);
-        }
-        if matches!(action, Action::Later | Action::Earlier) {
-            let (by, now) = (if action == Action::Later { 1 } else { -1 }, self.context.now);
-            self.form().into_iter().for_each(|form| form.step_day(by, now));
-            return Vec::new();
         }
         if matches!(action, Action::Validate | Action::Editor)
             && let Some(form) = self.form()

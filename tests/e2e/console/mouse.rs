@@ -1,4 +1,4 @@
-//! The mouse: tabs, rows, the wheel, and the lines between panes; and a screen without colours.
+//! The mouse: tabs, rows, the wheel; the sizes of panes; and a screen without colours.
 
 use std::fmt::Write as _;
 
@@ -74,26 +74,13 @@ fn a_click_chooses_a_row_or_a_view_and_the_wheel_scrolls() {
 }
 
 #[test]
-fn a_line_between_panes_is_dragged_and_stays_there() {
+fn keys_change_the_sizes_of_panes() {
     let room = room(3);
     let mut pty = console(&room, 30, 100);
-    let (column, row) = place(&pty, "┌ tool00");
-    mouse(&mut pty, 0, (column, row + 3), false);
-    mouse(&mut pty, 32, (71, row + 3), false);
-    mouse(&mut pty, 0, (71, row + 3), true);
-    // The pane that was pointed at has the focus.
-    pty.expect_shown(&format!("{}┐┏ tool00", "─".repeat(30)));
-    // The border is where the pointer was.
-    assert_eq!(place(&pty, "┏ tool00").0, 72);
-    pty.type_keys("q");
-    assert_eq!(pty.finish().0, Some(0));
-
-    // The next run has it where it was; keys move it too, and `=` gives it back.
-    let mut pty = console(&room, 30, 100);
-    pty.expect_shown(&format!(" Catalogue 3 {}┓┌ tool00", "━".repeat(56)));
-    pty.type_keys("<").expect_shown(&format!(" Catalogue 3 {}┓┌ tool00", "━".repeat(51)));
-    pty.type_keys("=").expect_shown(&format!(" Catalogue 3 {}┓┌ tool00", "━".repeat(column - 16)));
-    pty.type_keys("q");
+    let (column, _) = place(&pty, "┌ tool00");
+    let border = |columns: usize| format!(" Catalogue 3 {}┓┌ tool00", "━".repeat(columns));
+    pty.type_keys("<").expect_shown(&border(column - 21));
+    pty.type_keys("=").expect_shown(&border(column - 16)).type_keys("q");
     assert_eq!(pty.finish().0, Some(0));
 }
 

@@ -88,14 +88,3 @@ fn a_person_can_want_no_pictures() {
     assert!(!pty.shown().contains('▀') && !pty.shown().contains("64x64"), "{}", pty.shown());
     leave(pty);
 }
-
-#[test]
-fn kitty_is_handed_the_picture_and_windows_cover_it() {
-    let room = room_with_pictures("image: { inline: kitty }\n");
-    let mut pty = Pty::console(&room, &["--tools", "tools.yaml"], 45, 160);
-    look_at(&mut pty, "flag.png");
-    pty.expect("\u{1b}_Ga=T,U=1,q=2,f=100,").expect("\u{10EEEE}\u{305}\u{305}");
-    // While there is a letter on every pane it is shown as cells, which the letters cover.
-    pty.type_keys("\u{f}").expect_shown("▀▀▀▀").type_keys("\u{1b}").expect_gone("▀▀▀▀");
-    leave(pty);
-}

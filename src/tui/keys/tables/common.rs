@@ -125,7 +125,6 @@ pub(super) const ANYWHERE: KeyTable = KeyTable {
         help_binding(KeyPress::Char('-'), Action::ShrinkPane, "upper pane smaller"),
         help_binding(KeyPress::Char('+'), Action::GrowPane, "upper pane larger"),
         help_binding(KeyPress::Char('='), Action::ResetPanes, "reset pane sizes"),
-        help_binding(KeyPress::Ctrl('o'), Action::Jump, "jump to a pane by letter"),
         help_binding(KeyPress::Ctrl('x'), Action::Running, "show running calls"),
         footer_binding(KeyPress::Char('y'), Action::Copy, "copy", "copy what is shown"),
         help_binding(KeyPress::Char('1'), Action::Show(ViewId::Tools), "show tools"),

@@ -86,21 +86,6 @@ pub(super) const CHOICE: KeyTable = KeyTable {
     ],
 };
 
-pub(super) const DATE: KeyTable = KeyTable {
-    context: KeyContext::FormDate,
-    title: "Dates in arguments",
-    bindings: &[
-        footer_binding(KeyPress::F(5), Action::Run, "run", "run the call"),
-        footer_binding(KeyPress::Char('>'), Action::Later, "next day", "next day; starts at today"),
-        footer_binding(
-            KeyPress::Char('<'),
-            Action::Earlier,
-            "day before",
-            "previous day; starts at today",
-        ),
-    ],
-};
-
 pub(super) const LINES: KeyTable = KeyTable {
     context: KeyContext::MultilineText,
     title: "Multi-line text",

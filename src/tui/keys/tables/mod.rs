@@ -74,7 +74,6 @@ pub const KEY_TABLES: &[KeyTable] = &[
     form::FORM_ITEMS,
     form::FIELD_LINES,
     form::CHOICE,
-    form::DATE,
     form::LINES,
     inbox::ANSWER,
     inbox::APPROVAL,

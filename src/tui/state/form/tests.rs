@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::tui::keys::{KeyContext, KeyPress, Keymap};
+use crate::tui::keys::{KeyPress, Keymap};
 
 fn schema() -> Value {
     json!({
@@ -364,20 +364,4 @@ fn typing_replaces_what_was_chosen() {
     form.line().unwrap().backspace();
     form.on_text_changed();
     assert_eq!(sent(&form).get("mode"), None);
-}
-
-#[test]
-fn a_date_is_stepped_by_days_and_begins_today() {
-    let schema = json!({ "properties": { "day": { "type": "string", "format": "date" } } });
-    let mut form = SchemaForm::of_schema("t", &Arc::new(schema), None);
-    let now = std::time::Duration::from_secs(1_795_300_000);
-    form.step_day(1, now);
-    assert_eq!(form.arguments()["day"], json!(crate::util::timestamp::local_date(now)));
-    typed(&mut form, "day", "");
-    form.node_mut().unwrap().set_text("2028-02-28");
-    form.step_day(1, now);
-    assert_eq!(form.arguments()["day"], json!("2028-02-29"));
-    form.step_day(-1, now);
-    assert_eq!(form.arguments()["day"], json!("2028-02-28"));
-    assert!(form.key_contexts().contains(&KeyContext::FormDate));
 }

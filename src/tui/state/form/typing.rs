@@ -1,15 +1,11 @@
-//! Text that is typed into a field: its lines, its completion, the day of a date.
+//! Text that is typed into a field: its lines, its completion.
 
-use std::time::Duration;
-
-use jiff::civil::Date;
 use unicode_segmentation::UnicodeSegmentation as _;
 
 use super::SchemaForm;
 use crate::host::form::{FieldInput, FieldKind, FormNode, RowPart};
 use crate::tui::keys::KeyContext;
 use crate::tui::state::TextArea;
-use crate::util::timestamp::local_date;
 
 impl SchemaForm {
     /// The contexts where keys are looked up while it is edited, nearest first.
@@ -21,9 +17,6 @@ impl SchemaForm {
             return vec![KeyContext::FormItems, KeyContext::Form];
         };
         let own: &[KeyContext] = match node.field.kind {
-            _ if self.takes_lines() && is_date(node) => {
-                &[KeyContext::FormDate, KeyContext::FormLines]
-            }
             _ if self.takes_lines() => &[KeyContext::FormLines],
             FieldKind::Choice(_) => &[KeyContext::FormChoice],
             FieldKind::Boolean | FieldKind::Variants(_) => {
@@ -86,22 +79,6 @@ impl SchemaForm {
         }
     }
 
-    /// Takes the day after or before the date that is written; without one, that of `now`, the time
-    /// since the Unix epoch.
-    pub fn step_day(&mut self, by: isize, now: Duration) {
-        let Some(node) = self.node().filter(|node| is_date(node)) else { return };
-        let text = match node.text().and_then(|text| text.parse::<Date>().ok()) {
-            Some(day) if by < 0 => day.yesterday().unwrap_or(day).to_string(),
-            Some(day) => day.tomorrow().unwrap_or(day).to_string(),
-            None => local_date(now),
-        };
-        if let Some(node) = self.node_mut() {
-            node.set_text(&text);
-            self.draft_path = None;
-            self.changed();
-        }
-    }
-
     /// Selects the only choice that starts with what was typed.
     pub(super) fn complete_choice(&mut self) {
         let Some(node) = self.node_mut() else { return };
@@ -126,7 +103,7 @@ pub fn fresh_draft(node: &FormNode) -> TextArea {
     let text = node.text().unwrap_or_default();
     let mut draft = TextArea::at_end(text);
     let is_choice = matches!(node.input, FieldInput::Choice(_));
-    if is_choice || (is_date(node) && text.parse::<Date>().is_ok()) {
+    if is_choice || (is_date(node) && text.parse::<jiff::civil::Date>().is_ok()) {
         draft.line().select();
     }
     draft
