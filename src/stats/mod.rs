@@ -10,7 +10,6 @@
 pub mod comparison;
 pub mod count;
 pub mod declared_speed;
-pub mod export;
 pub mod granularity;
 pub mod location;
 pub mod spool;

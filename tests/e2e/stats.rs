@@ -8,7 +8,7 @@ use rusqlite::Connection;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::support::{Finished, Pty, Sandbox};
+use crate::support::{Finished, Sandbox};
 
 const TOOLS: &str = "\
 tools:
@@ -55,7 +55,7 @@ fn calls(finished: &Finished) -> u64 {
 }
 
 #[test]
-fn calls_are_counted_shown_and_forgotten() {
+fn calls_are_counted_and_shown() {
     let room = room();
     room.toolhost(["stats"]).check().exits(0).says(&["no calls recorded yet"]);
     assert!(!store(&room).exists(), "nothing is made for nothing");
@@ -86,28 +86,8 @@ fn calls_are_counted_shown_and_forgotten() {
     let unknown = room.toolhost(["stats", "calculater"]).check();
     unknown.exits(2).says(&["did you mean 'calculator'?"]);
     room.toolhost(["stats", "never"]).check().exits(0).says(&["no calls of 'never'"]);
-    room.toolhost(["stats", "--reset"]).check().exits(6).says(&["--yes removes"]);
-    room.toolhost(["stats", "never", "--reset", "--yes"]).check().exits(0).says(&["0 calls"]);
-    assert_eq!(counted(&room), 4);
-    room.toolhost(["stats", "--reset", "--yes"]).check().exits(0).says(&["4 calls removed"]);
-    assert_eq!(counted(&room), 0);
-    room.toolhost(CALL).check().exits(0);
-    assert_eq!(counted(&room), 1);
     let mode = |path: PathBuf| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(store(&room)), mode(spool(&room))), (0o600, 0o600));
-}
-
-#[test]
-fn a_person_is_asked_before_anything_is_forgotten() {
-    let room = room();
-    room.toolhost(CALL).check().exits(0);
-    for (answer, code, left) in [("n\r", 6, 1), ("y\r", 0, 0)] {
-        let mut pty = Pty::toolhost(&room, &["stats", "calculator", "--reset"]);
-        pty.expect("'calculator' in the project").expect("[y/N]").type_keys(answer);
-        let (status, screen) = pty.finish();
-        assert_eq!(status, Some(code), "{screen}");
-        assert_eq!(counted(&room), left);
-    }
 }
 
 #[test]
@@ -184,8 +164,6 @@ fn a_locked_store_costs_seconds_and_no_call() {
     assert_eq!((calls(&read), &read.json()["not_folded"]), (2, &Value::from(1)));
     assert!(read.took < Duration::from_secs(12), "{read}");
     room.toolhost(["inspect", "calculator"]).check().exits(0);
-    let reset = room.toolhost(["stats", "--reset", "--yes"]).check();
-    reset.exits(4).says(&["nothing was deleted"]);
     // Whoever waits for the lock hears a signal all the same.
     let waiting = room.toolhost(["stats"]).start();
     std::thread::yield_now();
@@ -234,7 +212,6 @@ fn a_store_of_a_newer_toolhost_is_only_read() {
         .pragma_query_value(None, "user_version", |row| row.get(0))
         .unwrap();
     assert_eq!(version, 99);
-    room.toolhost(["stats", "--reset", "--yes"]).check().exits(4);
 }
 
 #[test]
@@ -280,80 +257,6 @@ fn the_switch_and_the_path_are_heeded() {
 }
 
 #[test]
-fn a_call_of_another_process_appears_while_watching() {
-    let room = room();
-    room.toolhost(CALL).check().exits(0);
-    let mut pty = Pty::sized(&room, env!("CARGO_BIN_EXE_toolhost"), &["stats", "--watch"], 24, 60);
-    pty.expect("1 calls").expect("calculator");
-    room.toolhost(CALL).go().exits(0);
-    pty.expect("2 calls").type_keys("\u{3}");
-    let (status, screen) = pty.finish();
-    assert_eq!(status, Some(130), "{screen}");
-}
-
-#[test]
-fn watching_without_a_terminal_prints_lines_and_ends_with_its_reader() {
-    let room = room();
-    room.toolhost(CALL).check().exits(0);
-    let script =
-        "{ \"$0\" stats --watch --json & echo $! >watcher; wait $!; echo $? >code; } | head -n 2";
-    let binary = env!("CARGO_BIN_EXE_toolhost");
-    let watching = room.program("/bin/sh", ["-c", script, binary]).start();
-    let code = room.path("work/code");
-    while !code.exists() {
-        room.toolhost(CALL).go().exits(0);
-    }
-    let watching = watching.finish();
-    watching.exits(0);
-    let totals: Vec<u64> = watching
-        .out()
-        .lines()
-        .map(|line| {
-            serde_json::from_str::<Value>(line).unwrap()["total"]["calls"].as_u64().unwrap()
-        })
-        .collect();
-    assert!(totals.len() == 2 && totals[0] < totals[1], "{totals:?}");
-    assert_eq!(std::fs::read_to_string(code).unwrap(), "0\n");
-    let lines = room.toolhost(["stats", "--watch"]).start();
-    lines.signal(Signal::INT);
-    assert!(matches!(lines.finish().code, Some(130) | None));
-}
-
-#[test]
-fn statistics_are_exported_for_programs_and_spreadsheets() {
-    let room = room();
-    room.toolhost(CALL).check().exits(0);
-    room.toolhost(["call", "calculator", "expression=1/0"]).check().exits(3);
-    let mut text = std::fs::read_to_string(spool(&room)).unwrap();
-    let now = serde_json::from_str::<Value>(text.lines().next().unwrap()).unwrap()["t"].clone();
-    let project = project(&room);
-    let line = |tool: &str| {
-        format!(
-            "{{\"t\":{now},\"id\":\"{tool}\",\"tool\":\"{tool}\",\"project\":{project},\"k\":\"ok\",\"us\":5,\"n\":1,\"b\":0}}\n"
-        )
-    };
-    text.push_str(&line("=HYPERLINK(1)"));
-    text.push_str(&line("\\u001b[2Jevil"));
-    std::fs::write(spool(&room), text).unwrap();
-    room.toolhost(["stats", "--export", "all.json"]).check().exits(0).says(&["3 tools written"]);
-    let text = std::fs::read_to_string(room.path("work/all.json")).unwrap();
-    let all: Value = serde_json::from_str(&text).unwrap();
-    let tools = all["tools"].as_array().unwrap();
-    let tool = tools.iter().find(|tool| tool["tool_name"] == "calculator").unwrap();
-    assert_eq!((&tool["successes"], &tool["failures"]), (&Value::from(1), &Value::from(1)));
-    assert!(tool["average_duration_ms"].as_f64().unwrap() > 0.0);
-    assert!(!text.contains('\u{1b}'));
-    room.toolhost(["stats", "--export", "all.csv", "--sort", "name"]).check().exits(0);
-    let table = std::fs::read_to_string(room.path("work/all.csv")).unwrap();
-    assert_eq!(table.lines().count(), 4, "{table}");
-    assert!(table.contains("\"'=HYPERLINK(1)\",") && !table.contains('\u{1b}'), "{table}");
-    let out = room.toolhost(["stats", "--export", "-"]).check();
-    assert_eq!(out.json()["tools"].as_array().unwrap().len(), 3);
-    room.toolhost(["stats"]).check().exits(0);
-    room.toolhost(["stats", "--export", "."]).check().exits(2);
-}
-
-#[test]
 fn old_calls_are_let_go_day_by_day() {
     let room = room();
     room.file("tools.yaml", TOOLS);
@@ -370,62 +273,6 @@ fn old_calls_are_let_go_day_by_day() {
     assert_eq!(counted(&room), 2);
     counted(&room);
     assert_eq!(counted(&room), 1);
-}
-
-#[test]
-fn a_period_is_compared_with_the_one_before_it() {
-    let room = room();
-    std::fs::create_dir_all(room.path("state/toolhost")).unwrap();
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-    let (project, mut lines) = (project(&room), String::new());
-    let program =
-        room.toolhost(["inspect", "calculator", "--json"]).check().json()["program"].clone();
-    let mut call = |id: usize, minutes_ago: u64, tool: &str, kind: &str, ms: u64| {
-        let t = now.saturating_sub(Duration::from_secs(minutes_ago * 60)).as_millis();
-        let us = ms * 1_000;
-        let line = format!(
-            "{{\"t\":{t},\"id\":\"{id}\",\"tool\":\"{tool}\",\"project\":{project},\"program\":{program},\"k\":\"{kind}\",\"us\":{us},\"n\":1,\"b\":0}}\n"
-        );
-        lines.push_str(&line);
-    };
-    for id in 0..20 {
-        call(id, 10, "calculator", if id < 5 { "timeout" } else { "ok" }, 20);
-        call(100 + id, 70, "never", "ok", 5);
-    }
-    for id in 200..210 {
-        call(id, 80, "calculator", "ok", 10);
-    }
-    std::fs::write(spool(&room), lines).unwrap();
-    let run = |words: &[&'static str]| room.toolhost(words.iter().copied()).check();
-    let compared = run(&["stats", "--since", "1h", "--compare", "previous", "--json"]);
-    compared.exits(0);
-    let comparison = &compared.json()["comparison"];
-    let change = |name: &str| {
-        let all = comparison["changes"].as_array().unwrap();
-        all.iter().find(|change| change["name"] == name).unwrap().clone()
-    };
-    let calculator = change("calculator");
-    assert_eq!(
-        calculator["calls"],
-        serde_json::json!({ "now": 20.0, "before": 10.0, "change": 1.0 })
-    );
-    assert_eq!(calculator["error_share"]["change"], 0.25);
-    assert_eq!(calculator["p50_ms"]["change"].as_f64().map(f64::round), Some(1.0), "{compared}");
-    assert_eq!(change("never")["calls"]["change"], -1.0);
-    assert_eq!(comparison["complete"], true);
-    let table = run(&["stats", "--since", "1h", "--compare", "previous"]);
-    for part in ["+100%", "+25.0 pp", "(total)", "-100%"] {
-        assert!(table.out().contains(part), "{part}\n{table}");
-    }
-    table.says(&["compared with ", "30 calls"]);
-    let servers = run(&["stats", "--since", "1h", "--compare", "previous", "--by", "server"]);
-    assert!(servers.out().contains("(internal)"), "{servers}");
-    run(&["stats", "--compare", "previous"]).exits(2).says(&["--since"]);
-    // How calls fail is told in the table, and of one tool.
-    let wide = room.toolhost(["stats", "-o", "table"]).check();
-    assert!(wide.out().contains("timeout 5"), "{wide}");
-    let inspected = run(&["inspect", "calculator"]);
-    assert!(inspected.out().contains("(timeout 5)"), "{inspected}");
 }
 
 /// Two tools that take a little more than a second; one of them declares to be at once.

@@ -20,7 +20,6 @@ pub mod schema;
 pub mod serve_token;
 pub mod server;
 pub mod stats;
-pub mod stats_comparison;
 pub mod token_costs;
 pub mod tool;
 pub mod trust;

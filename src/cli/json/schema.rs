@@ -29,7 +29,6 @@ use super::trust::TrustListJson;
 use crate::audit::trace::TraceRow;
 use crate::bench::json::shape::RunJson;
 use crate::history::json::{HistoryCallJson, HistoryDetailJson};
-use crate::stats::export::StatsExportJson;
 
 /// The commands whose output has a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -52,8 +51,6 @@ pub enum OutputSchema {
     History,
     /// stats --json
     Stats,
-    /// stats --export FILE
-    StatsExport,
     /// audit --json
     Audit,
     /// resources --json: list, read and watch
@@ -95,7 +92,6 @@ impl OutputSchema {
             Self::Servers => of::<ServersJson<'_>>("servers"),
             Self::History => of::<HistoryJson<'_>>("history"),
             Self::Stats => of::<StatsJson<'_>>("stats"),
-            Self::StatsExport => of::<StatsExportJson<'_>>("stats --export"),
             Self::Audit => of::<AuditJson<'_>>("audit"),
             Self::Resources => of::<ResourcesOutputJson<'_>>("resources"),
             Self::Prompts => of::<PromptsOutputJson<'_>>("prompts"),

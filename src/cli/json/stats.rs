@@ -5,8 +5,6 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::stats_comparison::PeriodComparisonJson;
-use crate::stats::comparison::PeriodComparison;
 use crate::stats::count::CallCounts;
 use crate::stats::summary::{TimeSlice, duration_buckets};
 use crate::stats::{Summary, Usage};
@@ -44,9 +42,6 @@ pub struct StatsJson<'a> {
     pub complete: bool,
     /// Total number of spool lines that could not be read.
     pub damaged_lines: u64,
-    /// What changed since the period before; only with `--compare`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub comparison: Option<PeriodComparisonJson<'a>>,
 }
 
 impl<'a> StatsJson<'a> {
@@ -74,15 +69,7 @@ impl<'a> StatsJson<'a> {
             not_folded: summary.unfolded,
             complete: !summary.is_behind,
             damaged_lines: summary.damaged_lines,
-            comparison: None,
         }
-    }
-
-    /// The same with what changed since an earlier period.
-    #[must_use]
-    pub fn with_comparison(mut self, comparison: Option<&'a PeriodComparison>) -> Self {
-        self.comparison = comparison.map(PeriodComparisonJson::from);
-        self
     }
 }
 

@@ -1,4 +1,4 @@
-//! The statistics of this user: folding the spool, queries, and resetting.
+//! The statistics of this user: folding the spool, and queries.
 //!
 //! Owns: what happens when the store cannot be used. A damaged one is moved away and started again;
 //! of one that is locked, full, read-only or newer what is there is read, and what was not folded
@@ -164,34 +164,6 @@ impl Statistics {
             tools.sort_unstable();
             tools.dedup();
             Ok(tools)
-        })
-    }
-
-    /// Forgets what was counted so far of the tools that `filter` names, at any time; gives the
-    /// number of calls.
-    ///
-    /// # Errors
-    /// When not everything could be folded before, or the store cannot be written: then nothing is
-    /// forgotten.
-    pub fn reset(&mut self, filter: &CallFilter, now: Duration) -> Result<u64, Error> {
-        self.refresh(now)?;
-        let written = match &self.store {
-            // There never was a call.
-            None if self.unfolded.is_empty() => return Ok(0),
-            Some(StatsStore { read_only: None, .. })
-                if self.unfolded.is_empty() && !self.is_behind =>
-            {
-                None
-            }
-            _ => Some(
-                self.last_note.clone().unwrap_or_else(|| "the store cannot be written".to_owned()),
-            ),
-        };
-        if let Some(why) = written {
-            return Err(Error::unreachable(format!("nothing was deleted: {why}")));
-        }
-        self.with_recovery(now, |this| {
-            this.store.as_ref().map_or(Ok(0), |store| store.reset(filter))
         })
     }
 

@@ -7,9 +7,8 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
-use super::columns::{add, failed, failures, signed, unsigned};
+use super::columns::{add, failed, signed, unsigned};
 use super::{StatsStore, StoreError, query};
-use crate::model::CallFilter;
 use crate::stats::count::SpoolBatch;
 use crate::stats::granularity::{Granularity, RetentionBounds};
 use crate::stats::spool_reader::{SpoolFile, SpoolPosition, SpoolPositions};
@@ -70,33 +69,6 @@ impl StatsStore {
     pub(in crate::stats) fn damaged_lines(&self) -> Result<u64, StoreError> {
         let lines = fact(&self.db, "damaged lines")?;
         Ok(lines.and_then(|lines| u64::try_from(lines).ok()).unwrap_or(0))
-    }
-
-    /// Forgets what was counted of the tools that `filter` names; what was folded stays folded.
-    /// Gives the number of calls.
-    pub(in crate::stats) fn reset(&self, filter: &CallFilter) -> Result<u64, StoreError> {
-        let transaction = Transaction::new_unchecked(&self.db, TransactionBehavior::Immediate)?;
-        let mut calls = 0;
-        let all = query::tool_rows(&transaction)?;
-        let is_everything = all.iter().all(|row| row.tool.is_wanted(filter));
-        for row in all.iter().filter(|row| row.tool.is_wanted(filter)) {
-            let mut counted = transaction
-                .prepare_cached("SELECT ok, failed FROM grain WHERE level = 2 AND tool = ?1")?;
-            let mut grains = counted.query([row.id])?;
-            while let Some(grain) = grains.next()? {
-                let failed: String = grain.get(1)?;
-                calls += unsigned(grain.get(0)?) + failures(&failed).values().sum::<u64>();
-            }
-            transaction.execute("DELETE FROM grain WHERE tool = ?1", [row.id])?;
-            transaction.execute("DELETE FROM tool WHERE id = ?1", [row.id])?;
-        }
-        if is_everything {
-            transaction.execute("DELETE FROM fact WHERE name = 'damaged lines'", [])?;
-        }
-        transaction.commit()?;
-        // What is free is given back when that costs nothing; if not, the next call uses it.
-        let _later = self.db.execute_batch("PRAGMA incremental_vacuum");
-        Ok(calls)
     }
 }
 

@@ -51,19 +51,6 @@ fn completion_knows_what_the_host_has_connected() {
 }
 
 #[test]
-fn statistics_that_are_watched_count_what_the_host_does() {
-    let Some(room) = trusted() else { return };
-    room.toolhost(["up"]).go().exits(0);
-    count(&room, &[]);
-    let mut pty = Pty::toolhost(&room, &["stats", "--watch"]);
-    pty.expect("1 calls");
-    room.toolhost(["call", "counter-refuse"]).go();
-    pty.expect("2 calls").type_keys("\u{3}");
-    pty.finish();
-    room.toolhost(["down"]).check().exits(0);
-}
-
-#[test]
 fn a_call_of_the_past_is_made_again_by_the_host() {
     let Some(room) = trusted() else { return };
     room.toolhost(["up"]).go().exits(0);

@@ -1,12 +1,10 @@
-//! Statistics: calls of the console and of other processes, and what is written to disk.
-
-use serde_json::Value;
+//! Statistics: calls of the console and of other processes.
 
 use super::room_with_server;
 use crate::support::{Pty, log_events};
 
 #[test]
-fn calls_of_the_console_and_of_others_are_counted_and_written() {
+fn calls_of_the_console_and_of_others_are_counted() {
     let (room, _fixture) = room_with_server();
     let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 40, 120);
     pty.expect_shown("srv-echo").type_keys("/sec\r").expect_shown("Catalogue 1/");
@@ -17,14 +15,6 @@ fn calls_of_the_console_and_of_others_are_counted_and_written() {
     // What another process does is seen as it happens.
     room.with_servers(["call", "srv-add", "a=1", "b=2"]).go().exits(0);
     pty.expect_shown("srv-add");
-    pty.type_keys("E").expect_shown("Export to").type_keys("\r").expect_shown("wrote ");
-    let text = std::fs::read_to_string(room.path("work/stats.json")).unwrap();
-    let json: Value = serde_json::from_str(&text).unwrap();
-    let calls = |name: &str| {
-        let tools = json["tools"].as_array().unwrap();
-        tools.iter().find(|tool| tool["tool_name"] == name).unwrap()["total_calls"].clone()
-    };
-    assert_eq!((calls("srv-echo"), calls("srv-add")), (1.into(), 1.into()));
     // From now on: nothing is left of what was counted before, and counting from now on.
     pty.type_keys("0").expect_shown("counting from now on").expect_shown("No calls in this window");
     pty.type_keys("w").expect_shown("last 1m").expect_shown("srv-add");

@@ -8,7 +8,6 @@ use crate::cli::context::CommandContext;
 use crate::cli::output::Output;
 use crate::cli::views::stats::detail::slices_in;
 use crate::model::{CallFilter, Error};
-use crate::stats::comparison::PeriodComparison;
 use crate::stats::summary::TimeSlice;
 use crate::stats::{ReadBudget, Statistics, Summary};
 use crate::util::clock::{Clock as _, SystemClock};
@@ -91,17 +90,6 @@ impl BlockingStatistics {
             Ok((summary, slices))
         })
         .await
-    }
-
-    /// The figures of a summary and of the preceding period of equal length.
-    pub(super) async fn compare(
-        &mut self,
-        filter: CallFilter,
-        later: &Summary,
-        by_server: bool,
-    ) -> Result<Option<PeriodComparison>, Error> {
-        let later = later.clone();
-        self.with(move |statistics| statistics.compare(&filter, &later, by_server)).await
     }
 
     /// Prints the notes of the statistics.

@@ -1,12 +1,8 @@
 //! `toolhost stats`: usage, latencies and failures of tools.
 
 mod blocking_statistics;
-mod export;
-mod reset;
 mod stats_scope;
-mod watch;
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
@@ -20,7 +16,7 @@ use crate::cli::output::{Format, SpanStyle, StyledLine, StyledPage};
 use crate::cli::records::{Since, parse_since};
 use crate::cli::views;
 use crate::cli::views::stats::StatsRows;
-use crate::model::{CallFilter, Error};
+use crate::model::CallFilter;
 use crate::stats::Summary;
 use crate::stats::summary::{UsageOrder, sort};
 use crate::util::clock::{Clock as _, SystemClock};
@@ -42,10 +38,6 @@ pub struct StatsArgs {
     /// two days to an hour, beyond five weeks to a day
     #[arg(long, value_name = "TIME", value_parser = parse_since)]
     pub since: Option<Since>,
-    /// Compare with the preceding period of equal length
-    #[arg(long, value_name = "PERIOD", value_enum, requires = "since",
-          conflicts_with_all = ["watch", "export", "reset"])]
-    pub compare: Option<ComparedPeriod>,
     /// Include calls of all projects, not only of the current one
     #[arg(long)]
     pub all_projects: bool,
@@ -55,18 +47,6 @@ pub struct StatsArgs {
     /// One row per tool or per server
     #[arg(long, value_name = "WHAT", value_enum, default_value_t)]
     pub by: StatsGrouping,
-    /// Refresh as calls are made, until interrupted
-    #[arg(short, long)]
-    pub watch: bool,
-    /// Write JSON to this file, or CSV if its name ends in .csv; - is stdout
-    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath, conflicts_with = "watch")]
-    pub export: Option<PathBuf>,
-    /// Delete the statistics of this tool, or of all
-    #[arg(long, conflicts_with_all = ["watch", "export", "since"])]
-    pub reset: bool,
-    /// Delete without asking
-    #[arg(short, long, requires = "reset")]
-    pub yes: bool,
 }
 
 /// The keys that tools are sorted by.
@@ -109,22 +89,7 @@ pub enum StatsGrouping {
     Server,
 }
 
-/// The period to compare with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ComparedPeriod {
-    /// The period of equal length before the window.
-    Previous,
-}
-
 impl StatsArgs {
-    /// What the rows of a table are.
-    fn rows(&self) -> StatsRows {
-        match self.by {
-            StatsGrouping::Tool => StatsRows::Tools,
-            StatsGrouping::Server => StatsRows::Servers,
-        }
-    }
-
     /// The current filter; a window relative to now moves on.
     fn filter(&self, scope: &StatsScope, project: Option<&str>, now: Duration) -> CallFilter {
         let since = self.since.map(|since| since.time(now));
@@ -136,13 +101,9 @@ impl StatsArgs {
 /// Runs the command.
 ///
 /// # Errors
-/// An unknown name, a store that cannot be read, and stdout or a file that cannot be written.
+/// An unknown name, a store that cannot be read, and stdout that cannot be written.
 pub async fn run(args: &StatsArgs, context: &CommandContext) -> CommandResult {
-    use Format::{Names, Yaml};
     let format = context.format(formats::LIST)?;
-    if args.watch && matches!(format, Yaml | Names) {
-        return Err(Error::usage("--watch prints only tables or JSON lines").into());
-    }
     let work = perform(args, context, format);
     // Another process may hold the store; an interrupt ends the wait.
     tokio::select! {
@@ -156,32 +117,16 @@ async fn perform(args: &StatsArgs, context: &CommandContext, format: Format) -> 
     let mut reading = BlockingStatistics::open(context, args.all_projects)?;
     reading.refresh().await?;
     let scope = stats_scope::resolve(args.name.as_deref(), &mut reading, context).await?;
-    if args.reset {
-        return reset::run(args, reading, &scope, context).await;
-    }
-    if args.watch {
-        return watch::run(args, reading, &scope, context, format).await;
-    }
     let filter = args.filter(&scope, reading.project(), SystemClock.unix());
-    let (mut summary, slices) = reading.summary(filter.clone(), scope.is_single_tool()).await?;
+    let (mut summary, slices) = reading.summary(filter, scope.is_single_tool()).await?;
     sort(&mut summary.tools, args.sort.order());
-    let comparison = match args.compare {
-        Some(ComparedPeriod::Previous) => {
-            reading.compare(filter, &summary, args.by == StatsGrouping::Server).await?
-        }
-        None => None,
-    };
     reading.print_notes();
-    if let Some(file) = &args.export {
-        return export::run(file, &summary, context);
-    }
     let output = &context.output;
     match format {
         Format::Json | Format::Yaml => {
             let is_single = summary.tools.len() == 1 && scope.is_single_tool();
             let slices = is_single.then_some(slices.as_slice());
-            let value = StatsJson::new(&summary, slices);
-            output.value(format, &value.with_comparison(comparison.as_ref()))
+            output.value(format, &StatsJson::new(&summary, slices))
         }
         Format::Names => {
             let mut page = StyledPage::default();
@@ -191,18 +136,7 @@ async fn perform(args: &StatsArgs, context: &CommandContext, format: Format) -> 
             output.page(&page)
         }
         _ => {
-            if let Some(comparison) = &comparison {
-                output.page(&views::stats::comparison::table(
-                    comparison,
-                    args.rows(),
-                    output.width(),
-                ))?;
-                for line in views::stats::comparison::remarks(comparison) {
-                    output.note(&line);
-                }
-            } else {
-                output.page(&page(args, &summary, &scope, &slices, output.width()))?;
-            }
+            output.page(&page(args, &summary, &scope, &slices, output.width()))?;
             remark(args, &summary, &scope, reading.project().is_some(), context);
             Ok(())
         }

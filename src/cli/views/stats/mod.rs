@@ -1,7 +1,6 @@
 //! `stats`: tables and lines.
 
 pub mod chart;
-pub mod comparison;
 pub mod detail;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -186,25 +185,6 @@ pub fn slower_line(slower: &ExceededSpeed) -> StyledLine {
     StyledLine::styled(SpanStyle::Warning, text)
 }
 
-/// One line about a tool that was just called, for watching without a terminal; `more` is
-/// how many calls are new.
-pub fn update_line(usage: &Usage, more: u64) -> StyledLine {
-    let counts = &usage.counts;
-    let mut line = StyledLine::styled(SpanStyle::Dim, local_time(seconds(usage.period.last)));
-    line.push(SpanStyle::Plain, "  ");
-    line.push(SpanStyle::Name, &usage.tool.name);
-    line.push(SpanStyle::Plain, format!("  +{more}  calls {}", counts.calls()));
-    line.push(SpanStyle::Plain, format!("  errors {}", counts.failed()));
-    for (name, share) in [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)] {
-        let shown = quantile(&counts.durations, share);
-        if !shown.is_empty() {
-            line.push(SpanStyle::Plain, format!("  {name} "));
-            line.append(shown);
-        }
-    }
-    line
-}
-
 fn share(counts: &CallCounts) -> StyledLine {
     let Some(share) = counts.success_rate() else { return StyledLine::default() };
     let percent = share * 100.0;
@@ -309,7 +289,5 @@ pub(in crate::cli) mod tests {
         assert!(used.ends_with(", last used 2026-11-21 23:46:16\n"), "{used}");
         let failed = line(&summary.tools[1]);
         assert_eq!(failed, "1 call, 0.0% ok (tool 1), last used 2026-11-21 23:46:16\n");
-        let news = shown(&StyledPage::from(update_line(&summary.tools[2], 3)));
-        assert!(news.contains("web-search␛[2J  +3  calls 38  errors 7  p50 16"), "{news}");
     }
 }

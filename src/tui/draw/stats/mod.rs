@@ -32,21 +32,13 @@ pub(super) fn draw(
 ) {
     let focused = state.context.focus == shown;
     let stats = &state.stats;
-    let (title, foot) = match (shown, &stats.file) {
-        (Pane::Usage, file) => (title(state), file.as_ref()),
-        (_, file) => {
-            let name = stats.chosen().map_or("", |usage| table::name_of(usage, stats.by_server));
-            (format!("Latency  {name}"), file.as_ref().filter(|_| focused))
-        }
+    let title = if shown == Pane::Usage {
+        title(state)
+    } else {
+        let name = stats.chosen().map_or("", |usage| table::name_of(usage, stats.by_server));
+        format!("Latency  {name}")
     };
     let inner = pane::open(frame, styler, area, &title, focused);
-    let inner = match foot {
-        // On a narrow screen only the focused pane is there to write in.
-        Some(file) if focused || shown == Pane::Usage => {
-            pane::input_row(frame, styler, inner, "Export to (.json, .csv): ", file)
-        }
-        _ => inner,
-    };
     if shown == Pane::Usage {
         table::draw(frame, styler, state, inner);
     } else {

@@ -29,12 +29,6 @@ pub(super) const STATS: KeyTable = KeyTable {
         footer_binding(KeyPress::Char('b'), Action::Bench, "bench", "benchmark the tool"),
         footer_binding(KeyPress::Char(' '), Action::Pause, "pause", "pause or resume"),
         footer_binding(
-            KeyPress::Char('E'),
-            Action::Export,
-            "export",
-            "export to a .json or .csv file",
-        ),
-        footer_binding(
             KeyPress::Char('0'),
             Action::Reset,
             "reset",

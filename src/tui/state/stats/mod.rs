@@ -4,21 +4,19 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use super::{
-    AppContext, LineInput, ListCursor, Pane, ScrollPosition, ShownProjects, UsageByName,
-    UsageFigures, View,
+    AppContext, ListCursor, Pane, ScrollPosition, ShownProjects, UsageByName, UsageFigures, View,
 };
 use crate::bench::distribution::{Distribution, linear, logarithmic};
 use crate::model::{Error, ToolDefinition};
+use crate::stats::Usage;
 use crate::stats::count::ToolKey;
 use crate::stats::declared_speed::ExceededSpeed;
 use crate::stats::summary::{SeriesPoint, UsageOrder, sort};
-use crate::stats::{Usage, export};
 use crate::tui::event::stats::{
     StatsEffect, StatsEvent, StatsSnapshot, StatsViewQuery, StatsWindow,
 };
 use crate::tui::event::{AppEffect, Navigation};
 use crate::tui::keys::{Action, KeyContext};
-use crate::util::json;
 use crate::util::number::float;
 
 /// How often is looked while the view is shown.
@@ -117,8 +115,6 @@ pub struct StatsView {
     pub spread: Option<Distribution>,
     /// How far the latency is scrolled.
     pub position: ScrollPosition,
-    /// The name of the file to write to, while it is written.
-    pub file: Option<LineInput>,
     /// Whether the calls of all projects are counted.
     all_projects: bool,
     is_querying: bool,
@@ -171,9 +167,6 @@ impl View for StatsView {
                 self.notes.clear();
                 return Some(self.refresh());
             }
-            Action::Export => self.file = Some(LineInput::of("stats.json")),
-            Action::Open if self.file.is_some() => return Some(self.export(context)),
-            Action::Back if self.file.is_some() => self.file = None,
             Action::Open => return Some(self.open_tool(context)),
             Action::Bench => return Some(self.benchmark_selected(context)),
             Action::ShowHistory => {
@@ -197,10 +190,7 @@ impl View for StatsView {
     }
 
     fn key_contexts(&self, _focus: Pane) -> Vec<KeyContext> {
-        match self.file {
-            Some(_) => vec![KeyContext::Picker],
-            None => vec![KeyContext::Stats, KeyContext::Pane, KeyContext::Anywhere],
-        }
+        vec![KeyContext::Stats, KeyContext::Pane, KeyContext::Anywhere]
     }
 
     fn scroll(&mut self, focus: Pane, by: isize) {
@@ -216,10 +206,6 @@ impl View for StatsView {
     fn enter(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
         self.all_projects = context.shown_projects == ShownProjects::All;
         if self.is_paused { Vec::new() } else { self.refresh() }
-    }
-
-    fn line(&mut self, _focus: Pane) -> Option<&mut LineInput> {
-        self.file.as_mut()
     }
 
     fn tick(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
@@ -394,20 +380,6 @@ impl StatsView {
                 Vec::new()
             }
         }
-    }
-
-    fn export(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
-        let (Some(file), Some(seen)) = (self.file.take(), &self.snapshot) else {
-            context.show_error("nothing to export yet");
-            return Vec::new();
-        };
-        let name = file.text().trim();
-        let text = if name.to_ascii_lowercase().ends_with(".csv") {
-            export::csv(&seen.summary)
-        } else {
-            json::pretty(&export::json(&seen.summary)) + "\n"
-        };
-        vec![AppEffect::WriteFile { path: name.into(), text }]
     }
 }
 
