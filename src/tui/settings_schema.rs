@@ -31,7 +31,7 @@ pub fn schema() -> Value {
             "theme": {
                 "enum": ColourScheme::ALL.map(ColourScheme::name),
                 "default": ColourScheme::default().name(),
-                "description": "Colours; a theme chosen in the console takes precedence until this changes",
+                "description": "Colours; the palette in the console tries others for as long as it runs",
             },
             "ascii": switch("Draw with ASCII characters only", false),
             "reduced_motion": switch("Disable spinners and other motion", false),

@@ -8,7 +8,7 @@ use rusqlite::Connection;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::support::{Finished, Sandbox};
+use crate::support::{Finished, Pty, Sandbox};
 
 const TOOLS: &str = "\
 tools:

@@ -8,7 +8,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
 use super::columns::{add, failed, signed, unsigned};
-use super::{StatsStore, StoreError, query};
+use super::{StatsStore, StoreError};
 use crate::stats::count::SpoolBatch;
 use crate::stats::granularity::{Granularity, RetentionBounds};
 use crate::stats::spool_reader::{SpoolFile, SpoolPosition, SpoolPositions};
