@@ -382,6 +382,7 @@ pub const SERVER: &[KeySpec] = &[
 pub const ROOT: &[KeySpec] = &[
     key_with_aliases("uri", &["path"], TEXT, "A URI, or a path."),
     key("name", TEXT, "Its name, for people."),
+    key("capabilities", TEXTS, "Read from host files, and told to no server."),
 ];
 
 /// Keys of `auth`, for all of its types.

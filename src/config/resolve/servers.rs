@@ -399,7 +399,8 @@ fn roots(
         for (key, value) in item.entries() {
             match canonical(ROOT, &key.text) {
                 Some("uri") => place = value,
-                Some(_) => name = entry_diagnostics.ok_or_report(value.as_scalar_text()),
+                Some("name") => name = entry_diagnostics.ok_or_report(value.as_scalar_text()),
+                Some(_) => {}
                 None => entry_diagnostics.unknown_key(item, key, ROOT, &[]),
             }
         }

@@ -337,7 +337,7 @@ mod results {
     #[tokio::test]
     async fn the_context_reaches_the_tool() {
         let mut tool = internal(ToolName::plain("t"), 1);
-        tool.context_env = Arc::new(["A".to_owned(), "B".to_owned()]);
+        tool.context_env = Arc::new(["A_ID".to_owned(), "B_ID".to_owned()]);
         let tools = FakeProvider::local(vec![tool]).answering(|context, _| async move {
             Ok(ToolResult::json(json!({
                 "id": context.call_id.0,
@@ -346,14 +346,15 @@ mod results {
                 "idle": context.idle_limit.as_secs(),
             })))
         });
-        let host =
-            host(&[&Arc::new(tools)]).environment(variables(&[("A", "1"), ("B", "1")])).build();
+        let host = host(&[&Arc::new(tools)])
+            .environment(variables(&[("A_ID", "1"), ("B_ID", "1")]))
+            .build();
         let mut request = call("t");
-        request.environment = variables(&[("B", "2")]);
+        request.environment = variables(&[("B_ID", "2")]);
         let outcome = host.call(request).await.unwrap();
         assert_eq!(
             outcome.result.unwrap().output,
-            json!({"id": "id-2", "session": "id-1", "env": {"A": "1", "B": "2"}, "idle": 30})
+            json!({"id": "id-2", "session": "id-1", "env": {"A_ID": "1", "B_ID": "2"}, "idle": 30})
         );
         assert!(matches!(outcome.definition.origin, Origin::File(_)));
     }

@@ -78,7 +78,15 @@ async fn all_questions_of_a_round_are_answered_together() {
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_never_stops_asking_is_left() {
-    for (reply, rounds) in [(QuestionReply::Decline, 11), (QuestionReply::Unattended, 2)] {
+    for (reply, rounds, kind, message) in [
+        (QuestionReply::Decline, 11, ErrorKind::Protocol, "limit:"),
+        (
+            QuestionReply::Unattended,
+            2,
+            ErrorKind::Denied,
+            "the server asked again although no person",
+        ),
+    ] {
         let (connection, mut peer) = connected_with(with_fixed_reply(reply)).await;
         let options = part_of("call-1");
         let (result, ()) = tokio::join!(call(&connection, &options), async {
@@ -88,8 +96,8 @@ async fn a_server_that_never_stops_asking_is_left() {
             }
         });
         let error = result.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Protocol, "{error}");
-        assert!(error.message().starts_with("limit:"), "{error}");
+        assert_eq!(error.kind(), kind, "{error}");
+        assert!(error.message().starts_with(message), "{error}");
         assert!(peer.rest().is_empty());
     }
 }

@@ -214,7 +214,7 @@ fn indirect() -> Vec<(&'static str, &'static str, &'static str, &'static str)> {
         ("[sh, -c, './a.sh x']", "a.sh", shell, ""),
         ("[sh, -c, 'cd sub && ./a']", "sub/a", shell, ""),
         ("[sh, -c, '. ./a']", "a", shell, ""),
-        ("[bash, -lc, 'true; exec own x']", "bin/own", shell, ""),
+        ("[bash, -ec, 'true; exec own x']", "bin/own", shell, ""),
     ]
 }
 

@@ -135,12 +135,14 @@ fn what_lies_above_the_project_decides_too_but_not_what_is_the_users() {
     room.file(".npmrc", "registry=http://registry.invalid\n");
     asks_for_consent(&call("call t"));
     let shown = call("trust");
-    assert!((shown.out() + &shown.err()).contains("new code: "), "{shown}");
+    let text = shown.out() + &shown.err();
+    assert!(text.contains("what it runs is decided by") && text.contains("work/.npmrc"), "{shown}");
 }
 
 #[test]
 fn more_than_can_be_hashed_is_bound_by_size_and_time_and_the_question_says_so() {
-    let room = Sandbox::ordinary();
+    // Not of an ordinary user: changing owners would change the time of change.
+    let room = Sandbox::new();
     let mut text = "tools:\n".to_owned();
     for number in 0..20 {
         let file = std::fs::File::create(room.path("work").join(format!("{number}.py"))).unwrap();
