@@ -243,6 +243,7 @@ pub fn build(
         expanded: configuration.expanded.clone(),
         state_dir: environment.state_dir(),
         scopes: configuration.scopes.clone(),
+        project: configuration.project(),
         events: events.clone(),
         insecure: options.insecure,
         ..ProviderDeps::bare(Arc::clone(environment))

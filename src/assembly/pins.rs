@@ -169,7 +169,7 @@ fn known(configuration: &Configuration, masker: &Masker) -> PinContext {
     let mut own_files = BTreeSet::new();
     for file in &configuration.files {
         let path = real(&file.path);
-        if file.layer != Layer::Project {
+        if file.layer == Layer::User {
             own_files.insert(path);
         }
     }

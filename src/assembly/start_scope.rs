@@ -90,7 +90,8 @@ mod tests {
             definitions: Vec::new(),
             effects: Vec::new(),
             trust_command: String::new(),
-            has_changed: false,
+            reason: String::new(),
+            is_declined: false,
             location: SourceLocation {
                 file: Arc::default(),
                 line: 1,

@@ -21,7 +21,6 @@ pub mod json;
 pub mod log;
 pub mod login;
 pub mod mcp_file;
-pub mod named_files;
 pub mod offering_lists;
 pub mod options;
 pub mod output;

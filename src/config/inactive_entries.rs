@@ -93,8 +93,10 @@ pub struct UntrustedEntry {
     pub effects: Vec<String>,
     /// The command that allows it.
     pub trust_command: String,
-    /// Whether the project was trusted before it changed.
-    pub has_changed: bool,
+    /// Why it may not act, in words that follow "is".
+    pub reason: String,
+    /// Whether the user declined the project as it is.
+    pub is_declined: bool,
     /// The position in its file, for messages.
     pub location: SourceLocation,
 }
@@ -102,18 +104,19 @@ pub struct UntrustedEntry {
 impl UntrustedEntry {
     /// The error for everything that would make it act.
     pub fn refusal(&self) -> Error {
-        let why = if self.has_changed {
-            "not trusted any more: its project changed"
-        } else {
-            "not trusted yet"
-        };
+        let reason = &self.reason;
         let error = match self.role {
-            FileRole::Servers => Error::denied(why).with_server(&self.name),
-            FileRole::Tools => Error::denied(format!("'{}' is {why}", self.name)),
+            FileRole::Servers => Error::denied(reason).with_server(&self.name),
+            FileRole::Tools => Error::denied(format!("'{}' is {reason}", self.name)),
+        };
+        let hint = if self.is_declined {
+            format!("{} asks again", self.trust_command)
+        } else {
+            format!("see what it would do and allow it: {}", self.trust_command)
         };
         error
             .with_location(self.location.clone())
             .with_details(self.effects.iter().cloned())
-            .with_hint(format!("see what it would do and allow it: {}", self.trust_command))
+            .with_hint(hint)
     }
 }

@@ -57,6 +57,7 @@ pub fn load_beside(
     };
     loader.builder.configuration.expanded = expanded;
     loader.builder.configuration.diagnostics = sources.diagnostics;
+    loader.builder.configuration.unusable = sources.unreadable;
     loader.builder.configuration.searched = sources.searched;
     loader.builder.configuration.directories = sources.directories;
     loader.scopes(&sources.files);
@@ -289,6 +290,10 @@ impl<'a> Loader<'a> {
         let settings = self.settings.effective(&self.project_root, self.environment);
         configuration.profiles = settings.profiles;
         configuration.policy = settings.policy;
+        if let Some(conflict) = settings.conflict {
+            configuration.diagnostics.push(conflict.clone());
+            configuration.unusable.get_or_insert(conflict);
+        }
         configuration.stats = settings.stats;
         configuration.audit = settings.audit;
         configuration.history = settings.history;
@@ -296,7 +301,8 @@ impl<'a> Loader<'a> {
         configuration.tools.shrink_to_fit();
         configuration.diagnostics.extend(self.consent.diagnostics.iter().cloned());
         sort_diagnostics(&mut configuration);
-        configuration.diagnostics.iter_mut().for_each(|p| literals.mask(p));
+        let unusable = configuration.unusable.iter_mut();
+        configuration.diagnostics.iter_mut().chain(unusable).for_each(|p| literals.mask(p));
         configuration.disabled.iter_mut().for_each(|entry| literals.mask(&mut entry.diagnostic));
         configuration
     }

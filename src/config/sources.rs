@@ -25,6 +25,8 @@ use crate::model::{Diagnostic, Layer};
 pub(super) struct ConfigSources {
     pub files: Vec<SourceFile>,
     pub diagnostics: Vec<Diagnostic>,
+    /// Why a file that was named cannot be read: the first one.
+    pub unreadable: Option<Diagnostic>,
     /// Every place that was searched.
     pub searched: Vec<PathBuf>,
     /// The directories that `discover:` names.
@@ -52,6 +54,9 @@ impl ConfigSources {
                     file
                 }
                 Err(diagnostic) => {
+                    if candidate.layer.is_named() {
+                        sources.unreadable.get_or_insert_with(|| diagnostic.clone());
+                    }
                     sources.diagnostics.push(diagnostic);
                     continue;
                 }

@@ -46,6 +46,9 @@ pub struct Configuration {
     pub scopes: BTreeMap<String, PathBuf>,
     /// Errors and warnings about all files, in file order.
     pub diagnostics: Vec<Diagnostic>,
+    /// Why nothing may be done with this configuration as a whole, if so: a file that was named
+    /// cannot be read, or settings contradict each other. It is one of the diagnostics.
+    pub unusable: Option<Diagnostic>,
     /// Entries that are out of service, with the reason.
     pub disabled: Vec<DisabledEntry>,
     /// Entries of an untrusted project.
@@ -77,6 +80,12 @@ pub struct Configuration {
 }
 
 impl Configuration {
+    /// How many servers are out of service, of those that `is_asked` selects by name.
+    pub fn count_broken_servers(&self, is_asked: impl Fn(&str) -> bool) -> usize {
+        let servers = self.disabled.iter().filter(|entry| entry.role == FileRole::Servers);
+        servers.filter(|entry| !entry.is_switched_off() && is_asked(&entry.name)).count()
+    }
+
     /// The root of the project that calls belong to, as records spell it.
     pub fn project(&self) -> Option<String> {
         Some(self.project_root.get()?.to_string_lossy().into_owned())
@@ -426,10 +435,13 @@ pub struct RecordSpec {
     pub sync: bool,
     /// How long records are kept.
     pub retention: Duration,
+    /// Settings of a project's file that were ignored, with their locations.
+    pub ignored: Vec<Diagnostic>,
 }
 
 impl Default for RecordSpec {
     fn default() -> Self {
-        Self { enabled: true, path: None, sync: false, retention: Duration::from_hours(90 * 24) }
+        let retention = Duration::from_hours(90 * 24);
+        Self { enabled: true, path: None, sync: false, retention, ignored: Vec::new() }
     }
 }

@@ -61,21 +61,27 @@ impl ToolDirectory {
         if let (Some(error), true) = (silent.decisive_failure(), is_asked_for || none_answered) {
             return error;
         }
-        if let Some(error) = self.disabled_component_error(name) {
-            return error;
+        let visible =
+            pool.iter().map(|(_, tool)| &tool.definition).filter(|tool| search.view.shows(tool));
+        let visible: Vec<_> = visible.collect();
+        let names: Vec<&ToolName> = visible.iter().map(|tool| &tool.name).collect();
+        let near = unknown_name_hint(name, begins.first().copied(), &names);
+        if let Some(entry) = self.disabled_component(name) {
+            // A typo of a tool whose name begins like the entry's is no call of the entry.
+            let begins_alike =
+                |known: &&ToolName| naming::after_component(&known.full(), &entry.name).is_some();
+            let alike: Vec<&ToolName> = names.iter().copied().filter(begins_alike).collect();
+            if naming::did_you_mean(name, &alike).is_none() {
+                return entry.error();
+            }
         }
         let error = Error::usage(match servers {
             [] => format!("unknown tool '{name}'{}", search.view.scope_words()),
             [server] => format!("server '{server}' has no tool '{name}'"),
             servers => format!("none of {} servers has a tool '{name}'", servers.len()),
         });
-        let visible =
-            pool.iter().map(|(_, tool)| &tool.definition).filter(|tool| search.view.shows(tool));
-        let visible: Vec<_> = visible.collect();
-        let names: Vec<&ToolName> = visible.iter().map(|tool| &tool.name).collect();
         let end = &self.command_end;
-        let hint = unknown_name_hint(name, begins.first().copied(), &names)
-            .unwrap_or_else(|| format!("`toolhost list{end}` shows all tools"));
+        let hint = near.unwrap_or_else(|| format!("`toolhost list{end}` shows all tools"));
         let error = error.with_hint(hint);
         silent.annotate(error, &format!("'{name}'"))
     }

@@ -83,12 +83,11 @@ impl ToolDirectory {
         Some(entry.error())
     }
 
-    /// The same for an unknown name that may be one of the tools of an entry.
-    pub(super) fn disabled_component_error(&self, name: &str) -> Option<Error> {
+    /// The entry of which an unknown name may be one of the tools.
+    pub(super) fn disabled_component(&self, name: &str) -> Option<DisabledEntry> {
         let disabled = self.disabled.get();
         let mut entries = disabled.iter();
-        let entry = entries.find(|entry| naming::after_component(name, &entry.name).is_some())?;
-        Some(entry.error())
+        entries.find(|entry| naming::after_component(name, &entry.name).is_some()).cloned()
     }
 
     /// What the file says of a tool whose entry is out of service, with the reason.

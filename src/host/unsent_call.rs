@@ -17,7 +17,7 @@ use crate::audit::mask::MASK;
 use crate::catalogue::naming::{self, NameResolution};
 use crate::model::{
     CallId, CallRecord, Error, ErrorKind, HostEvent, JsonObject, RecordedOutcome, Signal,
-    ToolDefinition, ToolSource,
+    ToolDefinition, ToolName, ToolSource,
 };
 
 /// What is known about a call before it is dispatched. If dropped while open, the call was
@@ -140,9 +140,16 @@ impl<'a> UnsentCall<'a> {
             }
             Some(tool) => (tool.name.full(), None, Some(tool.source)),
             None => {
+                let name = self.host.pipeline.masker.text(&self.request.name);
                 let server = error.server().map(str::to_owned);
                 let source = server.is_some().then_some(ToolSource::Mcp);
-                (self.host.pipeline.masker.text(&self.request.name), server, source)
+                // A tool has one name in records, however it was named and whether or not its
+                // server could say so.
+                let full = server.as_deref().filter(|server| *server != name).map(|server| {
+                    let tool = naming::after_component(&name, server).unwrap_or(&name);
+                    ToolName::of(server, tool).full()
+                });
+                (full.unwrap_or(name), server, source)
             }
         };
         CallRecord {

@@ -66,15 +66,15 @@ impl CallRecord {
 }
 
 impl CallRecord {
-    /// Whether statistics count the call. Every attempt is counted, even one refused before it was
-    /// sent; only successful calls have a duration there. Calls that a person cancelled before they
-    /// were sent are not counted, nor are refusals of names that may not be a tool's.
+    /// Whether statistics count the call. Only successful calls have a duration there. Calls that were
+    /// refused or cancelled before they were sent say nothing about the tool, nor do names that may
+    /// not be a tool's.
     pub fn is_counted(&self, outcome: &RecordedOutcome) -> bool {
         let is_known = self.definition.is_some() || self.server.is_some();
         outcome.attempts > 0
             || match outcome.failure {
-                Some(ErrorKind::Interrupted(_)) => false,
-                Some(ErrorKind::Denied | ErrorKind::Usage) => is_known,
+                Some(ErrorKind::Interrupted(_) | ErrorKind::Denied) => false,
+                Some(ErrorKind::Usage) => is_known,
                 _ => true,
             }
     }

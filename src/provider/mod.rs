@@ -303,6 +303,8 @@ pub struct ProviderDeps {
     pub state_dir: Option<PathBuf>,
     /// Named directories, the predefined ones among them.
     pub scopes: BTreeMap<String, PathBuf>,
+    /// The root of the project, if there is one.
+    pub project: Option<String>,
     /// Where events that belong to no call go.
     pub events: EventSink,
     /// `--insecure`: certificates are not checked in this run.
@@ -320,6 +322,7 @@ impl ProviderDeps {
             expanded: ExpandedValues::default(),
             state_dir: None,
             scopes: BTreeMap::new(),
+            project: None,
             events: EventSink::discard(),
             insecure: false,
             shared: SharedState::default(),

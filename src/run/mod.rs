@@ -118,7 +118,6 @@ fn run_in_context(command: Option<CliCommand>, context: &CommandContext) -> Comm
             Err(Error::usage("no command was given").into())
         }
         Some(CliCommand::Completions(args)) => completions::run(&args, context),
-        Some(CliCommand::Config(args)) => config::run(&args, context, console::FILE),
         Some(CliCommand::Man(args)) => man::run(&args, context, Cli::command()),
         Some(CliCommand::Init(args)) => init::run(&args, context),
         Some(command) => block_on_command(command, context),
@@ -283,7 +282,7 @@ async fn run_command(command: CliCommand, context: &CommandContext) -> CommandRe
         CliCommand::Init(args) => init::run(&args, context),
         CliCommand::Doctor(args) => doctor::run(&args, context).await,
         CliCommand::Completions(args) => completions::run(&args, context),
-        CliCommand::Config(args) => config::run(&args, context, console::FILE),
+        CliCommand::Config(args) => config::run(&args, context, console::FILE).await,
     }
 }
 

@@ -53,6 +53,12 @@ impl Since {
     }
 }
 
+/// The calendar day of a time since the Unix epoch, local: `2026-07-28`.
+pub fn local_date(unix: Duration) -> String {
+    local(unix.as_secs_f64())
+        .map_or_else(String::new, |zoned| zoned.strftime("%Y-%m-%d").to_string())
+}
+
 /// A time for people: local, to the second, without the offset, which is the same in every row.
 pub fn local_time(unix: f64) -> String {
     local(unix).map_or_else(String::new, |zoned| zoned.strftime("%Y-%m-%d %H:%M:%S").to_string())

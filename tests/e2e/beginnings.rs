@@ -83,6 +83,85 @@ fn a_project_keeps_its_comments_and_is_asked_about_what_was_added() {
     assert!(own_file(&room).is_file());
 }
 
+/// A program of a few bytes: those of a debug build take long to compare.
+fn demo_script(room: &Sandbox) -> String {
+    let path = room.path("data/demo");
+    script(&path, &format!("#!/bin/sh\nexec '{TOOLHOST}' demo-server\n"));
+    path.display().to_string()
+}
+
+#[test]
+fn what_a_command_writes_into_a_trusted_project_is_trusted_with_it() {
+    let room = Sandbox::new();
+    let demo = demo_script(&room);
+    let server = json!({ "command": demo });
+    let run = |words: &[&str]| room.toolhost(words.iter().copied()).check();
+    // A project that the command begins is all its own.
+    run(&["add", "a", "--project", "--", &demo]).exits(0);
+    run(&["call", "a-echo", "message=hi"]).exits(0);
+    run(&["add", "b", "--project", "--", &demo]).exits(0);
+    room.file(".cursor/mcp.json", &json!({ "mcpServers": { "c": server } }).to_string());
+    run(&["import", "cursor", "--project", "--yes"]).exits(0);
+    for tool in ["a-echo", "b-echo", "c-echo"] {
+        run(&["call", tool, "message=hi"]).exits(0);
+    }
+    // What somebody else changed meanwhile is asked about, with what the command adds.
+    let path = room.path("work/mcp.yaml");
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, text.replacen("command:", "description: x\n    command:", 1)).unwrap();
+    let added = run(&["add", "d", "--project", "--", &demo]);
+    added.exits(0).says(&["toolhost trust"]);
+    run(&["call", "b-echo", "message=hi"]).exits(6);
+}
+
+#[test]
+fn what_a_command_adds_replaces_no_server_of_the_users_unasked() {
+    let room = Sandbox::new();
+    let demo = demo_script(&room);
+    let run = |words: &[&str]| room.toolhost(words.iter().copied()).check();
+    run(&["add", "own", "--user", "--", &demo]).exits(0);
+    run(&["add", "a", "--project", "--", &demo]).exits(0);
+    run(&["call", "a-echo", "message=hi"]).exits(0);
+    run(&["add", "own", "--project", "--", &demo]).exits(0).says(&["toolhost trust"]);
+    run(&["call", "a-echo", "message=hi"]).exits(6);
+}
+
+#[test]
+fn a_check_finds_what_a_list_warns_of() {
+    let room = Sandbox::new();
+    room.file(
+        "tools.yaml",
+        "tools: [{ name: notes-read, module: builtin.echo, function: echo }]
+components: [{ name: notes, type: storage, storage_type: memory }]\n",
+    );
+    let listed = room.toolhost(["list"]).check();
+    listed.says(&["'notes-read'", "is skipped"]);
+    let checked = room.toolhost(["config", "check"]).check();
+    checked.exits(9);
+    assert!((checked.out() + &checked.err()).contains("'notes-read'"), "{checked}");
+    let doctor = room.toolhost(["doctor", "--json"]).check().json();
+    let configuration =
+        doctor["checks"].as_array().unwrap().iter().find(|c| c["name"] == "configuration").unwrap();
+    assert_eq!(configuration["status"], "error", "{doctor}");
+}
+
+#[test]
+fn errors_of_entries_name_the_choices_there_are() {
+    let room = Sandbox::new();
+    room.file(
+        "tools.yaml",
+        "tools:
+  - { name: a, module: mod, functions: '*' }
+  - { name: b, kind: nonsense }\n",
+    );
+    let checked = room.toolhost(["--tools", "tools.yaml", "config", "check"]).check();
+    let text = checked.exits(9).out() + &checked.err();
+    assert!(text.contains("'functions' can only be 'typed'"), "{checked}");
+    for spelling in ["api_client", "langchain_toolkit", "custom_local_tool"] {
+        assert!(text.contains(spelling), "{spelling}\n{checked}");
+    }
+}
+
 #[test]
 fn servers_of_editors_are_taken_over_without_their_secrets() {
     let room = Sandbox::new();

@@ -44,7 +44,9 @@ toolkits:
     };
     let found = call(&["find_file", "pattern=*"]);
     assert_eq!(found.exits(0).out(), "nothing found\n", "{found}");
-    let agent = room.path("state/toolhost/agent");
+    let agents = room.path("state/toolhost/agents");
+    let project = std::fs::read_dir(agents).unwrap().next().unwrap().unwrap().path();
+    let agent = project.join("all");
     assert_eq!(std::fs::metadata(&agent).unwrap().permissions().mode() & 0o777, 0o700);
     std::fs::write(agent.join("plan.md"), "").unwrap();
     assert_eq!(call(&["find_file", "pattern=*.md"]).exits(0).out(), "plan.md\n");
@@ -189,4 +191,35 @@ fn a_full_disk_keeps_the_old_content() {
     }
     assert_eq!(names(&room.path("work/data")), ["f"]);
     assert_eq!(std::fs::read_to_string(room.path("work/data/f")).unwrap(), "old");
+}
+
+const DATA: &str = "components: [{ name: data, type: files, scope: AGENT_DATA, access: write }]\n";
+
+/// Agents' data of one project or user is nothing that another one sees.
+#[test]
+fn agents_data_is_one_directory_for_each_project_and_user() {
+    let room = Sandbox::new();
+    // What an earlier version kept for all goes to the project that asks first.
+    let old = room.path("state/toolhost/agent");
+    std::fs::create_dir_all(&old).unwrap();
+    std::fs::write(old.join("old.txt"), "from before").unwrap();
+    let call = |directory: &str, words: &[&str]| {
+        room.file(&format!("{directory}/tools.yaml"), DATA);
+        let line = "cd \"$1\" && shift && exec \"$0\" --trust call \"$@\" --yes";
+        let start = ["-c", line, env!("CARGO_BIN_EXE_toolhost"), directory];
+        room.program("sh", start.into_iter().chain(words.iter().copied())).check()
+    };
+    let bob = ["--context", "user_id=bob"];
+    let read = ["data-read", "path=old.txt"];
+    assert_eq!(call("one", &read).exits(0).out(), "from before\n");
+    assert!(!old.exists(), "it was moved");
+    call("two", &read).exits(3);
+    call("one", &[&read[..], &bob].concat()).exits(3);
+    call("one", &[&["data-write", "path=mine.txt", "text=bob's"][..], &bob].concat()).exits(0);
+    let mine = ["data-read", "path=mine.txt"];
+    assert_eq!(call("one", &[&mine[..], &bob].concat()).exits(0).out(), "bob's\n");
+    call("one", &mine).exits(3);
+    call("one", &[&mine[..], &["--context", "user_id=../bob"]].concat()).exits(3);
+    call("two", &[&mine[..], &bob].concat()).exits(3);
+    assert_eq!(call("one", &read).exits(0).out(), "from before\n");
 }

@@ -51,3 +51,25 @@ fn a_named_file_that_cannot_be_read_is_told_the_same_way() {
         room.toolhost(words.iter().copied()).check().exits(9).says(&["dir"]);
     }
 }
+
+/// What is asked for by name has to be there: a list without it would be no answer.
+#[test]
+fn a_named_file_that_cannot_be_parsed_is_a_configuration_error() {
+    let room = Sandbox::new();
+    room.file("bad.yaml", "mcp_servers:\n  a: { command: [x\n").file("t.yaml", ECHO);
+    for words in [
+        &["--mcp", "bad.yaml", "list"][..],
+        &["--mcp", "bad.yaml", "servers"],
+        &["--mcp", "bad.yaml", "call", "a-x"],
+        &["--mcp", "bad.yaml", "export", "--format", "openai"],
+        &["--mcp", "bad.yaml", "--tools", "t.yaml", "call", "echo", "message=a"],
+        &["--tools", "bad.yaml", "list"],
+    ] {
+        room.toolhost(words.iter().copied()).check().exits(9).says(&["bad.yaml:2:"]);
+    }
+    let path = room.path("work/bad.yaml").display().to_string();
+    for words in [&["list"][..], &["servers"]] {
+        let run = room.toolhost(words.iter().copied()).env("TOOLHOST_MCP", &path);
+        run.check().exits(9).says(&["bad.yaml:2:"]);
+    }
+}

@@ -65,3 +65,32 @@ fn prompts_and_resources_that_nothing_has_are_wrong_too() {
         .says(&["no server lists", note]);
     run(&room, &["prompts", "get", "one-nope"]).check().exits(4).says(&["server 'one'"]);
 }
+
+#[test]
+fn a_typo_is_answered_with_the_name_that_was_meant_and_no_error_of_another_entry() {
+    let room = Sandbox::new();
+    room.file(
+        "tools.yaml",
+        "tools:
+  - { name: git, command: [git], speed: nope }
+  - { name: git-log, command: [git, log] }
+components: [{ name: store, type: storage, storage_type: nope }]\n",
+    );
+    let call = |name: &'static str| room.toolhost(["--tools", "tools.yaml", "call", name]).check();
+    call("git-lgo").exits(2).says(&["unknown tool 'git-lgo'", "did you mean 'git-log'"]);
+    // A store that is out of service may well have had the tool.
+    call("store-read").exits(9).says(&["'store' is out of service"]);
+}
+
+#[test]
+fn servers_out_of_service_are_counted_with_those_that_do_not_answer() {
+    let room = Sandbox::new();
+    room.file(
+        "mcp.yaml",
+        "mcp_servers: { a: { command: ./nothing }, b: { command: x, protocol: nope } }\n",
+    );
+    room.file("tools.yaml", "tools: [{ name: echo, module: builtin.echo }]\n");
+    let words = ["--mcp", "mcp.yaml", "--tools", "tools.yaml", "list"];
+    let listed = room.toolhost(words).check();
+    listed.exits(11).says(&["2 of 2 servers could not be listed"]);
+}

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::{Fixture, Place, Run, Sandbox};
+use crate::support::{Fixture, Place, Run, Sandbox, script};
 
 /// A room with a server `srv` that changes when it is told to.
 struct House {
@@ -337,4 +337,31 @@ fn everything_about_a_server_fits_the_page_and_its_json_is_complete() {
     assert_eq!(server["supported_versions"][0], "2026-07-28", "{server}");
     assert_eq!(server["origin"]["line"], 2);
     assert_eq!(server["routing_weight"], 0.5);
+}
+
+/// A pin is about an entry: the tutorial's server, or one of a named file, is not the server that a
+/// project calls the same.
+#[test]
+fn a_pin_of_another_file_says_nothing_about_a_projects_server() {
+    // A program of a few bytes: those of a debug build take long to compare.
+    let directory = tempfile::tempdir().unwrap();
+    let demo = directory.path().join("demo");
+    script(&demo, &format!("#!/bin/sh\nexec '{}' demo-server\n", env!("CARGO_BIN_EXE_toolhost")));
+    let entry = format!("mcp_servers: {{ demo: {{ command: '{}' }} }}\n", demo.display());
+    for pins in [&["pin", "demo"][..], &["--mcp", "../data/mcp.yaml", "pin", "demo"]] {
+        let room = Sandbox::new();
+        std::fs::write(room.path("data/mcp.yaml"), &entry).unwrap();
+        room.toolhost(pins.iter().copied()).check().exits(0);
+        room.file("mcp.yaml", &entry);
+        room.toolhost(["trust", "--yes"]).check().exits(0);
+        room.toolhost(["call", "demo-echo", "message=hi"]).check().exits(0);
+        room.toolhost(["verify"]).check().exits(2).says(&["nothing is pinned"]);
+    }
+    // The same file is the same server, whether it is named or found.
+    let room = Sandbox::new();
+    room.file("mcp.yaml", &entry);
+    room.with_servers(["pin", "demo"]).check().exits(0);
+    room.toolhost(["trust", "--yes"]).check().exits(0);
+    room.toolhost(["call", "demo-echo", "message=hi"]).check().exits(0);
+    room.toolhost(["verify"]).check().exits(0);
 }

@@ -322,3 +322,72 @@ fn a_tool_that_is_slower_than_it_declares_is_marked() {
     pty.expect_gone("! slower than declared").type_keys("q");
     assert_eq!(pty.finish().0, Some(0));
 }
+
+/// What was not allowed says nothing about the tool.
+#[test]
+fn a_refused_call_is_no_failure_of_its_tool() {
+    let room = Sandbox::new();
+    room.file(
+        "tools.yaml",
+        "tools:
+  - { name: calculator, module: builtin.calculator, function: calculate, requires_approval: true }
+  - { name: program, command: [echo, hi] }\n",
+    );
+    room.toolhost(CALL).check().exits(6);
+    room.toolhost(["call", "program"]).check().exits(6);
+    room.toolhost(CALL.into_iter().chain(["--yes"])).check().exits(0);
+    let all = room.toolhost(["stats", "--json"]).check().json();
+    let rows = all["tools"].as_array().unwrap();
+    assert_eq!(rows.len(), 1, "{all}");
+    assert_eq!(
+        (&rows[0]["calls"], &rows[0]["errors"]),
+        (&Value::from(1), &Value::from(0)),
+        "{all}"
+    );
+    // The audit log keeps every attempt.
+    let audited = room.toolhost(["audit", "--json"]).check().json();
+    assert_eq!(audited.as_array().unwrap().len(), 3, "{audited}");
+}
+
+/// A tool has one row, however it was named.
+#[test]
+fn a_server_that_is_down_gets_no_row_for_each_spelling() {
+    let room = Sandbox::new();
+    room.file("mcp.yaml", "mcp_servers: { srv: { command: ./nothing } }\n");
+    for name in ["srv-extra", "extra", "srv.extra"] {
+        room.with_servers(["call", name]).check().exits(4);
+    }
+    let all = room.toolhost(["stats", "--all-projects", "--json"]).check().json();
+    let rows = all["tools"].as_array().unwrap();
+    let names: Vec<_> = rows.iter().map(|row| (&row["name"], &row["calls"])).collect();
+    assert_eq!(names, [(&Value::from("srv-extra"), &Value::from(3))], "{all}");
+}
+
+/// Two records in one file would destroy each other.
+#[test]
+fn one_path_for_two_records_is_refused() {
+    for (one, other) in [("stats", "audit"), ("audit", "history"), ("history", "stats")] {
+        let room = Sandbox::new();
+        let path = room.path("data/record").display().to_string();
+        let text = format!("{one}: {{ path: '{path}' }}\n{other}: {{ path: '{path}' }}\n{TOOLS}");
+        std::fs::write(room.path("config/toolhost/tools.yaml"), text).unwrap();
+        for words in [&CALL[..], &["list"], &["config", "check"]] {
+            let refused = room.toolhost(words.iter().copied()).check();
+            refused.exits(9);
+            let said = refused.out() + &refused.err();
+            assert!(said.contains("same file") && said.contains("tools.yaml"), "{refused}");
+        }
+        assert!(!room.path("data/record").exists(), "{one} {other}");
+    }
+}
+
+/// What a project's file may not say is not ignored in silence where it matters.
+#[test]
+fn statistics_that_a_project_would_move_or_disable_say_so() {
+    let room = room();
+    room.file("tools.yaml", &format!("stats: {{ enabled: false, path: ./s.db }}\n{TOOLS}"));
+    room.toolhost(CALL).check().exits(0);
+    let shown = room.toolhost(["stats"]).check();
+    shown.exits(0).says(&["'enabled' is ignored", "'path' is ignored", "tools.yaml:1"]);
+    assert!(!room.path("work/s.db").exists());
+}

@@ -123,7 +123,7 @@ pub(super) fn of_rules(
         all.debug(&(&entry.name, entry.role, &entry.diagnostic.message));
     }
     for entry in &configuration.untrusted {
-        all.debug(&(&entry.name, entry.role, entry.has_changed));
+        all.debug(&(&entry.name, entry.role, &entry.reason));
     }
     if let Some(file) = PinFile::own(environment) {
         all.debug(&file.read().ok());

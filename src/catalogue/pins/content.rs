@@ -145,14 +145,13 @@ impl PinnedEntry {
         self.layer.as_deref() == Some(Layer::Project.as_str())
     }
 
-    /// Whether `now` is the same entry. A file that is found in one run and named in the next has
-    /// another layer and is still the same file.
+    /// Whether `now`, in the same file, is the same entry. A file that is found in one run and named
+    /// in the next has another layer and is still the same file.
     pub fn is_same_entry(&self, now: &Self) -> bool {
-        let same_place = match (&self.directory, &now.directory) {
-            (Some(before), Some(now)) => before == now,
-            _ => true,
-        };
-        same_place && self.fingerprint == now.fingerprint
+        let place =
+            |entry: &Self| entry.directory.clone().filter(|directory| !directory.is_empty());
+        let is_same_place = place(self).zip(place(now)).is_none_or(|(before, now)| before == now);
+        is_same_place && self.fingerprint == now.fingerprint
     }
 
     /// The entry in one line.

@@ -8,7 +8,7 @@ use super::content::{Pin, PinFileContent, PinGroup, PinnedEntry, fingerprint_of_
 use crate::catalogue::changes::{self, DefinitionChange};
 use crate::catalogue::fingerprint::{content, hash};
 use crate::config::spec::DriftPolicy;
-use crate::model::{Error, Origin, PinState, ToolDefinition, ToolStatus};
+use crate::model::{Error, Layer, Origin, PinState, ToolDefinition, ToolStatus};
 
 /// Maximum number of lines of a difference in a failure.
 const LINES: usize = 30;
@@ -33,16 +33,16 @@ pub struct PinContext {
     pub servers: BTreeMap<String, ConfiguredServer>,
     /// Files of internal tools: by the path in a tool's place, as the system knows them.
     pub files: HashMap<PathBuf, String>,
-    /// Those files, as the system knows them, that are not a project's.
+    /// Those files, as the system knows them, that are in the user's configuration directory.
     pub own_files: BTreeSet<String>,
 }
 
 impl PinContext {
-    /// Whether a pin is of an entry that is not a project's. Pins that were written before entries
-    /// were kept say only the file.
+    /// Whether a pin is of an entry of the user's own, which is there in every project. Pins that
+    /// were written before entries were kept say only the file.
     fn is_user_entry(&self, file: Option<&str>, entry: Option<&PinnedEntry>) -> bool {
         match entry {
-            Some(entry) => entry.layer.is_some() && !entry.is_of_project(),
+            Some(entry) => entry.layer.as_deref() == Some(Layer::User.as_str()),
             None => file.is_some_and(|file| self.own_files.contains(file)),
         }
     }
@@ -123,9 +123,14 @@ impl Pins {
 
     /// The pin of a tool.
     pub fn pin(&self, tool: &ToolDefinition) -> Option<&Pin> {
-        if let Some(server) = server_of(tool) {
-            return self.servers.get(server)?.tools.get(tool.name.tool());
+        match server_of(tool) {
+            Some(server) => self.servers.get(server)?.tools.get(tool.name.tool()),
+            None => self.internal_pin(tool).map(|(pin, _)| pin),
         }
+    }
+
+    /// The pin of an internal tool, and whether it is of the same file.
+    fn internal_pin(&self, tool: &ToolDefinition) -> Option<(&Pin, bool)> {
         let file = match &tool.origin {
             Origin::File(location) => self.context.files.get(&*location.file),
             Origin::Server(_) | Origin::Program => None,
@@ -137,7 +142,8 @@ impl Pins {
         let taken = |(of, pin): &&(Option<String>, Pin)| {
             is_of_project && self.context.is_user_entry(of.as_deref(), pin.entry.as_ref())
         };
-        all.iter().find(here).or_else(|| all.iter().find(taken)).map(|(_, pin)| pin)
+        let same = all.iter().find(here).map(|(_, pin)| (pin, true));
+        same.or_else(|| all.iter().find(taken).map(|(_, pin)| (pin, false)))
     }
 
     /// The pin state of a tool; `instructions` are its server's.
@@ -146,7 +152,9 @@ impl Pins {
         let mut found = match server_of(tool) {
             Some(server) => self.server_changes(server, instructions),
             None => {
-                entry_changed(pin, tool).into_iter().chain(touches_changed(pin, tool)).collect()
+                let is_same_file = self.internal_pin(tool).is_some_and(|(_, same)| same);
+                let entry = entry_changed(pin, tool, is_same_file);
+                entry.into_iter().chain(touches_changed(pin, tool)).collect()
             }
         };
         let now = content(tool);
@@ -177,8 +185,9 @@ impl Pins {
         else {
             return found;
         };
+        let is_same_file = group.file.as_ref().is_none_or(|file| *file == owner.file);
         if let Some(entry) = &group.entry
-            && !entry.is_same_entry(&owner.entry)
+            && !(is_same_file && entry.is_same_entry(&owner.entry))
         {
             let (before, after) = (Some(entry.describe()), Some(owner.entry.describe()));
             found.push(DefinitionChange { part: "entry", before, after });
@@ -249,15 +258,12 @@ pub(super) fn server_of(tool: &ToolDefinition) -> Option<&str> {
 }
 
 /// The change when an internal tool comes from another entry than the one that was pinned.
-fn entry_changed(pin: &Pin, tool: &ToolDefinition) -> Option<DefinitionChange> {
+fn entry_changed(pin: &Pin, tool: &ToolDefinition, is_same_file: bool) -> Option<DefinitionChange> {
     let (before, now) = (pin.entry.as_ref()?, tool.entry.as_ref()?);
     let now = PinnedEntry::of(now, &str::to_owned);
     let (from, to) = (Some(before.describe()), Some(now.describe()));
-    (!before.is_same_entry(&now)).then_some(DefinitionChange {
-        part: "entry",
-        before: from,
-        after: to,
-    })
+    let is_same = is_same_file && before.is_same_entry(&now);
+    (!is_same).then_some(DefinitionChange { part: "entry", before: from, after: to })
 }
 
 fn touches_changed(pin: &Pin, tool: &ToolDefinition) -> Vec<DefinitionChange> {

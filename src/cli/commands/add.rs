@@ -20,8 +20,8 @@ const SHOWN_TOOLS: usize = 8;
 /// Add a server to mcp.yaml.
 ///
 /// Writes to the project's file if there is one, otherwise to your own; comments and layout are
-/// kept. Then the server is started once to show its tools. For a project's file you are asked for
-/// trust before that.
+/// kept. Then the server is started once to show its tools. In a project that you trust, the new
+/// entry is trusted with it; otherwise you are asked first.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -67,7 +67,7 @@ pub async fn run(args: &AddArgs, context: &CommandContext) -> CommandResult {
     }
     file.add(&args.name, &entry)?;
     let replaced = built_in_examples(context);
-    file.write()?;
+    let trust_command = context.write_server_file(&file)?;
     let added = StyledLine::styled(SpanStyle::Success, "added ")
         .then(SpanStyle::Name, &args.name)
         .then(SpanStyle::Plain, " to ")
@@ -80,6 +80,10 @@ pub async fn run(args: &AddArgs, context: &CommandContext) -> CommandResult {
         )));
     }
     show_tools(&args.name, context).await;
+    if let Some(command) = trust_command {
+        let words = format!("review and trust the project first: {command}");
+        context.output.note(&StyledLine::plain(words));
+    }
     let next = format!("try it: toolhost list --server {}", args.name);
     context.output.note(&StyledLine::styled(SpanStyle::Dim, next));
     Ok(())

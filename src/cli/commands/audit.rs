@@ -127,13 +127,10 @@ pub async fn run(args: &AuditArgs, context: &CommandContext) -> CommandResult {
 }
 
 fn location(context: &CommandContext) -> Result<RecordLocation, Error> {
-    let configuration = context.load();
+    let configuration = context.load_for_record("the audit log is", |all| &all.audit)?;
     let state_dir = context.environment.state_dir();
     let location =
         assembly::record_location(&configuration.audit, audit::log::FILE, state_dir.as_deref());
-    if !configuration.audit.enabled {
-        context.output.warn("the audit log is switched off (audit: { enabled: false })");
-    }
     location.ok_or_else(|| {
         Error::internal("there is no home directory, so there is no audit log")
             .with_hint("set audit: { path: FILE } in tools.yaml")

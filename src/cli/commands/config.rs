@@ -7,7 +7,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::assembly;
+use crate::assembly::{self, Assembly};
 use crate::cli::context::{CommandContext, CommandResult};
 use crate::cli::formats;
 use crate::cli::json::config::{ConfigCheckJson, ConfigPathsJson, ConfigValuesJson};
@@ -18,6 +18,7 @@ use crate::cli::views::configuration;
 use crate::cli::views::configuration::count_diagnostics;
 use crate::config::environment::Environment;
 use crate::config::{schema, show};
+use crate::host::request::ListScope;
 use crate::model::{Diagnostic, Error};
 
 /// Check and show the configuration.
@@ -93,10 +94,14 @@ impl ValueEnum for SchemaSubject {
 ///
 /// # Errors
 /// The problems of the configuration.
-pub fn run(args: &ConfigArgs, context: &CommandContext, console: ConsoleFile) -> CommandResult {
+pub async fn run(
+    args: &ConfigArgs,
+    context: &CommandContext,
+    console: ConsoleFile,
+) -> CommandResult {
     let format = context.format(formats::REPORT)?;
     match args.action {
-        ConfigAction::Check => check(context, format, console),
+        ConfigAction::Check => check(context, format, console).await,
         ConfigAction::Show => {
             let values = show::show(&context.load_request(), &*context.environment);
             print(
@@ -126,13 +131,25 @@ pub fn run(args: &ConfigArgs, context: &CommandContext, console: ConsoleFile) ->
     }
 }
 
-fn check(context: &CommandContext, format: Format, console: ConsoleFile) -> CommandResult {
-    // Providers find further problems when they are built.
-    let mut loaded = context.build()?.configuration;
-    let found = schema::check_schemas(&loaded);
+/// What is wrong with a configuration, as far as that shows without starting anything: in its files,
+/// and in the list of the tools that they declare.
+pub(super) async fn diagnostics(assembly: &Assembly) -> Vec<Diagnostic> {
+    let mut diagnostics = assembly.configuration.diagnostics.clone();
     // Problems found while reading the files are reported once.
-    let noticed: Vec<_> = loaded.diagnostics.iter().map(|known| known.location.clone()).collect();
-    loaded.diagnostics.extend(found.into_iter().filter(|new| !noticed.contains(&new.location)));
+    let noticed: Vec<_> = diagnostics.iter().map(|known| known.location.clone()).collect();
+    let schemas = schema::check_schemas(&assembly.configuration).into_iter();
+    diagnostics.extend(schemas.filter(|new| !noticed.contains(&new.location)));
+    let listed = assembly.host.catalogue(&ListScope::Declared).await.diagnostics.into_iter();
+    diagnostics.extend(listed.filter(|new| !noticed.contains(&new.location)));
+    diagnostics
+}
+
+async fn check(context: &CommandContext, format: Format, console: ConsoleFile) -> CommandResult {
+    // Providers find further problems when they are built.
+    let assembly = context.build()?;
+    let found = diagnostics(&assembly).await;
+    let mut loaded = assembly.configuration;
+    loaded.diagnostics = found;
     loaded.diagnostics.extend((console.check)(&*context.environment));
     // Sorted by location in the files, whichever pass found them.
     loaded.diagnostics.sort_by_cached_key(|diagnostic| {

@@ -119,7 +119,8 @@ pub async fn run(args: &ExportArgs, context: &CommandContext) -> CommandResult {
         let count = plural(exported.tools.len(), "tool", "tools");
         context.output.warn(&format!("{count} in the format {}", dialect.as_str()));
     }
-    match views::catalogue::verdict(&catalogue, !exported.tools.is_empty()) {
+    let broken = assembly.configuration.count_broken_servers(|_| true);
+    match views::catalogue::verdict(&catalogue, broken, !exported.tools.is_empty()) {
         None => Ok(()),
         Some(error) => Err(error.into()),
     }

@@ -105,10 +105,14 @@ pub async fn run(args: &ImportArgs, context: &CommandContext) -> CommandResult {
         let output = Arc::clone(&context.output);
         prompt::require_confirmation(output, page, "Write this?", words).await?;
     }
-    file.write()?;
+    let trust_command = context.write_server_file(&file)?;
     let count = plural(added.len(), "server", "servers");
     let line = StyledLine::styled(SpanStyle::Success, format!("added {count} to "));
     context.output.note(&line.then(SpanStyle::Name, file.path.display().to_string()));
+    if let Some(command) = trust_command {
+        let words = format!("review and trust the project first: {command}");
+        context.output.note(&StyledLine::plain(words));
+    }
     Ok(())
 }
 

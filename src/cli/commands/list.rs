@@ -132,7 +132,9 @@ pub async fn run(args: &ListArgs, context: &CommandContext) -> CommandResult {
         .collect();
     let failures = failures(args, &catalogue);
     let answered = has_answer(args, &catalogue.tools, !failures.is_empty());
-    let verdict = views::catalogue::verdict(&catalogue, answered);
+    let broken =
+        assembly.configuration.count_broken_servers(|server| reach.includes_server(server));
+    let verdict = views::catalogue::verdict(&catalogue, broken, answered);
     let verdict = views::catalogue::with_failures(verdict, &failures, answered);
     let profile = context.global.rare.profile.as_ref();
     let profile = profile.and_then(|name| assembly.configuration.profiles.get(name));

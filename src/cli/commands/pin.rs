@@ -102,7 +102,10 @@ pub async fn run(args: &PinArgs, context: &CommandContext) -> CommandResult {
             .into());
     }
     let answered = report.tools.iter().any(|tool| tool.now.is_some());
-    match views::catalogue::verdict(&catalogue, answered) {
+    let reach = selection.reach();
+    let broken =
+        assembly.configuration.count_broken_servers(|server| reach.includes_server(server));
+    match views::catalogue::verdict(&catalogue, broken, answered) {
         None => Ok(()),
         Some(error) => Err(error.into()),
     }

@@ -89,7 +89,8 @@ pub async fn run(args: &VerifyArgs, context: &CommandContext) -> CommandResult {
     };
     catalogue.servers.retain(|server| matters(&server.name));
     let answered = report.tools.iter().any(|tool| tool.now.is_some());
-    let incomplete = views::catalogue::verdict(&catalogue, answered);
+    let broken = assembly.configuration.count_broken_servers(matters);
+    let incomplete = views::catalogue::verdict(&catalogue, broken, answered);
     verdict(&report, args.strict_new, incomplete).map_or(Ok(()), |error| Err(error.into()))
 }
 

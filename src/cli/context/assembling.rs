@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::{CommandContext, StartScope};
 use crate::assembly::{self, Assembly, FrontEnd, LoadedConfiguration};
 use crate::cli::answers::AnsweringInbox;
-use crate::cli::named_files;
+use crate::cli::mcp_file;
 use crate::cli::options::LogThreshold;
 use crate::cli::output::plural;
 use crate::cli::progress::ProgressDisplay;
@@ -38,7 +38,7 @@ impl CommandContext {
         starts: StartScope<'_>,
     ) -> Result<LoadedConfiguration, Error> {
         let mut loaded = self.read()?;
-        self.require_readable(&loaded.configuration)?;
+        Self::require_usable(&loaded.configuration)?;
         if self.ask_trust_if_needed(&loaded.configuration, starts).await? {
             loaded = self.read()?;
             if loaded.configuration.trust_request.is_some() {
@@ -59,15 +59,14 @@ impl CommandContext {
         let reading = tokio::task::spawn_blocking(move || assembly::read(&options, &*environment));
         let failed = |why| Error::internal(format!("reading the configuration failed: {why}"));
         let loaded = reading.await.map_err(failed)??;
-        self.require_readable(&loaded.configuration)?;
+        Self::require_usable(&loaded.configuration)?;
         self.require_flawless(&loaded.configuration)?;
         Ok(loaded)
     }
 
-    /// Fails if a file given on the command line cannot be read.
-    pub(super) fn require_readable(&self, configuration: &Configuration) -> Result<(), Error> {
-        let (request, cwd) = (self.load_request(), self.environment.cwd());
-        named_files::require_readable(&request, &cwd, configuration)
+    /// Fails if nothing may be done with the configuration as a whole.
+    pub(super) fn require_usable(configuration: &Configuration) -> Result<(), Error> {
+        configuration.unusable.as_ref().map_or(Ok(()), |why| Err(mcp_file::error(why)))
     }
 
     /// Reads the configuration and builds the host without reporting problems.

@@ -156,7 +156,7 @@ impl CommandContext {
     /// What is wrong with the configuration as a whole, and with `--strict` any problem in it.
     pub fn assemble_for(&self, front_end: FrontEnd) -> Result<(Assembly, Option<PathBuf>), Error> {
         let loaded = self.read()?;
-        self.require_readable(&loaded.configuration)?;
+        Self::require_usable(&loaded.configuration)?;
         let socket = self.host_locator().socket(&loaded);
         let assembly = self.build_from(loaded, front_end)?;
         self.report_diagnostics(&assembly.configuration)?;
@@ -225,7 +225,7 @@ impl CommandContext {
         key: &[u8],
     ) -> Result<(Assembly, String), Error> {
         let loaded = self.read()?;
-        self.require_readable(&loaded.configuration)?;
+        Self::require_usable(&loaded.configuration)?;
         let identity = self.identity(&loaded, key);
         let assembly = self.build_from(loaded, front_end)?;
         self.report_diagnostics(&assembly.configuration)?;
@@ -239,7 +239,7 @@ impl CommandContext {
     /// As [`CommandContext::assemble_host`].
     pub fn require_host_identity(&self, key: &[u8]) -> Result<String, Error> {
         let loaded = self.read()?;
-        self.require_readable(&loaded.configuration)?;
+        Self::require_usable(&loaded.configuration)?;
         self.require_flawless(&loaded.configuration)?;
         self.warn_unserved(&loaded.configuration);
         Ok(self.identity(&loaded, key))

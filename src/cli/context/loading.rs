@@ -5,8 +5,9 @@ use std::path::Path;
 use super::CommandContext;
 use crate::assembly::{self, AssemblyOptions};
 use crate::cli::ad_hoc::AdHocServer;
+use crate::cli::output::messages;
 use crate::config::LoadRequest;
-use crate::config::spec::Configuration;
+use crate::config::spec::{Configuration, RecordSpec};
 use crate::model::Error;
 use crate::util::regular_file;
 
@@ -14,6 +15,30 @@ impl CommandContext {
     /// Reads the configuration without building a host.
     pub fn load(&self) -> Configuration {
         self.load_as(&self.load_request())
+    }
+
+    /// The same for a command that reads a record: `record` picks its settings. Warns when it is
+    /// switched off, or when a project's file would set what only the user may.
+    ///
+    /// # Errors
+    /// If the configuration as a whole cannot be used.
+    pub fn load_for_record(
+        &self,
+        name: &str,
+        record: fn(&Configuration) -> &RecordSpec,
+    ) -> Result<Configuration, Error> {
+        let configuration = self.load();
+        Self::require_usable(&configuration)?;
+        let spec = record(&configuration);
+        if !spec.enabled {
+            self.output.warn(&format!("{name} switched off ('enabled: false' in tools.yaml)"));
+        }
+        for diagnostic in &spec.ignored {
+            let place = diagnostic.location.as_ref().map(messages::location);
+            let place = place.map(|place| format!("{place}: ")).unwrap_or_default();
+            self.output.warn(&format!("{place}{}", diagnostic.message));
+        }
+        Ok(configuration)
     }
 
     /// Reads only the configuration of a directory; trust not in the trust store stays an open question.

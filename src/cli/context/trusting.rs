@@ -1,15 +1,18 @@
 //! Trust in the project: when a person is asked, and where the answer is stored.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{CommandContext, StartScope};
 use crate::assembly;
 use crate::catalogue::query;
+use crate::cli::mcp_file::McpFile;
 use crate::cli::prompt::{self, TrustAnswer};
 use crate::config::consent::TrustRequest;
 use crate::config::consent::store::TrustStore;
 use crate::config::spec::{Configuration, UntrustedEntry};
-use crate::model::Error;
+use crate::model::{Error, Layer};
 use crate::util::clock::{Clock as _, SystemClock};
 
 impl CommandContext {
@@ -27,7 +30,7 @@ impl CommandContext {
         };
         let mut needed = assembly::untrusted_entries(configuration, starts);
         needed.retain(is_shown);
-        if needed.is_empty() || request.was_refused || !prompt::is_possible() {
+        if needed.is_empty() || request.refused_at.is_some() || !prompt::is_possible() {
             return Ok(false);
         }
         // A run that ends anyway asks no question.
@@ -43,9 +46,38 @@ impl CommandContext {
         match prompt::ask_trust(Arc::clone(&self.output), request).await {
             TrustAnswer::Trusted => self.trust(request, false).map(|()| true),
             TrustAnswer::Author => self.trust(request, true).map(|()| true),
-            TrustAnswer::Refused => self.trust_store()?.refuse(request).map(|()| false),
+            TrustAnswer::Refused => {
+                self.trust_store()?.refuse(request, SystemClock.unix()).map(|()| false)
+            }
             TrustAnswer::Unavailable => Ok(false),
         }
+    }
+
+    /// Writes the entries that a command added to a server file. In a project of which everything
+    /// else was trusted, what the person just wrote is trusted exactly as written, unless it
+    /// replaces an entry of the user's own. Returns the command that trusts the project, where that
+    /// is still needed.
+    ///
+    /// # Errors
+    /// When the file or the trust store cannot be written.
+    pub fn write_server_file(&self, file: &McpFile) -> Result<Option<String>, Error> {
+        let directory = file.path.parent().filter(|_| !file.is_own);
+        let before = self.load_untrusting(directory)?;
+        file.write()?;
+        let after = self.load_untrusting(directory)?;
+        let Some(request) = &after.trust_request else { return Ok(None) };
+        let texts = |configuration: &Configuration| -> BTreeMap<PathBuf, String> {
+            let files = configuration.files.iter().filter(|file| file.layer == Layer::Project);
+            files.map(|file| (file.path.clone(), file.text.as_str().to_owned())).collect()
+        };
+        let mut expected = texts(&before);
+        expected.insert(file.path.clone(), file.new.clone());
+        if before.trust_request.is_some() || texts(&after) != expected || !request.only_adds() {
+            return Ok(Some(request.command()));
+        }
+        let author = request.previous.as_ref().is_some_and(|record| record.allows_code_changes);
+        self.trust(request, author)?;
+        Ok(None)
     }
 
     /// Stores that a person trusts a project as shown in `request`.

@@ -27,8 +27,10 @@ pub(super) enum DialogueReply {
     Yes,
     /// The additional answer that a question offers beside yes.
     Author,
-    /// No, or anything other than yes.
+    /// No, or the end of input.
     No,
+    /// Nothing that was typed was an answer.
+    Unanswered,
 }
 
 /// What was typed.
@@ -38,6 +40,7 @@ enum DialogueInput {
     Author,
     View,
     No,
+    Unclear,
 }
 
 /// Asks the question and waits for the answer.
@@ -65,10 +68,10 @@ pub(super) fn ask(
         match read_input(output, &mut terminal, &std::mem::take(&mut shown))? {
             DialogueInput::Yes if seen => return Ok(DialogueReply::Yes),
             DialogueInput::Author if seen && offers_author => return Ok(DialogueReply::Author),
-            DialogueInput::Author if !offers_author => return Ok(DialogueReply::No),
+            DialogueInput::Unclear => shown = warning("Answer y or n."),
+            DialogueInput::Author if !offers_author => shown = warning("Answer y or n."),
             DialogueInput::Yes | DialogueInput::Author => {
-                let words = "Not everything was shown yet: enter v to see it, then y.";
-                shown = StyledPage::from(StyledLine::styled(SpanStyle::Warning, words));
+                shown = warning("Not everything was shown yet: enter v to see it, then y.");
             }
             DialogueInput::View => {
                 if let Some(whole) = &whole {
@@ -82,7 +85,11 @@ pub(super) fn ask(
             DialogueInput::No => return Ok(DialogueReply::No),
         }
     }
-    Ok(DialogueReply::No)
+    Ok(DialogueReply::Unanswered)
+}
+
+fn warning(words: &str) -> StyledPage {
+    StyledPage::from(StyledLine::styled(SpanStyle::Warning, words))
 }
 
 fn choices(words: &str, seen: bool, more: bool, author: bool) -> StyledLine {
@@ -165,13 +172,14 @@ fn read_input(
     Ok(line(output, terminal, page)?.map_or(DialogueInput::No, |typed| parse_input(&typed)))
 }
 
-/// Only a whole, explicit yes counts.
+/// Only a whole, explicit yes counts. What is neither yes nor no decides nothing.
 fn parse_input(typed: &str) -> DialogueInput {
     match typed.trim().to_lowercase().as_str() {
         "y" | "yes" => DialogueInput::Yes,
         "a" | "author" => DialogueInput::Author,
         "v" | "view" => DialogueInput::View,
-        _ => DialogueInput::No,
+        "" | "n" | "no" => DialogueInput::No,
+        _ => DialogueInput::Unclear,
     }
 }
 
@@ -232,8 +240,11 @@ mod tests {
         for yes in ["y", "Yes", " YES "] {
             assert_eq!(parse_input(yes), DialogueInput::Yes, "{yes:?}");
         }
-        for no in ["", "n", "yes please", "yy", "ja", "yes\u{1b}[D"] {
+        for no in ["", "n", " NO "] {
             assert_eq!(parse_input(no), DialogueInput::No, "{no:?}");
+        }
+        for unclear in ["maybe", "yes please", "yy", "ja", "yes\u{1b}[D"] {
+            assert_eq!(parse_input(unclear), DialogueInput::Unclear, "{unclear:?}");
         }
         assert_eq!(parse_input("V"), DialogueInput::View);
     }

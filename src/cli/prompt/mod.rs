@@ -71,7 +71,7 @@ pub enum TrustAnswer {
     Author,
     /// It is not trusted in this state.
     Refused,
-    /// There is no terminal to ask on.
+    /// There is no terminal to ask on, or nothing that was typed there was an answer.
     Unavailable,
 }
 
@@ -88,7 +88,7 @@ pub async fn ask_trust(output: Arc<Output>, request: &TrustRequest) -> TrustAnsw
         Some(DialogueReply::Yes) => TrustAnswer::Trusted,
         Some(DialogueReply::Author) => TrustAnswer::Author,
         Some(DialogueReply::No) => TrustAnswer::Refused,
-        None => TrustAnswer::Unavailable,
+        Some(DialogueReply::Unanswered) | None => TrustAnswer::Unavailable,
     }
 }
 
@@ -196,7 +196,9 @@ impl YesNoQuestion {
 async fn ask(output: Arc<Output>, question: YesNoQuestion) -> Approval {
     match ask_on_thread(output, question).await {
         Some(DialogueReply::Yes) => Approval::Granted,
-        Some(DialogueReply::Author | DialogueReply::No) => Approval::Refused,
+        Some(DialogueReply::Author | DialogueReply::No | DialogueReply::Unanswered) => {
+            Approval::Refused
+        }
         None => Approval::Unavailable,
     }
 }

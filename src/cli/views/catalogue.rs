@@ -104,8 +104,9 @@ pub fn summary(tools: &[&ToolDefinition]) -> String {
 }
 
 /// The error of a failed listing, if any: exit code 11 if at least one server or kind
-/// responded, otherwise the decisive failure itself.
-pub fn verdict(catalogue: &Catalogue, answered: bool) -> Option<Error> {
+/// responded, otherwise the decisive failure itself. Beside those that were asked there are `broken`
+/// servers, whose entries are out of service.
+pub fn verdict(catalogue: &Catalogue, broken: usize, answered: bool) -> Option<Error> {
     let incomplete: Vec<&ServerListing> =
         catalogue.servers.iter().filter(|s| s.error.is_some() || s.is_partial).collect();
     if incomplete.is_empty() {
@@ -127,11 +128,11 @@ pub fn verdict(catalogue: &Catalogue, answered: bool) -> Option<Error> {
             None => error,
         });
     }
-    let total = plural(catalogue.servers.len(), "server", "servers");
+    let total = plural(catalogue.servers.len() + broken, "server", "servers");
     let message = if errors.is_empty() {
         format!("the list is incomplete: {} of {total} returned a partial list", incomplete.len())
     } else {
-        format!("the list is incomplete: {} of {total} could not be listed", errors.len())
+        format!("the list is incomplete: {} of {total} could not be listed", errors.len() + broken)
     };
     let shared = shared_hint(&errors);
     let error =
@@ -407,7 +408,7 @@ mod tests {
             .with_detail("boom")
             .with_hint("look at it");
         let catalogue = with(vec![listing("a", Some(dead), false), listing("b", None, false)]);
-        let error = verdict(&catalogue, true).unwrap();
+        let error = verdict(&catalogue, 0, true).unwrap();
         assert_eq!(error.kind().exit_code(), 11);
         assert_snapshot!(LineRenderer::default().page(&messages::page(&error)), @r"
         error: the list is incomplete: 1 of 2 servers could not be listed
@@ -421,19 +422,19 @@ mod tests {
     fn nothing_answered_has_the_code_of_the_failure() {
         let dead = || Error::unreachable("exited").with_server("a");
         let catalogue = with(vec![listing("a", Some(dead()), false)]);
-        assert_eq!(verdict(&catalogue, false).unwrap().kind().exit_code(), 4);
-        assert_eq!(verdict(&catalogue, true).unwrap().kind().exit_code(), 11);
+        assert_eq!(verdict(&catalogue, 0, false).unwrap().kind().exit_code(), 4);
+        assert_eq!(verdict(&catalogue, 0, true).unwrap().kind().exit_code(), 11);
         let auth = Error::auth("no token").with_server("b");
         let both = with(vec![listing("a", Some(dead()), false), listing("b", Some(auth), false)]);
-        assert_eq!(verdict(&both, false).unwrap().kind().exit_code(), 5);
+        assert_eq!(verdict(&both, 0, false).unwrap().kind().exit_code(), 5);
     }
 
     #[test]
     fn an_incomplete_page_is_partial_and_health_is_nothing() {
-        assert!(verdict(&with(vec![listing("a", None, false)]), true).is_none());
-        assert!(verdict(&with(Vec::new()), false).is_none());
+        assert!(verdict(&with(vec![listing("a", None, false)]), 0, true).is_none());
+        assert!(verdict(&with(Vec::new()), 0, false).is_none());
         let partial = with(vec![listing("a", None, true)]);
-        assert_eq!(verdict(&partial, true).unwrap().kind().exit_code(), 11);
+        assert_eq!(verdict(&partial, 0, true).unwrap().kind().exit_code(), 11);
     }
 
     #[test]

@@ -94,7 +94,7 @@ fn about(first: Option<&str>, second: Option<&str>, name: &str) -> String {
 /// The error of a failed listing, if any: exit code 11 if at least one server responded.
 pub fn verdict<T>(asked: &Offerings<T>) -> Option<Error> {
     let servers = Catalogue { servers: asked.servers.clone(), ..Catalogue::default() };
-    super::catalogue::verdict(&servers, asked.servers.iter().any(|s| s.error.is_none()))
+    super::catalogue::verdict(&servers, 0, asked.servers.iter().any(|s| s.error.is_none()))
 }
 
 /// The contents that were read, shown like the result of a call.

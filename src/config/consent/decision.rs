@@ -133,16 +133,12 @@ pub(in crate::config) fn decide(
     let unlisted =
         survey::list_loaded_code(&mut survey, &project, kinds, environment, &mut hashing);
     consent.diagnostics.extend(unlisted);
-    let refused = store.is_refused(&survey.root, &survey.bundle.digest());
+    let refused_at = store.refused_at(&survey.root, &survey.bundle.digest()).map(str::to_owned);
     consent.harmless = survey.harmless;
     let names = survey.bundle.entries.iter().map(|entry| entry.name.clone());
     consent.request_index = names.enumerate().map(|(index, name)| (name, index)).collect();
-    consent.request = Some(TrustRequest {
-        root: survey.root,
-        bundle: survey.bundle,
-        previous,
-        was_refused: refused,
-    });
+    consent.request =
+        Some(TrustRequest { root: survey.root, bundle: survey.bundle, previous, refused_at });
     consent
 }
 

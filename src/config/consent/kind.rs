@@ -74,7 +74,11 @@ pub fn kind_of<'k>(
     base_dir: &Path,
     kinds: &'k [KindDescriptor],
 ) -> Result<&'k KindDescriptor, Diagnostic> {
-    let known = || kinds.iter().map(|k| k.key).collect::<Vec<_>>().join(", ");
+    let spelled = |kind: &KindDescriptor| match kind.aliases {
+        [] => kind.key.to_owned(),
+        aliases => format!("{} ({})", kind.key, aliases.join(", ")),
+    };
+    let known = || kinds.iter().map(spelled).collect::<Vec<_>>().join(", ");
     if let Some((_, node)) = entry.get_any(&["kind", "provider_type", "type"]) {
         let word = node.as_text()?;
         if let Some(found) = kinds.iter().find(|k| k.key == word || k.aliases.contains(&word)) {

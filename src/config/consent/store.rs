@@ -44,6 +44,9 @@ enum TrustFileError {
 struct StoredRefusal {
     root: PathBuf,
     digest: String,
+    /// When, as RFC 3339 in UTC; empty in records of earlier versions.
+    #[serde(rename = "when", default)]
+    refused_at: String,
 }
 
 /// Everything that was trusted or refused.
@@ -89,9 +92,11 @@ impl TrustStore {
         self.content.projects.iter().find(|project| project.root == root)
     }
 
-    /// Whether this content of a project was refused.
-    pub fn is_refused(&self, root: &Path, digest: &str) -> bool {
-        self.content.refused.iter().any(|r| r.root == root && r.digest == digest)
+    /// When this content of a project was refused, as RFC 3339; empty if that is unknown.
+    pub fn refused_at(&self, root: &Path, digest: &str) -> Option<&str> {
+        let mut refused = self.content.refused.iter();
+        let refusal = refused.find(|r| r.root == root && r.digest == digest)?;
+        Some(&refusal.refused_at)
     }
 
     /// Every project that was trusted, oldest first.
@@ -110,12 +115,9 @@ impl TrustStore {
         allows_code_changes: bool,
         now: Duration,
     ) -> Result<(), Error> {
-        let seconds = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
-        let trusted_at =
-            jiff::Timestamp::from_second(seconds).map(|t| t.to_string()).unwrap_or_default();
         let project = Arc::new(ProjectRecord {
             root: request.root.clone(),
-            trusted_at,
+            trusted_at: timestamp(now),
             allows_code_changes,
             bundle: request.bundle.clone(),
         });
@@ -133,8 +135,12 @@ impl TrustStore {
     ///
     /// # Errors
     /// When the record cannot be written.
-    pub fn refuse(&mut self, request: &TrustRequest) -> Result<(), Error> {
-        let refusal = StoredRefusal { root: request.root.clone(), digest: request.bundle.digest() };
+    pub fn refuse(&mut self, request: &TrustRequest, now: Duration) -> Result<(), Error> {
+        let refusal = StoredRefusal {
+            root: request.root.clone(),
+            digest: request.bundle.digest(),
+            refused_at: timestamp(now),
+        };
         tracing::info!(root = ?refusal.root, "project refused by a person");
         self.update(|content| {
             content.refused.retain(|known| known.root != refusal.root);
@@ -174,6 +180,12 @@ impl TrustStore {
             .map_err(|error| Error::config(format!("cannot write {}: {error}", path.display())))?;
         Ok(())
     }
+}
+
+/// A time since the Unix epoch as RFC 3339 in UTC.
+fn timestamp(now: Duration) -> String {
+    let seconds = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
+    jiff::Timestamp::from_second(seconds).map(|t| t.to_string()).unwrap_or_default()
 }
 
 /// Reads, changes and writes the record, while other processes wait. Returns what was written.
@@ -263,13 +275,14 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mut store = TrustStore::open(Some(dir.path())).unwrap();
         let (one, two) = (request("/p", "one"), request("/p", "two"));
-        store.refuse(&one).unwrap();
+        store.refuse(&one, Duration::ZERO).unwrap();
         let refused = |store: &TrustStore, request: &TrustRequest| {
-            store.is_refused(&request.root, &request.bundle.digest())
+            store.refused_at(&request.root, &request.bundle.digest()).map(str::to_owned)
         };
-        assert!(refused(&store, &one) && !refused(&store, &two));
+        assert_eq!(refused(&store, &one).as_deref(), Some("1970-01-01T00:00:00Z"));
+        assert_eq!(refused(&store, &two), None);
         store.trust(&two, false, Duration::ZERO).unwrap();
-        assert!(!refused(&store, &one));
+        assert_eq!(refused(&store, &one), None);
     }
 
     #[test]

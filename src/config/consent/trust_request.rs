@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::bundle::{Bundle, Difference, EntryRecord};
 use super::effect::{EntryEffect, EntrySite, ProgramEffect};
@@ -17,6 +18,7 @@ use crate::config::references::has_reference;
 use crate::config::secrets::{display_value, names_secret};
 use crate::util::regular_file;
 use crate::util::text::safe_line;
+use crate::util::timestamp::local_date;
 use crate::util::units::show_size;
 
 /// What the user is asked to trust.
@@ -28,8 +30,9 @@ pub struct TrustRequest {
     pub bundle: Bundle,
     /// The stored answer that no longer matches the content, to show what changed.
     pub previous: Option<Arc<ProjectRecord>>,
-    /// Whether this content was refused before; toolhost then does not ask again by itself.
-    pub was_refused: bool,
+    /// When this content was refused, as RFC 3339, empty if unknown; toolhost then does not ask again
+    /// by itself.
+    pub refused_at: Option<String>,
 }
 
 /// One line of the question.
@@ -165,6 +168,38 @@ impl TrustRequest {
             lines.push(TrustRequestLine::Heading(text.to_owned()));
         }
         lines
+    }
+
+    /// Whether this, apart from its configuration files, only adds to what was trusted, and
+    /// replaces nothing of the user's own.
+    pub fn only_adds(&self) -> bool {
+        let empty = Bundle::default();
+        let (before, author) = match &self.previous {
+            Some(record) => (&record.bundle, record.allows_code_changes),
+            None => (&empty, false),
+        };
+        let adds = |difference: &Difference| match difference {
+            Difference::File(_) => true,
+            Difference::Code(path) => !before.code.contains_key(path),
+            Difference::Resolved(use_of, _) => !before.resolved_paths.contains_key(use_of),
+            Difference::Replaces(_) | Difference::Credential(_) => false,
+        };
+        self.bundle.differences(before, &self.root, author).iter().all(adds)
+    }
+
+    /// Why the project may not act, in words that follow "is".
+    pub fn reason(&self) -> String {
+        let since = |at: &str| {
+            let day = at.parse::<jiff::Timestamp>().ok()?.as_second();
+            Some(format!(" on {}", local_date(Duration::from_secs(u64::try_from(day).ok()?))))
+        };
+        match (&self.refused_at, &self.previous) {
+            (Some(at), _) => {
+                format!("not trusted: you declined it{}", since(at).unwrap_or_default())
+            }
+            (None, Some(_)) => "not trusted any more: its project changed".to_owned(),
+            (None, None) => "not trusted yet".to_owned(),
+        }
     }
 
     /// The command that allows it.

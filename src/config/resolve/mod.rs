@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::consent::{Consent, EnvironmentAccess, Expander};
+use super::consent::{Consent, EnvironmentAccess, Expander, TrustRequest};
 use super::credentials::CredentialTable;
 use super::keys::{self, KeySpec};
 use super::node::{ConfigKey, ConfigNode};
@@ -144,14 +144,19 @@ impl<'a> ConfigurationBuilder<'a> {
         self.configuration.untrusted.push(entry);
     }
 
-    /// What an entry that may not act yet would do, the command that allows it, and whether the
-    /// project was trusted before.
-    fn refusal_details(&self, name: &str) -> (Vec<String>, String, bool) {
+    /// What an entry that may not act would do, the command that allows it, why it may not, and
+    /// whether the user declined.
+    fn refusal_details(&self, name: &str) -> (Vec<String>, String, String, bool) {
         match &self.consent.request {
-            Some(request) => {
-                (self.consent.effects_of(name), request.command(), request.previous.is_some())
+            Some(request) => (
+                self.consent.effects_of(name),
+                request.command(),
+                request.reason(),
+                request.refused_at.is_some(),
+            ),
+            None => {
+                (Vec::new(), "toolhost trust".to_owned(), TrustRequest::default().reason(), false)
             }
-            None => (Vec::new(), "toolhost trust".to_owned(), false),
         }
     }
 

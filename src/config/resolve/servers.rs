@@ -165,7 +165,7 @@ fn untrusted(
         tool.status = ToolStatus::Untrusted;
     }
     if builder.report_entry(name, FileRole::Servers, entry_diagnostics) {
-        let (effects, allowed_by, has_changed) = builder.refusal_details(name);
+        let (effects, trust_command, reason, is_declined) = builder.refusal_details(name);
         builder.add_untrusted(UntrustedEntry {
             name: name.to_owned(),
             role: FileRole::Servers,
@@ -173,8 +173,9 @@ fn untrusted(
             description,
             definitions,
             effects,
-            trust_command: allowed_by,
-            has_changed,
+            trust_command,
+            reason,
+            is_declined,
             location,
         });
     } else {

@@ -14,7 +14,7 @@ use crate::config::keys::{DEFAULTS, PROFILE, RECORD, RULE, canonical};
 use crate::config::node::ConfigNode;
 use crate::config::references::{AllowedReferences, is_literal};
 use crate::config::spec::{Layer, PolicyAction, PolicyRule, ProfileSpec, RecordSpec};
-use crate::model::{Diagnostic, Safety};
+use crate::model::{Diagnostic, Safety, SourceLocation};
 use crate::util::units;
 
 /// Keys with which a file would set its own trust or the user's limits.
@@ -55,9 +55,11 @@ const RECORDS: [&str; 3] = ["stats", "audit", "history"];
 #[derive(Default)]
 struct RecordOptions {
     enabled: Option<bool>,
-    path: Option<PathBuf>,
+    path: Option<(PathBuf, SourceLocation)>,
     sync: Option<bool>,
     retention: Option<std::time::Duration>,
+    /// What a project's file may not say.
+    ignored: Vec<Diagnostic>,
 }
 
 /// The settings of all layers, merged by precedence.
@@ -68,6 +70,8 @@ pub struct EffectiveSettings {
     pub audit: RecordSpec,
     pub history: RecordSpec,
     pub scopes: BTreeMap<String, PathBuf>,
+    /// Two records that would be written to the same file.
+    pub conflict: Option<Diagnostic>,
 }
 
 impl SettingsLayers {
@@ -246,7 +250,9 @@ impl SettingsLayers {
         environment: &dyn Environment,
     ) -> EffectiveSettings {
         let scopes = self.scopes_for(Layer::Project, project_root, environment);
-        let [stats, audit, history] = self.records.map(merge);
+        let records = self.records.map(merge);
+        let conflict = shared_file(&records);
+        let [stats, audit, history] = records.map(|(record, _)| record);
         EffectiveSettings {
             profiles: self.profiles.into_iter().map(|(name, (_, p))| (name, p)).collect(),
             policy: policy_order(self.rules),
@@ -254,6 +260,7 @@ impl SettingsLayers {
             audit,
             history,
             scopes,
+            conflict,
         }
     }
 }
@@ -275,7 +282,8 @@ fn policy_order(rules: Vec<(Layer, PolicyRule)>) -> Vec<PolicyRule> {
     rules.into_iter().map(|(_, rule)| rule).collect()
 }
 
-fn merge(mut said: Vec<(Layer, RecordOptions)>) -> RecordSpec {
+/// The settings of a record, and where its path is written.
+fn merge(mut said: Vec<(Layer, RecordOptions)>) -> (RecordSpec, Option<SourceLocation>) {
     // The user's own file takes precedence; a project's comes last.
     said.sort_by_key(|(layer, _)| match layer {
         Layer::User => 0,
@@ -286,12 +294,40 @@ fn merge(mut said: Vec<(Layer, RecordOptions)>) -> RecordSpec {
     });
     let fallback = RecordSpec::default();
     let first = |pick: fn(&RecordOptions) -> Option<bool>| said.iter().find_map(|(_, r)| pick(r));
-    RecordSpec {
+    let (path, location) = said.iter().find_map(|(_, r)| r.path.clone()).unzip();
+    let record = RecordSpec {
         enabled: first(|r| r.enabled).unwrap_or(fallback.enabled),
-        path: said.iter().find_map(|(_, r)| r.path.clone()),
+        path,
         sync: first(|r| r.sync).unwrap_or(fallback.sync),
         retention: said.iter().find_map(|(_, r)| r.retention).unwrap_or(fallback.retention),
+        ignored: said.iter().flat_map(|(_, r)| r.ignored.iter().cloned()).collect(),
+    };
+    (record, location)
+}
+
+/// The error for two records with one file, each of which would take the other's content for damage.
+fn shared_file(records: &[(RecordSpec, Option<SourceLocation>); 3]) -> Option<Diagnostic> {
+    let mut files: BTreeMap<PathBuf, &str> = BTreeMap::new();
+    for (name, (record, location)) in RECORDS.into_iter().zip(records) {
+        let Some(path) = record.path.as_ref().filter(|_| record.enabled) else { continue };
+        // The statistics are two files of one name.
+        let own = match name {
+            "stats" => vec![path.clone(), path.with_extension("spool"), path.with_extension("db")],
+            _ => vec![path.clone()],
+        };
+        for file in own {
+            if let Some(other) = files.insert(file, name).filter(|other| *other != name) {
+                let message =
+                    format!("'{other}' and '{name}' have the same file: {}", path.display());
+                let diagnostic = Diagnostic::error(message).with_hint("give each its own 'path'");
+                return Some(match location {
+                    Some(location) => diagnostic.with_location(location.clone()),
+                    None => diagnostic,
+                });
+            }
+        }
     }
+    None
 }
 
 fn record(
@@ -312,7 +348,8 @@ fn record(
                     expander.value(&mut value, "path", AllowedReferences::Variables, diagnostics);
                 }
                 let path = entry_diagnostics.ok_or_report(value.as_text());
-                record.path = path.map(|text| file.base_dir.join(text).components().collect());
+                let absolute = |text: &str| file.base_dir.join(text).components().collect();
+                record.path = path.map(|text| (absolute(text), node.location_of(key)));
             }
             _ => {
                 entry_diagnostics.unknown_key(node, key, RECORD, &[]);
@@ -332,14 +369,12 @@ fn record(
                 "path" => record.path = None,
                 _ => record.retention = None,
             }
-            entry_diagnostics.diagnostics.push(
-                Diagnostic::warning(format!(
-                    "a project's file may only tighten this: '{}' is ignored",
-                    key.text
-                ))
+            let text = format!("a project's file may only tighten this: '{}' is ignored", key.text);
+            let diagnostic = Diagnostic::warning(text)
                 .with_hint("put it in your own configuration directory")
-                .with_location(node.location_of(key)),
-            );
+                .with_location(node.location_of(key));
+            record.ignored.push(diagnostic.clone());
+            entry_diagnostics.diagnostics.push(diagnostic);
         }
     }
     record

@@ -132,7 +132,7 @@ fn untrusted(
     definition.entry = Some(origin::of_tool(entry, file));
     definition.status = ToolStatus::Untrusted;
     if builder.report_entry(name, FileRole::Tools, entry_diagnostics) {
-        let (effects, allowed_by, has_changed) = builder.refusal_details(name);
+        let (effects, trust_command, reason, is_declined) = builder.refusal_details(name);
         builder.add_untrusted(UntrustedEntry {
             name: name.to_owned(),
             role: FileRole::Tools,
@@ -140,8 +140,9 @@ fn untrusted(
             description: definition.description.clone(),
             definitions: vec![definition],
             effects,
-            trust_command: allowed_by,
-            has_changed,
+            trust_command,
+            reason,
+            is_declined,
             location: entry.location(),
         });
     } else {

@@ -348,7 +348,7 @@ pub(in crate::providers) fn session_space(kind: &str, session: Option<&str>) -> 
     }
 }
 
-fn hash(text: &str, bytes: usize) -> String {
+pub(in crate::providers) fn hash(text: &str, bytes: usize) -> String {
     let mut shown = String::with_capacity(bytes * 2);
     for byte in Sha256::digest(text.as_bytes()).iter().take(bytes) {
         // Writing to a String cannot fail.

@@ -7,6 +7,7 @@
 //! as a whole (`replace`). Never does: touch anything outside the directory, follow a link when it
 //! writes, open anything but regular files, or run a program.
 
+mod agent_data;
 mod arguments;
 mod entry;
 mod errors;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
+use super::agent_data;
 use super::arguments::FileArguments;
 use super::entry::{self, FileAccess, FilesEntry};
 use super::job::FileJob;
@@ -24,6 +25,8 @@ use crate::providers::toolkit::{self, SelectedTool};
 struct FilesProvider {
     component: Option<String>,
     root: Arc<RootDirectory>,
+    /// Whether a call for a user has a directory of its own.
+    is_by_user: bool,
     max_bytes: u64,
     /// Whether files whose names start with a dot are inaccessible, as for entries without a grant.
     hides_dotfiles: bool,
@@ -60,7 +63,17 @@ fn provider(spec: &ToolSpec, context: &ProviderDeps) -> Result<FilesProvider, Ve
             return Err(diagnostics);
         }
     };
-    let root = Arc::new(RootDirectory::new(entry.directory.clone(), entry.create));
+    let state_dir = context.state_dir.as_deref();
+    let shared = state_dir.map(|state| state.join(agent_data::DIRECTORY));
+    let is_by_user = shared.as_ref() == Some(&entry.directory);
+    let root = match state_dir.filter(|_| is_by_user) {
+        Some(state) => {
+            let own = agent_data::of_project(state, context.project.as_deref());
+            RootDirectory::moved_from(entry.directory.clone(), own, entry.create)
+        }
+        None => RootDirectory::new(entry.directory.clone(), entry.create),
+    };
+    let root = Arc::new(root);
     let obstacle = root.obstacle();
     let tools: Vec<FilesTool> = chosen
         .iter()
@@ -77,6 +90,7 @@ fn provider(spec: &ToolSpec, context: &ProviderDeps) -> Result<FilesProvider, Ve
     Ok(FilesProvider {
         component: shared.map(str::to_owned),
         root,
+        is_by_user,
         max_bytes: entry.max_bytes,
         hides_dotfiles: spec.grant.is_none(),
         tools,
@@ -150,6 +164,14 @@ impl FilesProvider {
             .find(|tool| tool.definition.name == call.name)
             .ok_or_else(|| Error::internal(format!("'{}' is not one of these tools", call.name)))
     }
+
+    /// The directory of a call that is made for this user.
+    fn root_for(&self, user: Option<&str>) -> Arc<RootDirectory> {
+        match user.filter(|_| self.is_by_user) {
+            Some(user) => Arc::new(self.root.of_user(user)),
+            None => Arc::clone(&self.root),
+        }
+    }
 }
 
 #[async_trait]
@@ -165,7 +187,7 @@ impl ToolProvider for FilesProvider {
     async fn call(&self, context: &ToolContext, call: &ToolCall) -> Result<ToolResult, Error> {
         let operation = self.tool(call)?.operation;
         let job = FileJob {
-            root: Arc::clone(&self.root),
+            root: self.root_for(context.user_id.as_deref()),
             max_bytes: self.max_bytes,
             hides_dotfiles: self.hides_dotfiles,
             cancel: context.cancel.clone(),

@@ -11,8 +11,9 @@ use cap_std::fs::Dir;
 use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat};
 use rustix::io::Errno;
 
-use super::errors;
+use super::{agent_data, errors};
 use crate::model::{Error, ErrorPhase};
+use crate::util::private_file;
 
 /// A directory that is only passed through or held needs no right to be read.
 #[cfg(target_os = "linux")]
@@ -26,6 +27,8 @@ pub(super) struct RootDirectory {
     configured_path: PathBuf,
     real: PathBuf,
     create: bool,
+    /// Where its content is until it is first used, if an earlier version kept it elsewhere.
+    former: Option<PathBuf>,
     opened: OnceLock<Dir>,
 }
 
@@ -34,7 +37,17 @@ impl RootDirectory {
     /// used, readable only by its owner.
     pub(super) fn new(written: PathBuf, create: bool) -> Self {
         let real = real(&written);
-        Self { configured_path: written, real, create, opened: OnceLock::new() }
+        Self { configured_path: written, real, create, former: None, opened: OnceLock::new() }
+    }
+
+    /// The same for one whose content is at `former` until it is first used.
+    pub(super) fn moved_from(former: PathBuf, written: PathBuf, create: bool) -> Self {
+        Self { former: Some(former), ..Self::new(written, create) }
+    }
+
+    /// The directory beside it that is of one user.
+    pub(super) fn of_user(&self, user: &str) -> Self {
+        Self::new(agent_data::of_user(&self.configured_path, user), self.create)
     }
 
     /// Its path without links, for people.
@@ -60,7 +73,12 @@ impl RootDirectory {
         match std::fs::symlink_metadata(&self.real) {
             Ok(metadata) if metadata.is_dir() => None,
             Ok(_) => Some(self.unusable(&Errno::NOTDIR.into())),
-            Err(error) if self.create && error.kind() == io::ErrorKind::NotFound => None,
+            Err(error)
+                if (self.create || self.former.as_ref().is_some_and(|path| path.exists()))
+                    && error.kind() == io::ErrorKind::NotFound =>
+            {
+                None
+            }
             Err(error) => Some(self.unusable(&error)),
         }
     }
@@ -73,8 +91,25 @@ impl RootDirectory {
         if let Some(dir) = self.opened.get() {
             return Ok(dir);
         }
+        self.take_former().map_err(|error| self.unusable(&error))?;
         let dir = descend(&self.real, self.create).map_err(|error| self.unusable(&error))?;
         Ok(self.opened.get_or_init(|| dir))
+    }
+
+    /// Moves what an earlier version kept elsewhere here, once.
+    fn take_former(&self) -> io::Result<()> {
+        let Some(former) = self.former.as_ref().filter(|path| path.is_dir()) else {
+            return Ok(());
+        };
+        let Some(parent) = self.real.parent().filter(|_| !self.real.exists()) else {
+            return Ok(());
+        };
+        private_file::make_directory(parent)?;
+        match std::fs::rename(former, &self.real) {
+            // Another process was first.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            moved => moved,
+        }
     }
 
     fn unusable(&self, cause: &io::Error) -> Error {

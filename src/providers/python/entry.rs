@@ -204,7 +204,10 @@ fn selection(entry: &ConfigNode) -> Result<Selection, Vec<Diagnostic>> {
         }
         Some(("class", node)) => class::read(entry, node).map(Selection::Class),
         Some((_, node)) if !matches!(node.as_text(), Ok("typed")) => {
-            Err(one(node.expected("'typed', the only choice")))
+            let error = Diagnostic::error("'functions' can only be 'typed'").with_hint(
+                "it offers the functions with type hints; 'function' names one of any kind",
+            );
+            Err(one(error.with_location(node.location())))
         }
         _ => Ok(Selection::Offered),
     }

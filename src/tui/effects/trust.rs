@@ -210,7 +210,7 @@ impl HostFactory {
     }
 
     fn refuse(&self, request: &TrustRequest) -> Result<TrustEvent, Error> {
-        self.store()?.refuse(request).map(|()| TrustEvent::Refused)
+        self.store()?.refuse(request, self.clock.unix()).map(|()| TrustEvent::Refused)
     }
 
     fn store(&self) -> Result<TrustStore, Error> {

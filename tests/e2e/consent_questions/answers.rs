@@ -50,6 +50,28 @@ fn a_no_is_remembered_for_that_content() {
     assert!(project.recorder.starts()[0].contains("second"));
 }
 
+/// Neither yes nor no decides anything, least of all for good.
+#[test]
+fn an_answer_that_is_neither_yes_nor_no_is_asked_for_again() {
+    let project = Project::new();
+    let mut pty = terminal(&project.room, &["call", "plain"]);
+    pty.expect(QUESTION).cleared().type_keys("maybe\r");
+    pty.expect("Answer y or n").expect(QUESTION).type_keys(YES);
+    let (code, screen) = pty.finish();
+    assert_eq!(code, Some(0), "{screen}");
+}
+
+#[test]
+fn who_declined_is_told_when_and_how_to_be_asked_again() {
+    let project = Project::new();
+    refused(&project.room, &["call", "plain"]).says(&["not trusted yet"]);
+    assert_eq!(answer(&project.room, &["call", "plain"], NO).0, Some(6));
+    let declined = refused(&project.room, &["call", "plain"]);
+    declined.says(&["you declined it on 20", "asks again"]);
+    assert!(!declined.err().contains("yet"), "{declined}");
+    refused(&project.room, &["list", "--server", "server"]).says(&["you declined it on 20"]);
+}
+
 #[test]
 fn an_interruption_is_no_answer() {
     let project = Project::new();

@@ -65,7 +65,8 @@ fn pasted_lines_stay_lines_and_are_found_in_the_result() {
     pty.expect_shown(r#"sends {"message":"first\n\tsecond\nthird\n8"}"#);
     pty.type_keys("\u{1b}[15~").expect_shown("Result  ok").expect_shown("calls 1  errors 0");
     // In the result a search counts, and does not filter the list.
-    pty.type_keys("\u{f}c/seco").expect_shown("/seco 1 of 1").type_keys("\r\u{f}a");
+    pty.type_keys("\u{1b}").expect_shown("/ filter").type_keys("\t\t").expect_shown("/ search");
+    pty.type_keys("/seco").expect_shown("/seco 1 of 1").type_keys("\r");
     leave(pty);
     assert_eq!(called(&room), [json!({ "message": "first\n\tsecond\nthird\n8" })]);
 }

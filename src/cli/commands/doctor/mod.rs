@@ -5,7 +5,8 @@ mod server_programs;
 
 use clap::Args;
 
-use crate::assembly;
+use super::config;
+use crate::assembly::{self, Assembly};
 use crate::cli::context::{CommandContext, CommandResult};
 use crate::cli::formats;
 use crate::cli::json::doctor::{DoctorCheckJson, DoctorJson};
@@ -82,10 +83,15 @@ impl DoctorCheck {
 /// If there are findings, after everything was printed.
 pub async fn run(_args: &DoctorArgs, context: &CommandContext) -> CommandResult {
     let format = context.format(formats::REPORT)?;
-    let (configuration, masker) = assembly::load(&context.load_request(), &*context.environment);
+    let (mut configuration, masker) =
+        assembly::load(&context.load_request(), &*context.environment);
     context.output.set_masker(masker.clone());
+    let assembly = context.build();
+    if let Ok(assembly) = &assembly {
+        configuration.diagnostics = config::diagnostics(assembly).await;
+    }
     let mut checks = machine::checks(context, &configuration);
-    checks.extend(servers(context, &configuration).await);
+    checks.extend(servers(assembly, context, &configuration).await);
     for check in &mut checks {
         check.message = masker.text(&check.message);
         check.hint = check.hint.take().map(|hint| masker.text(&hint));
@@ -103,8 +109,12 @@ pub async fn run(_args: &DoctorArgs, context: &CommandContext) -> CommandResult 
 
 /// What is known of the servers without them, and how they respond. Untrusted ones are not
 /// contacted, and no question is asked: the check of the trust reports them.
-async fn servers(context: &CommandContext, configuration: &Configuration) -> Vec<DoctorCheck> {
-    let statuses = match (configuration.servers.is_empty(), context.build()) {
+async fn servers(
+    assembly: Result<Assembly, Error>,
+    context: &CommandContext,
+    configuration: &Configuration,
+) -> Vec<DoctorCheck> {
+    let statuses = match (configuration.servers.is_empty(), assembly) {
         (true, _) => Vec::new(),
         (false, Ok(assembly)) => assembly.host.check_servers(&[]).await,
         (false, Err(error)) => {

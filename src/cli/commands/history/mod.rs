@@ -187,10 +187,7 @@ async fn clear(yes: bool, context: &CommandContext) -> CommandResult {
 
 /// Where the history is.
 fn location(context: &CommandContext) -> Result<RecordLocation, Error> {
-    let configuration = context.load();
-    if !configuration.history.enabled {
-        context.output.warn("the history is switched off (history: { enabled: false })");
-    }
+    let configuration = context.load_for_record("the history is", |all| &all.history)?;
     let state_dir = context.environment.state_dir();
     assembly::record_location(&configuration.history, history::log::FILE, state_dir.as_deref())
         .ok_or_else(|| {

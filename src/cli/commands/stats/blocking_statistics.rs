@@ -26,11 +26,8 @@ impl BlockingStatistics {
     /// # Errors
     /// If there is no place to store them.
     pub(super) fn open(context: &CommandContext, all_projects: bool) -> Result<Self, Error> {
-        let configuration = context.load();
+        let configuration = context.load_for_record("the statistics are", |all| &all.stats)?;
         let spec = &configuration.stats;
-        if !spec.enabled {
-            context.output.warn("the statistics are switched off (stats: { enabled: false })");
-        }
         let state_dir = context.environment.state_dir();
         let place = assembly::stats_place(spec, state_dir.as_deref()).ok_or_else(|| {
             Error::internal("there is no home directory, so there are no statistics")

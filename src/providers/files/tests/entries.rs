@@ -104,7 +104,7 @@ fn one_tool_of_a_toolkit_takes_the_name_of_its_entry() {
     assert_eq!(tool.description.as_deref(), Some("Finds documents"));
     assert!(tool.input_schema["properties"].get("dir_path").is_some());
     assert!(tool.unavailable_reason.is_none(), "{:?}", tool.unavailable_reason);
-    assert!(tool.touches[0].ends_with("state/agent"), "{:?}", tool.touches);
+    assert!(tool.touches[0].contains("state/agents/noproject-"), "{:?}", tool.touches);
 }
 
 #[tokio::test]
@@ -112,11 +112,14 @@ async fn agent_data_is_made_for_its_owner_alone_when_it_is_first_used() {
     use std::os::unix::fs::PermissionsExt as _;
     let yaml = "components: [{ name: a, type: files, scope: AGENT_DATA_DIR, tools: [write] }]";
     let harness = KindHarness::prepared(&kind(), yaml, |_, _| {});
-    let directory = harness.dir.path().join("home/state/agent");
-    assert!(!directory.exists());
+    let agents = harness.dir.path().join("home/state/agents");
+    assert!(!agents.exists());
     let told = said(harness.call("a-write", json!({ "path": "n/x", "text": "hi" })).await);
     assert_eq!(told, "created 'n/x' with 2 bytes");
-    assert_eq!(std::fs::metadata(&directory).unwrap().permissions().mode() & 0o777, 0o700);
+    let project = std::fs::read_dir(&agents).unwrap().next().unwrap().unwrap().path();
+    for directory in [&agents, &project, &project.join("all")] {
+        assert_eq!(std::fs::metadata(directory).unwrap().permissions().mode() & 0o777, 0o700);
+    }
 }
 
 #[test]

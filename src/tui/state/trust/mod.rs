@@ -240,7 +240,7 @@ impl ProjectTrust {
         if let Some(question) = &mut self.question
             && question.bundle == window.request.bundle
         {
-            Arc::make_mut(question).was_refused = true;
+            Arc::make_mut(question).refused_at.get_or_insert_default();
         }
         let key = context.keys.key_of(Action::Trust, &[KeyContext::Anywhere]);
         let way = key.map(|key| format!("; {key} asks again")).unwrap_or_default();
@@ -292,7 +292,8 @@ impl ProjectTrust {
                 _ => false,
             };
         if refused_only {
-            let is_refused = now.request.as_ref().is_some_and(|request| request.was_refused);
+            let is_refused =
+                now.request.as_ref().is_some_and(|request| request.refused_at.is_some());
             self.question = now.request;
             if is_refused && self.window.take().is_some() {
                 context.show_status("this project was refused in another terminal");
@@ -362,7 +363,7 @@ impl ProjectTrust {
     }
 
     fn ask_unless_refused(&mut self) -> bool {
-        let asks = self.question.as_ref().filter(|request| !request.was_refused);
+        let asks = self.question.as_ref().filter(|request| request.refused_at.is_none());
         if let Some(request) = asks {
             self.window = Some(TrustWindow::new(Arc::clone(request)));
         }

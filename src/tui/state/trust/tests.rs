@@ -49,13 +49,13 @@ pub(in crate::tui) fn trusted(bundle: Bundle) -> TrustStatus {
 pub(in crate::tui) fn untrusted(bundle: Bundle, previous: Option<Bundle>) -> TrustStatus {
     let untrusted = bundle.entries.len();
     let (root, previous) = ("/p".into(), previous.map(record));
-    let request = Some(Arc::new(TrustRequest { root, bundle, previous, was_refused: false }));
+    let request = Some(Arc::new(TrustRequest { root, bundle, previous, refused_at: None }));
     TrustStatus { request, untrusted, ..TrustStatus::default() }
 }
 
 fn refused(mut status: TrustStatus) -> TrustStatus {
     if let Some(request) = &mut status.request {
-        Arc::make_mut(request).was_refused = true;
+        Arc::make_mut(request).refused_at = Some(String::new());
     }
     status
 }
