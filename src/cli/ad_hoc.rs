@@ -205,10 +205,8 @@ fn name_of_command(words: &[String]) -> String {
     let name = file_name(word);
     let name = name.split(['@', ':']).next().unwrap_or_default();
     let stem = Path::new(name).file_stem().unwrap_or_default().to_string_lossy();
-    match ENTRY_POINTS.contains(&&*stem) {
-        true => usable(&package_of(Path::new(word)).unwrap_or_else(|| stem.into_owned())),
-        false => usable(&stem),
-    }
+    let package = ENTRY_POINTS.contains(&&*stem).then(|| package_of(Path::new(word))).flatten();
+    usable(package.as_deref().unwrap_or(&stem))
 }
 
 /// The name of the package that a script belongs to: in the nearest package.json, without its

@@ -99,9 +99,8 @@ pub async fn all<T: Listable>(
     let mut collected = ListCollector::<T>::new(connection, server);
     let is_declared = connection.declares(list.capability);
     // Some servers declare nothing and offer tools; one that declares other things has none.
-    let declares_nothing =
-        || !["resources", "prompts"].iter().any(|name| connection.declares(name));
-    if !is_declared && !(list.is_requested_undeclared && declares_nothing()) {
+    let declares_others = || ["resources", "prompts"].iter().any(|name| connection.declares(name));
+    if !is_declared && (!list.is_requested_undeclared || declares_others()) {
         return Ok(OfferingListing::default());
     }
     let deadline = Instant::now() + LISTING_TIMEOUT;

@@ -85,15 +85,14 @@ fn a_missing_program_a_refusal_and_an_untrusted_project_are_recorded() {
     );
     room.toolhost(["call", "say"]).check().exits(6);
     assert_eq!(only_record(&room, "say", "denied")["refused"], true);
-    assert_eq!(failures(&room, "say"), json!({ "denied": 1 }));
-    let inspected = room.toolhost(["inspect", "say"]).check();
-    assert!(inspected.exits(0).out().contains("denied 1"), "{inspected}");
+    // A refusal says nothing about the tool.
+    assert_eq!(spooled(&room), 0);
 
     let room = Sandbox::new();
     room.file("tools.yaml", "tools: [{ name: say, command: [echo, hi] }]\n");
     room.toolhost(["call", "say"]).check().exits(6);
     assert_eq!(only_record(&room, "say", "denied")["refused"], true);
-    assert_eq!(failures(&room, "say"), json!({ "denied": 1 }));
+    assert_eq!(spooled(&room), 0);
 }
 
 #[test]
