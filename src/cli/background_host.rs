@@ -145,13 +145,13 @@ fn currency_check(
         let is_same = loaded.is_ok_and(|loaded| {
             host_identity::host_identity(&loaded, &options, environment.as_ref(), &key) == identity
         });
-        match is_same {
-            true => {
-                *seen = now;
-                HostCurrency::Current
-            }
-            false if seen.0 == now.0 => HostCurrency::Outdated,
-            false => HostCurrency::Untrusted,
+        if is_same {
+            *seen = now;
+            HostCurrency::Current
+        } else if seen.0 == now.0 {
+            HostCurrency::Outdated
+        } else {
+            HostCurrency::Untrusted
         }
     })
 }

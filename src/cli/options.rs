@@ -195,8 +195,9 @@ impl GlobalOptions {
         self.tools.iter().for_each(|file| add("--tools", file.into()));
         self.rare.tools_module.iter().for_each(|module| add("--tools-module", module.into()));
         self.host_tools.iter().for_each(|file| add("--host-tools", file.into()));
-        let added = &self.rare.host_tools_module;
-        added.iter().for_each(|module| add("--host-tools-module", module.into()));
+        for module in &self.rare.host_tools_module {
+            add("--host-tools-module", module.into());
+        }
         self.mcp.iter().for_each(|file| add("--mcp", file.into()));
         self.rare.profile.iter().for_each(|profile| add("--profile", profile.into()));
         for (is_set, option) in [

@@ -149,13 +149,12 @@ impl Pins {
     /// The pin state of a tool; `instructions` are its server's.
     pub fn compare(&self, tool: &ToolDefinition, instructions: Option<&str>) -> PinComparison {
         let Some(pin) = self.pin(tool) else { return PinComparison::New };
-        let mut found = match server_of(tool) {
-            Some(server) => self.server_changes(server, instructions),
-            None => {
-                let is_same_file = self.internal_pin(tool).is_some_and(|(_, same)| same);
-                let entry = entry_changed(pin, tool, is_same_file);
-                entry.into_iter().chain(touches_changed(pin, tool)).collect()
-            }
+        let mut found = if let Some(server) = server_of(tool) {
+            self.server_changes(server, instructions)
+        } else {
+            let is_same_file = self.internal_pin(tool).is_some_and(|(_, same)| same);
+            let entry = entry_changed(pin, tool, is_same_file);
+            entry.into_iter().chain(touches_changed(pin, tool)).collect()
         };
         let now = content(tool);
         if hash(&now) != pin.fingerprint {

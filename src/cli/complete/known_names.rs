@@ -127,7 +127,7 @@ pub fn save_tools(
     let listed =
         catalogue.tools.iter().filter(|tool| tool.source == ToolSource::Mcp).take(MAX_NAMES);
     now.arguments.extend(listed.map(|tool| (tool.name.full(), arguments(tool))));
-    save(environment, configuration, &before, without_secrets(now, masker));
+    save(environment, configuration, &before, &without_secrets(now, masker));
 }
 
 /// Caches the prompt names of a listing for the next completion.
@@ -153,7 +153,7 @@ pub fn save_prompts(
     now.prompt_arguments.extend(prompts().map(|one| (one.name.full(), arguments(one))));
     let known: BTreeSet<String> = now.prompts.keys().cloned().collect();
     now.prompt_arguments.retain(|name, _| known.contains(name));
-    save(environment, configuration, &before, without_secrets(now, masker));
+    save(environment, configuration, &before, &without_secrets(now, masker));
 }
 
 /// Caches the resource URIs of a listing for the next completion.
@@ -168,7 +168,7 @@ pub fn save_resources(
     now.resources.retain(|_, server| !has_answered(&listed.servers, server));
     let found = listed.items.iter().filter(|one| is_word(&one.uri)).take(MAX_NAMES);
     now.resources.extend(found.map(|one| (one.uri.clone(), one.server.clone())));
-    save(environment, configuration, &before, without_secrets(now, masker));
+    save(environment, configuration, &before, &without_secrets(now, masker));
 }
 
 /// Caches the templates of a listing for the next completion.
@@ -183,7 +183,7 @@ pub fn save_templates(
     now.templates.retain(|_, server| !has_answered(&listed.servers, server));
     let found = listed.items.iter().filter(|one| is_word(&one.template)).take(MAX_NAMES);
     now.templates.extend(found.map(|one| (one.template.clone(), one.server.clone())));
-    save(environment, configuration, &before, without_secrets(now, masker));
+    save(environment, configuration, &before, &without_secrets(now, masker));
 }
 
 fn has_answered(servers: &[ServerListing], name: &str) -> bool {
@@ -225,13 +225,13 @@ fn save(
     environment: &dyn Environment,
     configuration: &Configuration,
     before: &KnownNames,
-    now: KnownNames,
+    now: &KnownNames,
 ) {
-    if now == *before {
+    if now == before {
         return;
     }
     let Some(path) = path(environment, configuration) else { return };
-    let Ok(kept) = serde_json::to_string(&now) else { return };
+    let Ok(kept) = serde_json::to_string(now) else { return };
     if let Some(directory) = path.parent()
         && private_file::make_own_directory(directory).is_ok()
     {

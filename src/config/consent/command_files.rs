@@ -290,10 +290,11 @@ impl Reading<'_> {
         let is_new =
             !is_listed || self.files.programs.insert(word.to_owned(), resolved.clone()).is_none();
         if is_path {
-            self.code(from.join(word).components().collect(), depth);
+            let path: PathBuf = from.join(word).components().collect();
+            self.code(&path, depth);
         } else if resolved.starts_with(self.root) {
             // Found by its name, but still code of the project.
-            self.code(resolved, depth);
+            self.code(&resolved, depth);
         } else if is_new {
             self.first_line(&found, depth);
         }
@@ -351,7 +352,7 @@ impl Reading<'_> {
                 let value = value.replace("${PATH}", "$PATH").replace("$PATH", &before);
                 self.path = Some(value);
             }
-            "PYTHONPATH" => self.modules = value.to_owned(),
+            "PYTHONPATH" => value.clone_into(&mut self.modules),
             _ if depth < MAX_DEPTH => self.words(&[Some(value.to_owned())], None, depth + 1),
             _ => {}
         }
@@ -375,7 +376,7 @@ impl Reading<'_> {
                     name.push(format!(".{extension}"));
                     let path = PathBuf::from(name);
                     if path.is_file() {
-                        self.code(path, depth);
+                        self.code(&path, depth);
                         found = true;
                     }
                 }
@@ -385,7 +386,9 @@ impl Reading<'_> {
                 if is_code {
                     let files = entry_points(&path);
                     found |= !files.is_empty();
-                    files.into_iter().for_each(|file| self.code(file, depth));
+                    for file in &files {
+                        self.code(file, depth);
+                    }
                 }
                 if self.bases.len() < MAX_NAMED && !self.bases.contains(&path) {
                     self.bases.push(path);
@@ -397,7 +400,7 @@ impl Reading<'_> {
                     || meta.permissions().mode() & 0o111 != 0
                     || first_line(&path).is_some()
                 {
-                    self.code(path, depth);
+                    self.code(&path, depth);
                 } else if index == 0 && !self.files.data.contains(&path) {
                     self.files.data.push(path);
                 }
@@ -407,11 +410,11 @@ impl Reading<'_> {
         found
     }
 
-    fn code(&mut self, path: PathBuf, depth: usize) {
-        if !self.files.code.contains(&path) {
-            self.files.data.retain(|data| *data != path);
-            self.files.code.push(path.clone());
-            self.first_line(&path, depth);
+    fn code(&mut self, path: &Path, depth: usize) {
+        if !self.files.code.iter().any(|code| code == path) {
+            self.files.data.retain(|data| data != path);
+            self.files.code.push(path.to_owned());
+            self.first_line(path, depth);
         }
     }
 
@@ -434,7 +437,9 @@ impl Reading<'_> {
         let cwd = self.bases.first().cloned().unwrap_or_default();
         let more: Vec<PathBuf> = self.modules.split(':').map(|dir| cwd.join(dir)).collect();
         for base in self.bases.clone().into_iter().chain(more) {
-            module_files(module, &base).into_iter().for_each(|file| self.code(file, depth));
+            for file in module_files(module, &base) {
+                self.code(&file, depth);
+            }
         }
     }
 

@@ -283,7 +283,7 @@ mod tests {
         files.bind(&root, &mut Hashing::new(None), &mut bundle);
         let seal = |allows_code_changes| {
             let (root, bundle) = (root.clone(), bundle.clone());
-            let record = ProjectRecord { root, bundle, allows_code_changes, ..Default::default() };
+            let record = ProjectRecord { root, allows_code_changes, bundle, ..Default::default() };
             Seal::new(Arc::new(record), files.clone(), Arc::default())
         };
         assert_eq!(seal(false).verify(), Ok(()));
@@ -301,7 +301,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();
         let paths = ["a", "b"].map(|name| root.join(name));
-        paths.iter().for_each(|path| std::fs::write(path, "0123456789").unwrap());
+        for path in &paths {
+            std::fs::write(path, "0123456789").unwrap();
+        }
         let files = EntryFiles { documents: paths.to_vec(), ..EntryFiles::default() };
         let mut trusted = Bundle::default();
         files.bind(&root, &mut Hashing { bytes_left: 15, before: None }, &mut trusted);

@@ -119,9 +119,12 @@ impl FrontEnd {
         let life = (place.path().to_owned(), Duration::from_mins(1));
         let is_current = Arc::new(AtomicBool::new(true));
         let seen = Arc::clone(&is_current);
-        let current = Box::new(move || match seen.load(Ordering::Relaxed) {
-            true => HostCurrency::Current,
-            false => HostCurrency::Untrusted,
+        let current = Box::new(move || {
+            if seen.load(Ordering::Relaxed) {
+                HostCurrency::Current
+            } else {
+                HostCurrency::Untrusted
+            }
         });
         let lifetime = HostLifetime::new(life.0, life.1, stop.clone(), abort.clone(), current);
         let settings =

@@ -262,7 +262,7 @@ fn a_yes_counts_only_after_the_whole_request_was_on_the_screen() {
     state.update(AppEvent::Tick(Duration::from_secs(1)));
     let seen = picture(&state, Theme::default());
     assert!(seen.contains("may destroy something") && seen.contains("notes-delete"), "{seen}");
-    state.update(AppEvent::Tick(Duration::from_secs(60)));
+    state.update(AppEvent::Tick(Duration::from_mins(1)));
     for key in ['y', 's'] {
         assert_eq!(press(&mut state, &[KeyPress::Char(key)]), []);
     }
