@@ -206,14 +206,14 @@ impl ToolHost {
         };
         let others = table.iter().filter(|other| !Arc::ptr_eq(other, provider));
         self.directory.replace_providers(ProviderTable(others.cloned().collect()));
-        self.mark_removed(&mut roster, provider);
+        Self::mark_removed(&mut roster, provider);
         drop(roster);
         self.notify_provider_changed(provider.server.clone());
         Ok(Arc::clone(provider))
     }
 
     /// Prevents new uses of a provider that is no longer in the table.
-    pub(super) fn mark_removed(&self, roster: &mut Roster, provider: &Arc<RegisteredProvider>) {
+    pub(super) fn mark_removed(roster: &mut Roster, provider: &Arc<RegisteredProvider>) {
         provider.usage.remove();
         roster.remember_provider(provider);
         roster.leaving.push(Arc::clone(provider));

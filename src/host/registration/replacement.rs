@@ -100,7 +100,7 @@ impl ToolHost {
             provider.forget_lists();
         }
         for provider in &removed {
-            self.mark_removed(&mut roster, provider);
+            Self::mark_removed(&mut roster, provider);
         }
         roster.forget_removed(|name| {
             let declares = |provider: &Arc<RegisteredProvider>| provider.known_tool(name).is_some();

@@ -96,10 +96,7 @@ impl SchemaChecker {
 
     /// Why nothing is checked, when that is so.
     pub fn unchecked_reason(&self) -> Option<&UncheckedReason> {
-        match &self.strategy {
-            CheckStrategy::Unchecked(reason) => Some(reason),
-            _ => None,
-        }
+        if let CheckStrategy::Unchecked(reason) = &self.strategy { Some(reason) } else { None }
     }
 }
 

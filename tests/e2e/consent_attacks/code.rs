@@ -241,7 +241,10 @@ fn code_that_is_named_by_no_path_is_asked_about_again() {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             let text = text.replace("RESULT", result);
             // Only what has to be executable is: the rest is code by its place in the command.
-            if file.contains("own") || file.ends_with(".sh") || file == "sub/a" {
+            if file.contains("own")
+                || std::path::Path::new(file).extension().is_some_and(|extension| extension == "sh")
+                || file == "sub/a"
+            {
                 script(&path, &text);
             } else {
                 std::fs::write(path, text.trim_start_matches("#!/bin/sh\n")).unwrap();

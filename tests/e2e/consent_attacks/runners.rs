@@ -1,5 +1,7 @@
 //! Runners of packages fetch their code: whatever decides what they fetch is shown, and asked about again.
 
+use std::fmt::Write as _;
+
 use super::{asks_for_consent, run, trust};
 use crate::support::{Sandbox, script};
 
@@ -148,7 +150,7 @@ fn more_than_can_be_hashed_is_bound_by_size_and_time_and_the_question_says_so() 
         let file = std::fs::File::create(room.path("work").join(format!("{number}.py"))).unwrap();
         // Nothing of it is on the disk.
         file.set_len(1 << 30).unwrap();
-        text += &format!("  - {{ name: t{number}, command: [echo, {number}.py] }}\n");
+        writeln!(text, "  - {{ name: t{number}, command: [echo, {number}.py] }}").unwrap();
     }
     room.file("tools.yaml", &text);
     let shown = run(&room, &["trust"]).check();
