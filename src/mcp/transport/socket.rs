@@ -1,5 +1,5 @@
 //! A transport over one connection that carries whole messages: lines on a Unix socket, and
-//! WebSocket frames, which [`web_socket`](super::web_socket) opens.
+//! WebSocket frames, which `web_socket` opens.
 
 use std::path::PathBuf;
 use std::pin::Pin;

@@ -66,8 +66,9 @@ fn pasted_lines_stay_lines_and_are_found_in_the_result() {
     pty.type_keys("\u{1b}[15~").expect_shown("Result  ok").expect_shown("calls 1  errors 0");
     // In the result a search counts, and does not filter the list.
     pty.type_keys("\u{1b}").expect_shown("/ filter").type_keys("\t\t").expect_shown("/ search");
-    pty.type_keys("/seco").expect_shown("/seco 1 of 1").type_keys("\r");
-    leave(pty);
+    pty.type_keys("/seco").expect_shown("/seco 1 of 1").type_keys("\rq");
+    let (code, screen) = pty.finish();
+    assert_eq!(code, Some(0), "{screen}");
     assert_eq!(called(&room), [json!({ "message": "first\n\tsecond\nthird\n8" })]);
 }
 
