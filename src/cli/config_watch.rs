@@ -162,7 +162,11 @@ impl<'a> ConfigWatch<'a> {
     }
 
     fn refuse(&self, error: &Error) {
-        self.warn(&format!("the configuration was not reloaded: {error}"));
+        match error.location() {
+            Some(place) => self
+                .refuse_invalid(&[Diagnostic::error(error.message()).with_location(place.clone())]),
+            None => self.warn(&format!("the configuration was not reloaded: {error}")),
+        }
     }
 
     fn refuse_invalid(&self, errors: &[Diagnostic]) {

@@ -1,6 +1,7 @@
 //! Seals: files and programs bound to their content at the time of consent.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -170,12 +171,30 @@ impl EntryFiles {
 #[derive(Debug, Clone, Default)]
 pub struct Seal(Option<Arc<SealedState>>);
 
-#[derive(Debug)]
 struct SealedState {
     record: Arc<ProjectRecord>,
     files: EntryFiles,
     /// Everything in the bundle that is bound by hash, for programs that load code by themselves.
     manifest: Arc<BTreeMap<PathBuf, String>>,
+}
+
+impl fmt::Debug for SealedState {
+    /// Only what concerns this entry: a reload takes an entry for changed if this changed.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ProjectRecord { root, allows_code_changes, bundle: trusted, .. } = &*self.record;
+        let mut paths = self.files.documents.clone();
+        for found in self.files.commands.iter().map(|command| command.files(root)) {
+            paths.extend(found.code.into_iter().chain(found.settings));
+        }
+        let code: BTreeMap<_, _> =
+            paths.iter().map(|path| (path, trusted.code.get(path))).collect();
+        let programs = trusted.resolved_paths.iter();
+        let own = format!("{}: ", self.files.name);
+        let programs: Vec<_> = programs.filter(|(name, _)| name.starts_with(&own)).collect();
+        f.debug_tuple("SealedState")
+            .field(&(root, allows_code_changes, &self.files, code, programs, &self.manifest))
+            .finish()
+    }
 }
 
 impl Seal {
