@@ -104,7 +104,6 @@
 //! | trust | a person's stored consent to a project's bundle, bound to its content |
 //! | wire | the bytes to and from one server |
 
-// The public API. `tests/e2e/tidy/public_api.txt` is the reviewed list of it.
 pub use assembly::{Assembly, AssemblyOptions, FrontEnd, assemble, host_builder};
 pub use catalogue::{Catalogue, LocalFailure, ServerListing};
 pub use config::discover::LoadRequest;
@@ -138,55 +137,39 @@ pub use model::{
     QuestionOutcome, QuestionRecord, QuestionReply, RecordedOutcome, Resource, ResourceContents,
     ResourceTemplate, RetryAdvice, Routing, Safety, ServerState, ServerStatus, Severity, Signal,
     SkippedServer, SourceLocation, Speed, ToolCall, ToolCaller, ToolContext, ToolDefinition,
-    ToolName, ToolResult, ToolScope, ToolSource, ToolStatus, TraceContext, WithheldItem,
+    ToolName, ToolResult, ToolScope, ToolSource, ToolStatus, TraceContext, Traffic, TrafficSink,
+    WithheldItem,
 };
 pub use provider::{
     ComponentConfig, ComponentFactory, Preview, ToolListVersion, ToolListing, ToolProvider,
 };
+pub use run::run;
 pub use serve::catalogue_server::{CatalogueServer, ClientRegistry, ServeSettings, ServedIdentity};
 pub use serve::listen::stream::serve_stream;
 pub use stats::count::{CallCounts, ToolKey};
 pub use util::histogram::Durations;
 pub use util::static_text::StaticText;
 
-// The modules are public for the program's own tests and benchmarks, and change without notice:
-// they are hidden because how files are compiled or screens are drawn is not part of the API. The
-// same holds for hidden methods of public types.
-#[doc(hidden)]
-pub mod assembly;
-#[doc(hidden)]
-pub mod audit;
-#[doc(hidden)]
-pub mod bench;
-#[doc(hidden)]
-pub mod catalogue;
-#[doc(hidden)]
-pub mod cli;
-#[doc(hidden)]
-pub mod config;
-#[doc(hidden)]
-pub mod formats;
-#[doc(hidden)]
-pub mod history;
-#[doc(hidden)]
-pub mod host;
-#[doc(hidden)]
-pub mod mcp;
-#[doc(hidden)]
-pub mod model;
-#[doc(hidden)]
-pub mod net;
-#[doc(hidden)]
-pub mod provider;
-#[doc(hidden)]
-pub mod providers;
-#[doc(hidden)]
-pub mod run;
-#[doc(hidden)]
-pub mod serve;
-#[doc(hidden)]
-pub mod stats;
-#[doc(hidden)]
-pub mod tui;
-#[doc(hidden)]
-pub mod util;
+mod assembly;
+mod audit;
+mod bench;
+mod catalogue;
+mod cli;
+mod config;
+mod formats;
+mod history;
+mod host;
+mod mcp;
+mod model;
+mod net;
+mod provider;
+mod providers;
+mod run;
+mod serve;
+mod stats;
+mod tui;
+mod util;
+
+#[cfg(test)]
+#[path = "../tests/conformance/client.rs"]
+mod conformance_client;

@@ -9,5 +9,5 @@ use std::process::ExitCode;
 static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
 
 fn main() -> ExitCode {
-    toolhost::run::run(std::env::args_os())
+    toolhost::run(std::env::args_os())
 }

@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
-use toolhost::host::example;
-use toolhost::model::{JsonObject, Question, QuestionBody, QuestionHandler, QuestionReply};
+use crate::host::example;
+use crate::model::{JsonObject, Question, QuestionBody, QuestionHandler, QuestionReply};
 
 /// Says yes to every question.
 pub struct Obliging;

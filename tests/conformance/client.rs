@@ -1,9 +1,8 @@
 //! The client that the official conformance suite tests: toolhost's own host, built from a file as
 //! for any user, and driven through what every scenario asks for.
 //!
-//! ```console
-//! $ MCP_CONFORMANCE_PROTOCOL_VERSION=2025-11-25 conformance_client http://localhost:3000/mcp
-//! ```
+//! It is a test of the library that only runs when asked for by `tests/conformance/run`, since it
+//! reaches below the public API: the suite wants to see logins that a host makes beforehand.
 //!
 //! It does the same whatever the scenario is: lists what the server offers, makes the calls of
 //! `MCP_CONFORMANCE_CONTEXT`, or one call of each tool, gets each prompt and reads each resource,
@@ -18,14 +17,13 @@ mod direct;
 mod gateway;
 mod login;
 
-use std::process::ExitCode;
 use std::sync::Arc;
 
 use serde::Deserialize;
-use toolhost::config::environment::{Environment as _, ProcessEnvironment};
-use toolhost::config::spec::ProtocolChoice;
-use toolhost::host::example;
-use toolhost::model::{Error, ErrorKind, JsonObject, ToolDefinition};
+use crate::config::environment::{Environment as _, ProcessEnvironment};
+use crate::config::spec::ProtocolChoice;
+use crate::host::example;
+use crate::model::{Error, ErrorKind, JsonObject, ToolDefinition};
 use url::Url;
 
 /// The name of the server under which everything is called.
@@ -52,8 +50,12 @@ struct Wanted {
     arguments: JsonObject,
 }
 
-#[tokio::main(flavor = "current_thread")]
-async fn main() -> ExitCode {
+/// Where the suite's server is.
+const URL: &str = "TOOLHOST_CONFORMANCE_URL";
+
+#[tokio::test]
+#[ignore = "the conformance suite runs it"]
+async fn exercise() {
     let faults = match run().await {
         Ok(faults) => faults,
         Err(reason) => vec![Error::usage(reason.to_string())],
@@ -65,12 +67,12 @@ async fn main() -> ExitCode {
         }
     }
     let gravest = faults.iter().map(Error::kind).min_by_key(|kind| kind.precedence());
-    gravest.map_or(ExitCode::SUCCESS, |kind| ExitCode::from(kind.exit_code()))
+    std::process::exit(gravest.map_or(0, |kind| kind.exit_code().into()));
 }
 
 async fn run() -> Result<Vec<Error>, Box<dyn std::error::Error>> {
     let process = ProcessEnvironment;
-    let url: Url = std::env::args().next_back().ok_or("usage: conformance_client URL")?.parse()?;
+    let url: Url = process.var(URL).ok_or("no URL is given")?.parse()?;
     let context: Context = match process.var("MCP_CONFORMANCE_CONTEXT") {
         Some(text) => serde_json::from_str(&text)?,
         None => Context::default(),

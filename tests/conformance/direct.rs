@@ -4,15 +4,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use toolhost::config::spec::ProtocolChoice;
-use toolhost::mcp::connection::{ConnectOptions, Connection, RequestOptions, WireOpener};
-use toolhost::mcp::transport::http::{HttpTarget, HttpWire};
-use toolhost::mcp::wire::Wire;
-use toolhost::mcp::{calling, listing};
-use toolhost::model::{Error, ErrorPhase, EventSink};
+use crate::config::spec::ProtocolChoice;
+use crate::mcp::connection::{ConnectOptions, Connection, RequestOptions, WireOpener};
+use crate::mcp::transport::http::{HttpTarget, HttpWire};
+use crate::mcp::wire::Wire;
+use crate::mcp::{calling, listing};
+use crate::model::{Error, ErrorPhase, EventSink};
 use url::Url;
 
-use crate::{PEER, answers, calls_of, fault_of, login};
+use super::{PEER, answers, calls_of, fault_of, login};
 
 /// How long one step may take; the suite gives half a minute to all.
 const LIMIT: Duration = Duration::from_secs(10);

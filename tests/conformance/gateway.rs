@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use toolhost::assembly::{self, AssemblyOptions, FrontEnd, assemble};
-use toolhost::config::discover::LoadRequest;
-use toolhost::config::environment::{Environment, FixedEnvironment};
-use toolhost::config::spec::ProtocolChoice;
-use toolhost::host::ToolHost;
-use toolhost::host::request::{CallArguments, CallRequest, ItemRequest, ListScope, LookupScope};
-use toolhost::model::{Error, JsonObject, Prompt, ToolName};
+use crate::assembly::{self, AssemblyOptions, FrontEnd, assemble};
+use crate::config::discover::LoadRequest;
+use crate::config::environment::{Environment, FixedEnvironment};
+use crate::config::spec::ProtocolChoice;
+use crate::host::ToolHost;
+use crate::host::request::{CallArguments, CallRequest, ItemRequest, ListScope, LookupScope};
+use crate::model::{Error, JsonObject, Prompt, ToolName};
 use url::Url;
 
-use crate::{MODERN, PEER, Wanted, answers, calls_of, fault_of};
+use super::{MODERN, PEER, Wanted, answers, calls_of, fault_of};
 
 /// Does everything a scenario may want to see, and gives what went wrong on the way.
 ///

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde::Deserialize;
-use toolhost::mcp::auth::{OAuth, OAuthGrant, OAuthSettings};
-use toolhost::model::{AuthorizationRequest, Browser, Error};
+use crate::mcp::auth::{OAuth, OAuthGrant, OAuthSettings};
+use crate::model::{AuthorizationRequest, Browser, Error};
 use url::Url;
 
 /// The client ID metadata document that the suite knows.
@@ -23,7 +23,7 @@ pub struct Given {
 
 /// The credentials for the server at `url`.
 pub fn credentials(url: Url, scenario: &str, given: Given) -> OAuth {
-    let mut settings = OAuthSettings::new(crate::PEER, url);
+    let mut settings = OAuthSettings::new(super::PEER, url);
     // Each of the suite's servers has a port of its own on this machine.
     settings.allows_any_local_port = true;
     settings.browser = Some(Arc::new(Headless));
