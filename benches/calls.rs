@@ -14,7 +14,7 @@
 //! | P12 | a call of a built-in function with all records on | the same with all records off |
 //! | P15 | writes to a memory store, and to a disk store, 8 in flight | P8's rate; appends with `fsync` |
 //! | P16 | a warm call of a Python function; of an HTTP tool | the function alone; plain reqwest |
-//! | P18 | calls of the null server with its wire traced, and saved | the same without tracing |
+//! | P18 | calls of the null server with its wire traced | the same without tracing |
 
 #![expect(
     clippy::print_stdout,
@@ -33,14 +33,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use toolhost::assembly::{self, AssemblyOptions, FrontEnd};
-use toolhost::audit::trace::write::TraceFile;
-use toolhost::config::discover::LoadRequest;
-use toolhost::config::environment::{Environment, FixedEnvironment, ProcessEnvironment};
-use toolhost::host::ToolHost;
-use toolhost::host::request::{CallArguments, CallRequest};
-use toolhost::mcp::tracer::Tracer;
-use toolhost::model::TrafficSink;
+use toolhost::{
+    AssemblyOptions, CallArguments, CallRequest, Environment, FixedEnvironment, FrontEnd,
+    LoadRequest, ProcessEnvironment, ToolHost, TrafficSink,
+};
 
 /// How often each side of a pair is measured.
 const ROUNDS: usize = 7;
@@ -208,23 +204,13 @@ impl Bench {
         host.close().await;
     }
 
-    /// P18: the cost of tracing the wire, and of being able to.
+    /// P18: the cost of tracing the wire.
     async fn trace(&self) {
         let server = self.null_server();
         let servers = format!("mcp_servers:\n  null: {{ command: {} }}\n", server.display());
         let hello = json!({ "message": "hi" });
         let unseen = self.host("p18-off", "tools: []\n", &servers);
         call(&unseen, "null-echo", &hello).await;
-        let off = Tracer::off();
-        let message = bytes::Bytes::from_static(br#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
-        let started = Instant::now();
-        for _ in 0..1_000_000 {
-            let off = std::hint::black_box(&off);
-            off.sent(std::hint::black_box(&message), None);
-            off.received(std::hint::black_box(&message), None);
-        }
-        let of_call = started.elapsed() / 1_000_000;
-        let saved = TraceFile::open(self.dir.join("p18.jsonl")).unwrap();
         let seen = Arc::new(AtomicUsize::new(0));
         let counting = {
             let seen = Arc::clone(&seen);
@@ -232,25 +218,17 @@ impl Bench {
                 seen.fetch_add(1, Ordering::Relaxed);
             })
         };
-        for (name, sink) in
-            [("watched", counting), ("saved", saved.sink(|fault| panic!("{fault}")))]
-        {
-            let front_end = FrontEnd { traffic: sink, ..FrontEnd::headless() };
-            let host = self.host_for(&format!("p18-{name}"), "tools: []\n", &servers, front_end);
-            call(&host, "null-echo", &hello).await;
-            let pairs = pairs(
-                5_000,
-                async |n| rate(n, 1, || call(&unseen, "null-echo", &hello)).await,
-                async |n| rate(n, 1, || call(&host, "null-echo", &hello)).await,
-            )
-            .await;
-            pairs.print("P18", "nobody looks", name, "bar: 1.2 times");
-            if name == "watched" {
-                let share = of_call.as_secs_f64() / pairs.medians.0.as_secs_f64() * 100.0;
-                println!("P18  {share:.2} % of a call when nobody looks (bar: 5 %)");
-            }
-            host.close().await;
-        }
+        let front_end = FrontEnd { traffic: counting, ..FrontEnd::headless() };
+        let host = self.host_for("p18-on", "tools: []\n", &servers, front_end);
+        call(&host, "null-echo", &hello).await;
+        let pairs = pairs(
+            5_000,
+            async |n| rate(n, 1, || call(&unseen, "null-echo", &hello)).await,
+            async |n| rate(n, 1, || call(&host, "null-echo", &hello)).await,
+        )
+        .await;
+        pairs.print("P18", "nobody looks", "watched", "bar: 1.2 times");
+        host.close().await;
         assert!(seen.load(Ordering::Relaxed) > 0, "nothing was seen");
         unseen.close().await;
     }
@@ -282,7 +260,7 @@ impl Bench {
             root: Some(self.dir.join(name)),
         });
         let options = AssemblyOptions { files, ..AssemblyOptions::default() };
-        let built = assembly::assemble(&options, &environment, front_end);
+        let built = toolhost::assemble(&options, &environment, front_end);
         let built = built.unwrap_or_else(|fault| panic!("{fault}"));
         assert!(
             built.configuration.diagnostics.is_empty(),

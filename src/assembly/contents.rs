@@ -52,11 +52,7 @@ impl ProviderSources {
         kept: &[ProviderGroup],
         masker: &Masker,
     ) -> Self {
-        let deps = ProviderDeps {
-            expanded: configuration.expanded.clone(),
-            scopes: configuration.scopes.clone(),
-            ..self.deps.clone()
-        };
+        let deps = ProviderDeps { expanded: configuration.expanded.clone(), ..self.deps.clone() };
         let setup = McpSetup { expanded: configuration.expanded.clone(), ..self.setup.clone() };
         let known =
             |owner: &ProviderOwner| kept.iter().find(|group| group.owner == *owner).cloned();

@@ -242,7 +242,6 @@ pub fn build(
         environment: Arc::clone(environment),
         expanded: configuration.expanded.clone(),
         state_dir: environment.state_dir(),
-        scopes: configuration.scopes.clone(),
         project: configuration.project(),
         events: events.clone(),
         insecure: options.insecure,

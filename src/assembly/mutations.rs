@@ -283,7 +283,6 @@ fn assert_handled(servers_file: bool, extension: &str, text: &str) {
         let deps = ProviderDeps {
             expanded: configuration.expanded.clone(),
             state_dir: environment.state_dir(),
-            scopes: configuration.scopes.clone(),
             ..ProviderDeps::bare(Arc::clone(&environment))
         };
         let options = AssemblyOptions { files, ..AssemblyOptions::default() };

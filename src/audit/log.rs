@@ -4,7 +4,6 @@
 //! Owns: the shape and the size of a line. Arguments arrive here already masked.
 
 use std::borrow::Cow;
-use std::path::Path;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -59,11 +58,6 @@ impl AuditLog {
         keep: SegmentRetention,
     ) -> Self {
         Self { file: SegmentedLog::new(location, sync, keep), process }
-    }
-
-    /// The path of the file that rows are appended to.
-    pub fn path(&self) -> &Path {
-        self.file.path()
     }
 
     /// Appends an intent: the call is about to be dispatched. `now` is the time since the Unix epoch.
@@ -184,7 +178,7 @@ mod tests {
         }
     }
 
-    fn log(root: &Path) -> AuditLog {
+    fn log(root: &std::path::Path) -> AuditLog {
         AuditLog::new(
             RecordLocation::own(root, FILE),
             AuditedProcess { pid: 7, user: Some("ada".into()) },
@@ -198,7 +192,7 @@ mod tests {
     }
 
     fn lines(log: &AuditLog) -> Vec<String> {
-        std::fs::read_to_string(log.path()).unwrap().lines().map(str::to_owned).collect()
+        std::fs::read_to_string(log.file.path()).unwrap().lines().map(str::to_owned).collect()
     }
 
     #[test]

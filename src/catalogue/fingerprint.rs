@@ -37,17 +37,6 @@ pub fn content(tool: &ToolDefinition) -> Value {
     Value::Object(content)
 }
 
-/// The identity of everything a server tells: its instructions and its tools, in whatever order
-/// they were listed.
-pub fn of_server<'t>(
-    instructions: Option<&str>,
-    tools: impl IntoIterator<Item = &'t ToolDefinition>,
-) -> String {
-    let mut all: Vec<String> = tools.into_iter().map(fingerprint).collect();
-    all.sort_unstable();
-    hash(&serde_json::json!({ "instructions": instructions, "tools": all }))
-}
-
 /// `sha256:` and 64 hexadecimal digits over the canonical JSON of `value`.
 pub fn hash(value: &Value) -> String {
     let digest = Sha256::digest(canonical(value).as_bytes());

@@ -28,11 +28,6 @@ pub struct CatalogueQuery {
 }
 
 impl CatalogueQuery {
-    /// A query for words as a person types them.
-    pub fn words(text: &str) -> Self {
-        Self { words: text.split_whitespace().map(str::to_owned).collect(), ..Self::default() }
-    }
-
     /// The places of the wanted tools in `tools`. With words the best match comes first: a name
     /// that begins with the word, then a name that holds it, a title, a description; otherwise
     /// the order is kept.
@@ -47,13 +42,6 @@ impl CatalogueQuery {
             .collect();
         found.sort_unstable();
         found.into_iter().map(|(_, at)| at).collect()
-    }
-
-    /// Keeps the wanted tools, best first.
-    pub fn apply<T: Borrow<ToolDefinition>>(&self, tools: Vec<T>) -> Vec<T> {
-        let order = self.select(&tools);
-        let mut tools: Vec<Option<T>> = tools.into_iter().map(Some).collect();
-        order.into_iter().filter_map(|at| tools.get_mut(at).and_then(Option::take)).collect()
     }
 
     fn allows(&self, tool: &ToolDefinition) -> bool {
@@ -227,7 +215,13 @@ mod tests {
     }
 
     fn names(query: &CatalogueQuery) -> Vec<String> {
-        query.apply(tools()).iter().map(|t| t.name.full()).collect()
+        let tools = tools();
+        query.select(&tools).into_iter().map(|at| tools[at].name.full()).collect()
+    }
+
+    fn words(text: &str) -> CatalogueQuery {
+        let words = text.split_whitespace().map(str::to_owned).collect();
+        CatalogueQuery { words, ..CatalogueQuery::default() }
     }
 
     #[test]
@@ -240,7 +234,7 @@ mod tests {
     fn names_rank_before_titles_before_descriptions() {
         for word in ["search", "SEARCH"] {
             assert_eq!(
-                names(&CatalogueQuery::words(word)),
+                names(&words(word)),
                 ["github-search", "web-search", "files-read", "calculator"]
             );
         }
@@ -248,9 +242,9 @@ mod tests {
 
     #[test]
     fn all_words_must_occur() {
-        assert_eq!(names(&CatalogueQuery::words("github search")), ["github-search"]);
-        assert!(names(&CatalogueQuery::words("github nowhere")).is_empty());
-        assert!(names(&CatalogueQuery::words("s.arch")).is_empty());
+        assert_eq!(names(&words("github search")), ["github-search"]);
+        assert!(names(&words("github nowhere")).is_empty());
+        assert!(names(&words("s.arch")).is_empty());
     }
 
     #[test]

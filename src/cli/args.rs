@@ -473,7 +473,8 @@ mod tests {
 
     #[test]
     fn errors_of_the_command_line_look_like_all_others() {
-        use crate::cli::output::{LineRenderer, messages};
+        use crate::cli::output::messages;
+        use crate::cli::output::page::LineRenderer;
         let mut text = String::new();
         for words in [
             &["toolhost", "lst"][..],

@@ -149,7 +149,6 @@ pub struct RareOptions {
 
 /// The lowest severity of log messages to show (RFC 5424, as used by MCP).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-#[expect(missing_docs, reason = "the names are all there is to say")]
 pub enum LogThreshold {
     Debug,
     Info,

@@ -282,7 +282,7 @@ fn progress_line(progress: f64, total: Option<f64>, message: Option<&str>) -> St
 
 #[cfg(test)]
 mod tests {
-    use super::super::output::LineRenderer;
+    use super::super::output::page::LineRenderer;
     use super::super::output::streams::OutputOptions;
     use super::super::output::streams::tests::captured;
     use super::*;

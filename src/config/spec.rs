@@ -12,8 +12,8 @@ use std::time::Duration;
 use secrecy::SecretString;
 
 use super::consent::ProjectRecord;
-pub use super::consent::{CodeFilesFn, KindClaim, KindDescriptor};
 use super::consent::{Grant, Seal, TrustRequest};
+pub use super::consent::{KindClaim, KindDescriptor};
 pub use super::discover::FileRole;
 use super::expanded::ExpandedValues;
 pub use super::inactive_entries::{DisabledEntry, UntrustedEntry};

@@ -24,7 +24,6 @@ use crate::model::{JsonObject, ToolDefinition};
 pub use cost::{DefinitionCost, ToolCost, tool_costs};
 use names::NameRule;
 use schema_subset::{AdaptedSchema, SchemaSubset};
-pub use token_estimate::estimate_tokens;
 
 /// A dialect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,7 +3,6 @@
 //! Owns: the shape and the size of a line. Arguments and results arrive here already masked.
 
 use std::io;
-use std::path::Path;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -42,11 +41,6 @@ impl HistoryLog {
     /// file is set aside and which are removed.
     pub fn new(location: RecordLocation, sync: bool, keep: SegmentRetention) -> Self {
         Self { file: SegmentedLog::new(location, sync, keep) }
-    }
-
-    /// The path of the file that rows are appended to.
-    pub fn path(&self) -> &Path {
-        self.file.path()
     }
 
     /// Appends a call that ended at `now`, the time since the Unix epoch; `place` is its project and
@@ -244,7 +238,7 @@ mod tests {
         let now = Duration::from_millis(1_700_000_000_503);
         let place = CallPlace { project: Some("/p".into()), program: Some("a1".into()) };
         log.append(now, call, &place, "sha256:00", outcome, result).unwrap();
-        std::fs::read_to_string(log.path()).unwrap()
+        std::fs::read_to_string(log.file.path()).unwrap()
     }
 
     #[test]

@@ -109,7 +109,6 @@ pub enum LinkError {
 
 /// Queries to a host other than calls. An empty list of servers means all of them.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "each is the method of the host of that name, with its arguments")]
 pub enum HostQuery {
     Catalogue(ListScope),
     Find {

@@ -46,4 +46,3 @@ pub mod transport;
 pub mod wire;
 
 pub use notifications::SUBSCRIPTION;
-pub use session::{ProgressListener, ProgressUpdate};

@@ -8,7 +8,6 @@ mod component;
 pub mod load;
 mod shared_state;
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -301,8 +300,6 @@ pub struct ProviderDeps {
     pub expanded: ExpandedValues,
     /// Where toolhost keeps state (`None` when there is no home to keep it in).
     pub state_dir: Option<PathBuf>,
-    /// Named directories, the predefined ones among them.
-    pub scopes: BTreeMap<String, PathBuf>,
     /// The root of the project, if there is one.
     pub project: Option<String>,
     /// Where events that belong to no call go.
@@ -321,7 +318,6 @@ impl ProviderDeps {
             environment,
             expanded: ExpandedValues::default(),
             state_dir: None,
-            scopes: BTreeMap::new(),
             project: None,
             events: EventSink::discard(),
             insecure: false,

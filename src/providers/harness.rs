@@ -24,7 +24,7 @@ pub(crate) fn specs(
     yaml: &str,
 ) -> (TempDir, Vec<ToolSpec>, Vec<Diagnostic>) {
     let dir = tempfile::tempdir().unwrap();
-    let (specs, diagnostics, _) = load_in(dir.path(), words, yaml, &environment(dir.path()));
+    let (specs, diagnostics) = load_in(dir.path(), words, yaml, &environment(dir.path()));
     (dir, specs, diagnostics)
 }
 
@@ -37,19 +37,17 @@ fn environment(dir: &Path) -> FixedEnvironment {
     }
 }
 
-type LoadedSpecs = (Vec<ToolSpec>, Vec<Diagnostic>, BTreeMap<String, std::path::PathBuf>);
-
 fn load_in(
     dir: &Path,
     words: KindDescriptor,
     yaml: &str,
     environment: &FixedEnvironment,
-) -> LoadedSpecs {
+) -> (Vec<ToolSpec>, Vec<Diagnostic>) {
     let file = dir.join("tools.yaml");
     std::fs::write(&file, yaml).unwrap();
     let request = LoadRequest { tools: vec![file], ..LoadRequest::default() };
     let configuration = load(&request, &[words], environment);
-    (configuration.tools, configuration.diagnostics, configuration.scopes)
+    (configuration.tools, configuration.diagnostics)
 }
 
 /// One kind with its entries, built.
@@ -89,14 +87,12 @@ impl KindHarness {
         let dir = tempfile::tempdir().unwrap();
         let mut environment = environment(dir.path());
         prepare(dir.path(), &mut environment);
-        let (mut specs, mut diagnostics, scopes) =
-            load_in(dir.path(), kind.words, yaml, &environment);
+        let (mut specs, mut diagnostics) = load_in(dir.path(), kind.words, yaml, &environment);
         adjust(&mut specs, &environment);
         let events = Arc::new(Mutex::new(Vec::new()));
         let specs: Vec<&ToolSpec> = specs.iter().collect();
         let context = ProviderDeps {
             state_dir: Some(dir.path().join("home/state")),
-            scopes,
             events: Self::sink(&events),
             ..ProviderDeps::bare(Arc::new(environment))
         };

@@ -10,7 +10,6 @@ use std::time::Duration;
 use super::count::{CallCounts, SpoolBatch, ToolKey, UsagePeriod};
 use super::granularity::{GrainRange, RetentionBounds, grain_ranges};
 use super::store::{Grain, GrainSink};
-use crate::util::number::float;
 
 use crate::model::CallFilter;
 
@@ -141,13 +140,7 @@ pub struct TimeSlice {
     pub counts: CallCounts,
 }
 
-impl TimeSlice {
-    /// Calls per second over the interval.
-    pub fn rate(&self) -> f64 {
-        let calls = float(self.counts.calls());
-        calls / self.length.as_secs_f64().max(1.0)
-    }
-}
+impl TimeSlice {}
 
 /// A class of durations: those that are longer than that of the class before, and not longer than
 /// this.

@@ -1,5 +1,6 @@
 //! The port to random identifiers.
 
+#[cfg(test)]
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Makes identities that were not used before.
@@ -19,9 +20,11 @@ impl Ids for RandomIds {
 }
 
 /// `id-1`, `id-2`, … for tests.
+#[cfg(test)]
 #[derive(Debug, Default)]
 pub struct CountingIds(AtomicU64);
 
+#[cfg(test)]
 impl Ids for CountingIds {
     fn next(&self) -> String {
         format!("id-{}", self.0.fetch_add(1, Ordering::Relaxed) + 1)

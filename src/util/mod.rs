@@ -8,7 +8,6 @@ pub mod atomic_file;
 pub mod base64;
 pub mod clock;
 pub mod confine;
-pub mod csv;
 pub mod current;
 pub mod database;
 pub mod diff;

@@ -1,9 +1,9 @@
 //! What is answered when the suite's servers ask: yes, with what the form itself proposes.
 
-use async_trait::async_trait;
-use serde_json::{Value, json};
 use crate::host::example;
 use crate::model::{JsonObject, Question, QuestionBody, QuestionHandler, QuestionReply};
+use async_trait::async_trait;
+use serde_json::{Value, json};
 
 /// Says yes to every question.
 pub struct Obliging;

@@ -19,11 +19,11 @@ mod login;
 
 use std::sync::Arc;
 
-use serde::Deserialize;
 use crate::config::environment::{Environment as _, ProcessEnvironment};
 use crate::config::spec::ProtocolChoice;
 use crate::host::example;
 use crate::model::{Error, ErrorKind, JsonObject, ToolDefinition};
+use serde::Deserialize;
 use url::Url;
 
 /// The name of the server under which everything is called.

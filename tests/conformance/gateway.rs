@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
-use tempfile::TempDir;
 use crate::assembly::{self, AssemblyOptions, FrontEnd, assemble};
 use crate::config::discover::LoadRequest;
 use crate::config::environment::{Environment, FixedEnvironment};
@@ -11,6 +9,8 @@ use crate::config::spec::ProtocolChoice;
 use crate::host::ToolHost;
 use crate::host::request::{CallArguments, CallRequest, ItemRequest, ListScope, LookupScope};
 use crate::model::{Error, JsonObject, Prompt, ToolName};
+use serde_json::{Value, json};
+use tempfile::TempDir;
 use url::Url;
 
 use super::{MODERN, PEER, Wanted, answers, calls_of, fault_of};

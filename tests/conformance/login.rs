@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
-use serde::Deserialize;
 use crate::mcp::auth::{OAuth, OAuthGrant, OAuthSettings};
 use crate::model::{AuthorizationRequest, Browser, Error};
+use async_trait::async_trait;
+use serde::Deserialize;
 use url::Url;
 
 /// The client ID metadata document that the suite knows.

@@ -168,7 +168,8 @@ fn a_locked_store_costs_seconds_and_no_call() {
     let waiting = room.toolhost(["stats"]).start();
     std::thread::yield_now();
     waiting.signal(Signal::INT);
-    assert!(matches!(waiting.finish().code, Some(130) | None));
+    let interrupted = waiting.finish();
+    assert!(matches!(interrupted.code, Some(130) | None), "{interrupted}");
     locker.execute_batch("ROLLBACK").unwrap();
     assert_eq!(counted(&room), 2);
 }

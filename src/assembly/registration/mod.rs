@@ -103,11 +103,7 @@ impl ComponentFactory for KindFactory {
             ))
             .with_hint("register that server under this name: register_client"));
         }
-        let deps = ProviderDeps {
-            expanded: entry.expanded.clone(),
-            scopes: entry.scopes.clone(),
-            ..self.deps.clone()
-        };
+        let deps = ProviderDeps { expanded: entry.expanded.clone(), ..self.deps.clone() };
         let built = (self.kind.build)(&[spec], &deps);
         report(component, &built.diagnostics, events, &self.compiler.masker)?;
         let provider = built.providers.into_iter().next();
@@ -157,8 +153,7 @@ impl FileFactory for TextFactory {
             ));
         }
         let expanded = &configuration.expanded;
-        let scopes = configuration.scopes.clone();
-        let deps = ProviderDeps { expanded: expanded.clone(), scopes, ..self.deps.clone() };
+        let deps = ProviderDeps { expanded: expanded.clone(), ..self.deps.clone() };
         for spec in &configuration.tools {
             let entry = spec.definition.name.full();
             let location = spec.location.clone();

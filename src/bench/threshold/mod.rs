@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 use super::compare::letter;
 use super::report::BenchReport;
 use crate::model::Error;
-pub use metric::{LatencySeries, Metric, MetricUnit};
+pub use metric::{Metric, MetricUnit};
 
 /// One expression, such as `p99>50ms` or `B.p95>A.p95*1.05`.
 #[derive(Debug, Clone, PartialEq)]

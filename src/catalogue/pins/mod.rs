@@ -9,7 +9,7 @@ pub mod table;
 
 pub use content::{Pin, PinFileContent, PinGroup, PinnedEntry};
 pub use report::{PinReport, PinReportState, ToolReport};
-pub use table::{ConfiguredServer, PinComparison, PinContext, Pins};
+pub use table::{ConfiguredServer, PinContext, Pins};
 
 #[cfg(test)]
 mod tests;

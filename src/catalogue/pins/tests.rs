@@ -7,8 +7,9 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use serde_json::json;
 
+use super::table::PinComparison;
 use super::*;
-use crate::catalogue::{Catalogue, ServerListing, fingerprint};
+use crate::catalogue::{Catalogue, ServerListing};
 use crate::config::spec::DriftPolicy;
 use crate::model::{
     EntryOrigin, Error, Layer, Origin, PinState, SourceLocation, ToolDefinition, ToolName,
@@ -269,15 +270,6 @@ fn a_listing_is_compared_whole() {
     let report = PinReport::new(&pins, &asked(None, false), &|_| Some("Wipe first.".to_owned()));
     assert_eq!(report.servers.len(), 1);
     assert_eq!(report.tools[0].changes.len(), 1, "the server's change is told once");
-}
-
-#[test]
-fn what_a_server_tells_has_one_fingerprint_in_any_order() {
-    let (a, b) = (remote("a", "x"), remote("b", "y"));
-    let of = |words, tools: [&ToolDefinition; 2]| fingerprint::of_server(words, tools);
-    assert_eq!(of(None, [&a, &b]), of(None, [&b, &a]));
-    assert_ne!(of(None, [&a, &b]), of(Some("x"), [&a, &b]));
-    assert_ne!(of(None, [&a, &b]), of(None, [&a, &a]));
 }
 
 proptest! {

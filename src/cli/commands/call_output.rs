@@ -209,7 +209,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::cli::output::LineRenderer;
+    use crate::cli::output::page::LineRenderer;
     use crate::cli::output::streams::OutputOptions;
     use crate::cli::output::streams::tests::captured;
     use crate::model::{CallId, CallMetadata, Origin, ToolDefinition, ToolName, ToolSource};

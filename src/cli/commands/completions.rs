@@ -33,9 +33,6 @@ pub enum CompletionShell {
 }
 
 impl CompletionShell {
-    /// Every shell, in the order of the help.
-    pub const ALL: [Self; 5] = [Self::Bash, Self::Zsh, Self::Fish, Self::Elvish, Self::Powershell];
-
     /// The word on the command line, and the extension of the committed file.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -89,7 +86,8 @@ mod tests {
     #[expect(clippy::disallowed_methods, reason = "a switch for whoever maintains the files")]
     fn committed_scripts_are_what_the_command_prints() {
         let bless = std::env::var_os("TOOLHOST_BLESS").is_some();
-        for shell in CompletionShell::ALL {
+        for shell in CompletionShell::value_variants() {
+            let shell = *shell;
             let script = script(shell).unwrap();
             if bless {
                 std::fs::write(committed(shell), &script).unwrap();

@@ -14,6 +14,6 @@ pub mod table;
 pub mod yaml;
 
 pub use counts::plural;
-pub use page::{LineRenderer, SpanStyle, StyledLine, StyledPage};
+pub use page::{SpanStyle, StyledLine, StyledPage};
 pub use settings::{ColourChoice, Format};
 pub use streams::{CommandError, Output};

@@ -128,7 +128,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::cli::output::LineRenderer;
+    use crate::cli::output::page::LineRenderer;
     use crate::model::{Error, ToolDefinition, ToolName, ToolSource};
     use crate::provider::Preview;
 

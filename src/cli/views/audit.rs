@@ -109,7 +109,7 @@ mod tests {
 
     use super::*;
     use crate::cli::json::audit::AuditedCallJson;
-    use crate::cli::output::LineRenderer;
+    use crate::cli::output::page::LineRenderer;
 
     fn call(tool: &str, result: Option<(&str, u32)>) -> AuditedCall {
         AuditedCall {

@@ -315,7 +315,7 @@ mod tests {
     use super::super::tool::tests::{builtin, remote};
     use super::*;
     use crate::cli::json::list::{ListJson, ListedServers};
-    use crate::cli::output::LineRenderer;
+    use crate::cli::output::page::LineRenderer;
     use crate::util::json;
 
     fn tools() -> Vec<ToolDefinition> {

@@ -125,7 +125,7 @@ mod tests {
 
     use super::*;
     use crate::cli::json::config::{ConfigCheckJson, ConfigPathsJson, ConfigValuesJson};
-    use crate::cli::output::LineRenderer;
+    use crate::cli::output::page::LineRenderer;
     use crate::config::environment::FixedEnvironment;
     use crate::config::node::SourceText;
     use crate::config::spec::{FileRole, Layer, LoadedFile};

@@ -35,7 +35,7 @@ mod tests {
     use insta::assert_snapshot;
 
     use super::*;
-    use crate::cli::output::LineRenderer;
+    use crate::cli::output::page::LineRenderer;
     use crate::util::diff::hunks;
 
     #[test]

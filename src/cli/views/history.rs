@@ -127,7 +127,7 @@ pub(super) mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::cli::output::LineRenderer;
+    use crate::cli::output::page::LineRenderer;
     use crate::history::read::{StoredError, StoredResult};
     use crate::model::CallPlace;
 

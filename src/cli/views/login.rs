@@ -70,7 +70,7 @@ fn expiry(login: &LoginReport, now: Duration) -> (SpanStyle, String) {
 mod tests {
     use super::*;
     use crate::cli::json::auth::LoginJson;
-    use crate::cli::output::LineRenderer;
+    use crate::cli::output::page::LineRenderer;
 
     fn row(expires_at: Option<u64>, renewable: bool) -> LoginRow {
         let login = LoginReport {

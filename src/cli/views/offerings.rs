@@ -137,7 +137,7 @@ mod tests {
 
     use super::*;
     use crate::cli::json::offerings::PromptJson;
-    use crate::cli::output::LineRenderer;
+    use crate::cli::output::page::LineRenderer;
     use crate::model::{PromptArgument, ToolName};
 
     fn raw_value() -> Arc<RawValue> {

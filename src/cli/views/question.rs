@@ -170,7 +170,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::cli::output::LineRenderer;
+    use crate::cli::output::page::LineRenderer;
     use crate::model::QuestionBody;
 
     fn shown(page: &StyledPage) -> String {

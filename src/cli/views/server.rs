@@ -295,7 +295,7 @@ mod tests {
 
     use super::*;
     use crate::cli::json::server::ServerJson;
-    use crate::cli::output::LineRenderer;
+    use crate::cli::output::page::LineRenderer;
     use crate::model::{Era, ErrorPhase};
 
     #[test]

@@ -263,7 +263,7 @@ pub(in crate::cli) mod tests {
     use super::*;
     use crate::catalogue::fingerprint;
     use crate::cli::json::tool::{ToolDetailJson, ToolJson};
-    use crate::cli::output::LineRenderer;
+    use crate::cli::output::page::LineRenderer;
     use crate::model::{Error, SourceLocation, ToolName, ToolSource};
 
     fn place() -> SourceLocation {

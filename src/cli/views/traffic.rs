@@ -190,7 +190,7 @@ mod tests {
     use insta::assert_snapshot;
 
     use super::*;
-    use crate::cli::output::LineRenderer;
+    use crate::cli::output::page::LineRenderer;
     use crate::model::CallId;
 
     fn show(what: TrafficKind, verbose: bool, width: Option<usize>) -> String {

@@ -77,7 +77,7 @@ mod tests {
     use insta::assert_snapshot;
 
     use super::*;
-    use crate::cli::output::LineRenderer;
+    use crate::cli::output::page::LineRenderer;
     use crate::config::consent::{BoundFile, Bundle, EntryRecord};
 
     fn bundle(version: &str) -> Bundle {

@@ -28,6 +28,7 @@ mod survey;
 mod trust_request;
 mod written_credentials;
 
+#[cfg(test)]
 pub use bundle::{Bundle, EntryRecord};
 pub use decision::Consent;
 pub(super) use decision::decide;
@@ -37,9 +38,11 @@ pub use expand_error::ExpandError;
 pub use expander::Expander;
 pub use grant::Grant;
 pub(super) use kind::kind_of;
-pub use kind::{CodeFilesFn, KindClaim, KindDescriptor};
+pub use kind::{KindClaim, KindDescriptor};
 pub use program::shell_quoted;
 pub use project_record::ProjectRecord;
-pub use seal::{BoundFile, Seal};
+#[cfg(test)]
+pub use seal::BoundFile;
+pub use seal::Seal;
 pub(super) use server::interpreter_of;
 pub use trust_request::{TrustRequest, TrustRequestLine};

@@ -17,11 +17,10 @@ mod value;
 #[cfg(test)]
 mod tests;
 
-pub use check::{FormatMismatch, check_format, validate};
+pub use check::{check_format, validate};
 pub use field::{FieldChoice, FieldKind, FormField, defaults, fields};
 pub use node::{FieldInput, FormNode};
-pub use required::RequiredFields;
-pub use rows::{FieldRow, RowPart};
+pub use rows::RowPart;
 pub use schema::ResolvedSchema;
 
 /// How many fields of one object are shown.

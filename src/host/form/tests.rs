@@ -5,6 +5,8 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use super::required::RequiredFields;
+use super::rows::FieldRow;
 use super::*;
 
 fn form(schema: &Value, known: &Value) -> FormNode {

@@ -93,11 +93,6 @@ impl SchemaChecker {
             CheckStrategy::Unchecked(reason) => Err(reason.clone()),
         }
     }
-
-    /// Why nothing is checked, when that is so.
-    pub fn unchecked_reason(&self) -> Option<&UncheckedReason> {
-        if let CheckStrategy::Unchecked(reason) = &self.strategy { Some(reason) } else { None }
-    }
 }
 
 /// The first thing in `value` that does not fit, if the schema is checked quickly.

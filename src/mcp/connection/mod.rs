@@ -33,7 +33,6 @@ use crate::model::{
 };
 
 pub use super::handshake::{ConnectOptions, WireOpener};
-pub use pending_request::PendingRequest;
 
 /// How long after an unmatched response the right one may still come.
 const UNMATCHED_RESPONSE_TIMEOUT: Duration = Duration::from_secs(2);

@@ -38,7 +38,7 @@ pub(in crate::serve) use changes::ClientChanges;
 pub use client_registry::ClientRegistry;
 pub(in crate::serve) use client_registry::{CallUpdate, ClientQuestion};
 pub(in crate::serve) use client_state::ClientState;
-pub use handler::{ServedClient, SessionGuard};
+pub use handler::ServedClient;
 pub(in crate::serve) use handler::{implementation, served_session};
 use parked_requests::ParkedRequests;
 pub(in crate::serve) use running_request::{RequestStep, RunningRequest};

@@ -125,11 +125,6 @@ impl ServerRecording {
         self.exchanges.len()
     }
 
-    /// Whether not one request was recorded.
-    pub fn is_empty(&self) -> bool {
-        self.exchanges.is_empty()
-    }
-
     /// The exchanges of equal requests, those with answers if there are any.
     pub(super) fn by_key(&self, key: &str) -> &[usize] {
         self.keys.get(key).map(Vec::as_slice).unwrap_or_default()

@@ -6,7 +6,6 @@
 
 use std::time::Duration;
 
-use super::comparison::PeriodComparison;
 use super::count::{SpoolBatch, ToolKey};
 use super::granularity::GrainRange;
 use super::location::StatsLocation;
@@ -102,22 +101,6 @@ impl Statistics {
     /// When the store cannot be read.
     pub fn summary(&mut self, filter: &CallFilter, now: Duration) -> Result<Summary, Error> {
         self.with_recovery(now, |this| this.sum(filter, now))
-    }
-
-    /// The figures of a window beside those of the period of equal length before it; `None` for a
-    /// window without a beginning.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
-    pub fn compare(
-        &mut self,
-        filter: &CallFilter,
-        later: &Summary,
-        by_server: bool,
-    ) -> Result<Option<PeriodComparison>, Error> {
-        let Some(earlier) = PeriodComparison::earlier(filter, later) else { return Ok(None) };
-        let earlier = self.summary(&earlier, later.now)?;
-        Ok(Some(PeriodComparison::new(later, &earlier, by_server)))
     }
 
     /// The series of a window in at most `most` slices, all tools of the query together. A window

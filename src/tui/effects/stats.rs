@@ -7,6 +7,7 @@ use tokio::sync::Mutex;
 
 use super::ConsoleDeps;
 use crate::model::{CallFilter, Error};
+use crate::stats::comparison::earlier_period;
 use crate::stats::{ReadBudget, Statistics, Summary};
 use crate::tui::event::AppEvent;
 use crate::tui::event::stats::{
@@ -132,8 +133,11 @@ impl OpenStatistics {
         };
         let filter = self.filter(since, look.all_projects);
         let summary = self.statistics.summary(&filter, now)?;
-        let comparison = match look.window.length() {
-            Some(_) => self.statistics.compare(&filter, &summary, look.by_server)?,
+        let earlier = match look.window.length().and_then(|_| earlier_period(&filter, &summary)) {
+            Some(filter) => {
+                let earlier = self.statistics.summary(&filter, now)?;
+                Some(if look.by_server { earlier.servers() } else { earlier.tools })
+            }
             None => None,
         };
         let summary = match (look.window, baseline) {
@@ -150,7 +154,7 @@ impl OpenStatistics {
             window: look.window,
             all_projects: look.all_projects,
             summary,
-            comparison,
+            earlier,
             timelines,
             notes: self.statistics.take_notes(),
             place: self.statistics.location().store.path.display().to_string(),

@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use crate::model::Error;
-use crate::stats::Summary;
-use crate::stats::comparison::PeriodComparison;
 use crate::stats::summary::TimeSeriesSet;
+use crate::stats::{Summary, Usage};
 
 /// What the statistics view asks the effects to do.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,8 +46,8 @@ pub struct StatsSnapshot {
     pub all_projects: bool,
     /// The counts by tool or server.
     pub summary: Summary,
-    /// What changed since the period before, for a window of a fixed length.
-    pub comparison: Option<PeriodComparison>,
+    /// The counts of the period before, for a window of a fixed length.
+    pub earlier: Option<Vec<Usage>>,
     /// The calls over time, in slices of equal length.
     pub timelines: TimeSeriesSet,
     /// Repairs and problems of the store.

@@ -129,8 +129,6 @@ pub enum Action {
     Mark,
     /// Show how two things differ.
     Diff,
-    /// Take it out of the list.
-    Delete,
     /// Ask again: the list, the server.
     Refresh,
     /// Connect, or ask for a sign of life.
@@ -250,7 +248,6 @@ impl Action {
             Self::RerunEdited => "rerun-edited",
             Self::Mark => "mark",
             Self::Diff => "diff",
-            Self::Delete => "delete",
             Self::Refresh => "refresh",
             Self::Connect => "connect",
             Self::Restart => "restart",

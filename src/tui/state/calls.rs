@@ -32,7 +32,7 @@ pub struct ConsoleCall {
 /// The calls that were made here, the newest last.
 #[derive(Debug, Default)]
 pub struct ConsoleCalls {
-    all: VecDeque<ConsoleCall>,
+    pub(super) all: VecDeque<ConsoleCall>,
     next: u64,
     /// The arguments of calls that were made in earlier runs of the console.
     saved_arguments: HashMap<String, JsonObject>,
@@ -71,11 +71,6 @@ impl ConsoleCalls {
         if let Some(call) = self.all.iter_mut().find(|call| call.run == run) {
             call.outcome = Some(Arc::new(outcome));
         }
-    }
-
-    /// The number of calls made so far.
-    pub fn count(&self) -> u64 {
-        self.next
     }
 
     /// Takes in the last arguments of earlier sessions.
@@ -121,11 +116,6 @@ impl ConsoleCalls {
             }
             _ => {}
         }
-    }
-
-    /// The call of this number.
-    pub fn get(&self, run: ConsoleCallId) -> Option<&ConsoleCall> {
-        self.all.iter().find(|call| call.run == run)
     }
 
     /// Whether a call was made here, or by a call that was.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::palette::PaletteCommand;
 use super::tests::{listed, press, sample, tool};
 use super::*;
 use crate::host::request::CallOutcome;
@@ -23,6 +24,10 @@ pub(in crate::tui) fn begun(state: &mut AppState, expression: &str) -> ConsoleCa
     let run = state.context.calls.begin("calculator".into(), arguments);
     state.update(AppEvent::CallStarted { run, call: CallId(format!("call-{}", run.0)) });
     run
+}
+
+fn call(state: &AppState, run: ConsoleCallId) -> &ConsoleCall {
+    state.context.calls.all.iter().find(|call| call.run == run).unwrap()
 }
 
 pub(in crate::tui) fn ended(state: &mut AppState, run: ConsoleCallId, result: ToolResult) {
@@ -105,13 +110,13 @@ fn what_is_told_of_a_running_call_is_kept_with_it() {
         &mut state,
         HostEvent::Log { origin: "calc".into(), call_id: None, level, text: "not its own".into() },
     );
-    let live = &state.context.calls.get(run).unwrap().activity;
+    let live = &call(&state, run).activity;
     assert_eq!(live.progress.as_ref().and_then(CallProgress::share), Some(0.75));
     let nested: Vec<_> =
         live.children.iter().map(|n| (n.tool.as_str(), n.depth, n.ended)).collect();
     assert_eq!(nested, [("clock", 1, Some((true, duration))), ("web-x", 2, None)]);
     assert_eq!(live.log, [("info".to_owned(), "hm".to_owned())]);
-    assert_eq!(state.context.calls.get(other).unwrap().activity.progress, None);
+    assert_eq!(call(&state, other).activity.progress, None);
 }
 
 #[test]
@@ -129,7 +134,7 @@ fn the_time_until_the_next_attempt_runs_down() {
     );
     state.update(AppEvent::Tick(Duration::from_secs(10)));
     state.update(AppEvent::Tick(Duration::from_secs(13)));
-    let retry = state.context.calls.get(run).unwrap().activity.retry.clone().unwrap();
+    let retry = call(&state, run).activity.retry.clone().unwrap();
     assert_eq!(retry.remaining(state.context.now), Duration::from_secs(1));
     state.update(AppEvent::Tick(Duration::from_secs(30)));
     assert_eq!(retry.remaining(state.context.now), Duration::ZERO);
@@ -194,7 +199,7 @@ fn results_are_turned_stepped_through_and_saved() {
     press(&mut state, &["j", "j", "<enter>"]);
     assert_eq!(state.tools.viewer.tree.len(), 3);
     let effects = press(&mut state, &["E"]);
-    let outcome = state.context.calls.get(first).unwrap().outcome.clone().unwrap();
+    let outcome = call(&state, first).outcome.clone().unwrap();
     let what = ResultExport { outcome, format: ResultFormat::Tree };
     let stem = "calculator-call0".to_owned();
     assert_eq!(effects, [AppEffect::Tools(ToolsEffect::Save { stem, what })]);
@@ -406,7 +411,7 @@ fn a_dry_run_asks_what_would_be_sent_and_calls_nothing() {
         effects.iter().any(|effect| matches!(effect, AppEffect::ValidateArguments { .. })),
         "{effects:?}"
     );
-    assert_eq!(state.context.calls.count(), 0);
+    assert_eq!(state.context.calls.all.len(), 0);
 }
 
 #[test]

@@ -58,11 +58,11 @@ pub use super::presentation::words::pieces;
 pub use super::presentation::{ResultFormat, json_lines};
 pub use super::view_id::{Pane, ViewId};
 pub use bench::BenchView;
-pub use call_activity::{CallActivity, CallProgress, ChildCall, PendingRetry};
+pub use call_activity::{CallActivity, CallProgress};
 pub use calls::{ConsoleCall, ConsoleCalls};
-pub use context::{AppContext, Overlay, ShownProjects, StatusMessage};
+pub use context::{AppContext, Overlay, ShownProjects};
 pub use diagnostics::ConfigurationProblems;
-pub use form::{FormRow, FormSummary, SchemaForm, folds, fresh_draft, is_date};
+pub use form::{FormRow, SchemaForm, folds, fresh_draft, is_date};
 #[cfg(test)]
 pub(super) use history::tests as history_tests;
 pub use history::{EntryFormat, HistoryFileState, HistoryView};
@@ -71,18 +71,15 @@ pub use line_input::LineInput;
 pub use live_calls::{LIVE_SECONDS, LiveToolCalls};
 #[cfg(test)]
 pub(super) use offerings::tests as offers_tests;
-pub use offerings::{
-    OfferingForm, OfferingId, OfferingKind, OfferingRow, OfferingServer, OfferingTree,
-    OfferingsView, Suggestions,
-};
+pub use offerings::{OfferingForm, OfferingKind, OfferingRow, OfferingServer, OfferingsView};
 pub use other_clients::{OtherCall, OtherClients};
-pub use palette::{PaletteCommand, PaletteEntry, PaletteWindow};
+pub use palette::PaletteWindow;
 pub use pin_window::PinWindow;
 pub use reading::Readiness;
-pub use result_viewer::{ResultFilter, ResultSearch, ResultViewer};
+pub use result_viewer::ResultViewer;
 pub use save_call::SaveCallWindow;
 pub use servers::{DriftLine, ServerActivity, ServerTab, ServerToolLists, ServersView};
-pub use stats::{StatsSort, StatsView};
+pub use stats::StatsView;
 pub use text_area::TextArea;
 pub use tool_detail::{DetailTab, ToolDetail};
 pub use tool_list::{ToolListState, ToolRow, ToolSearch, ToolSort, UsageByName, UsageFigures};

@@ -175,12 +175,6 @@ impl ToolListState {
         self.arrange();
     }
 
-    /// Sorts by this order.
-    pub fn sort_by(&mut self, sort: ToolSort) {
-        self.sort = sort;
-        self.arrange();
-    }
-
     /// Filters again after the text has changed, with the best match chosen.
     pub fn refilter(&mut self) {
         self.found = ToolSearch::of(self.filter.text()).find(&self.rows);

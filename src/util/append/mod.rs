@@ -78,11 +78,6 @@ impl AppendFile {
         &self.location.path
     }
 
-    /// The location this log was opened with.
-    pub fn location(&self) -> &RecordLocation {
-        &self.location
-    }
-
     /// Opens the file without writing to it, to learn early whether that is possible.
     ///
     /// # Errors

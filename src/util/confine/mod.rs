@@ -50,9 +50,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+pub use coverage::Coverage;
 #[cfg(target_os = "linux")]
 pub use coverage::coverage;
-pub use coverage::{Coverage, Protection};
 #[cfg(target_os = "linux")]
 pub use inner_fence::become_program_if_requested;
 pub use limits::{LimitCause, ResourceLimits, is_superuser};

@@ -253,16 +253,12 @@ fn every_command_is_in_the_matrix() {
 #[test]
 fn every_key_of_the_schemas_is_a_place() {
     let all = places::all();
-    for (file, pointer) in [("tools.yaml", "tool"), ("mcp.yaml", "server")] {
-        let schema = match file {
-            "tools.yaml" => toolhost::config::schema::tools_file(&toolhost::assembly::kind_words()),
-            _ => toolhost::config::schema::servers_file(),
-        };
+    for (file, pointer) in [(File::Tools, "tool"), (File::Servers, "server")] {
+        let schema = places::schema(file);
         let keys = schema["$defs"][pointer]["properties"].as_object().unwrap();
         for key in keys.keys() {
-            let is_place =
-                |place: &Place| place.path.starts_with(file) && place.template.get(key).is_some();
-            assert!(all.iter().any(is_place), "{file}: {key} is not a place");
+            let is_place = |place: &Place| place.file == file && place.template.get(key).is_some();
+            assert!(all.iter().any(is_place), "{}: {key} is not a place", file.name());
         }
     }
     for wanted in ["mcp_servers.auth.token", "roots[]", "defaults.base_url", ".env.X_KEY"] {

@@ -1,7 +1,11 @@
 //! Every place of the files that can hold text, found by walking the JSON Schemas of the files:
 //! a key that is added to the schema is a place the day it is added.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value, json};
+
+use crate::support::Sandbox;
 
 /// Stands for the text under test, as a value or as a key.
 pub const TEXT: &str = "@TEXT@";
@@ -49,12 +53,32 @@ pub struct Place {
     pub path: String,
 }
 
+/// The schema of a file, as the program prints it.
+pub fn schema(file: File) -> Value {
+    let name = if file == File::Tools { "tools" } else { "servers" };
+    let room = Sandbox::new();
+    serde_json::from_str(&room.toolhost(["config", "schema", name]).go().exits(0).out()).unwrap()
+}
+
+/// The kinds that some key of a tool says it is for.
+fn kinds_of(tools: &Value) -> BTreeSet<String> {
+    let keys = tools["$defs"]["tool"]["properties"].as_object().unwrap().values();
+    let lists = keys.filter_map(|key| key["description"].as_str()?.strip_prefix(FOR_KINDS));
+    lists.flat_map(kinds_named).map(str::to_owned).collect()
+}
+
+fn kinds_named(list: &str) -> impl Iterator<Item = &str> {
+    list.split(", ").map(|word| word.trim_end_matches('.'))
+}
+
+/// What the description of a key of some kinds begins with.
+const FOR_KINDS: &str = "For tools of the kind ";
+
 /// All places of both files, in the order of the schemas.
 pub fn all() -> Vec<Place> {
-    let kinds = toolhost::assembly::kind_words();
-    let kinds: Vec<&str> = kinds.iter().map(|kind| kind.key).collect();
-    let tools = toolhost::config::schema::tools_file(&toolhost::assembly::kind_words());
-    let servers = toolhost::config::schema::servers_file();
+    let (tools, servers) = (schema(File::Tools), schema(File::Servers));
+    let kinds = kinds_of(&tools);
+    let kinds: Vec<&str> = kinds.iter().map(String::as_str).collect();
     let mut definitions = servers["$defs"].as_object().unwrap().clone();
     definitions.extend(tools["$defs"].as_object().unwrap().clone());
     let mut found = Vec::new();
@@ -118,11 +142,9 @@ impl Walk<'_> {
         let definition = &self.definitions[definition];
         for (key, property) in definition["properties"].as_object().unwrap() {
             let about = property["description"].as_str().unwrap_or_default();
-            let readers: Vec<&str> = match (file, about.strip_prefix("For tools of the kind ")) {
+            let readers: Vec<&str> = match (file, about.strip_prefix(FOR_KINDS)) {
                 (File::Servers, _) => super::entries::SERVER_KINDS.to_vec(),
-                (File::Tools, Some(list)) => {
-                    list.split(", ").map(|word| word.trim_end_matches('.')).collect()
-                }
+                (File::Tools, Some(list)) => kinds_named(list).collect(),
                 (File::Tools, None) => kinds.to_vec(),
             };
             let alias = about.strip_prefix("Another spelling of '");

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::commands::{COMMANDS, Command, Names, line};
 use super::entries::{self, Reach};
 use super::forms::Form;
-use super::places::{File, Place, TEXT, entry_definition};
+use super::places::{File, Place, TEXT, entry_definition, schema};
 use super::search::{Found, Planted};
 use crate::support::{Finished, Listener, Pty, Recorder, Sandbox};
 
@@ -219,11 +219,7 @@ fn of_entries(
         File::Servers => ("plain", entries::server("http", "plain", reach)),
     };
     by_name.insert(plain.to_owned(), entry);
-    let schema = match file {
-        File::Tools => toolhost::config::schema::tools_file(&toolhost::assembly::kind_words()),
-        File::Servers => toolhost::config::schema::servers_file(),
-    };
-    let property = &schema["properties"][container];
+    let property = &schema(file)["properties"][container];
     let is_map = container.is_empty() || entry_definition(property).is_some_and(|(_, map)| map);
     if is_map {
         let map: Map<String, Value> = by_name.into_iter().collect();

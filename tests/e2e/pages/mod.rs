@@ -20,7 +20,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use regex::Regex;
-use toolhost::model::{ErrorKind, Signal};
+use toolhost::{ErrorKind, Signal};
 
 use crate::support::{Pty, Sandbox};
 

@@ -51,7 +51,6 @@ pub struct StatsArgs {
 
 /// The keys that tools are sorted by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-#[expect(missing_docs, reason = "the names are all there is to say")]
 pub enum StatsSortColumn {
     Name,
     #[default]

@@ -197,7 +197,7 @@ mod tests {
     use crate::bench::distribution::Distribution;
     use crate::bench::plan::RunLimits;
     use crate::bench::snapshot::LatencySummary;
-    use crate::cli::output::LineRenderer;
+    use crate::cli::output::page::LineRenderer;
 
     fn snapshot() -> BenchSnapshot {
         let micros = Duration::from_micros;

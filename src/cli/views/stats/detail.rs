@@ -142,7 +142,7 @@ mod tests {
     use super::super::tests::{shown, usage};
     use super::*;
     use crate::cli::json::stats::StatsJson;
-    use crate::cli::output::LineRenderer;
+    use crate::cli::output::page::LineRenderer;
     use crate::stats::Summary;
     use crate::stats::count::CallCounts;
 

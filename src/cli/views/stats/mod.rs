@@ -209,7 +209,7 @@ fn time(value: Option<Duration>) -> String {
 #[cfg(test)]
 pub(in crate::cli) mod tests {
     use super::*;
-    use crate::cli::output::LineRenderer;
+    use crate::cli::output::page::LineRenderer;
     use crate::stats::count::UsagePeriod;
 
     const LAST: u64 = 1_795_304_776_500;

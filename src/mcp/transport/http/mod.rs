@@ -56,7 +56,6 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 pub(in crate::mcp) use head_tracer::HeadTracer;
-pub use headers::header_text;
 pub use sse_wire::SseWire;
 pub use target::{HttpLimits, HttpTarget};
 

@@ -13,7 +13,7 @@ use url::Url;
 
 use super::redact::Redactor;
 use crate::config::secrets::names_secret;
-use crate::mcp::credentials::{self, Credentials};
+use crate::mcp::credentials::Credentials;
 use crate::mcp::protocol_warning::ProtocolWarning;
 use crate::mcp::tracer::Tracer;
 use crate::mcp::wire::MESSAGE_LIMIT;
@@ -110,12 +110,13 @@ pub(super) struct CheckedTarget {
 
 impl HttpTarget {
     /// A target with default limits and nothing but its URL.
+    #[cfg(test)]
     pub fn new(url: Url) -> Self {
         Self {
             url,
             socket: None,
             headers: Vec::new(),
-            credentials: credentials::none(),
+            credentials: crate::mcp::credentials::none(),
             insecure: false,
             allows_unencrypted: false,
             limits: HttpLimits::default(),
@@ -215,7 +216,7 @@ mod tests {
     #[test]
     fn two_authorizations_are_refused() {
         let mut target = target("https://example.com/mcp");
-        target.credentials = credentials::bearer(SecretString::from("one"));
+        target.credentials = crate::mcp::credentials::bearer(SecretString::from("one"));
         target.headers = vec![("Authorization".to_owned(), SecretString::from("Bearer two"))];
         assert_eq!(target.check().err().unwrap().kind(), ErrorKind::Config);
     }
@@ -224,7 +225,7 @@ mod tests {
     fn credentials_travel_encrypted_or_stay_on_this_machine() {
         let with_token = |url: &str, unencrypted: bool| {
             let mut target = target(url);
-            target.credentials = credentials::bearer(SecretString::from("token"));
+            target.credentials = crate::mcp::credentials::bearer(SecretString::from("token"));
             target.allows_unencrypted = unencrypted;
             // Taking any certificate says nothing about having none.
             target.insecure = true;

@@ -7,6 +7,7 @@ use ratatui::text::Line;
 use super::{QUANTILES, per_second, quantile};
 use crate::bench::distribution::Distribution;
 use crate::stats::Usage;
+use crate::stats::comparison::UsageChange;
 use crate::stats::summary::SeriesPoint;
 use crate::tui::draw::chart;
 use crate::tui::draw::digits::grouped;
@@ -138,8 +139,10 @@ fn callers(styler: &Styler<'_>, state: &AppState, usage: &Usage) -> Option<Line<
 
 /// What changed since the period of equal length before the window.
 fn since_before(styler: &Styler<'_>, state: &AppState, usage: &Usage) -> Option<Line<'static>> {
-    let comparison = state.stats.snapshot.as_ref()?.comparison.as_ref()?;
-    let change = comparison.of(&usage.tool)?;
+    let earlier = state.stats.snapshot.as_ref()?.earlier.as_ref()?;
+    let before = earlier.iter().find(|before| before.tool == usage.tool);
+    let before = before.map(|before| before.counts.clone()).unwrap_or_default();
+    let change = UsageChange { now: &usage.counts, before: &before };
     let figures = [
         ("calls", change.calls().relative_text()),
         ("errors", change.error_share().points_text()),

@@ -1,6 +1,5 @@
 //! Snapshot tests of the statistics view.
 
-use crate::stats::comparison::PeriodComparison;
 use crate::tui::draw::tests::{ASCII, picture};
 use crate::tui::event::stats::{StatsEvent, StatsWindow};
 use crate::tui::event::{AppEvent, UserInput};
@@ -103,7 +102,7 @@ fn what_changed_since_the_period_before_is_told() {
     for usage in &mut earlier.tools {
         usage.counts.failures.clear();
     }
-    seen.comparison = Some(PeriodComparison::new(&seen.summary, &earlier, false));
+    seen.earlier = Some(earlier.tools);
     let mut state = sized(measured(), 120, 40);
     state.update(AppEvent::Stats(StatsEvent::Loaded(Box::new(seen))));
     press(&mut state, &["s", "k"]);

@@ -170,11 +170,6 @@ impl HistoryView {
         self.calls.len()
     }
 
-    /// Whether none was read.
-    pub fn is_empty(&self) -> bool {
-        self.calls.is_empty()
-    }
-
     /// Whether the file is being read.
     pub fn is_reading(&self) -> bool {
         self.is_reading

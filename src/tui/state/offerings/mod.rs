@@ -25,7 +25,7 @@ use crate::tui::event::offerings::{
 use crate::tui::keys::{Action, KeyContext};
 use crate::tui::list_cursor::action_step;
 
-pub use offering_form::{OfferingForm, Suggestions};
+pub use offering_form::OfferingForm;
 pub use tree::{OfferingId, OfferingKind, OfferingRow, OfferingServer, OfferingTree};
 
 /// How many resources are marked as changed.

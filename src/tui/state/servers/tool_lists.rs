@@ -108,7 +108,7 @@ mod tests {
         };
         let mut advertised = ServerToolLists::default();
         advertised.declare(vec![of("s-same", "a"), of("s-other", "a"), of("s-gone", "a")]);
-        assert!(!advertised.has_advertised() && advertised.drift.is_empty());
+        assert!(!advertised.has_advertised() && advertised.drift == Drift::default());
         let mut gone = ToolDefinition::clone(&of("s-gone", "a"));
         gone.status = ToolStatus::Unavailable;
         let mut other = ToolDefinition::clone(&of("s-other", "b"));

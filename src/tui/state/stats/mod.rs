@@ -30,7 +30,6 @@ const HISTOGRAM_BUCKETS: usize = 48;
 
 /// The column the rows are sorted by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[expect(missing_docs, reason = "the names are all there is to say")]
 pub enum StatsSort {
     #[default]
     Calls,

@@ -48,7 +48,7 @@ pub(in crate::tui) fn seen(window: StatsWindow) -> StatsSnapshot {
         all_projects: false,
         window,
         summary: Summary { from, now, tools, ..Summary::default() },
-        comparison: None,
+        earlier: None,
         timelines,
         notes: Vec::new(),
         place: "/state/toolhost/stats.db".to_owned(),

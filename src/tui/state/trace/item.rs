@@ -110,14 +110,6 @@ impl TraceItem {
         }
     }
 
-    /// The direction; `None` if it is not a message.
-    pub fn way(&self) -> Option<Direction> {
-        match &self.what {
-            TraceContent::Wire(passed) => passed.direction(),
-            TraceContent::Log { .. } => Some(Direction::Received),
-        }
-    }
-
     /// The time since the request it answers was sent.
     pub fn latency(&self) -> Option<Duration> {
         match &self.what {
