@@ -39,8 +39,8 @@ pub struct RequestResult {
 ///
 /// # Errors
 /// As [`Connection::request`]; when a question could not be answered and the server cannot go on
-/// without it, or it asks again although nobody can answer (kind denied); and when it does not stop
-/// asking (kind protocol).
+/// without it, or it asks something else although nobody can answer (kind denied); and when it does
+/// not stop asking, or asks the same although nobody can answer (kind protocol).
 pub async fn request(
     connection: &Connection,
     method: &str,
@@ -110,8 +110,8 @@ impl RoundReply {
 #[derive(Debug, Default)]
 pub(super) struct InputRounds {
     count: u32,
-    /// A question for a person came and no person could be asked.
-    is_unattended: bool,
+    /// The questions that no person could be asked, if some were for a person.
+    unattended: Option<JsonObject>,
 }
 
 impl InputRounds {
@@ -126,7 +126,7 @@ impl InputRounds {
         options: &RequestOptions,
     ) -> Result<JsonObject, Error> {
         self.count_round(requests)?;
-        let (round, is_unattended) = (self.count, &mut self.is_unattended);
+        let (round, unattended) = (self.count, &mut self.unattended);
         // All at once: a person who answers one thing at a time is asked in this order.
         let each = requests.iter().map(|(key, request)| async move {
             let occasion = QuestionContext {
@@ -142,7 +142,9 @@ impl InputRounds {
         let work = async {
             let mut answers = JsonObject::new();
             for (key, answer) in try_join_all(each).await? {
-                *is_unattended |= answer.verdict == Some(QuestionOutcome::Unattended);
+                if answer.verdict == Some(QuestionOutcome::Unattended) {
+                    *unattended = Some(requests.clone());
+                }
                 answers.insert(key, answer.result);
             }
             Ok(answers)
@@ -168,9 +170,17 @@ impl InputRounds {
                 "limit: the server asked for input {MAX_ROUNDS} times in a row"
             )));
         }
-        if self.is_unattended && asks_a_person() {
-            let what = "the server asked again although no person can be asked";
-            return Err(Error::denied(what).with_hint(HOW_TO_ANSWER));
+        match &self.unattended {
+            // It would go on like this until the limit is reached.
+            Some(unanswered) if unanswered == requests => {
+                let what = "limit: the server asks the same again although no person can be asked";
+                return Err(Error::protocol(what).with_hint(HOW_TO_ANSWER));
+            }
+            Some(_) if asks_a_person() => {
+                let what = "the server asked again although no person can be asked";
+                return Err(Error::denied(what).with_hint(HOW_TO_ANSWER));
+            }
+            _ => {}
         }
         if requests.len() > MAX_QUESTIONS {
             return Err(Error::protocol(format!(
@@ -294,7 +304,10 @@ mod tests {
             rounds.count_round(&form()).unwrap();
         }
         assert_eq!(rounds.count_round(&form()).unwrap_err().kind(), ErrorKind::Protocol);
-        let mut rounds = InputRounds { count: 1, is_unattended: true };
+        let unattended = |requests| InputRounds { count: 1, unattended: Some(requests) };
+        let same = unattended(form()).count_round(&form()).unwrap_err();
+        assert_eq!(same.kind(), ErrorKind::Protocol);
+        let mut rounds = unattended(JsonObject::from_iter([("other".to_owned(), Value::Null)]));
         assert_eq!(rounds.count_round(&form()).unwrap_err().kind(), ErrorKind::Denied);
         // A request that needs no person goes on.
         let roots = json!({ "method": "roots/list" });

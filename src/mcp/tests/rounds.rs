@@ -78,13 +78,17 @@ async fn all_questions_of_a_round_are_answered_together() {
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_never_stops_asking_is_left() {
-    for (reply, rounds, kind, message) in [
-        (QuestionReply::Decline, 11, ErrorKind::Protocol, "limit:"),
+    let another: fn(usize) -> String = |round| round.to_string();
+    let same: fn(usize) -> String = |_| "q".to_owned();
+    for (reply, key, rounds, kind, message) in [
+        (QuestionReply::Decline, another, 11, ErrorKind::Protocol, "limit:"),
+        (QuestionReply::Unattended, another, 2, ErrorKind::Denied, "the server asked again"),
         (
             QuestionReply::Unattended,
+            same,
             2,
-            ErrorKind::Denied,
-            "the server asked again although no person",
+            ErrorKind::Protocol,
+            "limit: the server asks the same",
         ),
     ] {
         let (connection, mut peer) = connected_with(with_fixed_reply(reply)).await;
@@ -92,7 +96,7 @@ async fn a_server_that_never_stops_asking_is_left() {
         let (result, ()) = tokio::join!(call(&connection, &options), async {
             for n in 0..rounds {
                 let asked = request(&mut peer).await;
-                peer.answer(&asked, &asks(&n.to_string(), "elicitation/create", &form()));
+                peer.answer(&asked, &asks(&key(n), "elicitation/create", &form()));
             }
         });
         let error = result.unwrap_err();
