@@ -7,8 +7,7 @@ use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 
-use super::disk::{DiskEngine, StoreFile, SyncMode};
-use super::memory::MemoryEngine;
+use super::disk::{SqliteEngine, StoreFile, SyncMode};
 use super::{
     Engine, KeyInfo, KeyPage, Quota, StoredValue, TakeOutcome, WriteCondition, WriteOutcome,
     WriteRequest, numbered,
@@ -361,13 +360,13 @@ fn on_disk(path: std::path::PathBuf, clock: Arc<dyn Clock>) -> Arc<dyn Engine> {
         // The suite is about what is kept, not about power cuts.
         sync: SyncMode::Off,
     };
-    Arc::new(DiskEngine::new(file, clock))
+    Arc::new(SqliteEngine::new(Some(file), clock))
 }
 
 #[tokio::test]
 async fn memory_conforms() {
     let clock = Arc::new(ManualClock::default());
-    conforms(&clock, || Arc::new(MemoryEngine::new(Arc::<ManualClock>::clone(&clock)))).await;
+    conforms(&clock, || Arc::new(SqliteEngine::new(None, Arc::<ManualClock>::clone(&clock)))).await;
 }
 
 #[tokio::test]
@@ -413,7 +412,7 @@ proptest! {
     #[test]
     fn memory_agrees_with_a_model(steps in prop::collection::vec(step(), 1..60)) {
         let clock = Arc::new(ManualClock::default());
-        let engine = MemoryEngine::new(Arc::<ManualClock>::clone(&clock));
+        let engine = SqliteEngine::new(None, Arc::<ManualClock>::clone(&clock));
         runtime().block_on(agrees(&engine, &clock, &steps));
     }
 }

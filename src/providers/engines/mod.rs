@@ -1,6 +1,6 @@
 //! Engines: storage backends of stores and mailboxes.
 //!
-//! Owns: the contract [`Engine`], the engines themselves (`memory`, `disk`, `remote`), what an entry
+//! Owns: the contract [`Engine`], the engines themselves (`disk`, also in memory, and `remote`), what an entry
 //! may say about them (`config`), and what the kinds over them share (`kind`, `provider`). Never
 //! does: know what a value means.
 //!
@@ -14,7 +14,6 @@ pub(super) mod config;
 mod conformance;
 pub(super) mod disk;
 pub(super) mod kind;
-mod memory;
 mod open_engines;
 pub(super) mod provider;
 #[cfg(feature = "redis")]

@@ -11,8 +11,7 @@ use secrecy::ExposeSecret as _;
 
 use super::Engine;
 use super::config::EngineLocation;
-use super::disk::DiskEngine;
-use super::memory::MemoryEngine;
+use super::disk::SqliteEngine;
 use crate::util::clock::{Clock, SystemClock};
 
 /// The engines that are in use, by what they keep and where.
@@ -63,13 +62,13 @@ impl OpenEngines {
 fn open_engine(location: &EngineLocation, component: &str) -> Arc<dyn Engine> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     match location {
-        EngineLocation::Disk(file) => Arc::new(DiskEngine::new(file.clone(), clock)),
+        EngineLocation::Disk(file) => Arc::new(SqliteEngine::new(Some(file.clone()), clock)),
         #[cfg(feature = "redis")]
         EngineLocation::Redis { url, host } => {
             let (url, host) = (url.clone(), host.clone());
             Arc::new(super::remote::RedisEngine::new(url, host, component, clock))
         }
-        _ => Arc::new(MemoryEngine::new(clock)),
+        _ => Arc::new(SqliteEngine::new(None, clock)),
     }
 }
 

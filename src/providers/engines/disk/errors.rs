@@ -5,13 +5,17 @@ use std::time::Duration;
 
 use rusqlite::ErrorCode;
 
+use super::StoreFile;
 use crate::model::Error;
 
 /// How long another process is waited for.
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The error for an error of the file at `path`.
-pub(super) fn database_error(path: &Path, error: &rusqlite::Error) -> Error {
+/// The error for an error of a file, or of a store in memory.
+pub(super) fn database_error(file: Option<&StoreFile>, error: &rusqlite::Error) -> Error {
+    let Some(path) = file.map(|file| &file.path) else {
+        return Error::internal(format!("a store in memory failed: {error}"));
+    };
     let shown = path.display();
     match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Error::unreachable(format!(

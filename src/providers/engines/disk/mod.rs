@@ -1,8 +1,7 @@
-//! The engine on disk: one `SQLite` file, shared by all processes that name it.
+//! The engine in `SQLite`: in memory, or one file, shared by all processes that name it.
 //!
-//! Owns: the file (`open`, `layout`), what is done in it (`operations`), the thread that does it
-//! and commits for many at once (`writer`), and what its errors mean (`errors`). Never does:
-//! block the runtime's thread, or throw away a file that it cannot read.
+//! Owns: the file (`open`, `layout`), what is done in it (`operations`), and what its errors mean
+//! (`errors`). Never does: block the runtime's thread, or throw away a file that it cannot read.
 
 mod errors;
 mod layout;
@@ -10,26 +9,23 @@ mod open;
 mod operations;
 #[cfg(test)]
 mod tests;
-mod writer;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use rusqlite::Connection;
-use tokio::sync::{mpsc, oneshot};
+use rusqlite::TransactionBehavior::{Deferred, Immediate};
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+use tokio::sync::Notify;
 
 use super::{Engine, KeyPage, StoredValue, TakeOutcome, WriteOutcome, WriteRequest, millis};
 use crate::model::Error;
 use crate::util::clock::Clock;
-use writer::{DiskJob, QueuedJob};
+use crate::util::database;
+use open::StoreConnection;
 
-/// How many operations may wait for the thread; more wait for a place.
-const QUEUE_CAPACITY: usize = 64;
-
-/// How long the thread may take to finish when the engine is closed: a lock is waited for that
-/// long, and a little more.
+/// How long closing may take: a lock is waited for that long, and a little more.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(6);
 
 /// When a write counts as written.
@@ -81,69 +77,81 @@ pub(in crate::providers) struct StoreFile {
     pub(in crate::providers) sync: SyncMode,
 }
 
-/// An engine in a `SQLite` file, opened by the first call that needs it.
-pub(super) struct DiskEngine {
-    file: StoreFile,
+/// An engine in `SQLite`, opened by the first call that needs it.
+pub(super) struct SqliteEngine(Arc<SharedStore>);
+
+struct SharedStore {
+    /// `None` keeps everything in memory, as long as this process lives.
+    file: Option<StoreFile>,
     clock: Arc<dyn Clock>,
-    worker: Mutex<Option<WriterThread>>,
+    connection: Mutex<Option<StoreConnection>>,
+    /// Of a store in memory, which nobody else can write.
+    written: Option<Notify>,
 }
 
-struct WriterThread {
-    jobs: mpsc::Sender<Box<dyn DiskJob>>,
-    /// Closed when the thread has closed the file.
-    finished: oneshot::Receiver<()>,
-}
-
-impl DiskEngine {
-    /// Names the file; it is opened with the first operation.
-    pub(super) fn new(file: StoreFile, clock: Arc<dyn Clock>) -> Self {
-        Self { file, clock, worker: Mutex::default() }
+impl SqliteEngine {
+    pub(super) fn new(file: Option<StoreFile>, clock: Arc<dyn Clock>) -> Self {
+        let written = file.is_none().then(Notify::new);
+        Self(Arc::new(SharedStore { file, clock, connection: Mutex::default(), written }))
     }
 
-    fn jobs(&self) -> Result<mpsc::Sender<Box<dyn DiskJob>>, Error> {
-        let mut worker = self.worker.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(worker) = worker.as_ref().filter(|worker| !worker.jobs.is_closed()) {
-            return Ok(worker.jobs.clone());
-        }
-        let (jobs, asked) = mpsc::channel(QUEUE_CAPACITY);
-        let (alive, gone) = oneshot::channel();
-        let file = self.file.clone();
-        std::thread::Builder::new()
-            .name("store".to_owned())
-            .spawn(move || {
-                writer::run(&file, asked);
-                drop(alive);
-            })
-            .map_err(|error| {
-                Error::internal(format!("cannot start a thread for a store: {error}"))
-            })?;
-        *worker = Some(WriterThread { jobs: jobs.clone(), finished: gone });
-        Ok(jobs)
-    }
-
-    /// Lets the thread do `work` in a transaction and waits until that is committed.
+    /// Does `work` in one transaction; what `work` did has happened when this returns.
     async fn transact<T: Send + 'static>(
         &self,
-        writes: bool,
-        work: impl FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,
+        behavior: TransactionBehavior,
+        work: impl FnOnce(&Connection, u64) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, Error> {
-        let lost = || Error::internal("the thread of a store ended before it answered");
-        let (job, answer) = QueuedJob::job(writes, work);
-        self.jobs()?.send(job).await.map_err(|_closed| lost())?;
-        answer.await.map_err(|_dropped| lost())?
+        let store = Arc::clone(&self.0);
+        let transaction = tokio::task::spawn_blocking(move || store.transact(behavior, work));
+        let lost = |why| Error::internal(format!("an operation of a store ended early: {why}"));
+        transaction.await.map_err(lost)?
+    }
+}
+
+impl SharedStore {
+    fn transact<T>(
+        &self,
+        behavior: TransactionBehavior,
+        work: impl FnOnce(&Connection, u64) -> rusqlite::Result<T>,
+    ) -> Result<T, Error> {
+        let mut connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        let store = match connection.take() {
+            Some(store) => store,
+            None => open::open(self.file.as_ref())?,
+        };
+        if let (Some(why), TransactionBehavior::Immediate) = (&store.read_only, behavior) {
+            let why = why.clone();
+            *connection = Some(store);
+            return Err(why);
+        }
+        // Dropped without a commit it is rolled back.
+        let outcome = Transaction::new_unchecked(&store.db, behavior).and_then(|transaction| {
+            let outcome = work(&transaction, millis(self.clock.as_ref()))?;
+            transaction.commit()?;
+            Ok(outcome)
+        });
+        // After other errors than a lock a file is opened, and so checked, again.
+        if self.file.is_none() || outcome.as_ref().map_or_else(database::is_busy, |_| true) {
+            *connection = Some(store);
+        }
+        outcome.map_err(|error| errors::database_error(self.file.as_ref(), &error))
     }
 }
 
 #[async_trait]
-impl Engine for DiskEngine {
+impl Engine for SqliteEngine {
     async fn read(&self, space: &str, key: &str) -> Result<Option<StoredValue>, Error> {
-        let (space, key, now) = (space.to_owned(), key.to_owned(), millis(self.clock.as_ref()));
-        self.transact(false, move |db| operations::read(db, &space, &key, now)).await
+        let (space, key) = (space.to_owned(), key.to_owned());
+        self.transact(Deferred, move |db, now| operations::read(db, &space, &key, now)).await
     }
 
     async fn write(&self, write: WriteRequest) -> Result<WriteOutcome, Error> {
-        let now = millis(self.clock.as_ref());
-        self.transact(true, move |db| operations::write(db, &write, now)).await
+        let written =
+            self.transact(Immediate, move |db, now| operations::write(db, &write, now)).await;
+        if let Some(notify) = &self.0.written {
+            notify.notify_waiters();
+        }
+        written
     }
 
     async fn take(
@@ -152,8 +160,9 @@ impl Engine for DiskEngine {
         key: &str,
         version: Option<u64>,
     ) -> Result<TakeOutcome, Error> {
-        let (space, key, now) = (space.to_owned(), key.to_owned(), millis(self.clock.as_ref()));
-        self.transact(true, move |db| operations::take(db, &space, &key, version, now)).await
+        let (space, key) = (space.to_owned(), key.to_owned());
+        self.transact(Immediate, move |db, now| operations::take(db, &space, &key, version, now))
+            .await
     }
 
     async fn page(
@@ -163,30 +172,35 @@ impl Engine for DiskEngine {
         after: Option<&str>,
         limit: usize,
     ) -> Result<KeyPage, Error> {
-        let (space, prefix) = (space.to_owned(), prefix.to_owned());
-        let (after, now) = (after.map(str::to_owned), millis(self.clock.as_ref()));
-        self.transact(false, move |db| {
+        let (space, prefix, after) =
+            (space.to_owned(), prefix.to_owned(), after.map(str::to_owned));
+        self.transact(Deferred, move |db, now| {
             operations::page(db, &space, &prefix, after.as_deref(), limit, now)
         })
         .await
     }
 
     async fn clear(&self, space: &str) -> Result<u64, Error> {
-        let (space, now) = (space.to_owned(), millis(self.clock.as_ref()));
-        self.transact(true, move |db| operations::clear(db, &space, now)).await
+        let space = space.to_owned();
+        self.transact(Immediate, move |db, now| operations::clear(db, &space, now)).await
     }
 
     async fn spaces(&self, prefix: &str, limit: usize) -> Result<Vec<(String, u64)>, Error> {
         let prefix = prefix.to_owned();
-        self.transact(false, move |db| operations::spaces(db, &prefix, limit)).await
+        self.transact(Deferred, move |db, _| operations::spaces(db, &prefix, limit)).await
+    }
+
+    fn write_notify(&self) -> Option<&Notify> {
+        self.0.written.as_ref()
     }
 
     async fn close(&self) {
-        let worker = self.worker.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(WriterThread { jobs, finished }) = worker {
-            // Without a sender the thread ends; the last to close a file tidies it up.
-            drop(jobs);
-            let _late = tokio::time::timeout(SHUTDOWN_TIMEOUT, finished).await;
+        if self.0.file.is_none() {
+            return;
         }
+        let store = Arc::clone(&self.0);
+        let close = move || drop(store.connection.lock().map(|mut connection| connection.take()));
+        let _late =
+            tokio::time::timeout(SHUTDOWN_TIMEOUT, tokio::task::spawn_blocking(close)).await;
     }
 }

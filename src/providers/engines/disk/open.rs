@@ -21,7 +21,13 @@ pub(super) struct StoreConnection {
 }
 
 /// Opens the store, and makes it when it is not there and may be written.
-pub(super) fn open(file: &StoreFile) -> Result<StoreConnection, Error> {
+pub(super) fn open(file: Option<&StoreFile>) -> Result<StoreConnection, Error> {
+    let Some(file) = file else {
+        let failed = |error| errors::database_error(None, &error);
+        let db = Connection::open_in_memory().map_err(failed)?;
+        LAYOUT.create(&db).map_err(failed)?;
+        return Ok(StoreConnection { db, read_only: None });
+    };
     let shown = file.path.display();
     let place = find(file)?;
     if !check(&place, file)? {
@@ -31,7 +37,7 @@ pub(super) fn open(file: &StoreFile) -> Result<StoreConnection, Error> {
         }
         make(&place, file)?;
     }
-    let failed = |error: rusqlite::Error| errors::database_error(&file.path, &error);
+    let failed = |error: rusqlite::Error| errors::database_error(Some(file), &error);
     let access = if file.writable {
         OpenFlags::SQLITE_OPEN_READ_WRITE
     } else {
