@@ -32,12 +32,6 @@ pub enum ExportFormat {
     Csv,
     /// A table for a page.
     Markdown,
-    /// The percentile text of HdrHistogram, of the first tool.
-    Hgrm,
-    /// JSON as hyperfine writes it.
-    Hyperfine,
-    /// A picture of the times and their spread.
-    Svg,
     /// A page for people that needs nothing else.
     Html,
 }
@@ -50,8 +44,6 @@ impl ExportFormat {
             "json" => Self::Json,
             "csv" => Self::Csv,
             "md" | "markdown" => Self::Markdown,
-            "hgrm" => Self::Hgrm,
-            "svg" => Self::Svg,
             "html" => Self::Html,
             _ => return None,
         })
@@ -77,13 +69,7 @@ impl BenchResult {
             ExportFormat::Markdown => {
                 export::markdown::markdown(report, &self.findings.comparisons)
             }
-            ExportFormat::Hyperfine => pretty(&export::hyperfine::hyperfine(report)) + "\n",
-            ExportFormat::Svg => export::svg::svg(report, None),
             ExportFormat::Html => export::html::html(report, &self.environment, &self.findings),
-            ExportFormat::Hgrm => {
-                let first = report.targets.first();
-                first.map(|target| export::hgrm::hgrm(&target.response)).unwrap_or_default()
-            }
         }
     }
 }

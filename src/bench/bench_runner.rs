@@ -1,35 +1,32 @@
 //! One run, from prepared tools to the report.
 //!
 //! Owns: the order of its parts: open the ways, write down what is about to be done, drive the
-//! load on all targets at once or alternately, report.
+//! load on one target, or on several alternately, report.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-use futures_util::future::join_all;
 
 use crate::host::load::{self, LoadTarget};
 use crate::model::Error;
 use crate::util::clock::Clock;
 
+use super::arguments::ArgumentRows;
 use super::caveats;
-use super::driver::{ArgumentStream, LoadDriver, RunControl, lock, shared_scheduler};
+use super::driver::{LoadDriver, RunControl};
 use super::monitor::{RunMonitor, RunPhase};
 use super::plan::{BenchPlan, LoadModel, RunLimits, Sharing};
 use super::report::{BenchReport, Round, SampleBlock};
 use super::report_builder::{self, RunFacts};
 use super::step_runner;
 use super::target_worker::{BenchTarget, TargetWorker};
-use super::turns::{describe_plan, measure_turn, warm_up};
+use super::turns::{describe_plan, measure_turn, run_turn, warm_up};
 
 /// A tool that is ready to be called many times.
 pub struct PreparedTarget {
     /// The tool.
     pub target: LoadTarget,
-    /// Where its arguments come from.
-    pub arguments: Box<dyn ArgumentStream>,
-    /// How often it is chosen among several.
-    pub weight: f64,
+    /// Its arguments, checked.
+    pub arguments: ArgumentRows,
 }
 
 /// Runs a plan on tools, which `watch` looks at while `control` may pause or stop it.
@@ -46,8 +43,8 @@ pub async fn run(
     let mut targets: Vec<&mut LoadTarget> = prepared.iter_mut().map(|p| &mut p.target).collect();
     load::link_targets(&mut targets);
     let bench_target = |prepared: PreparedTarget| {
-        let PreparedTarget { target, arguments, weight } = prepared;
-        BenchTarget { connector: Arc::new(target), arguments, weight }
+        let PreparedTarget { target, arguments } = prepared;
+        BenchTarget { connector: Arc::new(target), arguments }
     };
     run_targets(plan, prepared.into_iter().map(bench_target).collect(), clock, control, watch).await
 }
@@ -75,20 +72,27 @@ pub(super) async fn run_targets(
         LoadModel::Open { in_flight, .. } => in_flight,
     };
     let mut workers = Vec::with_capacity(bench_targets.len());
-    for BenchTarget { connector, arguments, weight } in bench_targets {
+    let mut first_arguments = Vec::with_capacity(bench_targets.len());
+    for BenchTarget { connector, arguments } in bench_targets {
+        first_arguments.push(Arc::clone(arguments.of_call(0)));
         let driver = LoadDriver::idle(Arc::clone(&clock), control, arguments);
         watch.lock().targets.push((connector.tool(), driver.meter()));
         let around = (Arc::clone(&clock), control.clone());
-        workers.push(TargetWorker::open(connector, driver, weight, lanes, around).await?);
+        workers.push(TargetWorker::open(connector, driver, lanes, around).await?);
     }
-    for worker in &mut workers {
-        worker.begin(&describe_plan(plan))?;
+    for (worker, first) in workers.iter_mut().zip(first_arguments) {
+        worker.begin(&first.object, &describe_plan(plan))?;
     }
-    let ran = match plan.sharing {
-        Sharing::Interleaved { rounds } if workers.len() > 1 => {
-            run_interleaved(plan, &mut workers, rounds.max(1), control, watch).await
+    let ran = match (&plan.sharing, workers.as_mut_slice()) {
+        (_, [worker]) => {
+            let mut ran = RunFacts::default();
+            run_turn(plan.clone(), worker, &mut ran, control, watch).await;
+            ran
         }
-        _ => run_mixed(plan, &mut workers, control, watch).await,
+        (Sharing::Interleaved { rounds }, workers) => {
+            run_interleaved(plan, workers, (*rounds).max(1), control, watch).await
+        }
+        _ => return Err(Error::usage("several tools must take turns")),
     };
     Ok(finish(plan, workers, ran, (&clock, began, from), control, watch))
 }
@@ -113,24 +117,6 @@ fn finish(
     ran.stopped =
         control.is_stopped() || workers.iter().any(|worker| worker.connector.is_cancelled());
     report_builder::build(plan, began, workers, ran)
-}
-
-/// All targets at once.
-async fn run_mixed(
-    plan: &BenchPlan,
-    workers: &mut [TargetWorker],
-    control: &RunControl,
-    watch: &RunMonitor,
-) -> RunFacts {
-    let targets =
-        workers.iter().map(|worker| worker.driver.scheduled_target(worker.weight)).collect();
-    let scheduler = shared_scheduler(plan.clone(), control, watch, targets);
-    for (who, worker) in workers.iter_mut().enumerate() {
-        worker.driver.join(&scheduler, who);
-    }
-    join_all(workers.iter_mut().map(TargetWorker::run)).await;
-    let scheduler = lock(&scheduler);
-    RunFacts { aborted: scheduler.is_aborted(), paused: scheduler.paused(), ..RunFacts::default() }
 }
 
 /// One target after the other, again and again.

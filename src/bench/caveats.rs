@@ -76,18 +76,6 @@ fn unanswered_calls(target: &TargetReport) -> Option<String> {
         .then(|| format!("{} had no response when the run ended", count(target.unanswered, "call")))
 }
 
-/// The rate that was asked for, on average.
-fn requested_rate(arrivals: &Arrivals) -> f64 {
-    match arrivals {
-        Arrivals::Constant { rate } | Arrivals::Poisson { rate } => *rate,
-        Arrivals::Steps(steps) => {
-            let time: f64 = steps.iter().map(|step| step.lasting.as_secs_f64()).sum();
-            let calls: f64 = steps.iter().map(|step| step.rate * step.lasting.as_secs_f64()).sum();
-            calls / time
-        }
-    }
-}
-
 /// A rate that was not reached, and what caused that.
 fn rate_not_reached(report: &BenchReport) -> Option<String> {
     let LoadModel::Open { arrivals, in_flight, overflow: over } = &report.plan.model else {
@@ -104,10 +92,10 @@ fn rate_not_reached(report: &BenchReport) -> Option<String> {
     }
     #[expect(clippy::cast_precision_loss, reason = "far below 2^52 calls")]
     let (achieved, noise) = (made as f64 / seconds, 3.0 / (made as f64).sqrt());
-    let requested = requested_rate(arrivals);
+    let requested = arrivals.rate();
     let floor = match arrivals {
         Arrivals::Poisson { .. } => MIN_RATE_SHARE - noise,
-        Arrivals::Constant { .. } | Arrivals::Steps(_) => MIN_RATE_SHARE,
+        Arrivals::Constant { .. } => MIN_RATE_SHARE,
     };
     if achieved >= requested * floor && dropped == 0 {
         return None;
@@ -273,14 +261,5 @@ mod tests {
         let minute = Duration::from_mins(1);
         assert_eq!(clock_step(minute, minute + Duration::from_millis(3)), None);
         assert!(clock_step(minute * 2, minute).is_some());
-    }
-
-    #[test]
-    fn the_rate_of_steps_is_their_mean() {
-        let second = Duration::from_secs(1);
-        let step = |rate| super::super::plan::RateStep { rate, lasting: second };
-        assert!(
-            (requested_rate(&Arrivals::Steps(vec![step(10.0), step(30.0)])) - 20.0).abs() < 1e-9
-        );
     }
 }

@@ -9,33 +9,15 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
-use crate::model::JsonObject;
-use crate::provider::load::{
-    BenchRequest, CompletedRequest, EncodedArguments, Load, LoadDecision, LoadOutcome,
-};
+use crate::provider::load::{BenchRequest, CompletedRequest, Load, LoadDecision, LoadOutcome};
 use crate::util::clock::Clock;
 
+use super::arguments::ArgumentRows;
 pub use super::control::RunControl;
 use super::meter::{Meter, PendingCall};
 use super::monitor::RunMonitor;
 use super::plan::BenchPlan;
-use super::scheduler::{ScheduleDecision, ScheduledTarget, Scheduler};
-use super::target_arrivals::TargetArrivals;
-
-/// The arguments of the calls, one after the other.
-pub trait ArgumentStream: Send {
-    /// The arguments of the call with this number; the same ones whenever it is asked for.
-    fn payload(&mut self, ticket: u64) -> Arc<EncodedArguments>;
-}
-
-/// The arguments of a load that is over.
-struct NoArguments;
-
-impl ArgumentStream for NoArguments {
-    fn payload(&mut self, _ticket: u64) -> Arc<EncodedArguments> {
-        Arc::new(EncodedArguments::new(JsonObject::new()))
-    }
-}
+use super::scheduler::{ScheduleDecision, Scheduler};
 
 /// Tickets are numbered by this program, so their hash needs no protection from chosen keys.
 type TicketHash = BuildHasherDefault<TicketHasher>;
@@ -65,14 +47,11 @@ impl Hasher for TicketHasher {
 /// The load of one target.
 pub struct LoadDriver {
     clock: Arc<dyn Clock>,
-    arguments: Box<dyn ArgumentStream>,
+    arguments: ArgumentRows,
     meter: Arc<Mutex<Meter>>,
     wake: Arc<Notify>,
-    scheduler: Arc<Mutex<Scheduler>>,
-    /// Which one of the targets of the scheduler it is.
-    target: usize,
-    arrivals: Option<TargetArrivals>,
-    /// Calls that were handed out, ever and before the current repeater.
+    scheduler: Scheduler,
+    /// Calls that were handed out, ever and before the current executor.
     sent: u64,
     first_number: u64,
     in_flight: HashMap<u64, PendingCall, TicketHash>,
@@ -81,28 +60,27 @@ pub struct LoadDriver {
 }
 
 impl LoadDriver {
-    /// A load that has nothing to do before it enters a scheduler.
+    /// A load that has nothing to do before it gets a plan.
     pub(super) fn idle(
         clock: Arc<dyn Clock>,
         control: &RunControl,
-        arguments: Box<dyn ArgumentStream>,
+        arguments: ArgumentRows,
     ) -> Self {
         let news = Arc::new(Notify::new());
         control.listen(Arc::clone(&news));
-        let nothing = Scheduler::new(
+        let meter = Arc::default();
+        let scheduler = Scheduler::new(
             BenchPlan::default(),
             control.clone(),
             RunMonitor::default(),
-            Vec::new(),
+            Arc::clone(&meter),
         );
         Self {
             clock,
             arguments,
-            meter: Arc::default(),
+            meter,
             wake: news,
-            scheduler: Arc::new(Mutex::new(nothing)),
-            target: 0,
-            arrivals: None,
+            scheduler,
             sent: 0,
             first_number: 0,
             in_flight: HashMap::default(),
@@ -110,16 +88,10 @@ impl LoadDriver {
         }
     }
 
-    /// The scheduler's view of this target.
-    pub(super) fn scheduled_target(&self, weight: f64) -> ScheduledTarget {
-        ScheduledTarget { weight, wake: Arc::clone(&self.wake), meter: Arc::clone(&self.meter) }
-    }
-
-    /// Takes part in a scheduler from now on, as the target with this number.
-    pub(super) fn join(&mut self, scheduler: &Arc<Mutex<Scheduler>>, who: usize) {
-        self.scheduler = Arc::clone(scheduler);
-        self.target = who;
-        self.arrivals = lock(scheduler).arrivals_of(who);
+    /// Follows this plan from now on.
+    pub(super) fn follow(&mut self, plan: BenchPlan, control: &RunControl, watch: &RunMonitor) {
+        let meter = Arc::clone(&self.meter);
+        self.scheduler = Scheduler::new(plan, control.clone(), watch.clone(), meter);
         self.drain_deadline = None;
     }
 
@@ -128,20 +100,10 @@ impl LoadDriver {
         Arc::clone(&self.meter)
     }
 
-    /// The arguments, for another load of the same calls; this one is over.
-    pub(super) fn take_arguments(&mut self) -> Box<dyn ArgumentStream> {
-        std::mem::replace(&mut self.arguments, Box::new(NoArguments))
-    }
-
-    /// The arguments of the call with this number.
-    pub(super) fn arguments_of(&mut self, number: u64) -> Arc<EncodedArguments> {
-        self.arguments.payload(number)
-    }
-
     /// Whether nothing is left to send.
     pub(super) fn is_done(&mut self) -> bool {
         let now = self.clock.now();
-        self.drain_deadline.is_some() || lock(&self.scheduler).is_done(self.arrivals.as_mut(), now)
+        self.drain_deadline.is_some() || self.scheduler.is_done(now)
     }
 
     /// How many calls the tool answered, with a result or an error.
@@ -151,7 +113,6 @@ impl LoadDriver {
     }
 
     /// The connection that carried the calls is gone: how those in flight ended stays unknown.
-    /// Calls of the next repeater are numbered from 0 again.
     pub(super) fn give_up_in_flight(&mut self) {
         let at = self.clock.now();
         let mut lost: Vec<u64> = self.in_flight.keys().copied().collect();
@@ -161,18 +122,15 @@ impl LoadDriver {
         }
     }
 
-    /// A new repeater begins.
-    pub(super) fn restart_numbering(&mut self) {
+    /// The way to the tool is open again: calls of the next executor are numbered from 0.
+    pub(super) fn reconnected(&mut self) {
         self.first_number = self.sent;
+        self.scheduler.reconnected(self.clock.now());
     }
 
-    /// The way to the tool is closed, or open again.
-    pub(super) fn set_connected(&self, up: bool) {
-        self.lock_scheduler().set_connected(self.target, up, self.clock.now());
-    }
-
-    fn lock_scheduler(&self) -> MutexGuard<'_, Scheduler> {
-        lock(&self.scheduler)
+    /// The schedule of the newest plan.
+    pub(super) fn scheduler(&self) -> &Scheduler {
+        &self.scheduler
     }
 
     fn lock_meter(&self) -> MutexGuard<'_, Meter> {
@@ -181,20 +139,10 @@ impl LoadDriver {
 
     fn drain(&mut self, now: Instant, patience: Duration) -> LoadDecision {
         if self.drain_deadline.is_none() {
-            self.lock_scheduler().begin_draining(self.target);
+            self.scheduler.begin_draining();
         }
         LoadDecision::Drain(*self.drain_deadline.get_or_insert(now + patience))
     }
-}
-
-/// A scheduler that several can take part in.
-pub(super) fn shared_scheduler(
-    plan: BenchPlan,
-    control: &RunControl,
-    watch: &RunMonitor,
-    targets: Vec<ScheduledTarget>,
-) -> Arc<Mutex<Scheduler>> {
-    Arc::new(Mutex::new(Scheduler::new(plan, control.clone(), watch.clone(), targets)))
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -211,14 +159,12 @@ impl Load for LoadDriver {
             return LoadDecision::Drain(over);
         }
         loop {
-            let mut scheduler = lock(&self.scheduler);
-            let say = scheduler.next(self.target, self.arrivals.as_mut(), now);
-            let patience = scheduler.drain_timeout();
-            drop(scheduler);
-            match say {
+            match self.scheduler.next(now) {
                 ScheduleDecision::WaitUntil(moment) => return LoadDecision::WaitUntil(moment),
                 ScheduleDecision::Wait => return LoadDecision::WaitForWakeup,
-                ScheduleDecision::Done => return self.drain(now, patience),
+                ScheduleDecision::Done => {
+                    return self.drain(now, self.scheduler.drain_timeout());
+                }
                 ScheduleDecision::Drop => self.lock_meter().dropped += 1,
                 ScheduleDecision::Send(go) => {
                     let number = self.sent;
@@ -231,7 +177,7 @@ impl Load for LoadDriver {
                     };
                     self.in_flight.insert(number, call);
                     self.lock_meter().call_sent(from, go.is_counted);
-                    let arguments = self.arguments.payload(number);
+                    let arguments = Arc::clone(self.arguments.of_call(number));
                     return LoadDecision::Send(BenchRequest {
                         ticket: number - self.first_number,
                         arguments,
@@ -246,13 +192,8 @@ impl Load for LoadDriver {
         let failed = !matches!(end.outcome, LoadOutcome::Ok | LoadOutcome::Unanswered);
         let mut meter = self.lock_meter();
         meter.call_ended(&end, call);
-        let row = meter.consecutive_failures;
         drop(meter);
-        let mut scheduler = self.lock_scheduler();
-        scheduler.call_ended(self.target, end.ended_at, call.is_counted, failed);
-        if failed && call.is_counted {
-            scheduler.apply_stop_rules(row, end.ended_at);
-        }
+        self.scheduler.call_ended(end.ended_at, call.is_counted, failed);
     }
 
     fn wakeup(&self) -> Arc<Notify> {

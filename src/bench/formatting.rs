@@ -1,6 +1,6 @@
 //! Formatting plans and figures as text.
 
-use super::plan::{Arrivals, BenchPlan, LoadModel, OverflowPolicy, Sharing, StopRule, WarmUp};
+use super::plan::{Arrivals, BenchPlan, LoadModel, OverflowPolicy, Sharing, WarmUp};
 use super::report::{BenchReport, RunStatus};
 use crate::util::units::{show_count, show_duration};
 
@@ -26,7 +26,7 @@ pub fn load(plan: &BenchPlan) -> String {
         Sharing::Steps { in_flight, .. } => {
             format!("closed load in steps: {} calls in flight, timed from sending", list(in_flight))
         }
-        Sharing::Mixed | Sharing::Interleaved { .. } => model(&plan.model),
+        Sharing::Single | Sharing::Interleaved { .. } => model(&plan.model),
     }
 }
 
@@ -52,7 +52,7 @@ pub fn model(model: &LoadModel) -> String {
             format!(
                 "open load: {}, at most {in_flight} in flight ({over}), timed from the intended \
                  start",
-                self::arrivals(arrivals)
+                self::arrivals(*arrivals)
             )
         }
     }
@@ -69,22 +69,12 @@ pub fn dropped_reason(model: &LoadModel) -> &'static str {
 }
 
 /// The intended starts.
-pub fn arrivals(arrivals: &Arrivals) -> String {
+pub fn arrivals(arrivals: Arrivals) -> String {
     match arrivals {
-        Arrivals::Constant { rate } => format!("{}/s", per_second(*rate)),
+        Arrivals::Constant { rate } => format!("{}/s", per_second(rate)),
         Arrivals::Poisson { rate } => {
-            format!("{}/s on average at random times", per_second(*rate))
+            format!("{}/s on average at random times", per_second(rate))
         }
-        Arrivals::Steps(steps) => match (steps.first(), steps.last()) {
-            (Some(first), Some(last)) if steps.len() > 1 => format!(
-                "{}/s to {}/s in {} steps",
-                per_second(first.rate),
-                per_second(last.rate),
-                steps.len()
-            ),
-            (Some(only), _) => format!("{}/s", per_second(only.rate)),
-            (None, _) => "never".to_owned(),
-        },
     }
 }
 
@@ -97,7 +87,7 @@ pub fn bounds(plan: &BenchPlan) -> String {
         }
         (Some(requests), None) => calls(requests),
         (None, Some(duration)) => show_duration(duration),
-        (None, None) => "the rate steps".to_owned(),
+        (None, None) => "nothing".to_owned(),
     }
 }
 
@@ -121,8 +111,7 @@ pub fn sharing(report: &BenchReport) -> Option<String> {
             report.targets.len(),
             in_flight.len()
         )),
-        _ if report.targets.len() < 2 => None,
-        Sharing::Mixed => Some("all at once, chosen by weight".to_owned()),
+        Sharing::Single => None,
         Sharing::Interleaved { rounds } => Some(format!(
             "alternately, {rounds} rounds in random order (seed {})",
             report.plan.seed
@@ -145,31 +134,16 @@ pub fn ending(report: &BenchReport) -> Option<String> {
         RunStatus::Stopped => {
             Some("stopped early: the figures cover the calls made so far".to_owned())
         }
-        RunStatus::Aborted if report.plan.stop_rules.is_empty() => {
-            Some("ended by a tool error".to_owned())
-        }
-        RunStatus::Aborted => {
-            let rules: Vec<String> =
-                report.plan.stop_rules.iter().map(|rule| stop_rule(*rule)).collect();
-            Some(format!("stopped early (after {})", rules.join(" or ")))
-        }
-    }
-}
-
-/// A reason to end early.
-pub fn stop_rule(rule: StopRule) -> String {
-    match rule {
-        StopRule::ConsecutiveFailures(limit) => format!("{limit} failures in a row"),
-        StopRule::Failures(limit) => format!("{limit} failures"),
+        RunStatus::Aborted => Some(match report.plan.stop_after_failures {
+            None => "ended by a tool error".to_owned(),
+            Some(limit) => format!("stopped early (after {limit} failures)"),
+        }),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
-    use crate::bench::plan::RateStep;
 
     #[test]
     fn rates_have_three_digits() {
@@ -182,13 +156,11 @@ mod tests {
 
     #[test]
     fn an_open_load_says_what_becomes_of_too_many() {
-        let step = |rate| RateStep { rate, lasting: Duration::from_secs(1) };
-        let arrivals = Arrivals::Steps(vec![step(10.0), step(20.0)]);
+        let arrivals = Arrivals::Constant { rate: 20.0 };
         let open = LoadModel::Open { arrivals, in_flight: 8, overflow: OverflowPolicy::Drop };
         assert_eq!(
             model(&open),
-            "open load: 10/s to 20/s in 2 steps, at most 8 in flight (more are dropped), timed \
-             from the intended start"
+            "open load: 20/s, at most 8 in flight (more are dropped), timed from the intended start"
         );
     }
 }

@@ -50,8 +50,6 @@ pub struct Meter {
     pub unanswered: u64,
     /// Not made, because too many were in flight.
     pub dropped: u64,
-    /// Failures since the last answered call.
-    pub consecutive_failures: u64,
     /// From the intended start, of answered calls.
     pub response: Durations,
     /// From the sending, of answered calls; of closed loads it is the response and not counted
@@ -105,7 +103,6 @@ impl Default for Meter {
             timeouts: 0,
             unanswered: 0,
             dropped: 0,
-            consecutive_failures: 0,
             response: Durations::default(),
             service: Durations::default(),
             failed: Durations::default(),
@@ -162,7 +159,6 @@ impl Meter {
         let since = self.earlier_turns + end.ended_at.saturating_duration_since(began);
         if matches!(end.outcome, LoadOutcome::Ok) {
             self.ok += 1;
-            self.consecutive_failures = 0;
             self.response.record(response);
             if call.planned.is_some() {
                 self.service.record(service);
@@ -195,7 +191,6 @@ impl Meter {
     }
 
     fn failure(&mut self, kind: &str, since: Duration, took: Duration, words: &str) {
-        self.consecutive_failures += 1;
         self.failed.record(took);
         if let Some(known) = self.errors_by_kind.get_mut(kind) {
             known.count += 1;

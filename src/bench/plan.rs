@@ -4,8 +4,6 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::model::JsonObject;
-
 /// How long what is in flight at the end may take to end.
 pub const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -28,10 +26,8 @@ pub struct BenchPlan {
     pub warm_up: WarmUp,
     /// How long what is in flight at the end may take to end.
     pub drain_timeout: Duration,
-    /// Ends the run early.
-    pub stop_rules: Vec<StopRule>,
-    /// Before that the stop rules are not looked at.
-    pub minimum_sample: MinimumSample,
+    /// Ends the run early, when this many calls have failed.
+    pub stop_after_failures: Option<u64>,
     /// The seed of every random choice of the run.
     pub seed: u64,
 }
@@ -48,27 +44,21 @@ impl Default for BenchPlan {
             sharing: Sharing::default(),
             warm_up: WarmUp::Calls(DEFAULT_REQUESTS / 10),
             drain_timeout: DRAIN_TIMEOUT,
-            stop_rules: Vec::new(),
-            minimum_sample: MinimumSample::default(),
+            stop_after_failures: None,
             seed: 42,
         }
     }
 }
 
 impl BenchPlan {
-    /// How load is made, as reports write it: `model`, `concurrency` and `rate`. The rate is that of
-    /// an even or random load; steps are in the plan.
+    /// How load is made, as reports write it: `model`, `concurrency` and `rate`.
     pub fn load_values(&self) -> [Value; 3] {
         match &self.model {
             LoadModel::Closed { concurrency } => {
                 ["closed".into(), (*concurrency).into(), Value::Null]
             }
             LoadModel::Open { arrivals, in_flight, .. } => {
-                let rate = match arrivals {
-                    Arrivals::Constant { rate } | Arrivals::Poisson { rate } => Value::from(*rate),
-                    Arrivals::Steps(_) => Value::Null,
-                };
-                ["open".into(), (*in_flight).into(), rate]
+                ["open".into(), (*in_flight).into(), arrivals.rate().into()]
             }
         }
     }
@@ -95,7 +85,7 @@ pub enum LoadModel {
 }
 
 /// The schedule of an open load. Rates are calls per second, finite and above 0.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Arrivals {
     /// Evenly.
     Constant {
@@ -107,17 +97,15 @@ pub enum Arrivals {
         /// The mean rate.
         rate: f64,
     },
-    /// Evenly, at rates that change; the run ends with the last step.
-    Steps(Vec<RateStep>),
 }
 
-/// A rate for a while.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct RateStep {
-    /// Calls per second.
-    pub rate: f64,
-    /// For how long.
-    pub lasting: Duration,
+impl Arrivals {
+    /// Calls per second, on average.
+    pub fn rate(self) -> f64 {
+        match self {
+            Self::Constant { rate } | Self::Poisson { rate } => rate,
+        }
+    }
 }
 
 /// What happens to a call that finds too many in flight.
@@ -133,18 +121,18 @@ pub enum OverflowPolicy {
 /// What bounds a run; at least one is set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RunLimits {
-    /// Calls that are made, to all targets together; when they take turns, to each.
+    /// Calls that are made, to each target.
     pub requests: Option<u64>,
-    /// Time in which calls are made; when targets take turns, for each of them.
+    /// Time in which calls are made, for each target.
     pub duration: Option<Duration>,
 }
 
-/// How several targets, or the steps of one, share a run.
+/// How two targets, or the steps of one, share a run.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum Sharing {
-    /// All at once: each call is for one of them, chosen by weight.
+    /// One target has the whole run.
     #[default]
-    Mixed,
+    Single,
     /// One after the other in so many rounds, in an order that chance changes from round to round,
     /// so that whatever else the machine does hits all alike. Each target has the whole load while it
     /// is its turn.
@@ -176,44 +164,4 @@ pub enum WarmUp {
     Calls(u64),
     /// For so long.
     Time(Duration),
-}
-
-/// A reason to end a run early.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StopRule {
-    /// This many calls failed in a row.
-    ConsecutiveFailures(u64),
-    /// This many calls failed.
-    Failures(u64),
-}
-
-/// How much has to be known of a run before it may be ended early: all of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct MinimumSample {
-    /// Counted calls that have ended.
-    pub calls: u64,
-    /// Time since the first counted call.
-    pub time: Duration,
-}
-
-/// One tool of a run.
-#[derive(Debug, Clone, PartialEq)]
-pub struct TargetPlan {
-    /// The name as typed.
-    pub name: String,
-    /// How often it is chosen among several; above 0.
-    pub weight: f64,
-    /// Where arguments come from.
-    pub arguments: ArgumentSource,
-}
-
-/// Where the arguments of calls come from.
-#[derive(Debug, Clone, PartialEq)]
-pub enum ArgumentSource {
-    /// The same for all.
-    Constant(JsonObject),
-    /// Used in order, then from the start again; at least one.
-    Rows(Vec<JsonObject>),
-    /// Made for each call; see `bench::template`.
-    Template(JsonObject),
 }

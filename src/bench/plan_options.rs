@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use super::plan::{
     Arrivals, BenchPlan, DEFAULT_DURATION, DEFAULT_REQUESTS, LoadModel, OverflowPolicy, RunLimits,
-    Sharing, StopRule, WarmUp,
+    Sharing, WarmUp,
 };
-use super::syntax::{ConcurrencySpec, RateSpec};
+use super::syntax::ConcurrencySpec;
 use crate::model::Error;
 
 /// Default maximum of calls in flight in an open load.
 const DEFAULT_IN_FLIGHT: usize = 100;
-/// Turns of each tool of a comparison.
-const DEFAULT_ROUNDS: u32 = 20;
+/// Turns of each tool of a comparison, if there are as many calls.
+const ROUNDS: u32 = 20;
 /// The share of a run that warms it up.
 const WARM_UP_DIVISOR: u32 = 10;
 /// The longest warm-up when none is given.
@@ -33,8 +33,8 @@ pub struct PlanOptions {
     pub concurrency: Option<ConcurrencySpec>,
     /// With steps: no step is made after one of whose calls a larger share failed.
     pub error_limit: Option<f64>,
-    /// The rate of an open load; a closed one has none.
-    pub rate: Option<RateSpec>,
+    /// Calls per second of an open load; a closed one has none.
+    pub rate: Option<f64>,
     /// Whether calls of an open load come at random moments.
     pub is_poisson: Option<bool>,
     /// The overflow policy of an open load, for when too many calls are in flight.
@@ -47,12 +47,8 @@ pub struct PlanOptions {
     pub seed: Option<u64>,
     /// Two tools take turns.
     pub is_comparison: bool,
-    /// Several tools are called at once.
-    pub is_mix: bool,
     /// The run is compared with a saved one.
     pub has_baseline: bool,
-    /// How many turns each.
-    pub rounds: Option<u32>,
 }
 
 impl PlanOptions {
@@ -66,66 +62,48 @@ impl PlanOptions {
             limits: limits(self),
             sharing: sharing(self)?,
             warm_up: self.warm_up.unwrap_or_else(|| warm_up(self)),
-            stop_rules: self.stop_after_failures.map(StopRule::Failures).into_iter().collect(),
+            stop_after_failures: self.stop_after_failures,
             ..BenchPlan::default()
         };
         Ok(BenchPlan { seed: self.seed.unwrap_or(plan.seed), ..plan })
     }
 }
 
-fn sharing(brief: &PlanOptions) -> Result<Sharing, Error> {
-    if let Some(steps) = brief.concurrency.as_ref().filter(|spec| spec.has_steps()) {
+fn sharing(options: &PlanOptions) -> Result<Sharing, Error> {
+    if let Some(steps) = options.concurrency.as_ref().filter(|spec| spec.has_steps()) {
         let others = [
-            (brief.rate.is_some(), "--rate", "write steps of a rate as 50@10s,100@10s"),
-            (brief.is_comparison, "--vs", "compare at one number of calls in flight"),
-            (brief.is_mix, "--mix", "mix at one number of calls in flight"),
-            (brief.has_baseline, "--baseline", "compare at one number of calls in flight"),
+            (options.rate.is_some(), "--rate", "run it once for each rate"),
+            (options.is_comparison, "--vs", "compare at one number of calls in flight"),
+            (options.has_baseline, "--baseline", "compare at one number of calls in flight"),
         ];
         if let Some((_, option, hint)) = others.into_iter().find(|(is_given, ..)| *is_given) {
             return Err(Error::usage(format!("steps of -c cannot be combined with {option}"))
                 .with_hint(hint));
         }
-        return Ok(Sharing::Steps { in_flight: steps.steps(), error_limit: brief.error_limit });
+        return Ok(Sharing::Steps { in_flight: steps.steps(), error_limit: options.error_limit });
     }
-    if brief.error_limit.is_some() {
+    if options.error_limit.is_some() {
         return Err(Error::usage("--step-error-limit requires steps")
             .with_hint("write steps as -c 1,4,16,64"));
     }
-    if brief.is_comparison {
-        let rounds = brief.rounds.unwrap_or(DEFAULT_ROUNDS);
-        return match brief.requests {
-            Some(requests) if brief.rounds.is_none() => {
-                let most = u32::try_from(requests).unwrap_or(u32::MAX);
-                Ok(Sharing::Interleaved { rounds: rounds.min(most) })
-            }
-            Some(requests) if u64::from(rounds) > requests => Err(Error::usage(format!(
-                "--rounds {rounds} needs at least as many calls, but -n is {requests}"
-            ))),
-            _ => Ok(Sharing::Interleaved { rounds }),
-        };
+    if options.is_comparison {
+        let most = options.requests.map_or(ROUNDS, |all| u32::try_from(all).unwrap_or(u32::MAX));
+        return Ok(Sharing::Interleaved { rounds: ROUNDS.min(most) });
     }
-    if brief.rounds.is_some() {
-        return Err(Error::usage("--rounds requires --vs"));
-    }
-    Ok(Sharing::Mixed)
+    Ok(Sharing::Single)
 }
 
-fn limits(brief: &PlanOptions) -> RunLimits {
-    match (brief.requests, brief.duration, &brief.rate) {
-        // The last step ends such a run.
-        (None, None, Some(RateSpec::Steps(steps))) => RunLimits {
-            requests: None,
-            duration: Some(steps.iter().map(|step| step.lasting).sum()),
-        },
-        (None, None, _) => {
+fn limits(options: &PlanOptions) -> RunLimits {
+    match (options.requests, options.duration) {
+        (None, None) => {
             RunLimits { requests: Some(DEFAULT_REQUESTS), duration: Some(DEFAULT_DURATION) }
         }
-        (requests, duration, _) => RunLimits { requests, duration },
+        (requests, duration) => RunLimits { requests, duration },
     }
 }
 
-fn warm_up(brief: &PlanOptions) -> WarmUp {
-    match (brief.requests, brief.duration) {
+fn warm_up(options: &PlanOptions) -> WarmUp {
+    match (options.requests, options.duration) {
         (None, Some(duration)) => WarmUp::Time((duration / WARM_UP_DIVISOR).min(MAX_WARM_UP_TIME)),
         (requests, _) => {
             let calls = requests.unwrap_or(DEFAULT_REQUESTS) / u64::from(WARM_UP_DIVISOR);
@@ -134,11 +112,11 @@ fn warm_up(brief: &PlanOptions) -> WarmUp {
     }
 }
 
-fn model(brief: &PlanOptions) -> Result<LoadModel, Error> {
-    let concurrency = brief.concurrency.as_ref().map(|spec| spec.first);
-    let Some(rate) = &brief.rate else {
+fn model(options: &PlanOptions) -> Result<LoadModel, Error> {
+    let concurrency = options.concurrency.as_ref().map(|spec| spec.first);
+    let Some(rate) = options.rate else {
         for (given, option) in
-            [(brief.is_poisson.is_some(), "--arrivals"), (brief.overflow.is_some(), "--over")]
+            [(options.is_poisson.is_some(), "--arrivals"), (options.overflow.is_some(), "--over")]
         {
             if given {
                 return Err(Error::usage(format!("{option} requires --rate"))
@@ -147,15 +125,10 @@ fn model(brief: &PlanOptions) -> Result<LoadModel, Error> {
         }
         return Ok(LoadModel::Closed { concurrency: concurrency.unwrap_or(1) });
     };
-    let arrivals = match (rate, brief.is_poisson) {
-        (RateSpec::Constant(rate), Some(true)) => Arrivals::Poisson { rate: *rate },
-        (RateSpec::Constant(rate), _) => Arrivals::Constant { rate: *rate },
-        (RateSpec::Steps(_), Some(true)) => {
-            return Err(Error::usage("--arrivals poisson needs one --rate, not several")
-                .with_hint("calls at changing rates are evenly spaced"));
-        }
-        (RateSpec::Steps(steps), _) => Arrivals::Steps(steps.clone()),
+    let arrivals = match options.is_poisson {
+        Some(true) => Arrivals::Poisson { rate },
+        _ => Arrivals::Constant { rate },
     };
     let in_flight = concurrency.unwrap_or(DEFAULT_IN_FLIGHT);
-    Ok(LoadModel::Open { arrivals, in_flight, overflow: brief.overflow.unwrap_or_default() })
+    Ok(LoadModel::Open { arrivals, in_flight, overflow: options.overflow.unwrap_or_default() })
 }

@@ -29,9 +29,9 @@ pub fn facts(report: &BenchReport) -> Vec<Fact> {
 fn bound(report: &BenchReport) -> Fact {
     let mut bounds = formatting::bounds(&report.plan);
     match report.plan.sharing {
-        Sharing::Interleaved { .. } if report.targets.len() > 1 => bounds.push_str(" for each"),
+        Sharing::Interleaved { .. } => bounds.push_str(" for each"),
         Sharing::Steps { .. } => bounds.push_str(" for each step"),
-        Sharing::Interleaved { .. } | Sharing::Mixed => {}
+        Sharing::Single => {}
     }
     let default_limits =
         RunLimits { requests: Some(DEFAULT_REQUESTS), duration: Some(DEFAULT_DURATION) };
@@ -57,7 +57,7 @@ fn generator(report: &BenchReport) -> Vec<Fact> {
     let mut made = format!(
         "{}/s of {}; {peak} in flight at most",
         formatting::per_second(achieved),
-        formatting::arrivals(arrivals)
+        formatting::arrivals(*arrivals)
     );
     if dropped > 0 {
         made = format!("{made}; {dropped} {}", formatting::dropped_reason(&plan.model));

@@ -1,29 +1,18 @@
-//! The scheduler that all targets of a run share: the phase of the run, and which target calls
-//! next.
+//! The scheduler of one target: the phase of its run, and when its next call is made.
 //!
-//! Owns: warm-up, bounds, calls in flight, pauses and the end, for all targets together. Pure: it is
-//! told the time. Waking is the only thing it does to others.
+//! Owns: warm-up, bounds, calls in flight, pauses and the end. Pure: it is told the time.
 
+use std::iter::Peekable;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use tokio::sync::Notify;
-
+use super::arrival_schedule::ArrivalSchedule;
 use super::control::RunControl;
 use super::meter::Meter;
 use super::monitor::{RunMonitor, RunPhase};
-use super::plan::{BenchPlan, LoadModel, OverflowPolicy, StopRule, WarmUp};
-use super::target_arrivals::{TargetArrivals, WeightedChoice};
+use super::plan::{BenchPlan, LoadModel, OverflowPolicy, WarmUp};
 
-/// One of the targets, as the scheduler sees it.
-#[derive(Debug, Clone)]
-pub(super) struct ScheduledTarget {
-    pub(super) weight: f64,
-    pub(super) wake: Arc<Notify>,
-    pub(super) meter: Arc<Mutex<Meter>>,
-}
-
-/// What a target is to do.
+/// What is to be done now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ScheduleDecision {
     /// Send a call.
@@ -49,14 +38,11 @@ pub(super) struct Scheduler {
     plan: BenchPlan,
     control: RunControl,
     watch: RunMonitor,
-    targets: Vec<ScheduledTarget>,
-    connected: Vec<bool>,
-    target_choice: WeightedChoice,
-    /// Closed loads and warm-ups: whose call is next.
-    chosen: Option<usize>,
+    meter: Arc<Mutex<Meter>>,
+    /// The moments of an open load.
+    arrivals: Option<Peekable<ArrivalSchedule>>,
     warm_up_sent: u64,
     counted_sent: u64,
-    ended: u64,
     failures: u64,
     in_flight: usize,
     /// When the first call was handed out, and the first one that counts, as if there had been no
@@ -75,20 +61,22 @@ impl Scheduler {
         plan: BenchPlan,
         control: RunControl,
         watch: RunMonitor,
-        targets: Vec<ScheduledTarget>,
+        meter: Arc<Mutex<Meter>>,
     ) -> Self {
-        let weights = targets.iter().map(|target| target.weight).collect();
+        let arrivals = match plan.model {
+            LoadModel::Open { arrivals, .. } => {
+                Some(ArrivalSchedule::new(arrivals, plan.limits, plan.seed).peekable())
+            }
+            LoadModel::Closed { .. } => None,
+        };
         Self {
-            target_choice: WeightedChoice::new(weights, plan.seed),
-            connected: vec![true; targets.len()],
             plan,
             control,
             watch,
-            targets,
-            chosen: None,
+            meter,
+            arrivals,
             warm_up_sent: 0,
             counted_sent: 0,
-            ended: 0,
             failures: 0,
             in_flight: 0,
             began: None,
@@ -98,14 +86,6 @@ impl Scheduler {
             paused: Duration::ZERO,
             aborted: false,
         }
-    }
-
-    /// The moments of one target, when the load is open.
-    pub(super) fn arrivals_of(&self, of: usize) -> Option<TargetArrivals> {
-        let LoadModel::Open { arrivals, .. } = &self.plan.model else { return None };
-        let weights = self.targets.iter().map(|target| target.weight).collect();
-        let BenchPlan { limits: until, seed, .. } = self.plan;
-        Some(TargetArrivals::new(arrivals.clone(), weights, of, until, seed))
     }
 
     pub(super) fn drain_timeout(&self) -> Duration {
@@ -124,16 +104,19 @@ impl Scheduler {
         self.control.is_stopped() || self.aborted
     }
 
-    /// Whether nothing is left for a target to send.
-    pub(super) fn is_done(&self, moments: Option<&mut TargetArrivals>, now: Instant) -> bool {
+    /// Whether nothing is left to send.
+    pub(super) fn is_done(&mut self, now: Instant) -> bool {
         if self.is_stopping() {
             return true;
         }
-        match moments {
-            _ if self.counting_since.is_none() => false,
-            Some(moments) => moments.peek().is_none() || self.is_past_deadline(now),
-            None => self.has_reached_limit() || self.is_past_deadline(now),
+        if self.counting_since.is_none() {
+            return false;
         }
+        let is_over = match &mut self.arrivals {
+            Some(arrivals) => arrivals.peek().is_none(),
+            None => self.has_reached_limit(),
+        };
+        is_over || self.is_past_deadline(now)
     }
 
     fn has_reached_limit(&self) -> bool {
@@ -154,14 +137,9 @@ impl Scheduler {
         self.deadline().map_or(ScheduleDecision::Wait, ScheduleDecision::WaitUntil)
     }
 
-    pub(super) fn next(
-        &mut self,
-        who: usize,
-        moments: Option<&mut TargetArrivals>,
-        now: Instant,
-    ) -> ScheduleDecision {
+    pub(super) fn next(&mut self, now: Instant) -> ScheduleDecision {
         if self.is_stopping() {
-            return self.next_when_stopping(moments, now);
+            return self.next_when_stopping(now);
         }
         if self.control.is_paused() {
             self.paused_at.get_or_insert(now);
@@ -175,7 +153,7 @@ impl Scheduler {
                 LoadModel::Open { .. } => 1,
             };
             self.set_phase(RunPhase::WarmUp);
-            return if self.may_send(who, lanes) {
+            return if self.in_flight < lanes {
                 self.send(now, false, None)
             } else {
                 ScheduleDecision::Wait
@@ -187,100 +165,73 @@ impl Scheduler {
                 return ScheduleDecision::Wait;
             }
             self.counting_since = Some(now);
-            self.chosen = None;
             self.watch.lock().began = Some(now);
             self.set_phase(RunPhase::Measuring);
-            self.wake_others(who);
         }
-        match (&self.plan.model, moments) {
-            (&LoadModel::Open { in_flight, overflow: over, .. }, Some(moments)) => {
-                self.next_open(moments, now, in_flight, over)
-            }
-            (&LoadModel::Closed { concurrency }, _) => self.next_closed(who, now, concurrency),
-            (LoadModel::Open { .. }, None) => ScheduleDecision::Done,
+        match self.plan.model {
+            LoadModel::Open { in_flight, overflow, .. } => self.next_open(now, in_flight, overflow),
+            LoadModel::Closed { concurrency } => self.next_closed(now, concurrency),
         }
     }
 
     /// What is to be done when the run was ended early: nothing, after what was overdue by then is
     /// accounted for.
-    fn next_when_stopping(
-        &self,
-        moments: Option<&mut TargetArrivals>,
-        now: Instant,
-    ) -> ScheduleDecision {
-        let Some((start, moments)) = self.counting_since.zip(moments) else {
-            return ScheduleDecision::Done;
-        };
+    fn next_when_stopping(&mut self, now: Instant) -> ScheduleDecision {
         let now = self.paused_at.unwrap_or(now);
-        match moments.peek().and_then(|due| start.checked_add(due)) {
-            Some(moment) if moment <= now => {
-                let _overdue = moments.take();
-                ScheduleDecision::Drop
-            }
+        match self.next_moment() {
+            Some(moment) if moment <= now => self.drop_due(),
             _ => ScheduleDecision::Done,
         }
     }
 
-    fn next_closed(&mut self, who: usize, now: Instant, lanes: usize) -> ScheduleDecision {
+    /// The moment of the next call of an open load; it stays the next one until it is taken.
+    fn next_moment(&mut self) -> Option<Instant> {
+        let due = *self.arrivals.as_mut()?.peek()?;
+        self.counting_since?.checked_add(due)
+    }
+
+    fn take_due(&mut self) {
+        self.arrivals.as_mut().and_then(Iterator::next);
+    }
+
+    fn drop_due(&mut self) -> ScheduleDecision {
+        self.take_due();
+        ScheduleDecision::Drop
+    }
+
+    fn next_closed(&mut self, now: Instant, lanes: usize) -> ScheduleDecision {
         if self.has_reached_limit() || self.is_past_deadline(now) {
             return ScheduleDecision::Done;
         }
-        if !self.may_send(who, lanes) {
+        if self.in_flight >= lanes {
             return self.wait();
         }
-        let say = self.send(now, true, None);
-        if self.has_reached_limit() {
-            self.wake_others(who);
-        }
-        say
+        self.send(now, true, None)
     }
 
     fn next_open(
         &mut self,
-        moments: &mut TargetArrivals,
         now: Instant,
         lanes: usize,
-        over: OverflowPolicy,
+        overflow: OverflowPolicy,
     ) -> ScheduleDecision {
-        let Some(start) = self.counting_since else { return ScheduleDecision::Wait };
-        let Some(moment) = moments.peek().and_then(|due| start.checked_add(due)) else {
-            return ScheduleDecision::Done;
-        };
+        let Some(moment) = self.next_moment() else { return ScheduleDecision::Done };
         if self.is_past_deadline(now) {
             // What could not be made in time is not forgotten.
-            let _late = moments.take();
-            return ScheduleDecision::Drop;
+            return self.drop_due();
         }
         if moment > now {
             return ScheduleDecision::WaitUntil(moment);
         }
         if self.in_flight < lanes {
-            let _taken = moments.take();
+            self.take_due();
             let ready = self.room_since.map_or(moment, |since| since.max(moment));
             return self.send(now, true, Some((moment, ready)));
         }
-        match over {
+        match overflow {
             OverflowPolicy::Queue => self.wait(),
-            OverflowPolicy::Drop => {
-                let _dropped = moments.take();
-                ScheduleDecision::Drop
-            }
+            OverflowPolicy::Drop => self.drop_due(),
         }
-    }
-
-    /// Whether the next call may be made and is this target's.
-    fn may_send(&mut self, who: usize, lanes: usize) -> bool {
-        if self.in_flight >= lanes {
-            return false;
-        }
-        if self.chosen.is_none() {
-            let up = &self.connected;
-            self.chosen = self.target_choice.draw(|at| up[at]);
-            if let Some(chosen) = self.chosen.filter(|chosen| *chosen != who) {
-                self.targets[chosen].wake.notify_one();
-            }
-        }
-        self.chosen == Some(who)
     }
 
     fn send(
@@ -289,7 +240,6 @@ impl Scheduler {
         counts: bool,
         planned: Option<(Instant, Instant)>,
     ) -> ScheduleDecision {
-        self.chosen = None;
         self.began.get_or_insert(now);
         self.in_flight += 1;
         if counts {
@@ -301,59 +251,29 @@ impl Scheduler {
     }
 
     /// A call ended, at this time.
-    pub(super) fn call_ended(&mut self, who: usize, at: Instant, counts: bool, failed: bool) {
+    pub(super) fn call_ended(&mut self, at: Instant, counts: bool, failed: bool) {
         self.in_flight = self.in_flight.saturating_sub(1);
         if let LoadModel::Open { in_flight, .. } = self.plan.model
             && self.in_flight + 1 == in_flight
         {
             self.room_since = Some(at);
-            self.wake_others(who);
         }
-        if counts {
-            self.ended += 1;
-            self.failures += u64::from(failed);
-        } else if self.in_flight == 0 {
-            self.wake_others(who);
+        if counts && failed {
+            self.failures += 1;
+            let limit = self.plan.stop_after_failures;
+            self.aborted |= limit.is_some_and(|limit| self.failures >= limit);
         }
     }
 
-    /// Whether the run has to end early, after `row` failures of one target in a row.
-    pub(super) fn apply_stop_rules(&mut self, row: u64, at: Instant) {
-        if self.plan.stop_rules.is_empty() || self.aborted {
-            return;
-        }
-        let past =
-            self.counting_since.map_or(Duration::ZERO, |from| at.saturating_duration_since(from));
-        let grace = self.plan.minimum_sample;
-        if self.ended < grace.calls || past < grace.time {
-            return;
-        }
-        self.aborted = self.plan.stop_rules.iter().any(|rule| match rule {
-            StopRule::ConsecutiveFailures(limit) => row >= *limit,
-            StopRule::Failures(limit) => self.failures >= *limit,
-        });
-        if self.aborted {
-            self.wake_others(usize::MAX);
-        }
+    /// The way to the tool is open again.
+    pub(super) fn reconnected(&mut self, now: Instant) {
+        // What came due meanwhile could not be sent: that is the tool's doing.
+        self.room_since = self.room_since.max(Some(now));
     }
 
-    /// A target went away, or came back.
-    pub(super) fn set_connected(&mut self, who: usize, up: bool, now: Instant) {
-        self.connected[who] = up;
-        if up {
-            // What came due meanwhile could not be sent: that is the tool's doing.
-            self.room_since = self.room_since.max(Some(now));
-        } else if self.chosen == Some(who) {
-            self.chosen = None;
-        }
-        self.wake_others(who);
-    }
-
-    /// Takes a target out of the run. After the last one only answers of calls in flight are
-    /// awaited.
-    pub(super) fn begin_draining(&mut self, who: usize) {
-        self.connected[who] = false;
-        if self.counting_since.is_some() && !self.connected.iter().any(|up| *up) {
+    /// Only answers of calls in flight are awaited.
+    pub(super) fn begin_draining(&self) {
+        if self.counting_since.is_some() {
             self.set_phase(RunPhase::Draining);
         }
     }
@@ -379,27 +299,13 @@ impl Scheduler {
         }
         // A call that ended in the pause made room in it.
         self.room_since = self.room_since.map(|since| since.min(now));
-        for target in &self.targets {
-            target.meter.lock().unwrap_or_else(PoisonError::into_inner).exclude_pause(pause);
-        }
-        self.wake_others(usize::MAX);
+        self.meter.lock().unwrap_or_else(PoisonError::into_inner).exclude_pause(pause);
     }
 
     fn set_phase(&self, phase: RunPhase) {
         let mut stage = self.watch.lock();
         if stage.phase != phase {
             stage.phase = phase;
-        }
-    }
-
-    fn wake_others(&self, who: usize) {
-        if self.targets.len() == 1 && who == 0 {
-            return;
-        }
-        for (at, target) in self.targets.iter().enumerate() {
-            if at != who {
-                target.wake.notify_one();
-            }
         }
     }
 }

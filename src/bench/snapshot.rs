@@ -54,8 +54,6 @@ pub struct TargetSnapshot {
     pub dropped: u64,
     /// In flight now.
     pub in_flight: u64,
-    /// In flight at once at most.
-    pub peak_in_flight: u64,
     /// Failures by kind, the commonest first.
     pub kinds: Vec<(String, u64)>,
     /// Times of answered calls from their intended starts (open) or their sending (closed).
@@ -121,7 +119,7 @@ impl BenchSnapshot {
         }
         let elapsed = match plan.sharing {
             Sharing::Interleaved { .. } | Sharing::Steps { .. } => times.iter().sum(),
-            Sharing::Mixed => times.iter().max().copied().unwrap_or_default(),
+            Sharing::Single => times.iter().max().copied().unwrap_or_default(),
         };
         let made = targets.iter().map(|target| target.requests + target.dropped).sum();
         let share = began.and_then(|_| progress(&total_limits(plan, targets.len()), elapsed, made));
@@ -166,7 +164,7 @@ pub fn total_limits(plan: &BenchPlan, targets: usize) -> RunLimits {
     let times = match &plan.sharing {
         Sharing::Interleaved { .. } => targets.max(1),
         Sharing::Steps { in_flight, .. } => in_flight.len(),
-        Sharing::Mixed => 1,
+        Sharing::Single => 1,
     };
     let times = u32::try_from(times).unwrap_or(1);
     RunLimits {
@@ -210,7 +208,6 @@ impl TargetSnapshot {
             failed: meter.failures(),
             dropped: meter.dropped,
             in_flight: meter.in_flight,
-            peak_in_flight: meter.peak_in_flight,
             kinds,
             response: LatencySummary::of(times),
             service: LatencySummary::of(meter.service()),

@@ -28,18 +28,17 @@ pub(super) async fn run(
 ) -> Result<(Vec<TargetWorker>, RunFacts), Error> {
     let mut ran = RunFacts::default();
     let mut workers: Vec<TargetWorker> = Vec::with_capacity(in_flight.len());
-    let BenchTarget { connector, mut arguments, weight } = target;
+    let BenchTarget { connector, arguments } = target;
     let many = u32::try_from(in_flight.len()).unwrap_or(u32::MAX);
     for (number, &calls) in (1..).zip(in_flight) {
-        let driver = LoadDriver::idle(Arc::clone(clock), control, arguments);
+        let driver = LoadDriver::idle(Arc::clone(clock), control, arguments.clone());
         {
             let mut stage = watch.lock();
             (stage.phase, stage.round) = (RunPhase::Connecting, Some((number, many)));
             stage.targets.push((format!("{calls} in flight"), driver.meter()));
         }
         let around = (Arc::clone(clock), control.clone());
-        let opened =
-            TargetWorker::open(Arc::clone(&connector), driver, weight, calls, around).await;
+        let opened = TargetWorker::open(Arc::clone(&connector), driver, calls, around).await;
         let mut worker = match opened {
             Ok(worker) => worker,
             Err(error) if workers.is_empty() => return Err(error),
@@ -53,13 +52,13 @@ pub(super) async fn run(
         worker.step = Some(calls);
         worker.is_repeated = number > 1;
         let step = BenchPlan { model: LoadModel::Closed { concurrency: calls }, ..plan.clone() };
-        worker.begin(&format!("{}, {calls} in flight", describe_plan(plan)))?;
+        let planned = format!("{}, {calls} in flight", describe_plan(plan));
+        worker.begin(&arguments.of_call(0).object, &planned)?;
         warm_up(&step, &mut worker, &mut ran, control, watch).await;
         measure_turn(step, &mut worker, &mut ran, control, watch).await;
         let (warnings, lost) = worker.end();
         ran.warnings.extend(warnings);
         ran.lost_record = ran.lost_record.take().or(lost);
-        arguments = worker.driver.take_arguments();
         let is_over = ran.aborted
             || worker.error.is_some()
             || control.is_stopped()

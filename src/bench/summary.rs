@@ -126,7 +126,7 @@ fn target_lines(report: &BenchReport, at: usize, target: &TargetReport) -> Vec<R
     let load = match &report.plan.model {
         LoadModel::Closed { concurrency: 1 } => "one at a time".to_owned(),
         LoadModel::Closed { concurrency } => format!("{concurrency} in flight"),
-        LoadModel::Open { arrivals, .. } => format!("of {}", formatting::arrivals(arrivals)),
+        LoadModel::Open { arrivals, .. } => format!("of {}", formatting::arrivals(*arrivals)),
     };
     let (tone, outcome) = match (target.ok, failed) {
         (0, _) => (LineTone::Bad, "none succeeded".to_owned()),

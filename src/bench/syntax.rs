@@ -3,13 +3,10 @@
 //! Owns: their syntax, and saying what is understood when something is not.
 
 use std::str::FromStr;
-use std::time::Duration;
 
-use super::plan::{RateStep, WarmUp};
+use super::plan::WarmUp;
 use crate::util::units;
 
-/// How finely a rising rate is made of steps.
-const RAMP_STEPS: u32 = 50;
 /// Calls in flight at most.
 const MAX_IN_FLIGHT: usize = 10_000;
 /// Steps of a run at most; thresholds call them A to Z.
@@ -20,11 +17,8 @@ const MAX_RATE: f64 = 10_000_000.0;
 /// What an option expected instead of what was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ParseLoadError {
-    /// Not a rate, nor steps of rates.
-    #[error(
-        "expected calls per second such as 50 or 50/s, steps such as 50@10s,100@10s, or a rising \
-         rate such as 10..100:60s"
-    )]
+    /// Not a rate.
+    #[error("expected calls per second such as 50 or 50/s")]
     Rate,
     /// A warm-up of more calls than can be counted.
     #[error("too many calls")]
@@ -43,9 +37,6 @@ pub enum ParseLoadError {
     /// Not a part of a whole.
     #[error("expected a percentage from 0% to 100%, such as 5%")]
     Part,
-    /// Not a weight, or one that is not above 0.
-    #[error("expected a weight above 0, such as 1 or 0.5")]
-    Weight,
 }
 
 /// Calls in flight, or several numbers of them for a step each.
@@ -84,57 +75,14 @@ impl FromStr for ConcurrencySpec {
     }
 }
 
-/// One rate, or several for a time each.
-#[derive(Debug, Clone, PartialEq)]
-pub enum RateSpec {
-    /// `50`, `50/s`: calls per second.
-    Constant(f64),
-    /// `50@10s,100@10s`, `10..100:60s`: one after the other.
-    Steps(Vec<RateStep>),
-}
-
-impl FromStr for RateSpec {
-    type Err = ParseLoadError;
-
-    fn from_str(text: &str) -> Result<Self, ParseLoadError> {
-        if let Some(rate) = parse_per_second(text) {
-            return Ok(Self::Constant(rate));
-        }
-        let steps: Option<Vec<Vec<RateStep>>> = text.split(',').map(parse_steps).collect();
-        match steps.map(|steps| steps.concat()) {
-            Some(steps) if !steps.is_empty() => Ok(Self::Steps(steps)),
-            _ => Err(ParseLoadError::Rate),
-        }
-    }
-}
-
-/// `50@10s` or `10..100:60s`.
-fn parse_steps(text: &str) -> Option<Vec<RateStep>> {
-    if let Some((rate, time)) = text.split_once('@') {
-        return Some(vec![RateStep {
-            rate: parse_per_second(rate)?,
-            lasting: time_above_zero(time)?,
-        }]);
-    }
-    let (rates, time) = text.split_once(':')?;
-    let (from, to) = rates.split_once("..")?;
-    let (from, to) = (parse_per_second(from)?, parse_per_second(to)?);
-    let lasting = time_above_zero(time)? / RAMP_STEPS;
-    let step = |number: u32| {
-        // The rate in the middle of the step, so that as many calls are made as on the slope.
-        let share = (f64::from(number) + 0.5) / f64::from(RAMP_STEPS);
-        RateStep { rate: from + (to - from) * share, lasting }
-    };
-    (!lasting.is_zero()).then(|| (0..RAMP_STEPS).map(step).collect())
-}
-
-fn parse_per_second(text: &str) -> Option<f64> {
+/// Reads calls per second: `50` or `50/s`.
+///
+/// # Errors
+/// What is understood instead.
+pub fn rate(text: &str) -> Result<f64, ParseLoadError> {
     let number = text.trim().strip_suffix("/s").unwrap_or(text).trim();
-    number.parse::<f64>().ok().filter(|rate| *rate > 0.0 && *rate <= MAX_RATE)
-}
-
-fn time_above_zero(text: &str) -> Option<Duration> {
-    units::duration(text).filter(|time| !time.is_zero())
+    let rate = number.parse().ok().filter(|rate| *rate > 0.0 && *rate <= MAX_RATE);
+    rate.ok_or(ParseLoadError::Rate)
 }
 
 /// Reads a warm-up: a number is a count, a number with a unit is a time.
@@ -171,25 +119,9 @@ pub fn part(text: &str) -> Result<f64, ParseLoadError> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
-
-    fn rate(text: &str) -> Result<RateSpec, ParseLoadError> {
-        text.parse()
-    }
-
-    #[test]
-    fn rates_are_steady_stepped_or_rising() {
-        let step = |rate, seconds| RateStep { rate, lasting: Duration::from_secs(seconds) };
-        assert_eq!(rate("50"), Ok(RateSpec::Constant(50.0)));
-        assert_eq!(rate("0.5/s"), Ok(RateSpec::Constant(0.5)));
-        let steps = RateSpec::Steps(vec![step(50.0, 10), step(100.0, 60)]);
-        assert_eq!(rate("50@10s,100/s@1m"), Ok(steps));
-        let Ok(RateSpec::Steps(rising)) = rate("10..110:50s,7@2s") else { panic!("no steps") };
-        assert_eq!(rising.len(), 51);
-        assert_eq!(rising[0], step(11.0, 1));
-        assert_eq!(rising[49], step(109.0, 1));
-        assert_eq!(rising[50], step(7.0, 2));
-    }
 
     #[test]
     fn calls_in_flight_are_one_number_or_steps() {
@@ -202,10 +134,9 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_no_rate() {
-        for text in
-            ["", "0", "-1", "nan", "inf", "1e99", "50@", "50@0s", "10..:60s", "1..2", ",", "5@1s,"]
-        {
+    fn a_rate_is_calls_per_second() {
+        assert_eq!((rate("50"), rate("0.5/s")), (Ok(50.0), Ok(0.5)));
+        for text in ["", "0", "-1", "nan", "inf", "1e99", "50@10s", "1..2:60s", ","] {
             assert!(rate(text).is_err(), "{text}");
         }
     }

@@ -12,8 +12,9 @@ use crate::model::{Error, JsonObject, RetryAdvice};
 use crate::provider::load::LoadExecutor;
 use crate::util::clock::Clock;
 
+use super::arguments::ArgumentRows;
 use super::control::RunControl;
-use super::driver::{ArgumentStream, LoadDriver, lock};
+use super::driver::{LoadDriver, lock};
 use super::meter::Meter;
 
 /// How often a connector is opened again in one run.
@@ -112,15 +113,13 @@ impl ToolConnector for LoadTarget {
 /// A target before its connector is open.
 pub(super) struct BenchTarget {
     pub(super) connector: Arc<dyn ToolConnector>,
-    pub(super) arguments: Box<dyn ArgumentStream>,
-    pub(super) weight: f64,
+    pub(super) arguments: ArgumentRows,
 }
 
 /// Carries the calls of one target.
 pub(super) struct TargetWorker {
     pub(super) connector: Arc<dyn ToolConnector>,
     pub(super) driver: LoadDriver,
-    pub(super) weight: f64,
     /// Of a run in steps: the calls in flight of this one.
     pub(super) step: Option<usize>,
     /// Whether an earlier step called the same tool.
@@ -145,7 +144,6 @@ impl TargetWorker {
     pub(super) async fn open(
         connector: Arc<dyn ToolConnector>,
         driver: LoadDriver,
-        weight: f64,
         lanes: usize,
         (clock, control): (Arc<dyn Clock>, RunControl),
     ) -> Result<Self, Error> {
@@ -155,7 +153,6 @@ impl TargetWorker {
         Ok(Self {
             connector,
             driver,
-            weight,
             step: None,
             is_repeated: false,
             control,
@@ -169,15 +166,14 @@ impl TargetWorker {
         })
     }
 
-    /// Writes down what is about to be done.
+    /// Writes down what is about to be done; the first call has these arguments.
     ///
     /// # Errors
     /// When it must not be done without a record.
-    pub(super) fn begin(&mut self, planned: &str) -> Result<(), Error> {
-        let first = self.driver.arguments_of(0);
+    pub(super) fn begin(&mut self, first: &JsonObject, planned: &str) -> Result<(), Error> {
         self.record = self
             .connector
-            .record(&first.object, planned)?
+            .record(first, planned)?
             .map(|record| RunRecordGuard { record: Some(record), meter: self.driver.meter() });
         Ok(())
     }
@@ -192,7 +188,6 @@ impl TargetWorker {
             self.driver.give_up_in_flight();
             let Err(error) = ran else { return };
             self.close();
-            self.driver.set_connected(false);
             if self.driver.is_done() || self.connector.is_cancelled() {
                 return;
             }
@@ -237,8 +232,7 @@ impl TargetWorker {
                 Ok(repeater) => {
                     self.restarts += 1;
                     self.repeater = Some(repeater);
-                    self.driver.restart_numbering();
-                    self.driver.set_connected(true);
+                    self.driver.reconnected();
                     return Ok(true);
                 }
                 Err(_) if self.connector.is_cancelled() => return Ok(false),

@@ -3,22 +3,18 @@
 //! Owns: that each tool is found, may be called so often, and gets arguments that fit its schema;
 //! who their servers said they are.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use super::arguments;
+use super::arguments::ArgumentRows;
 use super::bench_runner::PreparedTarget;
-use super::driver::ArgumentStream;
 use super::environment::ServerIdentity;
-use super::plan::ArgumentSource;
 use super::report::{BenchReport, TargetReport};
 use crate::host::ToolHost;
-use crate::host::load::{LoadTarget, LoadTargetRequest};
+use crate::host::load::LoadTargetRequest;
 use crate::host::request::CallArguments;
 use crate::model::{Error, JsonObject};
-use crate::util::clock::Clock;
 
 /// A tool as it was asked for.
 #[derive(Debug, Clone)]
@@ -27,14 +23,12 @@ pub struct TargetSpec {
     pub name: String,
     /// Its arguments.
     pub arguments: ArgumentInput,
-    /// How often it is chosen among several.
-    pub weight: f64,
 }
 
 /// Arguments that no tool has looked at yet.
 #[derive(Debug, Clone)]
 pub enum ArgumentInput {
-    /// The same for all calls, or a template of them.
+    /// The same for all calls.
     Single(CallArguments),
     /// One object for each call, starting over after the last.
     Lines(Vec<JsonObject>),
@@ -55,22 +49,8 @@ pub struct TargetOptions {
     pub assume_yes_nested: bool,
     /// One answer in this many is read in full and checked against the output schema.
     pub inspect_every: Option<u64>,
-    /// The seed of random values in arguments.
-    pub seed: u64,
     /// Ends the run at once.
     pub cancel: CancellationToken,
-}
-
-/// A tool that was found, with checked arguments.
-pub struct ResolvedTarget {
-    /// The tool.
-    pub target: LoadTarget,
-    /// Where its arguments come from.
-    pub source: ArgumentSource,
-    /// Its arguments, checked.
-    pub arguments: Box<dyn ArgumentStream>,
-    /// How often it is chosen among several.
-    pub weight: f64,
 }
 
 /// Finds each tool and makes sure that it may be called so often; `warn` is told what a person
@@ -82,11 +62,10 @@ pub async fn resolve(
     wanted: Vec<TargetSpec>,
     terms: &TargetOptions,
     host: &ToolHost,
-    clock: &Arc<dyn Clock>,
     mut warn: impl FnMut(&str),
-) -> Result<Vec<ResolvedTarget>, Error> {
+) -> Result<Vec<PreparedTarget>, Error> {
     let mut all = Vec::with_capacity(wanted.len());
-    for TargetSpec { name, arguments: given, weight } in wanted {
+    for TargetSpec { name, arguments: given } in wanted {
         let request = LoadTargetRequest {
             servers: terms.servers.clone(),
             timeout: terms.timeout,
@@ -104,34 +83,20 @@ pub async fn resolve(
             let name = tool.name.full();
             warn(&format!("'{name}' does not say whether it is read-only"));
         }
-        let source = match given {
-            ArgumentInput::Single(arguments) => {
-                arguments::parse(arguments, &target, terms.seed).await?
-            }
-            ArgumentInput::Lines(rows) => ArgumentSource::Rows(rows),
+        let arguments = match given {
+            ArgumentInput::Single(arguments) => target.encode_arguments(arguments).await?.into(),
+            ArgumentInput::Lines(rows) => ArgumentRows::check(rows, &target).await?,
         };
-        let clock = Arc::clone(clock);
-        let arguments = arguments::prepare(source.clone(), &target, terms.seed, clock).await?;
-        all.push(ResolvedTarget { target, source, arguments, weight });
+        all.push(PreparedTarget { target, arguments });
     }
     Ok(all)
 }
 
 /// The server of each tool, for [`identities`].
-pub fn servers(found: &[ResolvedTarget]) -> Vec<Option<String>> {
+pub fn servers(found: &[PreparedTarget]) -> Vec<Option<String>> {
     let server =
-        |found: &ResolvedTarget| found.target.definition().name.component().map(str::to_owned);
+        |found: &PreparedTarget| found.target.definition().name.component().map(str::to_owned);
     found.iter().map(server).collect()
-}
-
-/// Prepares resolved targets for a run.
-pub fn prepare(found: Vec<ResolvedTarget>) -> Vec<PreparedTarget> {
-    let prepared = |ResolvedTarget { target, arguments, weight, .. }| PreparedTarget {
-        target,
-        arguments,
-        weight,
-    };
-    found.into_iter().map(prepared).collect()
 }
 
 /// Who the servers of the tools said they are.

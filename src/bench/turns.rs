@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::driver::{RunControl, lock, shared_scheduler};
+use super::driver::{RunControl, lock};
 use super::monitor::RunMonitor;
 use super::plan::{BenchPlan, RunLimits, WarmUp};
 use super::report::SampleBlock;
@@ -39,7 +39,8 @@ pub(super) async fn measure_turn(
     lock(&meter).end_turn()
 }
 
-async fn run_turn(
+/// Makes the calls of a plan, with its warm-up.
+pub(super) async fn run_turn(
     plan: BenchPlan,
     worker: &mut TargetWorker,
     ran: &mut RunFacts,
@@ -49,11 +50,9 @@ async fn run_turn(
     if !worker.is_open() {
         return;
     }
-    let scheduler =
-        shared_scheduler(plan, control, watch, vec![worker.driver.scheduled_target(1.0)]);
-    worker.driver.join(&scheduler, 0);
+    worker.driver.follow(plan, control, watch);
     worker.run().await;
-    let scheduler = lock(&scheduler);
+    let scheduler = worker.driver.scheduler();
     ran.aborted |= scheduler.is_aborted();
     ran.paused += scheduler.paused();
 }

@@ -12,7 +12,8 @@ pub fn duration(text: &str) -> Option<Duration> {
     let number: f64 = number.parse().ok()?;
     let seconds = match unit.trim() {
         "" | "s" | "sec" => number,
-        "us" => number / 1e6,
+        "ns" => number / 1e9,
+        "us" | "µs" => number / 1e6,
         "ms" => number / 1e3,
         "m" | "min" => number * 60.0,
         "h" => number * 3600.0,

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use super::plan::{Arrivals, LoadModel, OverflowPolicy, Sharing};
+use super::plan::{LoadModel, OverflowPolicy};
 use super::report::{BenchReport, TargetReport, TimelineSlice};
 use super::steps;
 use crate::util::histogram::Durations;
@@ -60,16 +60,10 @@ fn of_target(report: &BenchReport, target: &TargetReport) -> Vec<String> {
     if target.ok == 0 {
         return said;
     }
-    if report.targets.len() > 1 && report.plan.sharing == Sharing::Mixed {
-        said.extend(in_flight_share(report, target));
-        said.extend(drift(target));
-        said.extend(long_tail(target));
-        return said;
-    }
     said.extend(match &report.plan.model {
         LoadModel::Closed { concurrency } => closed_load(report, target, *concurrency),
         LoadModel::Open { arrivals, in_flight, overflow: over } => {
-            open_load(report, target, arrivals, *in_flight, *over)
+            open_load(report, target, arrivals.rate(), *in_flight, *over)
         }
     });
     said.extend(drift(target));
@@ -105,25 +99,6 @@ fn failures(target: &TargetReport) -> Option<String> {
     })
 }
 
-/// Of what was in flight at once for several tools: how much was for this one.
-fn in_flight_share(report: &BenchReport, target: &TargetReport) -> Option<String> {
-    let busy = |target: &TargetReport| {
-        let mean = target.service.mean().unwrap_or_default().as_secs_f64();
-        let failed = target.failed.mean().unwrap_or_default().as_secs_f64();
-        mean * float(target.service.count()) + failed * float(target.failed.count())
-    };
-    let all: f64 = report.targets.iter().map(busy).sum();
-    let middle = target.service.quantile(0.5)?;
-    (all > 0.0).then(|| {
-        format!(
-            "{:.0}% of the time in flight was spent on its {} calls ({} each, median).",
-            busy(target) / all * 100.0,
-            show_count(target.requests),
-            show_duration(middle)
-        )
-    })
-}
-
 fn closed_load(report: &BenchReport, target: &TargetReport, concurrency: usize) -> Vec<String> {
     let Some(mean) = target.service.mean() else { return Vec::new() };
     let middle = target.service.quantile(0.5).unwrap_or(mean);
@@ -131,7 +106,7 @@ fn closed_load(report: &BenchReport, target: &TargetReport, concurrency: usize) 
     let alone = float_len(concurrency) / mean.as_secs_f64().max(1e-9);
     let busy = target.throughput / alone;
     let mut said = Vec::new();
-    // Turns and mixtures give each target a part of the time or of the lanes.
+    // Turns give each target a part of the time.
     if report.targets.len() == 1 && busy < 0.7 && target.ok == target.requests {
         said.push(format!(
             "Limited by the load generator or the connection: {concurrency} in flight with a mean of \
@@ -176,7 +151,7 @@ fn closed_load(report: &BenchReport, target: &TargetReport, concurrency: usize) 
 fn open_load(
     report: &BenchReport,
     target: &TargetReport,
-    arrivals: &Arrivals,
+    requested: f64,
     in_flight: usize,
     over: OverflowPolicy,
 ) -> Vec<String> {
@@ -200,13 +175,11 @@ fn open_load(
             rate(target.throughput)
         ));
     } else if queued {
-        let wish = match arrivals {
-            Arrivals::Constant { rate: wanted } | Arrivals::Poisson { rate: wanted }
-                if report.targets.len() == 1 && target.throughput < wanted * MIN_RATE_SHARE =>
-            {
-                format!(" of {} requested", rate(*wanted))
-            }
-            _ => String::new(),
+        let is_short = target.throughput < requested * MIN_RATE_SHARE;
+        let wish = if report.targets.len() == 1 && is_short {
+            format!(" of {} requested", rate(requested))
+        } else {
+            String::new()
         };
         said.push(format!(
             "Saturated: calls wait for one of the {in_flight} slots in flight. The median is {} \

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::bench::fixtures::{report, target};
+use crate::bench::plan::Arrivals;
 use crate::bench::report::ErrorReport;
 
 /// 1000 calls of about so many microseconds.
@@ -117,18 +118,6 @@ fn tails_cold_starts_and_changes_are_told() {
     says(&report, "connecting took 300 ms and the first call 20 ms, 317 times a warm call");
     let slower = (0..2_000).map(|n| Duration::from_micros(if n < 1_000 { 1_000 } else { 3_000 }));
     says(&super::super::fixtures::report(vec![target("a", slower)]), "Calls became slower");
-}
-
-#[test]
-fn tools_that_share_a_load_are_told_by_their_part_of_it() {
-    let times = |micros| (0..300).map(move |_| Duration::from_micros(micros));
-    let report = report(vec![target("a", times(1_000)), target("b", times(3_000))]);
-    let said = find(&report);
-    assert_eq!(
-        said[1],
-        "b: 75% of the time in flight was spent on its 300 calls (3 ms each, median)."
-    );
-    assert!(!said.join(" ").contains("Limited by latency"), "{said:?}");
 }
 
 #[test]

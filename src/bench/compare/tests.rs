@@ -174,12 +174,9 @@ fn whole_simulated_runs_in_turns_are_compared() {
         ..BenchPlan::default()
     };
     let tool = |millis, seed| {
-        (
-            simulation::SimulatedTool::new(
-                simulation::DelayLaw::Exponential(Duration::from_millis(millis)),
-                seed,
-            ),
-            1.0,
+        simulation::SimulatedTool::new(
+            simulation::DelayLaw::Exponential(Duration::from_millis(millis)),
+            seed,
         )
     };
     let verdict = |millis, seed| {

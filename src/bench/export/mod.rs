@@ -3,12 +3,10 @@
 //! Owns: text. Each export is a pure function of the report; who asked for it writes the file.
 
 pub mod csv;
-pub mod hgrm;
 pub mod html;
-pub mod hyperfine;
 pub mod locust;
 pub mod markdown;
-pub mod svg;
+mod svg;
 
 use std::time::Duration;
 

@@ -11,16 +11,16 @@ use std::time::Duration;
 use self::shape::{
     ArrivalsJson, BaselineJson, BaselineTargetJson, BenchBucketJson, BenchServerJson,
     ColdStartJson, ComparisonJson, DurationsJson, EnvironmentJson, ErrorCountJson, GeneratorJson,
-    GraceJson, HistogramJson, LoadModelJson, PlanJson, RateStepJson, RatioJson, RunJson,
-    SampleBlockJson, SharingJson, StepJson, StopRuleJson, TargetErrorJson, TargetJson,
-    ThresholdJson, ThresholdLineJson, TimelineSliceJson, WarmUpJson,
+    HistogramJson, LoadModelJson, PlanJson, RatioJson, RunJson, SampleBlockJson, SharingJson,
+    StepJson, TargetErrorJson, TargetJson, ThresholdJson, ThresholdLineJson, TimelineSliceJson,
+    WarmUpJson,
 };
 use super::baseline::{self, BaselineChange, BaselineReport, FORMAT};
 use super::buckets;
 use super::compare::{Ratio, TargetComparison, letter};
 use super::environment::BenchEnvironment;
 use super::findings::BenchFindings;
-use super::plan::{Arrivals, BenchPlan, LoadModel, OverflowPolicy, Sharing, StopRule, WarmUp};
+use super::plan::{Arrivals, BenchPlan, LoadModel, OverflowPolicy, Sharing, WarmUp};
 use super::report::{BenchReport, RunStatus, SampleBlock, TargetReport, TimelineSlice};
 use super::statistic::Statistic;
 use super::threshold::ThresholdResult;
@@ -78,11 +78,7 @@ fn load(model: &LoadModel) -> (&'static str, usize, Option<f64>) {
     match model {
         LoadModel::Closed { concurrency } => ("closed", *concurrency, None),
         LoadModel::Open { arrivals, in_flight, .. } => {
-            let rate = match arrivals {
-                Arrivals::Constant { rate } | Arrivals::Poisson { rate } => number(*rate),
-                Arrivals::Steps(_) => None,
-            };
-            ("open", *in_flight, rate)
+            ("open", *in_flight, number(arrivals.rate()))
         }
     }
 }
@@ -294,7 +290,7 @@ fn plan(of: &BenchPlan) -> PlanJson {
     let model = match &of.model {
         LoadModel::Closed { concurrency } => LoadModelJson::Closed { concurrency: *concurrency },
         LoadModel::Open { arrivals, in_flight, overflow } => LoadModelJson::Open {
-            arrivals: self::arrivals(arrivals),
+            arrivals: self::arrivals(*arrivals),
             in_flight: *in_flight,
             over: match overflow {
                 OverflowPolicy::Queue => "queue",
@@ -302,16 +298,12 @@ fn plan(of: &BenchPlan) -> PlanJson {
             },
         },
     };
-    let rule = |rule: &StopRule| match rule {
-        StopRule::ConsecutiveFailures(limit) => StopRuleJson::InARow { failures_in_a_row: *limit },
-        StopRule::Failures(limit) => StopRuleJson::Failures { failures: *limit },
-    };
     PlanJson {
         model,
         requests: of.limits.requests,
         duration_s: of.limits.duration.map(|time| time.as_secs_f64()),
         sharing: match &of.sharing {
-            Sharing::Mixed => SharingJson::Mixed,
+            Sharing::Single => SharingJson::Single,
             Sharing::Interleaved { rounds } => SharingJson::Turns { rounds: *rounds },
             Sharing::Steps { in_flight, error_limit } => SharingJson::Steps {
                 in_flight: in_flight.clone(),
@@ -323,26 +315,15 @@ fn plan(of: &BenchPlan) -> PlanJson {
             WarmUp::Time(time) => WarmUpJson::Time { time_s: time.as_secs_f64() },
         },
         patience_s: of.drain_timeout.as_secs_f64(),
-        stop_rules: of.stop_rules.iter().map(rule).collect(),
-        grace: GraceJson {
-            calls: of.minimum_sample.calls,
-            time_s: of.minimum_sample.time.as_secs_f64(),
-        },
+        stop_after_failures: of.stop_after_failures,
         seed: of.seed,
     }
 }
 
-fn arrivals(of: &Arrivals) -> ArrivalsJson {
+fn arrivals(of: Arrivals) -> ArrivalsJson {
     match of {
-        Arrivals::Constant { rate } => ArrivalsJson::Constant { rate: number(*rate) },
-        Arrivals::Poisson { rate } => ArrivalsJson::Poisson { rate: number(*rate) },
-        Arrivals::Steps(steps) => {
-            let steps = steps.iter().map(|step| RateStepJson {
-                rate: number(step.rate),
-                lasting_s: step.lasting.as_secs_f64(),
-            });
-            ArrivalsJson::Steps { steps: steps.collect() }
-        }
+        Arrivals::Constant { rate } => ArrivalsJson::Constant { rate: number(rate) },
+        Arrivals::Poisson { rate } => ArrivalsJson::Poisson { rate: number(rate) },
     }
 }
 

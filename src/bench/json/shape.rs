@@ -414,10 +414,8 @@ pub struct PlanJson {
     pub warm_up: WarmUpJson,
     /// How long to wait for answers at the end, in seconds.
     pub patience_s: f64,
-    /// What ends the run early.
-    pub stop_rules: Vec<StopRuleJson>,
-    /// What must be measured before a stop rule applies.
-    pub grace: GraceJson,
+    /// How many failed calls end the run early.
+    pub stop_after_failures: Option<u64>,
     /// The seed of all random choices.
     pub seed: u64,
 }
@@ -456,28 +454,14 @@ pub enum ArrivalsJson {
         /// Calls per second, on average.
         rate: Option<f64>,
     },
-    /// One rate after another, in steps.
-    Steps {
-        /// The rates, in their order.
-        steps: Vec<RateStepJson>,
-    },
-}
-
-/// A rate and how long it lasts.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct RateStepJson {
-    /// The rate in calls per second.
-    pub rate: Option<f64>,
-    /// How long it lasts, in seconds.
-    pub lasting_s: f64,
 }
 
 /// How several targets share the run.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum SharingJson {
-    /// All at once, by weight.
-    Mixed,
+    /// One target has the whole run.
+    Single,
     /// Interleaved, in rounds of all targets.
     Turns {
         /// How many rounds each of them has.
@@ -506,29 +490,4 @@ pub enum WarmUpJson {
         /// How long it lasts, in seconds.
         time_s: f64,
     },
-}
-
-/// What ends the run early.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(untagged)]
-pub enum StopRuleJson {
-    /// A number of failures in a row.
-    InARow {
-        /// The number that ends the run.
-        failures_in_a_row: u64,
-    },
-    /// A total number of failures.
-    Failures {
-        /// The number that ends the run.
-        failures: u64,
-    },
-}
-
-/// What must be measured before a stop rule applies.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct GraceJson {
-    /// Calls that must have ended.
-    pub calls: u64,
-    /// The time that must have passed, in seconds.
-    pub time_s: f64,
 }

@@ -7,7 +7,6 @@ use crate::bench::baseline::parse;
 use crate::bench::environment::ServerIdentity;
 use crate::bench::findings::AcceptanceCriteria;
 use crate::bench::fixtures::{report as of, rounds, target as to};
-use crate::bench::plan::RateStep;
 use crate::bench::report::ErrorReport;
 use crate::bench::threshold;
 
@@ -124,20 +123,14 @@ fn several_targets_are_a_list_and_fit_the_schema() {
 #[test]
 fn nothing_measured_and_every_plan_fit_the_schema() {
     check(&written(&of(vec![to("a", [])]), &AcceptanceCriteria::default()));
-    let arrivals = [
-        Arrivals::Constant { rate: 10.0 },
-        Arrivals::Poisson { rate: 10.0 },
-        Arrivals::Steps(vec![RateStep { rate: 1.0, lasting: Duration::from_secs(1) }]),
-    ];
-    for (arrivals, over) in arrivals.into_iter().zip([
-        OverflowPolicy::Queue,
-        OverflowPolicy::Drop,
-        OverflowPolicy::Queue,
-    ]) {
+    for (arrivals, over) in [
+        (Arrivals::Constant { rate: 10.0 }, OverflowPolicy::Queue),
+        (Arrivals::Poisson { rate: 10.0 }, OverflowPolicy::Drop),
+    ] {
         let mut report = of(vec![even("a", 10)]);
         report.plan.model = LoadModel::Open { arrivals, in_flight: 5, overflow: over };
         report.plan.warm_up = WarmUp::Time(Duration::from_secs(1));
-        report.plan.stop_rules = vec![StopRule::Failures(3), StopRule::ConsecutiveFailures(2)];
+        report.plan.stop_after_failures = Some(3);
         report.generator.lag.record(Duration::from_micros(50));
         report.status = RunStatus::Stopped;
         check(&written(&report, &AcceptanceCriteria::default()));

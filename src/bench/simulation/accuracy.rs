@@ -7,8 +7,7 @@ use proptest::prelude::*;
 use super::{DelayLaw, SimulatedTool, simulate, simulate_with};
 use crate::bench::arrival_schedule::ArrivalSchedule;
 use crate::bench::plan::{
-    Arrivals, BenchPlan, LoadModel, MinimumSample, OverflowPolicy, RateStep, RunLimits, Sharing,
-    StopRule, WarmUp,
+    Arrivals, BenchPlan, LoadModel, OverflowPolicy, RunLimits, Sharing, WarmUp,
 };
 use crate::bench::report::{BenchReport, RunStatus, TargetReport};
 use crate::model::{Error, ErrorKind};
@@ -39,7 +38,7 @@ fn constant(rate: f64, in_flight: usize) -> LoadModel {
 }
 
 fn alone(plan: &BenchPlan, tool: SimulatedTool) -> BenchReport {
-    simulate(plan, vec![(tool, 1.0)])
+    simulate(plan, vec![tool])
 }
 
 /// Within the bar: 2% or 0.2 ms.
@@ -97,7 +96,9 @@ fn exponential_delays_have_the_percentiles_of_the_law() {
 fn waited(rate: f64, calls: usize, mean: Duration, (seed, tool): (u64, u64)) -> Durations {
     let mut random = fastrand::Rng::with_seed(tool);
     let (mut free, mut all) = (Duration::ZERO, Durations::default());
-    for comes in ArrivalSchedule::new(Arrivals::Poisson { rate }, seed).take(calls) {
+    for comes in
+        ArrivalSchedule::new(Arrivals::Poisson { rate }, RunLimits::default(), seed).take(calls)
+    {
         let works = mean.mul_f64(-(1.0 - random.f64()).ln());
         // The tool also draws whether the call fails.
         let _fails = random.f64();
@@ -194,15 +195,6 @@ fn calls_that_wait_when_the_time_is_over_are_counted_too() {
 }
 
 #[test]
-fn rates_go_in_steps() {
-    let steps =
-        vec![RateStep { rate: 10.0, lasting: secs(2) }, RateStep { rate: 100.0, lasting: secs(1) }];
-    let plan = plan(open(Arrivals::Steps(steps), 10), None, None);
-    let report = alone(&plan, SimulatedTool::new(DelayLaw::Fixed(MS), 7));
-    assert_eq!((report.targets[0].ok, report.status), (120, RunStatus::Complete));
-}
-
-#[test]
 fn a_warm_up_counts_for_nothing_else() {
     for warm_up in [WarmUp::Calls(20), WarmUp::Time(100 * MS)] {
         for model in [closed(1), constant(100.0, 10)] {
@@ -230,7 +222,7 @@ fn a_pause_makes_no_call_late() {
         let plan = plan(model, None, Some(secs(10)));
         let report = simulate_with(
             &plan,
-            vec![(SimulatedTool::new(DelayLaw::Fixed(4 * MS), 10), 1.0)],
+            vec![SimulatedTool::new(DelayLaw::Fixed(4 * MS), 10)],
             |control, world| async move {
                 let start = world.now();
                 world.until(start + secs(3)).await;
@@ -252,7 +244,7 @@ fn a_pause_makes_no_call_late() {
 fn who_stops_a_run_gets_what_there_is() {
     let plan = plan(closed(2), Some(1_000_000), None);
     let tool = SimulatedTool::new(DelayLaw::Fixed(10 * MS), 11);
-    let report = simulate_with(&plan, vec![(tool, 1.0)], |control, world| async move {
+    let report = simulate_with(&plan, vec![tool], |control, world| async move {
         world.until(world.now() + secs(1)).await;
         control.stop();
     });
@@ -261,17 +253,11 @@ fn who_stops_a_run_gets_what_there_is() {
 }
 
 #[test]
-fn a_stop_rule_waits_for_its_grace() {
-    for (calls, expected) in [(0, 10), (50, 50)] {
-        let plan = BenchPlan {
-            stop_rules: vec![StopRule::ConsecutiveFailures(10)],
-            minimum_sample: MinimumSample { calls, time: Duration::ZERO },
-            ..plan(closed(1), Some(1_000), None)
-        };
-        let report = alone(&plan, SimulatedTool::new(DelayLaw::Fixed(MS), 12).fails(1.0));
-        assert_eq!((report.targets[0].requests, report.status), (expected, RunStatus::Aborted));
-        assert!(report.exit_kind().is_some());
-    }
+fn a_run_ends_when_so_many_calls_failed() {
+    let plan = BenchPlan { stop_after_failures: Some(10), ..plan(closed(1), Some(1_000), None) };
+    let report = alone(&plan, SimulatedTool::new(DelayLaw::Fixed(MS), 12).fails(1.0));
+    assert_eq!((report.targets[0].requests, report.status), (10, RunStatus::Aborted));
+    assert!(report.exit_kind().is_some());
 }
 
 #[test]
@@ -288,8 +274,9 @@ fn a_tool_that_dies_is_opened_again_and_the_plan_goes_on() {
 fn a_target_that_dies_for_good_leaves_the_others_their_figures() {
     for model in [closed(4), constant(100.0, 20)] {
         let dying = SimulatedTool::new(DelayLaw::Fixed(2 * MS), 14).lives(30, 1);
-        let tools = vec![(dying, 1.0), (SimulatedTool::new(DelayLaw::Fixed(3 * MS), 15), 1.0)];
-        let report = simulate(&plan(model, None, Some(secs(5))), tools);
+        let tools = vec![dying, SimulatedTool::new(DelayLaw::Fixed(3 * MS), 15)];
+        let sharing = Sharing::Interleaved { rounds: 5 };
+        let report = simulate(&BenchPlan { sharing, ..plan(model, None, Some(secs(5))) }, tools);
         let [dead, other] = &report.targets[..] else { panic!("two targets") };
         assert_eq!(report.status, RunStatus::Aborted);
         assert_eq!(dead.error.as_ref().map(Error::kind), Some(ErrorKind::Unreachable));
@@ -301,25 +288,13 @@ fn a_target_that_dies_for_good_leaves_the_others_their_figures() {
 }
 
 #[test]
-fn several_targets_share_a_load_by_weight() {
-    for model in [closed(8), constant(1_000.0, 100)] {
-        let tool = |seed| SimulatedTool::new(DelayLaw::Exponential(3 * MS), seed);
-        let tools = vec![(tool(16), 3.0), (tool(17), 1.0)];
-        let report = simulate(&plan(model, Some(20_000), None), tools);
-        let [often, seldom] = &report.targets[..] else { panic!("two targets") };
-        assert_eq!(often.requests + seldom.requests, 20_000);
-        assert!((14_600..15_400).contains(&often.requests), "{}", often.requests);
-    }
-}
-
-#[test]
 fn targets_take_turns_with_the_whole_load() {
     let plan = BenchPlan {
         sharing: Sharing::Interleaved { rounds: 10 },
         warm_up: WarmUp::Calls(7),
         ..plan(closed(2), Some(1_000), None)
     };
-    let tools = [4, 5].map(|ms| (SimulatedTool::new(DelayLaw::Fixed(ms * MS), 18), 1.0)).to_vec();
+    let tools = [4, 5].map(|ms| SimulatedTool::new(DelayLaw::Fixed(ms * MS), 18)).to_vec();
     let report = simulate(&plan, tools);
     assert_eq!(report.rounds.len(), 10);
     for round in &report.rounds {
@@ -361,7 +336,6 @@ proptest! {
         failing in 0.0..1.0_f64,
         life in prop::option::of(1_u64..40),
         targets in 1_usize..4,
-        turns in any::<bool>(),
         stop in prop::option::of(0_u64..400),
         limit in prop::option::of(1_u64..30),
         seed in any::<u64>(),
@@ -369,15 +343,15 @@ proptest! {
         let plan = BenchPlan {
             limits: RunLimits { requests: Some(requests), duration: millis.map(Duration::from_millis) },
             warm_up: WarmUp::Calls(warm),
-            sharing: if turns { Sharing::Interleaved { rounds: 3 } } else { Sharing::Mixed },
-            stop_rules: limit.map(StopRule::Failures).into_iter().collect(),
+            sharing: Sharing::Interleaved { rounds: 3 },
+            stop_after_failures: limit,
             seed,
             ..plan(model, None, None)
         };
         let tool = |at: usize| {
             let law = DelayLaw::Bimodal(2 * MS, 90 * MS, 0.9);
             let tool = SimulatedTool::new(law, seed.wrapping_add(at as u64)).fails(failing);
-            (life.map_or(tool.clone(), |life| tool.lives(life, 3)), if at == 0 { 1.0 } else { 2.0 })
+            life.map_or(tool.clone(), |life| tool.lives(life, 3))
         };
         let report = simulate_with(&plan, (0..targets).map(tool).collect(), |control, world| async move {
             let Some(stop) = stop else { return };
@@ -393,7 +367,7 @@ proptest! {
             prop_assert!(target.timeline.len() <= 128);
         }
         let made: u64 = report.targets.iter().map(|target| target.requests + target.dropped).sum();
-        let most = if turns && targets > 1 { requests * targets as u64 } else { requests };
+        let most = requests * targets as u64;
         prop_assert!(made <= most, "{} of {}", made, most);
         let whole = report.status == RunStatus::Complete && millis.is_none() && life.is_none();
         prop_assert!(!whole || made == most, "{} of {}", made, most);

@@ -1,6 +1,6 @@
 //! Simulated tools on a virtual clock: whole runs in no time, and the same each time. For tests.
 //!
-//! Owns: one virtual clock, which jumps to the next alarm when every task is idle; repeaters that
+//! Owns: one virtual clock, which jumps to the next alarm when every task is idle; executors that
 //! answer by a distribution of delays.
 
 #![expect(
@@ -25,7 +25,7 @@ use async_trait::async_trait;
 
 use super::bench_runner::run_targets;
 use super::control::RunControl;
-use super::driver::{ArgumentStream, lock};
+use super::driver::lock;
 use super::monitor::RunMonitor;
 use super::plan::BenchPlan;
 use super::report::BenchReport;
@@ -220,33 +220,24 @@ impl ToolConnector for SimulatedConnector {
     }
 }
 
-/// The same arguments for every call: none.
-struct NoArguments(Arc<EncodedArguments>);
-
-impl ArgumentStream for NoArguments {
-    fn payload(&mut self, _ticket: u64) -> Arc<EncodedArguments> {
-        Arc::clone(&self.0)
-    }
-}
-
-/// Runs a plan on tools `a`, `b`, … of these weights.
-pub(crate) fn simulate(plan: &BenchPlan, tools: Vec<(SimulatedTool, f64)>) -> BenchReport {
+/// Runs a plan on these tools, which are called `a`, `b`, …
+pub(crate) fn simulate(plan: &BenchPlan, tools: Vec<SimulatedTool>) -> BenchReport {
     simulate_with(plan, tools, |_, _| std::future::pending())
 }
 
 /// As [`simulate`], with a future beside it that may pause and stop the run.
 pub(crate) fn simulate_with<F: Future<Output = ()>>(
     plan: &BenchPlan,
-    tools: Vec<(SimulatedTool, f64)>,
+    tools: Vec<SimulatedTool>,
     beside: impl FnOnce(RunControl, Arc<SimulatedClock>) -> F,
 ) -> BenchReport {
     let world = SimulatedClock::new();
     let control = RunControl::default();
-    let bench_target = |(name, (tool, weight)): (char, (SimulatedTool, f64))| {
+    let bench_target = |(name, tool): (char, SimulatedTool)| {
         let tool = Arc::new(Mutex::new(tool));
         let way = SimulatedConnector { name: name.to_string(), world: Arc::clone(&world), tool };
-        let arguments = Box::new(NoArguments(Arc::new(EncodedArguments::new(JsonObject::new()))));
-        BenchTarget { connector: Arc::new(way), arguments, weight }
+        let arguments = EncodedArguments::new(JsonObject::new()).into();
+        BenchTarget { connector: Arc::new(way), arguments }
     };
     let bench_targets = ('a'..='z').zip(tools).map(bench_target).collect();
     let watch = RunMonitor::default();

@@ -1,43 +1,28 @@
 //! Thresholds that fail a run: `--fail-if`.
 //!
-//! Owns: the syntax of an expression and whether it is true of a report. All expressions are read
-//! before anything is called. An expression that is true fails the run, and so does one about
-//! something that was not measured: silence is no pass.
+//! Owns: the syntax of an expression, `METRIC COMPARISON VALUE`, and whether it is true of a report.
+//! All expressions are read before anything is called. An expression that is true fails the run,
+//! and so does one about something that was not measured: silence is no pass.
 
 mod metric;
-mod parse;
-
-use std::fmt::Write as _;
 
 use super::compare::letter;
 use super::report::BenchReport;
 use crate::model::Error;
+use crate::util::units;
 pub use metric::{Metric, MetricUnit};
 
-/// One expression, such as `p99>50ms` or `B.p95>A.p95*1.05`.
+/// One expression, such as `p99>50ms` or `B.p95>1s`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Threshold {
     /// The expression as typed.
     pub text: String,
-    left: Term,
+    /// The target it is about; without one it holds for each.
+    target: Option<usize>,
+    metric: Metric,
     comparator: Comparator,
-    right: Term,
-}
-
-/// `base × factor + plus`.
-#[derive(Debug, Clone, PartialEq)]
-struct Term {
-    operand: Operand,
-    factor: f64,
-    offset: f64,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-enum Operand {
-    /// A metric of one target, or of each.
-    Metric { target: Option<usize>, metric: Metric },
-    /// Seconds, calls per second, a share or a number, as the metric on the other side.
-    Constant(f64),
+    /// Seconds, calls per second, a share or a number, as the metric.
+    limit: f64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +34,17 @@ enum Comparator {
     Equal,
     NotEqual,
 }
+
+/// The longer ones first: the shorter ones begin like them.
+const COMPARATORS: [(&str, Comparator); 7] = [
+    (">=", Comparator::AtLeast),
+    ("<=", Comparator::AtMost),
+    ("==", Comparator::Equal),
+    ("!=", Comparator::NotEqual),
+    (">", Comparator::Greater),
+    ("<", Comparator::Less),
+    ("=", Comparator::Equal),
+];
 
 /// The result of one expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,33 +76,67 @@ impl ThresholdResult {
 /// Reads the expressions of a run on this many targets.
 ///
 /// # Errors
-/// Everything that is wrong with any of them, each with its place and what to write instead.
+/// What is wrong with the first one that cannot be read, and what to write instead.
 pub fn parse(expressions: &[String], targets: usize) -> Result<Vec<Threshold>, Error> {
-    let mut read = Vec::new();
-    let mut wrong = Vec::new();
-    let mut details = Vec::new();
-    for text in expressions {
-        match parse::expression(text, targets) {
-            Ok(threshold) => read.push(threshold),
-            Err(errors) => {
-                details.push(format!("  {text}"));
-                for error in errors {
-                    let before = " ".repeat(error.at);
-                    let caret = "^".repeat(error.len.max(1));
-                    details.push(format!("  {before}{caret} {}", error.message));
-                    wrong.push(error.message);
-                }
-            }
-        }
-    }
-    let message = match wrong.as_slice() {
-        [] => return Ok(read),
-        [one] => format!("invalid --fail-if: {one}"),
-        several => format!("invalid --fail-if: {} errors", several.len()),
+    let read = |text: &String| {
+        expression(text, targets).map_err(|why| {
+            Error::usage(format!("--fail-if '{text}': {why}"))
+                .with_hint("write it like 'p99>50ms', 'error_rate>1%' or 'throughput<1000'")
+        })
     };
-    Err(Error::usage(message).with_details(details).with_hint(
-        "write it like 'p99>50ms', 'error_rate>1%', 'throughput<1000' or 'B.p95>A.p95*1.05'",
-    ))
+    expressions.iter().map(read).collect()
+}
+
+fn expression(text: &str, targets: usize) -> Result<Threshold, String> {
+    let Some(at) = text.find(['<', '>', '=', '!']) else {
+        return Err("expected a comparison such as '>50ms'".to_owned());
+    };
+    let (name, rest) = text.split_at(at);
+    let comparator = COMPARATORS.iter().find_map(|(sign, comparator)| {
+        rest.strip_prefix(sign).map(|value| (value.trim(), *comparator))
+    });
+    let (value, comparator) =
+        comparator.ok_or_else(|| "expected one of > >= < <= == !=".to_owned())?;
+    let name = name.trim();
+    let (target, name) = match name.split_once('.') {
+        Some((letter, name)) if matches!(letter.as_bytes(), [b'A'..=b'Z']) => {
+            let at = usize::from(letter.as_bytes()[0] - b'A');
+            if at >= targets {
+                return Err(match targets {
+                    0 | 1 => format!("there is no {letter}: --vs adds a second tool"),
+                    _ => format!("there is no {letter}: the run has {targets}"),
+                });
+            }
+            (Some(at), name)
+        }
+        _ => (None, name),
+    };
+    let metric = Metric::parse(name).map_err(|error| error.to_string())?;
+    let limit = limit(value, metric.measure())?;
+    Ok(Threshold { text: text.to_owned(), target, metric, comparator, limit })
+}
+
+/// A value with the unit of its metric.
+fn limit(text: &str, measure: MetricUnit) -> Result<f64, String> {
+    let number = |text: &str| text.trim().parse::<f64>().ok().filter(|value| value.is_finite());
+    let (value, example) = match measure {
+        _ if text == "0" => (Some(0.0), ""),
+        MetricUnit::Time if number(text).is_some() => {
+            return Err(format!("a time needs a unit: write {text}ms or {text}s"));
+        }
+        MetricUnit::Time => {
+            (units::duration(text).map(|limit| limit.as_secs_f64()), "a time such as 50ms")
+        }
+        MetricUnit::Share => match text.strip_suffix('%') {
+            Some(percent) => (number(percent).map(|percent| percent / 100.0), "a share such as 1%"),
+            None => (number(text).filter(|share| *share < 1.0), "a share such as 1%"),
+        },
+        MetricUnit::Rate => {
+            (number(text.strip_suffix("/s").unwrap_or(text)), "calls per second such as 1000")
+        }
+        MetricUnit::Count => (number(text), "a number such as 10"),
+    };
+    value.ok_or_else(|| format!("expected {example}, found '{text}'"))
 }
 
 /// Judges a report by all of them.
@@ -118,20 +148,15 @@ impl Threshold {
     /// Judges a report by it.
     pub fn judge(&self, report: &BenchReport) -> ThresholdResult {
         let several = report.targets.len() > 1;
-        let open = [&self.left, &self.right]
-            .into_iter()
-            .any(|term| matches!(term.operand, Operand::Metric { target: None, .. }));
-        // Without a letter it holds for each.
-        let targets = if open { report.targets.len() } else { 1 };
-        let mut lines: Vec<ThresholdLine> = (0..targets)
-            .map(|target| {
-                let mut line = self.line(report, target);
-                if open && several {
-                    line.text.insert_str(0, &format!("{}: ", letter(target)));
-                }
-                line
-            })
-            .collect();
+        let mut lines: Vec<ThresholdLine> = match self.target {
+            Some(target) => vec![self.line(report, target)],
+            None => (0..report.targets.len()).map(|target| self.line(report, target)).collect(),
+        };
+        if self.target.is_none() && several {
+            for (target, line) in lines.iter_mut().enumerate() {
+                line.text.insert_str(0, &format!("{}: ", letter(target)));
+            }
+        }
         if lines.is_empty() {
             let text = format!("{}: nothing was measured: FAIL", self.text);
             lines.push(ThresholdLine { text, failed: true, is_unreliable: false });
@@ -140,114 +165,51 @@ impl Threshold {
     }
 
     fn line(&self, report: &BenchReport, target: usize) -> ThresholdLine {
-        let left = self.left.value(report, target);
-        let right = self.right.value(report, target);
-        let (left, right) = match (left, right) {
-            (Ok(left), Ok(right)) => (left, right),
-            (Err(missing), _) | (_, Err(missing)) => {
-                let failed = !missing.is_pass;
-                let verdict = if failed { "FAIL" } else { "pass" };
-                let text = format!("{}: {}: {verdict}", self.text, missing.why);
-                return ThresholdLine { text, failed, is_unreliable: false };
-            }
+        let verdict = |failed| if failed { "FAIL" } else { "pass" };
+        let missing = |why: &str, failed| {
+            let text = format!("{}: {why}: {}", self.text, verdict(failed));
+            ThresholdLine { text, failed, is_unreliable: false }
         };
-        let failed = self.comparator.holds(left, right);
+        // A run that ended early may lack its last steps.
+        let Some(of) = report.targets.get(target) else {
+            return missing(&format!("there is no {}", letter(target)), true);
+        };
+        let name = match self.target {
+            Some(target) => format!("{}.{}", letter(target), self.metric),
+            None => self.metric.to_string(),
+        };
+        let Some(value) = self.metric.value(of, &report.generator) else {
+            let (why, is_pass) = self.metric.missing_reason(of);
+            return missing(&format!("{name}: {why}"), !is_pass);
+        };
+        let failed = self.comparator.holds(value, self.limit);
         let sign = if failed { self.comparator } else { self.comparator.opposite() };
-        let measure = self.measure();
+        let measure = self.metric.measure();
+        let caveat = self.metric.caveat(of, &report.generator);
         let mut text = format!(
-            "{} {} {}: {}",
-            self.left.format_value(left, measure),
+            "{name} {} {} {}: {}",
+            measure.show(value),
             sign.as_str(),
-            self.right.format_value(right, measure),
-            if failed { "FAIL" } else { "pass" }
+            measure.show(self.limit),
+            verdict(failed)
         );
-        let doubts: Vec<String> = [&self.left, &self.right]
-            .into_iter()
-            .filter_map(|term| term.caveat(report, target))
-            .collect();
-        if !doubts.is_empty() {
-            let _infallible = write!(text, " ({})", doubts.join(", "));
+        if let Some(caveat) = &caveat {
+            text = format!("{text} ({caveat})");
         }
-        ThresholdLine { text, failed, is_unreliable: !doubts.is_empty() }
-    }
-
-    fn measure(&self) -> MetricUnit {
-        let of = |term: &Term| match &term.operand {
-            Operand::Metric { metric, .. } => Some(metric.measure()),
-            Operand::Constant(_) => None,
-        };
-        of(&self.left).or_else(|| of(&self.right)).unwrap_or(MetricUnit::Count)
-    }
-}
-
-/// A metric that has no value.
-struct MissingMetric {
-    why: String,
-    /// That there is none is good.
-    is_pass: bool,
-}
-
-impl Term {
-    fn value(&self, report: &BenchReport, target: usize) -> Result<f64, MissingMetric> {
-        let base = match &self.operand {
-            Operand::Constant(value) => *value,
-            Operand::Metric { target: own, metric } => {
-                let at = own.unwrap_or(target);
-                let Some(of) = report.targets.get(at) else {
-                    let why = format!("there is no {}", letter(at));
-                    return Err(MissingMetric { why, is_pass: false });
-                };
-                metric.value(of, &report.generator).ok_or_else(|| {
-                    let (why, is_fine) = metric.missing_reason(of);
-                    MissingMetric { why: format!("{}: {why}", self.name()), is_pass: is_fine }
-                })?
-            }
-        };
-        Ok(base * self.factor + self.offset)
-    }
-
-    fn caveat(&self, report: &BenchReport, target: usize) -> Option<String> {
-        let Operand::Metric { target: own, metric } = &self.operand else { return None };
-        metric.caveat(report.targets.get(own.unwrap_or(target))?, &report.generator)
-    }
-
-    /// The metric as typed.
-    fn name(&self) -> String {
-        match &self.operand {
-            Operand::Constant(_) => String::new(),
-            Operand::Metric { target: None, metric } => metric.to_string(),
-            Operand::Metric { target: Some(at), metric } => format!("{}.{metric}", letter(*at)),
-        }
-    }
-
-    #[expect(clippy::float_cmp, reason = "whether anything was written beside the figure")]
-    fn format_value(&self, value: f64, measure: MetricUnit) -> String {
-        let value = measure.show(value);
-        let mut name = self.name();
-        if name.is_empty() {
-            return value;
-        }
-        if self.factor != 1.0 {
-            let _infallible = write!(name, "*{}", self.factor);
-        }
-        if self.offset != 0.0 {
-            let sign = if self.offset < 0.0 { '-' } else { '+' };
-            let _infallible = write!(name, "{sign}{}", measure.show(self.offset.abs()));
-        }
-        format!("{name} {value}")
+        ThresholdLine { text, failed, is_unreliable: caveat.is_some() }
     }
 }
 
 impl Comparator {
     #[expect(clippy::float_cmp, reason = "what was asked for")]
-    fn holds(self, left: f64, right: f64) -> bool {
+    fn holds(self, value: f64, limit: f64) -> bool {
         match self {
-            Self::Greater => left > right,
-            Self::AtLeast => left >= right,
-            Self::Less => left < right,
-            Self::AtMost => left <= right,
-            Self::Equal => left == right,
-            Self::NotEqual => left != right,
+            Self::Greater => value > limit,
+            Self::AtLeast => value >= limit,
+            Self::Less => value < limit,
+            Self::AtMost => value <= limit,
+            Self::Equal => value == limit,
+            Self::NotEqual => value != limit,
         }
     }
 

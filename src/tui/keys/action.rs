@@ -115,10 +115,6 @@ pub enum Action {
     TargetA,
     /// Choose the tool to compare with.
     TargetB,
-    /// Switch between closed and open load.
-    Model,
-    /// What later runs are compared with.
-    Baseline,
     /// Stop the chosen call, server or run.
     Stop,
     /// Repeat a past call with the same arguments.
@@ -241,8 +237,6 @@ impl Action {
             Self::Bench => "bench",
             Self::TargetA => "target-a",
             Self::TargetB => "target-b",
-            Self::Model => "model",
-            Self::Baseline => "baseline",
             Self::Stop => "stop",
             Self::Rerun => "rerun",
             Self::RerunEdited => "rerun-edited",

@@ -67,7 +67,7 @@ pub fn html(
     );
     lines(&mut page, &summarize(report, findings));
     tables::steps(&mut page, report);
-    for picture in [svg::svg(report, None), svg::rate(report), svg::percentiles(report)] {
+    for picture in [svg::svg(report), svg::rate(report), svg::percentiles(report)] {
         let _infallible = write!(page, "<figure>\n{picture}</figure>\n");
     }
     tables::latencies(&mut page, report);

@@ -1,12 +1,12 @@
 //! Export of a plan as a locustfile, so that Locust's distributed engine can generate the load.
 //!
-//! Owns: what is written of the plan and of the tools. The rest is the same for every file and
+//! Owns: what is written of the plan and of the tool. The rest is the same for every file and
 //! stands in `locust/runner.py`. Never does: write a secret; headers that may hold one are read
 //! from the environment of the user who runs Locust.
 
 use serde_json::{Value, json};
 
-use crate::bench::plan::{ArgumentSource, Arrivals, BenchPlan, LoadModel, OverflowPolicy};
+use crate::bench::plan::{BenchPlan, LoadModel};
 use crate::model::{Error, JsonObject};
 
 /// What is the same for every file.
@@ -33,10 +33,8 @@ pub struct LocustTarget {
     pub protocol: Option<String>,
     /// Headers of the entry.
     pub headers: Vec<LocustHeader>,
-    /// Where arguments come from. Templates have to be made into rows before.
-    pub arguments: ArgumentSource,
-    /// How often it is chosen among several.
-    pub weight: f64,
+    /// The arguments of its calls, in turn.
+    pub arguments: Vec<JsonObject>,
 }
 
 /// A header of each request.
@@ -62,35 +60,37 @@ pub enum LocustValue {
     },
 }
 
-/// The locustfile of a plan for tools of one HTTP server. Open loads become users that start a call
-/// each time their share of the rate is due: Locust knows no others.
+/// The locustfile of a plan. Open loads become users that start a call each time their share of the
+/// rate is due: Locust knows no others.
 ///
 /// # Errors
-/// When there is no tool, the tools are of several servers, or the arguments are a template.
-pub fn locust(plan: &BenchPlan, targets: &[LocustTarget]) -> Result<String, Error> {
-    let Some(first) = targets.first() else {
-        return Err(Error::usage("there is no tool to write a locustfile for"));
-    };
-    if let Some(other) = targets.iter().find(|target| target.url != first.url) {
+/// When there are too many rows of arguments.
+pub fn locust(plan: &BenchPlan, target: &LocustTarget) -> Result<String, Error> {
+    if target.arguments.len() > MOST_ROWS {
         return Err(Error::usage(format!(
-            "'{}' and '{}' are on different servers; a locustfile covers one",
-            first.name, other.name
-        ))
-        .with_hint("export them separately"));
+            "'{}' has {} rows of arguments; a locustfile can have {MOST_ROWS}",
+            target.name,
+            target.arguments.len()
+        )));
     }
-    let tools: Result<Vec<Value>, Error> = targets.iter().map(tool).collect();
-    let modern = first.protocol.as_deref() == Some(MODERN);
+    let (users, rate) = match plan.model {
+        LoadModel::Closed { concurrency } => (concurrency, None),
+        LoadModel::Open { arrivals, in_flight, .. } => (in_flight, Some(arrivals.rate())),
+    };
+    let modern = target.protocol.as_deref() == Some(MODERN);
     let plan = json!({
-        "endpoint": first.url,
+        "endpoint": target.url,
         "modern": modern,
         "protocol": if modern { MODERN } else { LEGACY },
         "client": { "name": "toolhost-locust", "version": env!("CARGO_PKG_VERSION") },
-        "headers": first.headers.iter().map(header).collect::<Value>(),
-        "tools": tools?,
-        "load": load(plan),
+        "headers": target.headers.iter().map(header).collect::<Value>(),
+        "name": target.name,
+        "tool": target.tool,
+        "arguments": target.arguments,
+        "users": users,
+        "rate": rate,
         "requests": plan.limits.requests,
         "duration_s": plan.limits.duration.map(|duration| duration.as_secs_f64()),
-        "seed": plan.seed,
     });
     Ok(RUNNER.replacen(
         "PLAN_TEXT = \"{}\"",
@@ -101,52 +101,6 @@ pub fn locust(plan: &BenchPlan, targets: &[LocustTarget]) -> Result<String, Erro
 
 fn pretty(value: &Value) -> String {
     serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string())
-}
-
-fn tool(target: &LocustTarget) -> Result<Value, Error> {
-    let rows: &[JsonObject] = match &target.arguments {
-        ArgumentSource::Constant(object) => std::slice::from_ref(object),
-        ArgumentSource::Rows(rows) => rows,
-        ArgumentSource::Template(_) => {
-            return Err(Error::usage(format!(
-                "the arguments of '{}' are a template, which Locust cannot fill in",
-                target.name
-            ))
-            .with_hint("write them to a file, one JSON object per line, and use that"));
-        }
-    };
-    if rows.len() > MOST_ROWS {
-        return Err(Error::usage(format!(
-            "'{}' has {} rows of arguments; a locustfile can have {MOST_ROWS}",
-            target.name,
-            rows.len()
-        )));
-    }
-    Ok(json!({
-        "name": target.name,
-        "tool": target.tool,
-        "weight": target.weight,
-        "arguments": rows,
-    }))
-}
-
-/// What Locust calls users, and how long each of them waits.
-fn load(plan: &BenchPlan) -> Value {
-    match &plan.model {
-        LoadModel::Closed { concurrency } => json!({ "kind": "closed", "users": concurrency }),
-        LoadModel::Open { arrivals, in_flight, overflow: over } => {
-            let (kind, steps) = match arrivals {
-                Arrivals::Constant { rate } => ("constant", vec![json!({ "rate": rate })]),
-                Arrivals::Poisson { rate } => ("poisson", vec![json!({ "rate": rate })]),
-                Arrivals::Steps(steps) => {
-                    let step = |step: &crate::bench::plan::RateStep| json!({ "rate": step.rate, "lasting_s": step.lasting.as_secs_f64() });
-                    ("constant", steps.iter().map(step).collect())
-                }
-            };
-            let drops = *over == OverflowPolicy::Drop;
-            json!({ "kind": kind, "users": in_flight, "steps": steps, "drops": drops })
-        }
-    }
 }
 
 fn header(header: &LocustHeader) -> Value {

@@ -1,4 +1,4 @@
-"""Calls tools of an MCP server over HTTP. Written by `toolhost bench --export-locust`.
+"""Calls a tool of an MCP server over HTTP. Written by `toolhost bench --export-locust`.
 
     pip install locust
     locust -f THIS_FILE --headless                                  # one process
@@ -20,17 +20,15 @@ import random
 from urllib.parse import urlsplit
 
 import gevent
-from locust import LoadTestShape, constant, constant_throughput, events, task
+from locust import LoadTestShape, constant, constant_throughput, task
 from locust.contrib.fasthttp import FastHttpUser
 
 PLAN_TEXT = "{}"
 PLAN = json.loads(PLAN_TEXT)
-LOAD = PLAN["load"]
+TOOL = PLAN["tool"]
+USERS = PLAN["users"]
 ENDPOINT = urlsplit(PLAN["endpoint"])
 PATH = (ENDPOINT.path or "/") + (f"?{ENDPOINT.query}" if ENDPOINT.query else "")
-RATES = [step["rate"] for step in LOAD.get("steps", [])]
-# The share of the rate that each user keeps; steps change how many users there are.
-SHARE = max(RATES) / LOAD["users"] if RATES else 0.0
 META = {
     "io.modelcontextprotocol/protocolVersion": PLAN["protocol"],
     "io.modelcontextprotocol/clientInfo": PLAN["client"],
@@ -51,15 +49,6 @@ def own_headers():
         else:
             raise SystemExit(f"{header['name']}: the variable {header['variable']} is not set")
     return headers
-
-
-def waiting():
-    """How long a user waits between calls."""
-    if LOAD["kind"] == "constant":
-        return constant_throughput(SHARE)
-    if LOAD["kind"] == "poisson":
-        return lambda user: random.expovariate(SHARE)
-    return constant(0)
 
 
 def messages(response):
@@ -100,19 +89,19 @@ def verdict(response, number):
 
 class Caller(FastHttpUser):
     host = f"{ENDPOINT.scheme}://{ENDPOINT.netloc}"
-    wait_time = waiting()
+    # Each keeps its share of the rate.
+    wait_time = constant_throughput(PLAN["rate"] / USERS) if PLAN["rate"] else constant(0)
 
     def on_start(self):
         self.own = own_headers()
         self.numbers = itertools.count(1)
         # Each makes its share of the calls, so that nobody has to count over all machines.
         planned = PLAN["requests"]
-        self.left = None if planned is None else -(-planned // LOAD["users"])
-        self.rows = {t["name"]: itertools.cycle(t["arguments"]) for t in PLAN["tools"]}
+        self.left = None if planned is None else -(-planned // USERS)
+        self.rows = itertools.cycle(PLAN["arguments"])
         # Not all users begin with the same row.
-        for tool in PLAN["tools"]:
-            for _ in range(random.randrange(len(tool["arguments"]))):
-                next(self.rows[tool["name"]])
+        for _ in range(random.randrange(len(PLAN["arguments"]))):
+            next(self.rows)
         if PLAN["modern"]:
             self.own["MCP-Protocol-Version"] = PLAN["protocol"]
         else:
@@ -156,16 +145,15 @@ class Caller(FastHttpUser):
             return
         if self.left is not None:
             self.left -= 1
-        (tool,) = random.choices(PLAN["tools"], [t["weight"] for t in PLAN["tools"]])
-        params = {"name": tool["tool"], "arguments": next(self.rows[tool["name"]])}
+        params = {"name": TOOL, "arguments": next(self.rows)}
         headers = self.own
         if PLAN["modern"]:
             params["_meta"] = META
-            headers = {**self.own, "Mcp-Method": "tools/call", "Mcp-Name": header_text(tool["tool"])}
+            headers = {**self.own, "Mcp-Method": "tools/call", "Mcp-Name": header_text(TOOL)}
         number = next(self.numbers)
         body = {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}
         with self.client.post(
-            PATH, json=body, headers=headers, name=tool["name"], catch_response=True
+            PATH, json=body, headers=headers, name=PLAN["name"], catch_response=True
         ) as response:
             why = verdict(response, number)
             if why:
@@ -194,24 +182,8 @@ class Plan(LoadTestShape):
             return None
         if PLAN["requests"] is not None and self.calls() >= PLAN["requests"]:
             return None
-        users = LOAD["users"]
-        steps = LOAD.get("steps", [])
-        if any("lasting_s" in step for step in steps):
-            for step in steps:
-                ran -= step["lasting_s"]
-                if ran < 0:
-                    users = max(1, round(step["rate"] / SHARE))
-                    break
-            else:
-                return None
-        return users, max(users, 1)
+        return USERS, USERS
 
     def calls(self):
-        names = {tool["name"] for tool in PLAN["tools"]}
         entries = self.runner.stats.entries.items()
-        return sum(entry.num_requests for (name, _), entry in entries if name in names)
-
-
-@events.init.add_listener
-def seed(environment, **_):
-    random.seed(f"{PLAN['seed']} {os.getpid()}")
+        return sum(entry.num_requests for (name, _), entry in entries if name == PLAN["name"])

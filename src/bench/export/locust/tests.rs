@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::bench::plan::{RateStep, RunLimits};
+use crate::bench::plan::{Arrivals, OverflowPolicy, RunLimits};
 
 fn target(name: &str) -> LocustTarget {
     let arguments: JsonObject =
@@ -14,8 +14,7 @@ fn target(name: &str) -> LocustTarget {
         url: "http://127.0.0.1:9/mcp".to_owned(),
         protocol: None,
         headers: Vec::new(),
-        arguments: ArgumentSource::Constant(arguments),
-        weight: 1.0,
+        arguments: vec![arguments],
     }
 }
 
@@ -48,25 +47,23 @@ fn the_plan_stands_in_the_file() {
         limits: RunLimits { requests: Some(500), duration: Some(Duration::from_secs(3)) },
         ..BenchPlan::default()
     };
-    let file = locust(&plan, &[target("null-echo")]).unwrap();
+    let file = locust(&plan, &target("null-echo")).unwrap();
     let written = plan_of(&file);
-    assert_eq!(written["load"], json!({ "kind": "closed", "users": 7 }));
-    assert_eq!(written["tools"][0]["arguments"][0]["message"], "hi \"\\ü\u{1f600}");
+    assert_eq!((&written["users"], &written["rate"]), (&json!(7), &Value::Null));
+    assert_eq!(written["arguments"][0]["message"], "hi \"\\ü\u{1f600}");
     assert_eq!((&written["requests"], &written["duration_s"]), (&json!(500), &json!(3.0)));
     assert_eq!((&written["modern"], &written["protocol"]), (&json!(false), &json!("2025-11-25")));
     assert!(!file.contains("PLAN_TEXT = \"{}\""));
 }
 
 #[test]
-fn rates_and_steps_are_written() {
-    let step = |rate| RateStep { rate, lasting: Duration::from_secs(2) };
-    let arrivals = Arrivals::Steps(vec![step(10.0), step(20.0)]);
+fn a_rate_is_written_with_the_users_that_keep_it() {
+    let arrivals = Arrivals::Constant { rate: 20.0 };
     let model = LoadModel::Open { arrivals, in_flight: 4, overflow: OverflowPolicy::Queue };
     let mut modern = target("a");
     modern.protocol = Some(MODERN.to_owned());
-    let written =
-        plan_of(&locust(&BenchPlan { model, ..BenchPlan::default() }, &[modern]).unwrap());
-    assert_eq!(written["load"]["steps"][1], json!({ "rate": 20.0, "lasting_s": 2.0 }));
+    let written = plan_of(&locust(&BenchPlan { model, ..BenchPlan::default() }, &modern).unwrap());
+    assert_eq!((&written["users"], &written["rate"]), (&json!(4), &json!(20.0)));
     assert_eq!(written["modern"], true);
 }
 
@@ -86,7 +83,7 @@ fn no_secret_is_written() {
         name: "X-Mine".to_owned(),
         value: LocustValue::Variable { before: "Bearer ".to_owned(), variable: "MINE".to_owned() },
     });
-    let file = locust(&BenchPlan::default(), &[of]).unwrap();
+    let file = locust(&BenchPlan::default(), &of).unwrap();
     assert!(!file.contains("s3cr3t"));
     let headers = plan_of(&file)["headers"].clone();
     assert_eq!(headers[1]["variable"], "TOOLHOST_X_API_KEY");
@@ -95,16 +92,9 @@ fn no_secret_is_written() {
 }
 
 #[test]
-fn what_locust_cannot_do_is_refused() {
-    let refused = |targets: &[LocustTarget]| locust(&BenchPlan::default(), targets).unwrap_err();
-    assert!(refused(&[]).message().contains("no tool"));
-    let mut elsewhere = target("b");
-    elsewhere.url = "http://127.0.0.1:10/mcp".to_owned();
-    assert!(refused(&[target("a"), elsewhere]).message().contains("different servers"));
-    let mut template = target("a");
-    template.arguments = ArgumentSource::Template(JsonObject::new());
-    assert!(refused(&[template]).message().contains("template"));
+fn more_rows_than_a_file_should_hold_are_refused() {
     let mut many = target("a");
-    many.arguments = ArgumentSource::Rows(vec![JsonObject::new(); MOST_ROWS + 1]);
-    assert!(refused(&[many]).message().contains("10001 rows"));
+    many.arguments = vec![JsonObject::new(); MOST_ROWS + 1];
+    let refused = locust(&BenchPlan::default(), &many).unwrap_err();
+    assert!(refused.message().contains("10001 rows"), "{refused}");
 }

@@ -60,8 +60,8 @@ text{font-family:system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif;f
 .stem{stroke-width:1.2}\
 </style>";
 
-/// The picture of a run. Its title is the names of its targets unless there is another one.
-pub fn svg(report: &BenchReport, title: Option<&str>) -> String {
+/// The picture of a run.
+pub fn svg(report: &BenchReport) -> String {
     let targets: Vec<&TargetReport> = report.targets.iter().take(MAX_TARGETS).collect();
     let failing = targets.iter().filter(|target| failures(&target.timeline) > 0).count();
     let (rows, lines) = (float_len(failing), float_len(targets.len()));
@@ -69,7 +69,7 @@ pub fn svg(report: &BenchReport, title: Option<&str>) -> String {
     let histogram = BOTTOM + strip + 92.0;
     let table = histogram + HISTOGRAM + 66.0;
     let height = table + lines * 24.0 + 26.0;
-    let title = title.map_or_else(|| names(&targets), str::to_owned);
+    let title = names(&targets);
     let mut canvas = Canvas::default();
     canvas.raw(&format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" \
@@ -106,7 +106,6 @@ fn load(report: &BenchReport) -> String {
             let rate = match arrivals {
                 Arrivals::Constant { rate } => format!("{rate} calls/s"),
                 Arrivals::Poisson { rate } => format!("{rate} calls/s at random times"),
-                Arrivals::Steps(steps) => format!("{} steps", steps.len()),
             };
             format!(
                 "open load, {rate}, at most {in_flight} in flight; timed from the intended start"

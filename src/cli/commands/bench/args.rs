@@ -7,9 +7,8 @@ use clap::{Args, ValueEnum};
 use clap_complete::ArgValueCompleter;
 
 use super::export_spec::ExportSpec;
-use crate::bench::mix::MixSpec;
 use crate::bench::plan::WarmUp;
-use crate::bench::syntax::{self, ConcurrencySpec, RateSpec};
+use crate::bench::syntax::{self, ConcurrencySpec};
 use crate::cli::ad_hoc::ServerCommandArgs;
 use crate::cli::commands::call::parse_timeout;
 use crate::cli::complete;
@@ -68,10 +67,9 @@ pub struct BenchArgs {
     /// With steps of -c: stop after a step with more failed calls than this
     #[arg(long, value_name = "PERCENT", value_parser = syntax::part, help_heading = LOAD)]
     pub step_error_limit: Option<f64>,
-    /// Start calls at a fixed rate, however slow the tool is: 50 or 50/s; steps: 50@10s,100@10s;
-    /// ramp: 10..100:60s
-    #[arg(long, value_name = "PER_SECOND", help_heading = LOAD)]
-    pub rate: Option<RateSpec>,
+    /// Start calls at a fixed rate, however slow the tool is
+    #[arg(long, value_name = "PER_SECOND", value_parser = syntax::rate, help_heading = LOAD)]
+    pub rate: Option<f64>,
     /// With --rate: space calls evenly or as a random (Poisson) process
     #[arg(long, value_name = "HOW", value_enum, help_heading = LOAD)]
     pub arrivals: Option<ArrivalsArg>,
@@ -95,19 +93,12 @@ pub struct BenchArgs {
 
     /// Compare with this tool: call both alternately
     #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::tools),
-          conflicts_with = "mix", help_heading = SEVERAL)]
+          help_heading = COMPARISON)]
     pub vs: Option<String>,
     /// Arguments of the --vs tool, if different: one JSON object; @FILE reads a file, - reads stdin
-    #[arg(long, value_name = "JSON|@FILE|-", allow_hyphen_values = true, help_heading = SEVERAL)]
+    #[arg(long, value_name = "JSON|@FILE|-", allow_hyphen_values = true,
+          help_heading = COMPARISON)]
     pub vs_args: Option<String>,
-    /// With --vs: number of rounds; use at least 5 (default 20)
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000),
-          help_heading = SEVERAL)]
-    pub rounds: Option<u32>,
-    /// Mix in another call with this weight (repeatable), such as '2 notes-get key=milk'; the first
-    /// call has weight 1
-    #[arg(long, value_name = "'WEIGHT NAME [ARGS]'", help_heading = SEVERAL)]
-    pub mix: Vec<MixSpec>,
 
     /// Exit with 8 if this is true (repeatable), such as 'p99>50ms' or 'throughput<1000'
     #[arg(long, value_name = "EXPR", help_heading = JUDGING)]
@@ -123,22 +114,18 @@ pub struct BenchArgs {
     /// With --baseline: exit with 8 if mean, p95 or throughput is worse by more than this
     #[arg(long, value_name = "PERCENT", value_parser = syntax::percent, help_heading = JUDGING)]
     pub max_regression: Option<f64>,
-    /// Save an SVG plot of the latencies to this file
-    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath,
-          help_heading = JUDGING)]
-    pub plot: Option<PathBuf>,
-    /// Save the report to this file as a self-contained HTML page
-    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath,
+    /// Save the report to this file as a self-contained HTML page with plots (also --plot)
+    #[arg(long, alias = "plot", value_name = "FILE", value_hint = clap::ValueHint::FilePath,
           help_heading = JUDGING)]
     pub html: Option<PathBuf>,
-    /// Export the report (repeatable): FILE.csv, FILE.md, FILE.hgrm, or hyperfine=FILE
+    /// Export the report (repeatable): FILE.csv or FILE.md
     #[arg(long, value_name = "[FORMAT=]FILE", value_hint = clap::ValueHint::FilePath,
           help_heading = JUDGING)]
     pub export: Vec<ExportSpec>,
     /// Write a locustfile for a tool of an HTTP server, without running it
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath,
           help_heading = JUDGING,
-          conflicts_with_all = ["save", "baseline", "plot", "html", "export", "fail_if"])]
+          conflicts_with_all = ["vs", "save", "baseline", "html", "export", "fail_if"])]
     pub export_locust: Option<PathBuf>,
     /// An ad-hoc server, if the command line names one.
     #[command(flatten)]
@@ -146,19 +133,15 @@ pub struct BenchArgs {
 }
 
 const LOAD: &str = "Load";
-const SEVERAL: &str = "Multiple tools";
+const COMPARISON: &str = "Comparison";
 const JUDGING: &str = "Thresholds and output";
 
 const EXAMPLES: &str = "\
-Arguments may differ from call to call:
-  {{seq}}  {{int 1 100}}  {{float 0 1}}  {{pick a b c}}  {{uuid}}  {{word}}  {{now}}
-
 Examples:
   toolhost bench demo-echo message=hi                 one call after the other
   toolhost bench demo-echo message=hi -c 8 -n 10000   8 in flight, 10000 calls
   toolhost bench demo-echo message=hi -c 1,4,16,64    how much do more in flight bring?
   toolhost bench demo-echo message=hi --rate 200      200 a second, whatever it takes
-  toolhost bench demo-add a={{seq}} b:=1              other arguments each time
   toolhost bench old-search q=x --vs new-search       which one is faster?
   toolhost bench demo-echo message=hi --fail-if 'p99>50ms' --fail-if 'error_rate>1%'
                                                       for a CI job";

@@ -16,10 +16,7 @@ pub struct ExportSpec {
 
 /// A value of `--export` whose format is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "expected FILE.csv, FILE.md, FILE.hgrm, or FORMAT=FILE with csv, md, hgrm or hyperfine; \
-     use --save FILE for toolhost's own JSON"
-)]
+#[error("expected FILE.csv, FILE.md, csv=FILE or md=FILE; use --save FILE for JSON")]
 pub struct ParseExportError;
 
 impl FromStr for ExportSpec {
@@ -29,8 +26,6 @@ impl FromStr for ExportSpec {
         let known = |word: &str| match word {
             "csv" => Some(ExportFormat::Csv),
             "md" | "markdown" => Some(ExportFormat::Markdown),
-            "hgrm" => Some(ExportFormat::Hgrm),
-            "hyperfine" => Some(ExportFormat::Hyperfine),
             _ => None,
         };
         if let Some((word, path)) = text.split_once('=')
@@ -58,10 +53,9 @@ mod tests {
         let export = |text: &str| text.parse::<ExportSpec>().map(|export| export.form);
         assert_eq!(export("a.csv"), Ok(ExportFormat::Csv));
         assert_eq!(export("b.md"), Ok(ExportFormat::Markdown));
-        assert_eq!(export("hyperfine=c.json"), Ok(ExportFormat::Hyperfine));
-        assert_eq!(export("hgrm=a=b.txt"), Ok(ExportFormat::Hgrm));
-        assert_eq!("hgrm=a=b.txt".parse::<ExportSpec>().unwrap().path, Path::new("a=b.txt"));
-        for text in ["", "csv=", "a.json", "html=a.html", "a"] {
+        assert_eq!(export("csv=a=b.txt"), Ok(ExportFormat::Csv));
+        assert_eq!("csv=a=b.txt".parse::<ExportSpec>().unwrap().path, Path::new("a=b.txt"));
+        for text in ["", "csv=", "a.json", "html=a.html", "a", "a.hgrm", "hyperfine=a.json"] {
             assert!(export(text).is_err(), "{text}");
         }
     }

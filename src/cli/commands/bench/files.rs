@@ -6,7 +6,6 @@
 use std::path::{Path, PathBuf};
 
 use super::args::BenchArgs;
-use super::targets;
 use crate::bench::bench_result::{BenchResult, ExportFormat};
 use crate::cli::context::CommandContext;
 use crate::cli::output::{SpanStyle, StyledLine};
@@ -18,12 +17,8 @@ use crate::model::Error;
 /// # Errors
 /// A usage error with the option and the reason, or with both options that name the same file.
 pub(super) fn check(args: &BenchArgs, cwd: &Path) -> Result<(), Error> {
-    let single = [
-        ("--save", &args.save),
-        ("--plot", &args.plot),
-        ("--html", &args.html),
-        ("--export-locust", &args.export_locust),
-    ];
+    let single =
+        [("--save", &args.save), ("--html", &args.html), ("--export-locust", &args.export_locust)];
     let single = single.into_iter().filter_map(|(option, path)| Some((option, path.as_ref()?)));
     let exports = args.export.iter().map(|export| ("--export", &export.path));
     let all: Vec<(&str, PathBuf)> =
@@ -36,14 +31,14 @@ pub(super) fn check(args: &BenchArgs, cwd: &Path) -> Result<(), Error> {
         save::check_writable(path)
             .map_err(|error| Error::usage(format!("{option}: {}", error.message())))?;
     }
-    let several = targets::count(args) > 1;
-    if several && args.export.iter().any(|export| export.form == ExportFormat::Hgrm) {
-        return Err(Error::usage(
-            "--export: an hgrm file holds one tool, but this run has several",
-        )
-        .with_hint("csv, md and --save hold several tools"));
+    let page = args.html.as_ref().filter(|page| page.extension().is_some_and(|e| e == "svg"));
+    match page {
+        Some(page) => {
+            let what = format!("'{}' is to be an HTML page, not an SVG picture", page.display());
+            Err(Error::usage(what).with_hint("name it .html: the plots are in the page"))
+        }
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// Writes every file.
@@ -55,11 +50,7 @@ pub(super) fn write(
     context: &CommandContext,
     account: &BenchResult,
 ) -> Result<(), Error> {
-    let own = [
-        (ExportFormat::Json, &args.save),
-        (ExportFormat::Svg, &args.plot),
-        (ExportFormat::Html, &args.html),
-    ];
+    let own = [(ExportFormat::Json, &args.save), (ExportFormat::Html, &args.html)];
     let own = own.into_iter().filter_map(|(form, path)| Some((form, path.as_ref()?)));
     let exports = args.export.iter().map(|export| (export.form, &export.path));
     let mut outcome = Ok(());

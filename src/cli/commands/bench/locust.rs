@@ -6,9 +6,9 @@
 use std::path::Path;
 
 use crate::assembly::Assembly;
+use crate::bench::bench_runner::PreparedTarget;
 use crate::bench::export::locust::{LocustHeader, LocustTarget, LocustValue, locust};
 use crate::bench::plan::BenchPlan;
-use crate::bench::targets::ResolvedTarget;
 use crate::cli::context::{CommandContext, CommandResult};
 use crate::config::spec::{AuthSpec, Endpoint, HttpTransport, ServerSpec};
 use crate::model::Error;
@@ -20,23 +20,20 @@ const TOKEN: &str = "LOCUST_TOKEN";
 /// Writes the file.
 ///
 /// # Errors
-/// If a tool does not belong to an HTTP server, or the file cannot be written.
+/// If the tool does not belong to an HTTP server, or the file cannot be written.
 pub(super) fn write(
     path: &Path,
     plan: &BenchPlan,
-    found: &[ResolvedTarget],
+    found: &PreparedTarget,
     assembly: &Assembly,
     context: &CommandContext,
 ) -> CommandResult {
-    let servers = &assembly.configuration.servers;
-    let targets: Result<Vec<LocustTarget>, Error> =
-        found.iter().map(|found| target(found, servers)).collect();
-    let text = locust(plan, &targets?)?;
+    let text = locust(plan, &target(found, &assembly.configuration.servers)?)?;
     super::files::write_one(path, &text, context)?;
     Ok(())
 }
 
-fn target(found: &ResolvedTarget, servers: &[ServerSpec]) -> Result<LocustTarget, Error> {
+fn target(found: &PreparedTarget, servers: &[ServerSpec]) -> Result<LocustTarget, Error> {
     let name = &found.target.definition().name;
     let refused = |why: &str| {
         Err(Error::usage(format!("--export-locust: '{name}' {why}")).with_hint(
@@ -79,8 +76,7 @@ fn target(found: &ResolvedTarget, servers: &[ServerSpec]) -> Result<LocustTarget
         url: url.to_string(),
         protocol: found.target.protocol().map(str::to_owned),
         headers: written,
-        arguments: found.source.clone(),
-        weight: found.weight,
+        arguments: found.arguments.objects().cloned().collect(),
     })
 }
 

@@ -18,7 +18,7 @@ use crate::bench::driver::RunControl;
 use crate::bench::environment::{BenchEnvironment, ThisMachine};
 use crate::bench::findings::{AcceptanceCriteria, BenchFindings};
 use crate::bench::monitor::RunMonitor;
-use crate::bench::targets::{identities, prepare, servers};
+use crate::bench::targets::{identities, servers};
 use crate::bench::{baseline, bench_runner, json, threshold};
 use crate::cli::context::{CommandContext, CommandResult, StartScope};
 use crate::cli::formats;
@@ -52,15 +52,15 @@ pub async fn run(args: &BenchArgs, context: &CommandContext) -> CommandResult {
         context.output.note(&StyledLine::styled(SpanStyle::Dim, words));
     }
     let abort = CancellationToken::new();
-    let found = targets::resolve(wanted, args, context, &assembly.host, &abort, plan.seed).await?;
-    if let Some(path) = &args.export_locust {
-        return locust::write(path, &plan, &found, &assembly, context);
+    let found = targets::resolve(wanted, args, context, &assembly.host, &abort).await?;
+    if let (Some(path), [target]) = (&args.export_locust, found.as_slice()) {
+        return locust::write(path, &plan, target, &assembly, context);
     }
     let servers = servers(&found);
     context.request_grace_period(live::GRACE_PERIOD);
     let environment = BenchEnvironment::before(&ThisMachine);
     let (control, watch) = (RunControl::default(), RunMonitor::default());
-    let work = bench_runner::run(&plan, prepare(found), Arc::new(SystemClock), &control, &watch);
+    let work = bench_runner::run(&plan, found, Arc::new(SystemClock), &control, &watch);
     let stop = live::StopHandles { control: &control, abort: &abort };
     let report = live::drive(work, &plan, &stop, &watch, context).await?;
     let environment = BenchEnvironment {

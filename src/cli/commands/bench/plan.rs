@@ -13,12 +13,12 @@ pub(super) fn plan(args: &BenchArgs) -> Result<BenchPlan, Error> {
     if args.vs_args.is_some() && args.vs.is_none() {
         return Err(Error::usage("--vs-args requires --vs"));
     }
-    let brief = PlanOptions {
+    let options = PlanOptions {
         requests: args.requests,
         duration: args.duration,
         concurrency: args.concurrency.clone(),
         error_limit: args.step_error_limit,
-        rate: args.rate.clone(),
+        rate: args.rate,
         is_poisson: args.arrivals.map(|word| word == ArrivalsArg::Poisson),
         overflow: args.over.map(|word| match word {
             OverflowArg::Queue => OverflowPolicy::Queue,
@@ -28,11 +28,9 @@ pub(super) fn plan(args: &BenchArgs) -> Result<BenchPlan, Error> {
         stop_after_failures: args.stop_after_failures,
         seed: args.seed,
         is_comparison: args.vs.is_some(),
-        is_mix: !args.mix.is_empty(),
         has_baseline: args.baseline.is_some(),
-        rounds: args.rounds,
     };
-    brief.plan()
+    options.plan()
 }
 
 #[cfg(test)]
@@ -42,7 +40,7 @@ mod tests {
     use clap::Parser as _;
 
     use super::*;
-    use crate::bench::plan::{Arrivals, LoadModel, RateStep, RunLimits, Sharing, WarmUp};
+    use crate::bench::plan::{Arrivals, LoadModel, Sharing, WarmUp};
     use crate::cli::args::{Cli, CliCommand};
 
     fn planned(words: &[&str]) -> Result<BenchPlan, Error> {
@@ -83,25 +81,8 @@ mod tests {
     }
 
     #[test]
-    fn the_steps_of_a_rate_bound_a_run_that_nothing_else_bounds() {
-        let plan = planned(&["--rate", "5@10s,10@20s"]).unwrap();
-        let thirty = Some(Duration::from_secs(30));
-        assert_eq!(plan.limits, RunLimits { requests: None, duration: thirty });
-        let step = |rate, seconds| RateStep { rate, lasting: Duration::from_secs(seconds) };
-        let arrivals = Arrivals::Steps(vec![step(5.0, 10), step(10.0, 20)]);
-        assert_eq!(
-            plan.model,
-            LoadModel::Open { arrivals, in_flight: 100, overflow: OverflowPolicy::Queue }
-        );
-    }
-
-    #[test]
     fn a_comparison_takes_turns_and_no_more_than_there_are_calls() {
-        for (words, rounds) in [
-            (&["--vs", "b"][..], 20),
-            (&["--vs", "b", "-n", "7"], 7),
-            (&["--vs", "b", "--rounds", "50"], 50),
-        ] {
+        for (words, rounds) in [(&["--vs", "b"][..], 20), (&["--vs", "b", "-n", "7"], 7)] {
             assert_eq!(
                 planned(words).unwrap().sharing,
                 Sharing::Interleaved { rounds },
@@ -124,13 +105,9 @@ mod tests {
         for (words, named) in [
             (&["--over", "drop"][..], ["--over", "--rate"]),
             (&["--arrivals", "poisson"], ["--arrivals", "--rate"]),
-            (&["--rounds", "9"], ["--rounds", "--vs"]),
             (&["--vs-args", "{}"], ["--vs-args", "--vs"]),
-            (&["--vs", "b", "--rounds", "9", "-n", "5"], ["--rounds 9", "-n"]),
-            (&["--arrivals", "poisson", "--rate", "1@1s"], ["--arrivals", "--rate"]),
             (&["-c", "1,2", "--rate", "5"], ["-c", "--rate"]),
             (&["-c", "1,2", "--vs", "b"], ["-c", "--vs"]),
-            (&["-c", "1,2", "--mix", "1 b"], ["-c", "--mix"]),
             (&["-c", "1,2", "--baseline", "b.json"], ["-c", "--baseline"]),
             (&["--step-error-limit", "5%"], ["--step-error-limit", "steps"]),
         ] {

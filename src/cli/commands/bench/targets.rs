@@ -1,20 +1,18 @@
 //! The tools of a run, as named on the command line.
 
-use std::sync::Arc;
-
 use super::args::BenchArgs;
 use super::call_arguments;
-use crate::bench::targets::{self, ArgumentInput, ResolvedTarget, TargetOptions, TargetSpec};
+use crate::bench::bench_runner::PreparedTarget;
+use crate::bench::targets::{self, ArgumentInput, TargetOptions, TargetSpec};
 use crate::cli::context::CommandContext;
 use crate::host::ToolHost;
 use crate::model::Error;
-use crate::util::clock::{Clock, SystemClock};
 use tokio_util::sync::CancellationToken;
 
 /// The number of targets in the report: the tools of a command line, or the steps of one tool.
 pub(super) fn count(args: &BenchArgs) -> usize {
     let steps = args.concurrency.as_ref().map_or(0, |spec| spec.further.len());
-    1 + steps + usize::from(args.vs.is_some()) + args.mix.len()
+    1 + steps + usize::from(args.vs.is_some())
 }
 
 /// All tools of the command line, the first one first.
@@ -29,7 +27,7 @@ pub(super) async fn target_specs(
         return Err(Error::usage("--args - and --vs-args - cannot both read standard input"));
     }
     let given = call_arguments::read(args, context).await?;
-    let mut all = vec![TargetSpec { name: args.name.clone(), arguments: given, weight: 1.0 }];
+    let mut all = vec![TargetSpec { name: args.name.clone(), arguments: given }];
     if let Some(name) = &args.vs {
         let given = match &args.vs_args {
             Some(whole) => ArgumentInput::Single(
@@ -39,14 +37,7 @@ pub(super) async fn target_specs(
             ),
             None => all[0].arguments.clone(),
         };
-        all.push(TargetSpec { name: name.clone(), arguments: given, weight: 1.0 });
-    }
-    for mixed in &args.mix {
-        let words = call_arguments::read_words(mixed.words.clone(), None, context)
-            .await
-            .map_err(|error| Error::usage(format!("--mix {}: {}", mixed.name, error.message())))?;
-        let given = ArgumentInput::Single(words);
-        all.push(TargetSpec { name: mixed.name.clone(), arguments: given, weight: mixed.weight });
+        all.push(TargetSpec { name: name.clone(), arguments: given });
     }
     Ok(all)
 }
@@ -61,8 +52,7 @@ pub(super) async fn resolve(
     context: &CommandContext,
     host: &ToolHost,
     cancel: &CancellationToken,
-    seed: u64,
-) -> Result<Vec<ResolvedTarget>, Error> {
+) -> Result<Vec<PreparedTarget>, Error> {
     let terms = TargetOptions {
         servers: args.server.clone(),
         timeout: args.timeout,
@@ -70,9 +60,7 @@ pub(super) async fn resolve(
         allow_writes: args.allow_writes || args.yes_nested,
         assume_yes_nested: args.yes_nested,
         inspect_every: args.check_every,
-        seed,
         cancel: cancel.clone(),
     };
-    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    targets::resolve(wanted, &terms, host, &clock, |warning| context.output.warn(warning)).await
+    targets::resolve(wanted, &terms, host, |warning| context.output.warn(warning)).await
 }

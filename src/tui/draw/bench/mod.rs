@@ -9,7 +9,6 @@ use ratatui::layout::Rect;
 
 use super::styler::Styler;
 use super::{pane, scroll_text};
-use crate::tui::state::bench::BenchFilePurpose;
 use crate::tui::state::{AppState, Pane};
 
 pub(super) fn draw(
@@ -28,12 +27,8 @@ pub(super) fn draw(
     };
     let inner = pane::open(frame, styler, area, &title, focused);
     let inner = match &bench.file {
-        Some((purpose, line)) if focused => {
-            let question = match purpose {
-                BenchFilePurpose::Export => "Export to (json csv md hgrm svg): ",
-                BenchFilePurpose::Baseline => "Save baseline as: ",
-            };
-            pane::input_row(frame, styler, inner, question, line)
+        Some(line) if focused => {
+            pane::input_row(frame, styler, inner, "Export to (json csv md html): ", line)
         }
         _ => inner,
     };

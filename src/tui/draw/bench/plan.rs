@@ -54,7 +54,7 @@ fn form(frame: &mut Frame<'_>, styler: &Styler<'_>, form: &PlanForm, focused: bo
         let place = Rect { y, height: 1, ..area };
         let (line, cursor) = row(styler, form, *entry, at == form.at, focused, area.width);
         frame.render_widget(line, place);
-        if let Some(cursor) = cursor.filter(|_| focused && form.is_writing && at == form.at) {
+        if focused && form.is_writing && at == form.at {
             let x = u16::try_from(cursor).unwrap_or(u16::MAX).min(area.width.saturating_sub(1));
             frame.set_cursor_position((place.x + x, place.y));
         }
@@ -73,7 +73,7 @@ fn row(
     is_current: bool,
     focused: bool,
     width: u16,
-) -> (Line<'static>, Option<usize>) {
+) -> (Line<'static>, usize) {
     let named = match (is_current, focused) {
         (true, true) => StyleRole::Selected,
         (true, false) => StyleRole::SelectedUnfocused,
@@ -84,48 +84,29 @@ fn row(
         styler.span(named, format!("{pointer}{}", columns::align_left(entry.title(), NAME - 1))),
         styler.span(StyleRole::Plain, " "),
     ];
-    let choice = |one: bool, words_of: [&str; 2]| {
-        let [no, yes] = words_of;
-        if one { format!("  {no}  < {yes} >") } else { format!("< {no} >  {yes}") }
-    };
     let used: usize = spans.iter().map(Span::width).sum();
     let room = usize::from(width).saturating_sub(used);
-    let mut cursor = None;
-    match entry {
-        PlanField::Model => {
-            spans.push(styler.span(StyleRole::Plain, choice(form.is_open, ["closed", "open"])));
-        }
-        PlanField::Arrivals => {
-            let said = choice(form.is_poisson, ["constant", "poisson"]);
-            spans.push(styler.span(StyleRole::Plain, said));
-        }
-        PlanField::AllowWrites => {
-            let said = choice(form.allow_writes, ["refused", "allowed"]);
-            let meaning = if form.allow_writes { StyleRole::Warning } else { StyleRole::Plain };
-            spans.push(styler.span(meaning, said));
-        }
-        _ if form.text(entry).is_empty() => {
-            cursor = Some(used);
-            let said = format!("({})", form.placeholder(entry));
-            spans.push(styler.span(StyleRole::Dim, text::cut(&said, room)));
-        }
-        _ => {
-            let (before, behind) =
-                form.line(entry).map_or(("", ""), crate::tui::state::LineInput::split);
-            let before = styler.span(StyleRole::Plain, before);
-            // What is written is seen where it is written.
-            let over = before.width().saturating_sub(room.saturating_sub(1));
-            let is_written = is_current && form.is_writing;
-            let before = if is_written && over > 0 {
-                let tail: String = before.content.chars().skip(over).collect();
-                styler.span(StyleRole::Plain, tail)
-            } else {
-                before
-            };
-            cursor = Some(used + before.width());
-            spans.extend([before, styler.span(StyleRole::Plain, behind)]);
-        }
-    }
+    let cursor = if form.text(entry).is_empty() {
+        let placeholder = format!("({})", form.placeholder(entry));
+        spans.push(styler.span(StyleRole::Dim, text::cut(&placeholder, room)));
+        used
+    } else {
+        let (before, behind) =
+            form.line(entry).map_or(("", ""), crate::tui::state::LineInput::split);
+        let before = styler.span(StyleRole::Plain, before);
+        // What is written is seen where it is written.
+        let over = before.width().saturating_sub(room.saturating_sub(1));
+        let is_written = is_current && form.is_writing;
+        let before = if is_written && over > 0 {
+            let tail: String = before.content.chars().skip(over).collect();
+            styler.span(StyleRole::Plain, tail)
+        } else {
+            before
+        };
+        let cursor = used + before.width();
+        spans.extend([before, styler.span(StyleRole::Plain, behind)]);
+        cursor
+    };
     (Line::from(spans), cursor)
 }
 

@@ -199,7 +199,7 @@ fn rate(styler: &Styler<'_>, run: &BenchRun, seen: &BenchSnapshot) -> Option<Lin
         Arrivals::Constant { rate } => made < rate * 0.95 && seen.phase == RunPhase::Measuring,
         _ => false,
     };
-    let wanted = crate::bench::formatting::arrivals(arrivals);
+    let wanted = crate::bench::formatting::arrivals(*arrivals);
     let meaning = if is_behind { StyleRole::Warning } else { StyleRole::Plain };
     let word = if is_behind { "  behind" } else { "" };
     Some(styler.line(meaning, format!("sent {}/s of {wanted}{word}", per_second(made))))

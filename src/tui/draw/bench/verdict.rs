@@ -1,8 +1,7 @@
-//! Draws the conclusions of a benchmark: thresholds, comparisons, bottlenecks and caveats.
+//! Draws the conclusions of a benchmark: comparisons, bottlenecks and caveats.
 
 use ratatui::text::Line;
 
-use crate::bench::baseline::BaselineChange;
 use crate::bench::bench_result::BenchResult;
 use crate::bench::compare::{Ratio, RatioVerdict, TargetComparison, letter};
 use crate::bench::report::RunStatus;
@@ -10,7 +9,7 @@ use crate::model::Error;
 use crate::tui::draw::columns;
 use crate::tui::draw::digits::grouped;
 use crate::tui::draw::styler::Styler;
-use crate::tui::state::bench::{BenchView, PlanField};
+use crate::tui::state::bench::BenchView;
 use crate::tui::theme::StyleRole;
 use crate::util::units::show_duration;
 
@@ -25,11 +24,8 @@ pub(super) fn title(bench: &BenchView) -> String {
         None => "Verdict".to_owned(),
         Some((number, Err(_))) => format!("Verdict {number}  failed"),
         Some((number, Ok(account))) => {
-            let findings = &account.findings;
-            let judged = findings.baseline.as_ref().is_some_and(|one| one.max_regression.is_some());
             let word = match (account.failure(), account.report.status) {
                 (Some(_), _) => "FAIL",
-                (None, RunStatus::Complete) if judged || !findings.thresholds.is_empty() => "PASS",
                 (None, RunStatus::Complete) => "done",
                 (None, _) => "not complete",
             };
@@ -38,26 +34,18 @@ pub(super) fn title(bench: &BenchView) -> String {
     }
 }
 
-/// The verdict of the newest run: exit code, comparisons, thresholds, errors and caveats.
+/// The verdict of the newest run: comparisons, errors and caveats.
 pub(super) fn lines(styler: &Styler<'_>, bench: &BenchView, width: u16) -> Vec<Line<'static>> {
     let Some(run) = &bench.run else {
         let said = "Results appear here when the run finishes.";
         return vec![styler.line(StyleRole::Dim, said)];
     };
     match &run.end {
-        None => {
-            let mut lines =
-                vec![styler.line(StyleRole::Dim, "Results appear here when the run finishes.")];
-            for threshold in &run.spec.thresholds {
-                lines.push(styler.line(StyleRole::Plain, format!("fails if {}", threshold.text)));
-            }
-            if run.spec.baseline.is_some() {
-                let file = bench.form.text(PlanField::Baseline);
-                lines.push(styler.line(StyleRole::Plain, format!("compared with {file}")));
-            }
-            lines
+        None => vec![styler.line(StyleRole::Dim, "Results appear here when the run finishes.")],
+        Some(Err(error)) => {
+            let command_line = styler.line(StyleRole::Dim, run.command_line.as_str());
+            failed(styler, error).into_iter().chain([command_line]).collect()
         }
-        Some(Err(error)) => failed(styler, error),
         Some(Ok(account)) => account_lines(styler, account, &run.command_line, width),
     }
 }
@@ -66,8 +54,6 @@ pub(super) fn failed(styler: &Styler<'_>, error: &Error) -> Vec<Line<'static>> {
     let mut lines = vec![styler.line(StyleRole::Error, error.message())];
     lines.extend(error.details().iter().map(|said| styler.line(StyleRole::Plain, said)));
     if let Some(hint) = error.hint() {
-        // What is an option there is an entry of the plan here.
-        let hint = hint.replace("--allow-writes", "'writes' in the plan (--allow-writes)");
         lines.push(styler.line(StyleRole::Dim, format!("hint: {hint}")));
     }
     lines
@@ -80,41 +66,15 @@ fn account_lines(
     width: u16,
 ) -> Vec<Line<'static>> {
     let (report, findings) = (&account.report, &account.findings);
-    let mut lines = vec![exit_code_line(styler, account)];
+    let failure = account.failure();
+    let mut lines: Vec<Line<'static>> =
+        failure.iter().map(|error| styler.line(StyleRole::Error, error.message())).collect();
     if report.status != RunStatus::Complete {
         let said = "incomplete run: the figures cover only the calls that were made";
         lines.push(styler.line(StyleRole::Warning, said));
     }
     for compared in &findings.comparisons {
         lines.extend(comparison(styler, compared, width));
-    }
-    for line in findings.thresholds.iter().flat_map(|judged| &judged.lines) {
-        let (word, meaning) = match (line.failed, line.is_unreliable) {
-            (true, _) => ("FAIL  ", StyleRole::Error),
-            (false, true) => ("PASS? ", StyleRole::Warning),
-            (false, false) => ("PASS  ", StyleRole::Success),
-        };
-        // The word stands in front here.
-        let said = line.text.replacen(": pass", "", 1).replacen(": FAIL", "", 1);
-        lines.push(Line::from(vec![
-            styler.span(meaning, word),
-            styler.span(StyleRole::Plain, said),
-        ]));
-    }
-    if let Some(baseline) = &findings.baseline {
-        let began =
-            baseline.began.as_deref().map(|began| format!(" of {began}")).unwrap_or_default();
-        lines
-            .push(styler.line(StyleRole::Title, format!("compared with {}{began}", baseline.file)));
-        for line in baseline.targets.iter().flat_map(BaselineChange::lines) {
-            let meaning = if line.ends_with("FAIL") { StyleRole::Error } else { StyleRole::Plain };
-            lines.push(styler.line(meaning, line));
-        }
-        if baseline.targets.iter().all(|change| change.ratios.is_empty()) {
-            lines.push(
-                styler.line(StyleRole::Error, "the baseline has nothing to compare with this run"),
-            );
-        }
     }
     for (at, target) in report.targets.iter().enumerate() {
         for (kind, error) in &target.errors_by_kind {
@@ -134,17 +94,6 @@ fn account_lines(
     lines.push(styler.line(StyleRole::Dim, command_line));
     lines.extend(machine(styler, account));
     lines
-}
-
-/// The exit code that the command line would have.
-fn exit_code_line(styler: &Styler<'_>, account: &BenchResult) -> Line<'static> {
-    match account.failure() {
-        None => styler.line(StyleRole::Success, "exit code 0"),
-        Some(error) => {
-            let code = error.kind().exit_code();
-            styler.line(StyleRole::Error, format!("exit code {code}: {}", error.message()))
-        }
-    }
 }
 
 fn machine(styler: &Styler<'_>, account: &BenchResult) -> Option<Line<'static>> {

@@ -18,12 +18,6 @@ pub(super) const BENCH: KeyTable = KeyTable {
         ),
         footer_binding(KeyPress::Char('e'), Action::Fill, "edit", "edit the plan entry"),
         footer_binding(
-            KeyPress::Char('m'),
-            Action::Model,
-            "model",
-            "switch the load model: closed (calls in flight) or open (a rate)",
-        ),
-        footer_binding(
             KeyPress::Char('x'),
             Action::Stop,
             "stop",
@@ -31,16 +25,10 @@ pub(super) const BENCH: KeyTable = KeyTable {
         ),
         footer_binding(KeyPress::Char(' '), Action::Pause, "pause", "pause or resume"),
         footer_binding(
-            KeyPress::Char('B'),
-            Action::Baseline,
-            "baseline",
-            "save the run as a baseline",
-        ),
-        footer_binding(
             KeyPress::Char('E'),
             Action::Export,
             "export",
-            "export the run: .json .csv .md .hgrm .svg",
+            "export the run: .json .csv .md .html",
         ),
         footer_binding(
             KeyPress::Char('Y'),
@@ -48,8 +36,6 @@ pub(super) const BENCH: KeyTable = KeyTable {
             "copy as command",
             "copy the run as a command",
         ),
-        help_binding(KeyPress::Left, Action::PreviousChoice, "change the choice"),
-        help_binding(KeyPress::Right, Action::NextChoice, "change the choice"),
         help_binding(KeyPress::Delete, Action::Unset, "unset the entry"),
     ],
 };

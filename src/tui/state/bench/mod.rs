@@ -2,7 +2,6 @@
 
 mod plan_field;
 mod plan_form;
-mod plan_text;
 mod tool_picker;
 
 use std::sync::Arc;
@@ -25,23 +24,14 @@ pub struct BenchView {
     pub form: PlanForm,
     /// The tools that a target is chosen of, while it is.
     pub picker: Option<ToolPicker>,
-    /// A file that is to be written, while it is named.
-    pub file: Option<(BenchFilePurpose, LineInput)>,
+    /// The file that a run is exported to, while it is named.
+    pub file: Option<LineInput>,
     /// The newest run, in progress or ended; `None` before the first.
     pub run: Option<BenchRun>,
     /// How far the run is scrolled.
     pub run_position: ScrollPosition,
     /// How far the verdict is scrolled.
     pub verdict_position: ScrollPosition,
-}
-
-/// What a file is written for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BenchFilePurpose {
-    /// Results for people and other programs: JSON, CSV, Markdown and more.
-    Export,
-    /// For later runs, to be compared with.
-    Baseline,
 }
 
 /// A benchmark run as the console follows it.
@@ -83,18 +73,10 @@ impl View for BenchView {
             Action::TargetB => return Some(pick(TargetSide::B, context)),
             Action::Fill => return Some(self.write(context)),
             Action::Run => return Some(self.start(context)),
-            Action::Model => {
-                self.form.focus_field(PlanField::Model);
-                self.form.toggle_choice();
-                let model = if self.form.is_open { "open (a rate)" } else { "closed" };
-                context.show_status(format!("load model: {model}"));
-            }
-            Action::PreviousChoice | Action::NextChoice => drop(self.form.toggle_choice()),
             Action::Unset => self.form.clear(),
             Action::Stop => return Some(self.stop(context)),
             Action::Pause => return Some(self.pause(context)),
-            Action::Export => self.name(BenchFilePurpose::Export, context),
-            Action::Baseline => self.name(BenchFilePurpose::Baseline, context),
+            Action::Export => self.name_export(context),
             Action::Copy | Action::CopyCommand => {
                 return Some(context.copy("command", self.form.command_line()));
             }
@@ -124,7 +106,7 @@ impl View for BenchView {
 
     fn line(&mut self, focus: Pane) -> Option<&mut LineInput> {
         match (&mut self.file, &mut self.picker) {
-            (Some((_, line)), _) => Some(line),
+            (Some(line), _) => Some(line),
             (None, Some(picker)) => Some(&mut picker.words),
             (None, None) if focus == Pane::Plan => self.form.active_input(),
             _ => None,
@@ -173,11 +155,6 @@ impl BenchView {
     /// Takes in the outcome of an effect.
     pub fn handle_event(&mut self, event: BenchEvent, context: &mut AppContext) -> Vec<AppEffect> {
         match event {
-            BenchEvent::BaselineSaved(path) => {
-                let path = path.display().to_string();
-                context.show_status(format!("saved {path}; the next run will be compared with it"));
-                self.form.set(PlanField::Baseline, path);
-            }
             BenchEvent::Started { run, warnings } => {
                 if let Some(own) = self.active_run(run) {
                     own.warnings = warnings;
@@ -277,7 +254,6 @@ impl BenchView {
         match self.form.current() {
             PlanField::ToolA => return pick(TargetSide::A, context),
             PlanField::ToolB => return pick(TargetSide::B, context),
-            entry if entry.is_choice() => drop(self.form.toggle_choice()),
             _ => self.form.is_writing = true,
         }
         Vec::new()
@@ -288,9 +264,10 @@ impl BenchView {
             context.show_error("a run is in progress; x stops it");
             return Vec::new();
         }
-        let spec = match self.form.order() {
+        let spec = match self.form.run_spec() {
             Ok(spec) => spec,
             Err(flaw) => {
+                context.show_error(format!("{}: {}", flaw.entry.title(), flaw.error.message()));
                 self.form.focus_field(flaw.entry);
                 self.form.error = Some(flaw);
                 context.focus = Pane::Plan;
@@ -327,39 +304,23 @@ impl BenchView {
         vec![AppEffect::Bench(BenchEffect::Pause(run.is_paused))]
     }
 
-    fn name(&mut self, purpose: BenchFilePurpose, context: &mut AppContext) {
-        let Some((number, _)) = self.account() else {
-            return context.show_error("no run to export yet");
-        };
-        let name = match (purpose, self.form.text(PlanField::Baseline)) {
-            (BenchFilePurpose::Export, _) => format!("bench-{number}.md"),
-            (BenchFilePurpose::Baseline, "") => "baseline.json".to_owned(),
-            (BenchFilePurpose::Baseline, known) => known.to_owned(),
-        };
-        self.file = Some((purpose, LineInput::of(name)));
+    fn name_export(&mut self, context: &mut AppContext) {
+        match self.account() {
+            Some((number, _)) => self.file = Some(LineInput::of(format!("bench-{number}.md"))),
+            None => context.show_error("no run to export yet"),
+        }
     }
 
     fn write_file(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
-        let Some((purpose, line)) = self.file.take() else { return Vec::new() };
+        let Some(line) = self.file.take() else { return Vec::new() };
         let Some((_, account)) = self.account() else { return Vec::new() };
-        let (form, name) = export_format(line.text().trim());
-        let Some(form) = form else {
-            context.show_error("use a .json, .csv, .md, .hgrm or .svg file, or hyperfine=FILE");
-            self.file = Some((purpose, line));
+        let name = line.text().trim();
+        let Some(format) = ExportFormat::from_file_name(name) else {
+            context.show_error("use a .json, .csv, .md or .html file");
+            self.file = Some(line);
             return Vec::new();
         };
-        let path = name.into();
-        match purpose {
-            BenchFilePurpose::Export => {
-                vec![AppEffect::WriteFile { path, text: account.render(form) }]
-            }
-            BenchFilePurpose::Baseline => {
-                vec![AppEffect::Bench(BenchEffect::SaveBaseline {
-                    path,
-                    text: account.render(ExportFormat::Json),
-                })]
-            }
-        }
+        vec![AppEffect::WriteFile { path: name.into(), text: account.render(format) }]
     }
 
     fn account(&self) -> Option<(u64, &BenchResult)> {
@@ -375,14 +336,6 @@ impl BenchView {
 fn pick(side: TargetSide, context: &mut AppContext) -> Vec<AppEffect> {
     context.focus = Pane::Plan;
     vec![AppEffect::Navigate(Navigation::PickBenchTarget(side))]
-}
-
-/// The form that a file is written in, and its name.
-fn export_format(text: &str) -> (Option<ExportFormat>, &str) {
-    match text.split_once('=') {
-        Some(("hyperfine", name)) if !name.is_empty() => (Some(ExportFormat::Hyperfine), name),
-        _ => (ExportFormat::from_file_name(text), text),
-    }
 }
 
 /// What a run ended as, in one sentence, and whether that is bad.

@@ -10,7 +10,6 @@ use crate::bench::fixtures::{report, rounds, target};
 use crate::bench::monitor::RunPhase;
 use crate::bench::plan::Sharing;
 use crate::bench::snapshot::{LatencySummary, TargetSnapshot};
-use crate::bench::threshold;
 use crate::tui::event::AppEvent;
 use crate::tui::state::tests::{press, sample};
 use crate::tui::state::{AppState, Overlay, ViewId};
@@ -59,11 +58,8 @@ pub(in crate::tui) fn account() -> BenchResult {
     let mut report = report(vec![target("calculator", times(10)), target("web-search", times(25))]);
     report.plan.sharing = Sharing::Interleaved { rounds: 20 };
     report.rounds = rounds(&[10, 25], 20);
-    let conditions = ["p95>50ms".to_owned(), "B.p95>A.p95*1.5".to_owned()];
-    let thresholds = threshold::parse(&conditions, 2).unwrap();
     let environment = BenchEnvironment { cpus: Some(4), ..BenchEnvironment::default() };
-    let demands = AcceptanceCriteria { thresholds, ..AcceptanceCriteria::default() };
-    let findings = BenchFindings::conclude(&report, &environment, &demands);
+    let findings = BenchFindings::conclude(&report, &environment, &AcceptanceCriteria::default());
     BenchResult { report, environment, findings }
 }
 
@@ -75,8 +71,7 @@ pub(in crate::tui) fn begun() -> AppState {
     let [AppEffect::Bench(BenchEffect::Start { run: 1, spec: order })] = &effects[..] else {
         panic!("{effects:?}")
     };
-    let names: Vec<&str> = order.targets.iter().map(|target| target.tool.as_str()).collect();
-    assert_eq!(names, ["calculator", "web-search"]);
+    assert_eq!(order.tools, ["calculator", "web-search"]);
     state
 }
 
@@ -106,7 +101,6 @@ fn what_a_tool_requires_is_filled_in_by_an_example() {
     let state = begun();
     let form = &state.bench.form;
     assert_eq!(form.text(PlanField::ArgumentsA), r#"{"expression":"text"}"#);
-    assert_eq!(form.text(PlanField::ArgumentsB), "");
     assert!(state.bench.is_running());
     assert_eq!(state.context.focus, Pane::Run);
 }
@@ -127,22 +121,24 @@ fn entries_are_written_and_what_is_wrong_stands_at_its_entry() {
     let mut state = sample();
     press(&mut state, &["5", "<enter>"]);
     assert!(state.bench.form.error.is_some(), "without a tool nothing is run");
+    assert_eq!(state.context.message.as_ref().unwrap().text, "A: no tool chosen");
     press(&mut state, &["a", "clock", "<enter>"]);
-    press(&mut state, &["j", "j", "j", "j", "j", "j", "e"]);
+    press(&mut state, &["j", "j", "j", "e"]);
     assert_eq!(state.bench.form.current(), PlanField::InFlight);
     // Letters are letters here, and the digits are no views.
     press(&mut state, &["5x", "<f5>"]);
     assert_eq!(state.bench.form.text(PlanField::InFlight), "5x");
     assert!(state.bench.run.is_none() && state.context.view == ViewId::Bench);
-    press(&mut state, &["^u", "5", "<enter>", "7", "<esc>", "m"]);
-    assert_eq!(state.bench.form.text(PlanField::Calls), "7");
-    assert!(state.bench.form.is_open);
-    press(&mut state, &["<enter>"]);
-    assert_eq!(state.bench.form.current(), PlanField::Rate, "an open load needs a rate");
-    press(&mut state, &["e", "50", "<f5>"]);
+    assert!(state.context.message.as_ref().unwrap().text.starts_with("in flight: invalid"));
+    press(&mut state, &["^u", "5", "<enter>", "fast", "<esc>", "<enter>"]);
+    assert_eq!(state.bench.form.current(), PlanField::Rate);
+    let message = &state.context.message.as_ref().unwrap();
+    assert!(message.is_error && message.text.contains("calls per second"), "{}", message.text);
+    assert!(state.bench.run.is_none());
+    press(&mut state, &["e", "^u", "50", "<enter>", "7", "<f5>"]);
     assert_eq!(
         state.bench.run.as_ref().unwrap().command_line,
-        "toolhost bench clock --rate 50 -c 5 -n 7"
+        "toolhost bench clock -c 5 --rate 50 -n 7"
     );
 }
 
@@ -174,43 +170,30 @@ fn the_end_of_a_run_is_said_wherever_one_is() {
     let outcome = Box::new(Ok(account()));
     tell(&mut state, BenchEvent::Finished { run: 1, snapshot: Box::new(seen()), outcome });
     let said = &state.context.message.as_ref().unwrap().text;
-    assert!(said.starts_with("run 1: failed: 1 of 2 thresholds"), "{said}");
+    assert!(said.starts_with("run 1 finished: B is slower than A"), "{said}");
     // What is told of a run that is over, or of another one, changes nothing.
     tell(&mut state, BenchEvent::Progress { run: 1, snapshot: Box::default() });
     assert_eq!(state.bench.run.as_ref().unwrap().snapshot.as_ref().unwrap().targets.len(), 2);
 }
 
 #[test]
-fn a_run_is_written_and_kept_as_a_baseline() {
+fn a_run_is_written_in_each_format() {
     let mut state = ended();
     let effects = press(&mut state, &["E", "<enter>"]);
     let [AppEffect::WriteFile { path, text }] = &effects[..] else { panic!("{effects:?}") };
     assert!(path.to_str() == Some("bench-1.md") && text.contains("web-search"), "{text}");
-    for (name, begins) in [
-        ("a.csv", "tool"),
-        ("a.svg", "<svg"),
-        ("a.hgrm", "       Value"),
-        ("a.json", "{"),
-        ("hyperfine=a.json", "{"),
-    ] {
-        state.bench.file = Some((BenchFilePurpose::Export, LineInput::of(name)));
+    for (name, begins) in [("a.csv", "tool"), ("a.html", "<!doctype html>"), ("a.json", "{")] {
+        state.bench.file = Some(LineInput::of(name));
         let effects = press(&mut state, &["<enter>"]);
         let [AppEffect::WriteFile { path, text }] = &effects[..] else {
             panic!("{name}: {effects:?}")
         };
         assert!(text.starts_with(begins), "{name}: {text}");
-        assert!(!path.to_str().unwrap().contains('='));
+        assert_eq!(path.to_str(), Some(name));
     }
-    state.bench.file = Some((BenchFilePurpose::Export, LineInput::of("a.exe")));
+    state.bench.file = Some(LineInput::of("a.exe"));
     assert_eq!(press(&mut state, &["<enter>"]), []);
     assert!(state.bench.file.is_some());
-    press(&mut state, &["<esc>"]);
-    let effects = press(&mut state, &["B", "<enter>"]);
-    let [AppEffect::Bench(BenchEffect::SaveBaseline { path, .. })] = &effects[..] else {
-        panic!("{effects:?}")
-    };
-    tell(&mut state, BenchEvent::BaselineSaved(path.clone()));
-    assert_eq!(state.bench.form.text(PlanField::Baseline), "baseline.json");
 }
 
 #[test]
