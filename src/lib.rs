@@ -61,6 +61,9 @@
 //! | know who made a call | [`ToolContext`]: session, user, metadata, progress, cancellation, nested calls; [`SessionInfo`] |
 //! | decide what may run | [`Approver`], [`PolicyRule`], [`ProfileSpec`] |
 //! | see what happens | [`EventSink`], [`HostEvent`] |
+//! | follow changes of a resource | [`ToolHost::subscribe`], [`ToolHost::unsubscribe`], [`HostEvent::ResourceUpdated`] |
+//! | see the traffic with servers | [`TrafficSink`] in a [`FrontEnd`], [`Traffic`], [`TraceGate`] |
+//! | benchmark tools | [`bench::prepare`], [`bench::Benchmark`] |
 //! | count and record | [`UsageCounter`], [`Recorder`] |
 //! | give tools to a model | [`ModelFormat::export`], [`ModelFormat::requested_calls`], [`ToolHost::answer_model`], [`ModelFormat::answer_messages`] |
 //! | serve the tools over MCP | [`CatalogueServer`], [`ClientRegistry`], [`serve_stream`] |
@@ -128,6 +131,7 @@ pub use host::request::{
 pub use host::sessions::SessionInfo;
 pub use host::usage_counter::UsageCounter;
 pub use host::{ClientScope, FileRegistration, RegistrationError, Removal, ScopeProfile, ToolHost};
+pub use model::traffic::{Direction, MessageInfo, TraceGateGuard, TrafficKind};
 pub use model::{
     Annotations, AuthorizationRequest, Browser, CallId, CallMetadata, CallPlace, CallRecord,
     CallerRecord, Completion, CompletionQuery, CompletionReference, Diagnostic, Era, Error,
@@ -137,8 +141,8 @@ pub use model::{
     QuestionOutcome, QuestionRecord, QuestionReply, RecordedOutcome, Resource, ResourceContents,
     ResourceTemplate, RetryAdvice, Routing, Safety, ServerState, ServerStatus, Severity, Signal,
     SkippedServer, SourceLocation, Speed, ToolCall, ToolCaller, ToolContext, ToolDefinition,
-    ToolName, ToolResult, ToolScope, ToolSource, ToolStatus, TraceContext, Traffic, TrafficSink,
-    WithheldItem,
+    ToolName, ToolResult, ToolScope, ToolSource, ToolStatus, TraceContext, TraceGate, Traffic,
+    TrafficSink, WithheldItem,
 };
 pub use provider::{
     ComponentConfig, ComponentFactory, Preview, ToolListVersion, ToolListing, ToolProvider,
@@ -152,7 +156,7 @@ pub use util::static_text::StaticText;
 
 mod assembly;
 mod audit;
-mod bench;
+pub mod bench;
 mod catalogue;
 mod cli;
 mod config;

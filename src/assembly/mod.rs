@@ -84,8 +84,7 @@ pub struct FrontEnd {
     pub inbox: Arc<dyn QuestionHandler>,
     /// Receives progress, logs and state changes; may lose some.
     pub events: EventSink,
-    /// Receives the traffic of servers.
-    #[doc(hidden)] // for the program's own trace
+    /// Receives the traffic of servers, known secrets removed.
     pub traffic: TrafficSink,
 }
 

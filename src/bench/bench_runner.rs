@@ -6,47 +6,86 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::host::ToolHost;
 use crate::host::load::{self, LoadTarget};
 use crate::model::Error;
-use crate::util::clock::Clock;
+use crate::util::clock::{Clock, SystemClock};
 
 use super::arguments::ArgumentRows;
+use super::bench_result::BenchResult;
 use super::caveats;
 use super::driver::{LoadDriver, RunControl};
+use super::environment::{BenchEnvironment, ThisMachine};
+use super::findings::{AcceptanceCriteria, BenchFindings};
 use super::monitor::{RunMonitor, RunPhase};
 use super::plan::{BenchPlan, LoadModel, RunLimits, Sharing};
 use super::report::{BenchReport, Round, SampleBlock};
 use super::report_builder::{self, RunFacts};
 use super::step_runner;
 use super::target_worker::{BenchTarget, TargetWorker};
+use super::targets;
 use super::turns::{describe_plan, measure_turn, run_turn, warm_up};
 
-/// A tool that is ready to be called many times.
+/// A tool that is ready to be called many times, from [`prepare`](super::prepare).
 pub struct PreparedTarget {
-    /// The tool.
-    pub target: LoadTarget,
-    /// Its arguments, checked.
-    pub arguments: ArgumentRows,
+    pub(crate) target: LoadTarget,
+    /// Checked.
+    pub(crate) arguments: ArgumentRows,
 }
 
-/// Runs a plan on tools, which `watch` looks at while `control` may pause or stop it.
-///
-/// # Errors
-/// When no call could be made at all.
-pub async fn run(
-    plan: &BenchPlan,
-    mut prepared: Vec<PreparedTarget>,
-    clock: Arc<dyn Clock>,
-    control: &RunControl,
-    watch: &RunMonitor,
-) -> Result<BenchReport, Error> {
-    let mut targets: Vec<&mut LoadTarget> = prepared.iter_mut().map(|p| &mut p.target).collect();
-    load::link_targets(&mut targets);
-    let bench_target = |prepared: PreparedTarget| {
-        let PreparedTarget { target, arguments } = prepared;
-        BenchTarget { connector: Arc::new(target), arguments }
-    };
-    run_targets(plan, prepared.into_iter().map(bench_target).collect(), clock, control, watch).await
+/// A run: what is done, what it is held to, and the switches that pause and stop it.
+#[derive(Debug, Clone, Default)]
+pub struct Benchmark {
+    /// How the tools are called.
+    pub plan: BenchPlan,
+    /// What fails the run although its calls succeed; nothing by default.
+    pub criteria: AcceptanceCriteria,
+    /// Pauses and stops the run while it goes on.
+    pub control: RunControl,
+    pub(crate) monitor: RunMonitor,
+}
+
+impl Benchmark {
+    /// A run of this plan that is held to nothing.
+    pub fn new(plan: BenchPlan) -> Self {
+        Self { plan, ..Self::default() }
+    }
+
+    /// Makes the run on tools of `host`, one or, in rounds, several, and returns once it is over.
+    /// Whether it met its criteria, or no call succeeded, says [`BenchResult::failure`].
+    ///
+    /// # Errors
+    /// When no call could be made at all, and tools that do not fit [`BenchPlan::sharing`].
+    pub async fn run(
+        &self,
+        host: &ToolHost,
+        mut prepared: Vec<PreparedTarget>,
+    ) -> Result<BenchResult, Error> {
+        let servers = targets::servers(&prepared);
+        let before = BenchEnvironment::before(&ThisMachine);
+        let mut linked: Vec<&mut LoadTarget> = prepared.iter_mut().map(|p| &mut p.target).collect();
+        load::link_targets(&mut linked);
+        let bench_target = |prepared: PreparedTarget| {
+            let PreparedTarget { target, arguments } = prepared;
+            BenchTarget { connector: Arc::new(target), arguments }
+        };
+        let prepared = prepared.into_iter().map(bench_target).collect();
+        let (clock, control) = (Arc::new(SystemClock), &self.control);
+        let report = run_targets(&self.plan, prepared, clock, control, &self.monitor).await?;
+        let environment = BenchEnvironment {
+            servers: targets::identities(&report, &servers, host),
+            ..before.after(&ThisMachine)
+        };
+        let criteria = self.criteria.clone();
+        // Intervals take a while to be calculated, and nobody should wait for them.
+        let conclude = move || {
+            let findings = BenchFindings::conclude(&report, &environment, &criteria);
+            BenchResult { report, environment, findings }
+        };
+        let lost =
+            |_panicked| Error::internal("the thread evaluating the run stopped unexpectedly");
+        tokio::task::spawn_blocking(conclude).await.map_err(lost)
+    }
 }
 
 pub(super) async fn run_targets(

@@ -1,53 +1,91 @@
-//! The load engine: calls tools at a fixed rate or concurrency, and analyses the results.
+//! Benchmarks: calls tools at a fixed rate or concurrency, and says what the figures mean.
 //!
-//! Owns: what a run is to do ([`plan`]), when each call is made ([`arrival_schedule`]), what became of them
-//! ([`meter`]), the account of it all ([`report`]), what follows from it ([`compare`], [`baseline`],
-//! [`threshold`], [`bottlenecks`]) and the forms it is written in ([`json`], [`export`]). Never does:
-//! know how calls are carried (`provider::repeat`), ask whether a tool may be called (`host`), or
-//! print.
+//! [`prepare`] finds the tools of a run and checks that they may be called so often,
+//! [`Benchmark::run`] makes the run, and [`BenchResult`] is its report: figures as types, and
+//! [rendered](BenchResult::render) as `toolhost bench --json` and its other formats. The command
+//! line and the console do the same.
 //!
-//! Time comes in by a clock, chance by a seed: the same plan on a simulated tool gives the same
-//! report.
+//! Times are [`Duration`](std::time::Duration)s, rates are calls per second, shares are between 0
+//! and 1. By default one call follows the other, 1,000 of them or 10 s at most, after a tenth as
+//! many that do not count; a tool that asks a person first, or is marked as not read-only, is
+//! refused. Time comes in by a clock, chance by a seed.
+//!
+//! ```no_run
+//! use serde_json::json;
+//! use toolhost::bench::{
+//!     self, ArgumentInput, BenchPlan, Benchmark, LoadModel, TargetOptions, TargetSpec,
+//! };
+//! use toolhost::{CallArguments, Error, ToolHost};
+//!
+//! # async fn measure(host: &ToolHost) -> Result<(), Error> {
+//! let arguments = json!({ "message": "hi" }).as_object().cloned().unwrap_or_default();
+//! let arguments = ArgumentInput::Single(CallArguments::Object(arguments));
+//! let tool = TargetSpec { name: "demo-echo".to_owned(), arguments };
+//! let warn = |warning: &str| eprintln!("{warning}");
+//! let tools = bench::prepare(vec![tool], &TargetOptions::default(), host, warn).await?;
+//!
+//! let model = LoadModel::Closed { concurrency: 8 };
+//! let result = Benchmark::new(BenchPlan { model, ..BenchPlan::default() }).run(host, tools).await?;
+//! let target = &result.report.targets[0];
+//! println!("{} ok, p99 {:?}", target.ok, target.response.quantile(0.99));
+//! # Ok(())
+//! # }
+//! ```
 
-pub mod argument_lines;
-pub mod arguments;
-pub mod arrival_schedule;
-pub mod baseline;
-pub mod bench_result;
-pub mod bench_runner;
-pub mod bottlenecks;
-pub mod buckets;
-pub mod caveats;
-pub mod compare;
-pub mod control;
-pub mod distribution;
-pub mod driver;
-pub mod environment;
-pub mod export;
-pub mod findings;
+pub(crate) mod argument_lines;
+pub(crate) mod arguments;
+pub(crate) mod arrival_schedule;
+pub(crate) mod baseline;
+pub(crate) mod bench_result;
+pub(crate) mod bench_runner;
+pub(crate) mod bottlenecks;
+pub(crate) mod buckets;
+pub(crate) mod caveats;
+pub(crate) mod compare;
+pub(crate) mod control;
+pub(crate) mod distribution;
+pub(crate) mod driver;
+pub(crate) mod environment;
+pub(crate) mod export;
+pub(crate) mod findings;
 #[cfg(test)]
 pub(crate) mod fixtures;
-pub mod formatting;
-pub mod interval;
-pub mod json;
-pub mod machine_facts;
-pub mod meter;
-pub mod monitor;
-pub mod plan;
-pub mod plan_options;
-pub mod report;
+pub(crate) mod formatting;
+pub(crate) mod interval;
+pub(crate) mod json;
+pub(crate) mod machine_facts;
+pub(crate) mod meter;
+pub(crate) mod monitor;
+pub(crate) mod plan;
+pub(crate) mod plan_options;
+pub(crate) mod report;
 mod report_builder;
-pub mod run_facts;
+pub(crate) mod run_facts;
 mod scheduler;
 #[cfg(test)]
 pub(crate) mod simulation;
-pub mod snapshot;
-pub mod statistic;
+pub(crate) mod snapshot;
+pub(crate) mod statistic;
 mod step_runner;
-pub mod steps;
-pub mod summary;
-pub mod syntax;
+pub(crate) mod steps;
+pub(crate) mod summary;
+pub(crate) mod syntax;
 mod target_worker;
-pub mod targets;
-pub mod threshold;
+pub(crate) mod targets;
+pub(crate) mod threshold;
 mod turns;
+
+pub use baseline::{SavedRun, read as read_baseline};
+pub use bench_result::{BenchResult, ExportFormat};
+pub use bench_runner::{Benchmark, PreparedTarget};
+pub use compare::TargetComparison;
+pub use control::RunControl;
+pub use environment::{BenchEnvironment, ServerIdentity};
+pub use findings::{AcceptanceCriteria, BenchFindings};
+pub use plan::{Arrivals, BenchPlan, LoadModel, OverflowPolicy, RunLimits, Sharing, WarmUp};
+pub use report::{
+    BenchReport, ColdStart, ErrorReport, GeneratorReport, Round, RunStatus, SampleBlock,
+    TargetReport, TimelineSlice,
+};
+pub use targets::{ArgumentInput, TargetOptions, TargetSpec, prepare};
+pub use threshold::{Threshold, ThresholdLine, ThresholdResult, parse as parse_thresholds};

@@ -53,12 +53,12 @@ pub struct TargetOptions {
     pub cancel: CancellationToken,
 }
 
-/// Finds each tool and makes sure that it may be called so often; `warn` is told what a person
-/// should know before.
+/// Finds each tool and makes sure that it may be called so often and that its arguments fit;
+/// `warn` gets what a person should know before.
 ///
 /// # Errors
 /// As for a call of each; and what is refused unless writes are allowed.
-pub async fn resolve(
+pub async fn prepare(
     wanted: Vec<TargetSpec>,
     terms: &TargetOptions,
     host: &ToolHost,
@@ -93,14 +93,14 @@ pub async fn resolve(
 }
 
 /// The server of each tool, for [`identities`].
-pub fn servers(found: &[PreparedTarget]) -> Vec<Option<String>> {
+pub(super) fn servers(found: &[PreparedTarget]) -> Vec<Option<String>> {
     let server =
         |found: &PreparedTarget| found.target.definition().name.component().map(str::to_owned);
     found.iter().map(server).collect()
 }
 
 /// Who the servers of the tools said they are.
-pub fn identities(
+pub(super) fn identities(
     report: &BenchReport,
     servers: &[Option<String>],
     host: &ToolHost,

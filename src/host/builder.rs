@@ -8,6 +8,7 @@ use super::ToolHost;
 use super::approval::Approver;
 use super::directory::{DirectoryParts, ToolDirectory};
 use super::link::LinkSlot;
+use super::offerings::OpenSubscriptions;
 use super::pipeline::CallPipeline;
 use super::profiles::{KnownProfiles, Profiles};
 use super::questions::QuestionQueue;
@@ -242,6 +243,7 @@ impl ToolHostBuilder {
             sessions: Arc::new(sessions),
             client: None,
             link: LinkSlot::default(),
+            subscriptions: OpenSubscriptions::default(),
             weak_self: Weak::clone(weak_self),
         })
     }

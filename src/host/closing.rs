@@ -17,6 +17,7 @@ impl ToolHost {
     /// together is ended together, and what was started before it when that has ended, or has had
     /// its time. Nothing can be registered from now on. Idempotent.
     pub async fn close(&self) {
+        self.subscriptions.clear();
         let (providers, leaving) = {
             let mut roster = self.directory.roster();
             roster.is_closed = true;

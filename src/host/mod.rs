@@ -80,6 +80,7 @@ use crate::provider::LoginSupport;
 use builder::ToolHostBuilder;
 use directory::ToolDirectory;
 use link::{HostQuery, LinkSlot};
+use offerings::OpenSubscriptions;
 use pipeline::CallPipeline;
 use policy::Decision;
 use profiles::{ProfileView, Profiles};
@@ -105,6 +106,8 @@ pub struct ToolHost {
     client: Option<String>,
     /// The host in another process that handles requests instead of this one, if any.
     link: LinkSlot,
+    /// The resources whose changes it was asked to follow.
+    subscriptions: OpenSubscriptions,
     /// This host, for the calls that tools make.
     weak_self: Weak<Self>,
 }
@@ -125,6 +128,7 @@ impl ToolHost {
             sessions: Arc::clone(&self.sessions),
             client: Some(scope.client),
             link: LinkSlot::default(),
+            subscriptions: OpenSubscriptions::default(),
             weak_self: Weak::clone(weak_self),
         })
     }

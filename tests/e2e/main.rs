@@ -48,6 +48,7 @@ mod http;
 mod json_schemas;
 #[cfg(feature = "keyring")]
 mod keychain;
+mod library;
 mod local_faults;
 mod local_trust;
 mod logins;

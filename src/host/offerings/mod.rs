@@ -7,6 +7,7 @@
 mod lookup;
 mod prompt_arguments;
 mod requests;
+mod subscriptions;
 #[cfg(test)]
 mod tests;
 mod watch;
@@ -29,6 +30,7 @@ use crate::provider::{ManagedServer, OfferingSupport};
 use crate::util::units::show_duration;
 
 use lookup::OfferingSearch;
+pub(in crate::host) use subscriptions::OpenSubscriptions;
 pub use watch::ServerChange;
 
 /// One list of all items of one sort, at one moment.

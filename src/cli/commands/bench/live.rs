@@ -6,11 +6,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::bench::driver::RunControl;
-use crate::bench::monitor::RunMonitor;
-use crate::bench::plan::BenchPlan;
-use crate::bench::report::BenchReport;
 use crate::bench::snapshot::BenchSnapshot;
+use crate::bench::{BenchResult, Benchmark};
 use crate::cli::context::CommandContext;
 use crate::cli::views::bench::live;
 use crate::model::Error;
@@ -26,23 +23,15 @@ const DRAIN_TIMEOUT: Duration = Duration::from_millis(800);
 /// Grace period of a run after a signal: waiting for responses, and the report.
 pub(super) const GRACE_PERIOD: Duration = Duration::from_secs(2);
 
-/// How a run is ended.
-pub(super) struct StopHandles<'a> {
-    /// Fired to stop making new calls.
-    pub(super) control: &'a RunControl,
-    /// Fired to stop waiting for responses.
-    pub(super) abort: &'a CancellationToken,
-}
-
 /// Drives a run to its report and shows it live. The first signal stops new calls and waits briefly
-/// for responses; the second one ends the run at once.
+/// for responses; the second one ends the run at once, with `abort`.
 pub(super) async fn drive(
-    run: impl Future<Output = Result<BenchReport, Error>>,
-    plan: &BenchPlan,
-    stop: &StopHandles<'_>,
-    watch: &RunMonitor,
+    run: impl Future<Output = Result<BenchResult, Error>>,
+    benchmark: &Benchmark,
+    abort: &CancellationToken,
     context: &CommandContext,
-) -> Result<BenchReport, Error> {
+) -> Result<BenchResult, Error> {
+    let plan = &benchmark.plan;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let output = &context.output;
     let paints = output.can_repaint();
@@ -52,12 +41,12 @@ pub(super) async fn drive(
     looks.reset();
     let stopped = async {
         context.cancel.cancelled().await;
-        stop.control.stop();
+        benchmark.control.stop();
         tokio::select! {
             () = context.abort.cancelled() => {}
             () = tokio::time::sleep(DRAIN_TIMEOUT) => {}
         }
-        stop.abort.cancel();
+        abort.cancel();
         std::future::pending::<()>().await;
     };
     let (mut run, mut stopped) = (std::pin::pin!(run), std::pin::pin!(stopped));
@@ -66,7 +55,7 @@ pub(super) async fn drive(
             report = &mut run => return report,
             () = &mut stopped => {}
             _ = looks.tick() => {
-                let seen = BenchSnapshot::capture(watch, plan, clock.now());
+                let seen = BenchSnapshot::capture(&benchmark.monitor, plan, clock.now());
                 if paints {
                     let width = output.stderr_width().unwrap_or(80);
                     output.status_page(&live::block(&seen, plan, width));

@@ -9,23 +9,15 @@ mod locust;
 mod plan;
 mod targets;
 
-use std::sync::Arc;
-
 pub use args::BenchArgs;
 
-use crate::bench::bench_result::{BenchResult, ExportFormat};
-use crate::bench::driver::RunControl;
-use crate::bench::environment::{BenchEnvironment, ThisMachine};
-use crate::bench::findings::{AcceptanceCriteria, BenchFindings};
-use crate::bench::monitor::RunMonitor;
-use crate::bench::targets::{identities, servers};
-use crate::bench::{baseline, bench_runner, json, threshold};
+use crate::bench::{AcceptanceCriteria, BenchResult, Benchmark, ExportFormat};
+use crate::bench::{baseline, json, threshold};
 use crate::cli::context::{CommandContext, CommandResult, StartScope};
 use crate::cli::formats;
 use crate::cli::output::{Format, SpanStyle, StyledLine, StyledPage};
 use crate::cli::views;
 use crate::model::Error;
-use crate::util::clock::SystemClock;
 use tokio_util::sync::CancellationToken;
 
 /// Runs the command.
@@ -38,7 +30,7 @@ pub async fn run(args: &BenchArgs, context: &CommandContext) -> CommandResult {
     let format = context.format(formats::MEASUREMENTS)?;
     let plan = plan::plan(args)?;
     files::check(args, &context.environment.cwd())?;
-    let demands = acceptance_criteria(args)?;
+    let criteria = acceptance_criteria(args)?;
     let wanted = targets::target_specs(args, context).await?;
     let names: Vec<String> = wanted.iter().map(|target| target.name.clone()).collect();
     let starts = StartScope::Named(&names, &args.server);
@@ -56,19 +48,10 @@ pub async fn run(args: &BenchArgs, context: &CommandContext) -> CommandResult {
     if let (Some(path), [target]) = (&args.export_locust, found.as_slice()) {
         return locust::write(path, &plan, target, &assembly, context);
     }
-    let servers = servers(&found);
     context.request_grace_period(live::GRACE_PERIOD);
-    let environment = BenchEnvironment::before(&ThisMachine);
-    let (control, watch) = (RunControl::default(), RunMonitor::default());
-    let work = bench_runner::run(&plan, found, Arc::new(SystemClock), &control, &watch);
-    let stop = live::StopHandles { control: &control, abort: &abort };
-    let report = live::drive(work, &plan, &stop, &watch, context).await?;
-    let environment = BenchEnvironment {
-        servers: identities(&report, &servers, &assembly.host),
-        ..environment.after(&ThisMachine)
-    };
-    let findings = BenchFindings::conclude(&report, &environment, &demands);
-    let account = BenchResult { report, environment, findings };
+    let benchmark = Benchmark { criteria, ..Benchmark::new(plan) };
+    let work = benchmark.run(&assembly.host, found);
+    let account = live::drive(work, &benchmark, &abort, context).await?;
     // Even if stdout was closed, the files are written.
     let written = files::write(args, context, &account);
     let BenchResult { report, environment, findings } = &account;

@@ -62,5 +62,5 @@ pub(super) async fn resolve(
         inspect_every: args.check_every,
         cancel: cancel.clone(),
     };
-    targets::resolve(wanted, &terms, host, |warning| context.output.warn(warning)).await
+    targets::prepare(wanted, &terms, host, |warning| context.output.warn(warning)).await
 }
