@@ -264,8 +264,8 @@ impl Sandbox {
         let unnamed = [Some(self.base_dir.as_path()), cwd].into_iter().flatten();
         let unnamed = unnamed.filter(|_| self.spec.read.is_none());
         for path in unnamed.chain(self.required_paths.iter().map(PathBuf::as_path)) {
-            let known = confinement.read.iter().any(|given| path.starts_with(given));
-            if !known && self.may_expose(path) {
+            let covered = confinement.read.iter().any(|granted| path.starts_with(granted));
+            if !covered && self.may_expose(path) {
                 confinement.read.push(path.to_path_buf());
             }
         }

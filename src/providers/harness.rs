@@ -19,12 +19,9 @@ use crate::model::{
 use crate::provider::{ProviderDeps, ProviderKind, ToolProvider};
 
 /// The specs of a tools file in its own directory, and the errors of the others.
-pub(crate) fn specs(
-    words: KindDescriptor,
-    yaml: &str,
-) -> (TempDir, Vec<ToolSpec>, Vec<Diagnostic>) {
+pub(crate) fn specs(kind: KindDescriptor, yaml: &str) -> (TempDir, Vec<ToolSpec>, Vec<Diagnostic>) {
     let dir = tempfile::tempdir().unwrap();
-    let (specs, diagnostics) = load_in(dir.path(), words, yaml, &environment(dir.path()));
+    let (specs, diagnostics) = load_in(dir.path(), kind, yaml, &environment(dir.path()));
     (dir, specs, diagnostics)
 }
 
@@ -39,14 +36,14 @@ fn environment(dir: &Path) -> FixedEnvironment {
 
 fn load_in(
     dir: &Path,
-    words: KindDescriptor,
+    kind: KindDescriptor,
     yaml: &str,
     environment: &FixedEnvironment,
 ) -> (Vec<ToolSpec>, Vec<Diagnostic>) {
     let file = dir.join("tools.yaml");
     std::fs::write(&file, yaml).unwrap();
     let request = LoadRequest { tools: vec![file], ..LoadRequest::default() };
-    let configuration = load(&request, &[words], environment);
+    let configuration = load(&request, &[kind], environment);
     (configuration.tools, configuration.diagnostics)
 }
 
@@ -121,8 +118,8 @@ impl KindHarness {
     pub(crate) fn definition(&self, full: &str) -> ToolDefinition {
         let all = self.definitions();
         let names: Vec<String> = all.iter().map(|tool| tool.name.full()).collect();
-        let found = all.into_iter().find(|tool| tool.name.full() == full);
-        found.unwrap_or_else(|| panic!("no '{full}' in {names:?}; {:?}", self.messages()))
+        let tool = all.into_iter().find(|tool| tool.name.full() == full);
+        tool.unwrap_or_else(|| panic!("no '{full}' in {names:?}; {:?}", self.messages()))
     }
 
     /// A context whose events are kept.

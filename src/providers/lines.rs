@@ -108,9 +108,9 @@ mod tests {
     use super::*;
 
     fn split(max_bytes: usize, pieces: &[&[u8]]) -> Vec<Option<Vec<u8>>> {
-        let (mut lines, mut seen) = (LineSplitter::new(max_bytes), Vec::new());
+        let (mut lines, mut split_lines) = (LineSplitter::new(max_bytes), Vec::new());
         let mut take = |line: SplitLine<'_>| {
-            seen.push(match line {
+            split_lines.push(match line {
                 SplitLine::Whole(line) => Some(line.to_vec()),
                 SplitLine::TooLong => None,
             });
@@ -119,7 +119,7 @@ mod tests {
             lines.feed(piece, &mut take);
         }
         lines.finish(take);
-        seen
+        split_lines
     }
 
     #[test]

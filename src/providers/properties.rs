@@ -47,12 +47,12 @@ impl SchemaProperties {
     /// Whether every call has an argument of this name.
     pub(super) fn is_required(&self, name: &str) -> bool {
         self.required.iter().any(|required| required == name)
-            || self.defaults.iter().any(|(known, _)| known == name)
+            || self.defaults.iter().any(|(default, _)| default == name)
     }
 
     /// Whether a call can have an argument of this name.
     pub(super) fn has(&self, name: &str) -> bool {
-        self.allows_additional || self.names.iter().any(|known| known == name)
+        self.allows_additional || self.names.iter().any(|property| property == name)
     }
 
     /// The hint about an unknown name.
@@ -62,10 +62,10 @@ impl SchemaProperties {
 }
 
 /// The hint about a name that is not one of the properties `known` of a schema.
-pub(super) fn unknown_property_hint(name: &str, known: &[&str]) -> String {
-    if known.is_empty() {
+pub(super) fn unknown_property_hint(name: &str, names: &[&str]) -> String {
+    if names.is_empty() {
         return "declare it in parameters_schema".to_owned();
     }
-    did_you_mean(name, known.iter().copied())
-        .unwrap_or_else(|| format!("the schema has {}", known.join(", ")))
+    did_you_mean(name, names.iter().copied())
+        .unwrap_or_else(|| format!("the schema has {}", names.join(", ")))
 }

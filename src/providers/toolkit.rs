@@ -244,14 +244,14 @@ fn approval(
                 continue;
             }
         };
-        let mut found = false;
+        let mut matched = false;
         for tool in chosen.iter_mut() {
             if tool.name.tool() == word || tool.original.has_name(word) {
                 tool.approval = Some(true);
-                found = true;
+                matched = true;
             }
         }
-        if !found {
+        if !matched {
             match find_tool(word, item, available) {
                 Err(diagnostic) => diagnostics.push(diagnostic),
                 Ok(_) => diagnostics.push(

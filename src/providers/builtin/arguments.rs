@@ -61,16 +61,16 @@ impl BuiltinArguments<'_> {
     ///
     /// # Errors
     /// A usage error that lists the words.
-    pub(super) fn word<'w>(self, key: &str, words: &[&'w str]) -> Result<&'w str, Error> {
+    pub(super) fn word<'w>(self, key: &str, choices: &[&'w str]) -> Result<&'w str, Error> {
         let text = self.optional_text(key)?;
         let word = match &text {
-            Some(text) => words.iter().find(|word| *word == text),
-            None => words.first(),
+            Some(text) => choices.iter().find(|word| *word == text),
+            None => choices.first(),
         };
         word.copied().ok_or_else(|| {
             Error::usage(format!(
                 "'{key}' must be one of {}, found '{}'",
-                words.join(", "),
+                choices.join(", "),
                 text.unwrap_or_default()
             ))
         })

@@ -216,11 +216,11 @@ impl CharacterCount<'_> {
 }
 
 /// A match as JSON: the text, the position, and the groups by number and name.
-fn told(regex: &Regex, found: &Captures<'_>, count: &mut CharacterCount<'_>) -> Value {
-    let Some(whole) = found.get(0) else { return Value::Null };
+fn match_json(regex: &Regex, captures: &Captures<'_>, count: &mut CharacterCount<'_>) -> Value {
+    let Some(whole) = captures.get(0) else { return Value::Null };
     let (start, end) = (count.at(whole.start()), count.at(whole.end()));
     let group = |group: Option<regex::Match<'_>>| group.map(|group| group.as_str().to_owned());
-    let groups: Vec<Option<String>> = found.iter().skip(1).map(group).collect();
+    let groups: Vec<Option<String>> = captures.iter().skip(1).map(group).collect();
     let mut value = json!({ "text": whole.as_str(), "start": start, "end": end });
     if !groups.is_empty() {
         value["groups"] = json!(groups);
@@ -228,7 +228,7 @@ fn told(regex: &Regex, found: &Captures<'_>, count: &mut CharacterCount<'_>) -> 
     let named: Map<String, Value> = regex
         .capture_names()
         .flatten()
-        .map(|name| (name.to_owned(), json!(group(found.name(name)))))
+        .map(|name| (name.to_owned(), json!(group(captures.name(name)))))
         .collect();
     if !named.is_empty() {
         value["named"] = Value::Object(named);
@@ -241,8 +241,8 @@ fn first(request: &RegexRequest) -> FunctionResult {
         return Err(stopped());
     }
     let mut count = CharacterCount { text: &request.text, byte: 0, characters: 0 };
-    let found = request.regex.captures(&request.text);
-    let first = found.map(|found| told(&request.regex, &found, &mut count));
+    let captures = request.regex.captures(&request.text);
+    let first = captures.map(|captures| match_json(&request.regex, &captures, &mut count));
     Ok(ToolResult::json(json!({ "matches": first.is_some(), "match": first })))
 }
 
@@ -252,16 +252,16 @@ fn all(request: &RegexRequest) -> FunctionResult {
     let mut matches = Vec::new();
     let mut bytes = 0;
     let mut is_cut = false;
-    for found in request.regex.captures_iter(&request.text) {
+    for captures in request.regex.captures_iter(&request.text) {
         if request.cancel.is_cancelled() {
             return Err(stopped());
         }
-        bytes += found.iter().flatten().map(|group| group.as_str().len()).sum::<usize>();
+        bytes += captures.iter().flatten().map(|group| group.as_str().len()).sum::<usize>();
         if matches.len() == limit || bytes > MAX_RESULT_BYTES {
             is_cut = true;
             break;
         }
-        matches.push(told(&request.regex, &found, &mut count));
+        matches.push(match_json(&request.regex, &captures, &mut count));
     }
     let listed = matches.len();
     let mut result = ToolResult::json(json!({ "matches": matches, "complete": !is_cut }));
@@ -274,13 +274,13 @@ fn all(request: &RegexRequest) -> FunctionResult {
 fn replace(request: &RegexRequest) -> FunctionResult {
     let limit = request.limit.unwrap_or(usize::MAX);
     let (mut replaced, mut count, mut end) = (String::new(), 0, 0);
-    for found in request.regex.captures_iter(&request.text).take(limit) {
-        let Some(whole) = found.get(0) else { break };
+    for captures in request.regex.captures_iter(&request.text).take(limit) {
+        let Some(whole) = captures.get(0) else { break };
         if request.cancel.is_cancelled() {
             return Err(stopped());
         }
         replaced.push_str(request.text.get(end..whole.start()).unwrap_or_default());
-        found.expand(&request.replacement, &mut replaced);
+        captures.expand(&request.replacement, &mut replaced);
         end = whole.end();
         count += 1;
         if replaced.len() > MAX_RESULT_BYTES {
@@ -309,11 +309,11 @@ mod tests {
 
     #[tokio::test]
     async fn the_first_match_comes_with_its_groups_and_its_place_in_characters() {
-        let told =
+        let first_match =
             output(first, json!({ "pattern": "(?P<year>[0-9]{4})-(x)?", "text": "größe 2024-05" }))
                 .await;
         assert_eq!(
-            told,
+            first_match,
             json!({ "matches": true, "match": {
                 "text": "2024-", "start": 6, "end": 11,
                 "groups": ["2024", null], "named": { "year": "2024" },
@@ -328,11 +328,11 @@ mod tests {
 
     #[tokio::test]
     async fn all_matches_are_listed_up_to_the_limit() {
-        let told = call(all, json!({ "pattern": "[a-z]", "text": "a1b2c", "limit": 2 })).await;
-        let told = told.unwrap();
-        assert_eq!(told.output["complete"], false);
-        assert_eq!(told.output["matches"][1], json!({ "text": "b", "start": 2, "end": 3 }));
-        assert_eq!(told.warnings, ["there are more matches; only the first 2 are listed"]);
+        let result = call(all, json!({ "pattern": "[a-z]", "text": "a1b2c", "limit": 2 })).await;
+        let result = result.unwrap();
+        assert_eq!(result.output["complete"], false);
+        assert_eq!(result.output["matches"][1], json!({ "text": "b", "start": 2, "end": 3 }));
+        assert_eq!(result.warnings, ["there are more matches; only the first 2 are listed"]);
         let lines =
             output(all, json!({ "pattern": "^.$", "text": "a\nb", "multi_line": true })).await;
         assert_eq!(lines["matches"].as_array().unwrap().len(), 2);
@@ -349,7 +349,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_cannot_be_searched_is_refused_in_words() {
-        for (arguments, words) in [
+        for (arguments, expected) in [
             (json!({ "pattern": "(a", "text": "" }), "'pattern' is not an expression"),
             (json!({ "pattern": "(?=a)", "text": "" }), "look-around"),
             (json!({ "pattern": "(\\w{1000}){1000}", "text": "" }), "size limit"),
@@ -357,7 +357,7 @@ mod tests {
         ] {
             let refused = call(first, arguments).await.unwrap();
             let text = refused.output.as_str().unwrap();
-            assert!(!refused.success && text.contains(words), "{text}");
+            assert!(!refused.success && text.contains(expected), "{text}");
         }
         let long = "x".repeat(10_000);
         let flood = json!({ "pattern": "a", "text": "a".repeat(1_000), "replacement": long });

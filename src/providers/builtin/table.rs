@@ -49,7 +49,7 @@ pub(super) enum FunctionLookupError {
 
 impl HintedError for FunctionLookupError {
     fn hint(&self) -> Option<String> {
-        let (name, known) = match self {
+        let (name, names) = match self {
             Self::UnknownModule(module) => {
                 let mut modules: Vec<&str> = FUNCTIONS.iter().map(|row| row.module).collect();
                 modules.dedup();
@@ -60,8 +60,8 @@ impl HintedError for FunctionLookupError {
                 (function.as_str(), function_names(module))
             }
         };
-        let all = format!("choose from {}", known.join(", "));
-        Some(match did_you_mean(name, known) {
+        let all = format!("choose from {}", names.join(", "));
+        Some(match did_you_mean(name, names) {
             Some(meant) => format!("{meant} {all}"),
             None => all,
         })

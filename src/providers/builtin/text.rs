@@ -105,8 +105,8 @@ fn lines(text: &str, operation: &str) -> String {
     match operation {
         "sort_lines" => lines.sort_unstable(),
         "unique_lines" => {
-            let mut seen = std::collections::HashSet::new();
-            lines.retain(|line| seen.insert(line.clone()));
+            let mut unique = std::collections::HashSet::new();
+            lines.retain(|line| unique.insert(line.clone()));
         }
         "reverse_lines" => lines.reverse(),
         "number_lines" => {

@@ -75,11 +75,11 @@ fn show(now: Timestamp, zone: Option<&str>, format: Option<&str>) -> Result<Stri
         "rfc3339" => "%Y-%m-%dT%H:%M:%S%:z",
         pattern if pattern.contains('%') && pattern.len() <= 200 => pattern,
         name => {
-            let named = FORMATS.iter().find(|(known, _)| *known == name);
+            let named = FORMATS.iter().find(|(key, _)| *key == name);
             named.map(|(_, pattern)| *pattern).ok_or_else(|| {
-                let known: Vec<&str> = FORMATS.iter().map(|(name, _)| *name).collect();
+                let names: Vec<&str> = FORMATS.iter().map(|(name, _)| *name).collect();
                 Error::usage(format!("unknown format '{name}'"))
-                    .with_hint(format!("use {}, or a pattern with %", known.join(", ")))
+                    .with_hint(format!("use {}, or a pattern with %", names.join(", ")))
             })?
         }
     };

@@ -327,9 +327,9 @@ impl SchemaProperties {
 
     /// Two properties must not share a variable.
     fn check_variable_names(&self, node: &ConfigNode) -> Result<(), Diagnostic> {
-        let mut seen = BTreeMap::new();
+        let mut by_variable = BTreeMap::new();
         for name in &self.names {
-            if let Some(other) = seen.insert(variable(name), name) {
+            if let Some(other) = by_variable.insert(variable(name), name) {
                 return Err(Diagnostic::error(format!(
                     "'{other}' and '{name}' would both be the variable {}",
                     variable(name)

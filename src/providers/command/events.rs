@@ -99,8 +99,8 @@ mod tests {
     use crate::providers::lines::MAX_EVENTS;
 
     fn read(chunks: &[&[u8]]) -> (Vec<String>, Option<String>) {
-        let seen = Arc::new(Mutex::new(Vec::new()));
-        let log = Arc::clone(&seen);
+        let recorded = Arc::new(Mutex::new(Vec::new()));
+        let log = Arc::clone(&recorded);
         let sink = EventSink::new(move |event| log.lock().unwrap().push(format!("{event:?}")));
         let call = CallId("c".to_owned());
         let mut reader = CommandEventReader::new(&call, "t".to_owned(), &sink);
@@ -108,7 +108,7 @@ mod tests {
             reader.feed(chunk);
         }
         let notice = reader.finish();
-        let events = seen.lock().unwrap().clone();
+        let events = recorded.lock().unwrap().clone();
         (events, notice)
     }
 

@@ -182,7 +182,7 @@ async fn write(
 /// Keeps the output, up to `limit` bytes.
 async fn collect(
     pipe: Option<impl AsyncRead + Unpin>,
-    kept: &mut Vec<u8>,
+    output: &mut Vec<u8>,
     limit: u64,
 ) -> Result<(), Error> {
     let Some(mut pipe) = pipe else { return Ok(()) };
@@ -193,14 +193,14 @@ async fn collect(
         if count == 0 {
             return Ok(());
         }
-        if kept.len() + count > limit {
+        if output.len() + count > limit {
             return Err(Error::protocol(format!(
                 "the program wrote more than the limit of {}",
                 units::show_size(limit as u64)
             ))
             .with_hint("'max_output' in the entry sets the limit, up to 16MiB"));
         }
-        kept.extend_from_slice(piece.get(..count).unwrap_or_default());
+        output.extend_from_slice(piece.get(..count).unwrap_or_default());
     }
 }
 

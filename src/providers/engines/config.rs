@@ -156,7 +156,7 @@ pub(in crate::providers) fn storage_type(entry: &ConfigNode) -> Result<&'static 
         });
     };
     let word = node.as_text()?;
-    let Some(known) = STORAGE_TYPES.into_iter().find(|known| *known == word) else {
+    let Some(kind) = STORAGE_TYPES.into_iter().find(|kind| *kind == word) else {
         let diagnostic = Diagnostic::error(format!(
             "'{word}' is not a type of storage; it is one of {}",
             STORAGE_TYPES.join(", ")
@@ -164,7 +164,7 @@ pub(in crate::providers) fn storage_type(entry: &ConfigNode) -> Result<&'static 
         let diagnostic = diagnostic.with_suggestion(word, STORAGE_TYPES);
         return Err(diagnostic.with_location(node.location()));
     };
-    Ok(if known == "memory" && file.is_some() { "disk" } else { known })
+    Ok(if kind == "memory" && file.is_some() { "disk" } else { kind })
 }
 
 fn place(
@@ -312,7 +312,7 @@ impl EngineLocation {
         match self {
             Self::Memory => "keeps values in memory while toolhost runs".to_owned(),
             Self::Disk(file) if writes => {
-                format!("writes {} ({})", file.path.display(), file.sync.words())
+                format!("writes {} ({})", file.path.display(), file.sync.explanation())
             }
             Self::Disk(file) => format!("reads {}", file.path.display()),
             Self::Redis { host, .. } => format!("talks to redis at {host}"),
@@ -320,7 +320,7 @@ impl EngineLocation {
     }
 
     /// Where it is, for a sentence.
-    pub(in crate::providers) fn words(&self) -> String {
+    pub(in crate::providers) fn place(&self) -> String {
         match self {
             Self::Memory => "in memory".to_owned(),
             Self::Disk(file) => format!("in {}", file.path.display()),

@@ -156,10 +156,10 @@ async fn numbering(engine: &dyn Engine) {
 
 async fn expiring(engine: &dyn Engine, clock: &ManualClock) {
     clock.set(1000);
-    let brief = |key| WriteRequest { ttl: Some(10), ..put("s", key, "1") };
-    done(engine.write(brief("a")).await.unwrap());
-    done(engine.write(brief("b")).await.unwrap());
-    done(engine.write(brief("c")).await.unwrap());
+    let expiring = |key| WriteRequest { ttl: Some(10), ..put("s", key, "1") };
+    done(engine.write(expiring("a")).await.unwrap());
+    done(engine.write(expiring("b")).await.unwrap());
+    done(engine.write(expiring("c")).await.unwrap());
     done(engine.write(put("s", "b", "2")).await.unwrap());
     clock.set(1009);
     assert!(engine.read("s", "a").await.unwrap().is_some());
@@ -341,8 +341,8 @@ async fn agrees(engine: &dyn Engine, clock: &ManualClock, steps: &[EngineStep]) 
         model.held.retain(|_, (_, expires)| expires.is_none_or(|at| at > now));
         for space in ["s0", "s1"] {
             let page = engine.page(space, "", None, 100).await.unwrap();
-            let found: Vec<_> = page.items.into_iter().map(|i| (i.key, i.version)).collect();
-            assert_eq!(found, model.keys(space), "after {step:?}");
+            let entries: Vec<_> = page.items.into_iter().map(|i| (i.key, i.version)).collect();
+            assert_eq!(entries, model.keys(space), "after {step:?}");
         }
     }
 }

@@ -47,8 +47,9 @@ impl OpenEngines {
         };
         let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         open.retain(|_, engine| engine.strong_count() > 0);
-        let known = open.get(&identity).and_then(Weak::upgrade).filter(|known| known.add_lease());
-        let counted = known.unwrap_or_else(|| {
+        let existing =
+            open.get(&identity).and_then(Weak::upgrade).filter(|existing| existing.add_lease());
+        let counted = existing.unwrap_or_else(|| {
             let engine = open_engine(location, component);
             let counted = Arc::new(CountedEngine { engine, leases: AtomicUsize::new(1) });
             open.insert(identity, Arc::downgrade(&counted));

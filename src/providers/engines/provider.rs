@@ -178,7 +178,7 @@ impl ToolProvider for EngineProvider {
     async fn preview(&self, call: &ToolCall) -> Result<Preview, Error> {
         let (_, row) = self.tool(call)?;
         let summary = (row.summary)(&call.arguments);
-        Ok((self.kind.preview)(summary, &self.config.location.words(), &call.arguments))
+        Ok((self.kind.preview)(summary, &self.config.location.place(), &call.arguments))
     }
 
     async fn close(&self) {

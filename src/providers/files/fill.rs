@@ -53,7 +53,7 @@ pub(super) fn copy_file(
     most: u64,
 ) -> Result<u64, FillError> {
     let mut piece = vec![0; CHUNK_BYTES];
-    let (mut done, mut told) = (0_u64, 0_u64);
+    let (mut done, mut reported) = (0_u64, 0_u64);
     loop {
         job.check_cancelled().map_err(FillError::Cancelled)?;
         match rustix::fs::seek(old, rustix::fs::SeekFrom::Data(done)) {
@@ -76,8 +76,8 @@ pub(super) fn copy_file(
         }
         new.write_all(piece.get(..count).unwrap_or_default())?;
         done += count as u64;
-        if done - told >= PROGRESS_INTERVAL_BYTES {
-            told = done;
+        if done - reported >= PROGRESS_INTERVAL_BYTES {
+            reported = done;
             job.progress(done, None, format!("{} copied", units::show_size(done)));
         }
     }

@@ -179,13 +179,13 @@ impl FileOperation {
     /// The truth about its effects. What replaces or deletes is destructive; adding to a file is
     /// not, and neither is safe to repeat when a second time does something else: `LangChain`'s
     /// `write_file` can add too.
-    pub(super) fn annotations(self, words: Vocabulary) -> Annotations {
+    pub(super) fn annotations(self, vocabulary: Vocabulary) -> Annotations {
         let writes = self.writes();
         Annotations {
             title: None,
             read_only: Some(!writes),
             destructive: Some(writes && self != Self::Append),
-            idempotent: Some(!writes || self == Self::Write && words == Vocabulary::Plain),
+            idempotent: Some(!writes || self == Self::Write && vocabulary == Vocabulary::Plain),
             open_world: Some(false),
         }
     }
@@ -200,9 +200,9 @@ impl FileOperation {
     }
 
     /// JSON Schema of the arguments.
-    pub(super) fn input_schema(self, words: Vocabulary) -> Value {
-        let path = words.pick("path", "file_path");
-        let directory = words.pick("path", "dir_path");
+    pub(super) fn input_schema(self, vocabulary: Vocabulary) -> Value {
+        let path = vocabulary.pick("path", "file_path");
+        let directory = vocabulary.pick("path", "dir_path");
         let limit = json!({ "type": "integer", "minimum": 1, "maximum": MAX_ENTRIES,
             "default": DEFAULT_ENTRIES, "description": "Maximum number of entries to return" });
         match self {
@@ -235,7 +235,7 @@ impl FileOperation {
             Self::Search => object(
                 &[
                     (
-                        words.pick("glob", "pattern"),
+                        vocabulary.pick("glob", "pattern"),
                         json!({ "type": "string", "examples": ["*.md"], "description":
                             "A pattern such as *.md or src/**/*.rs. Without a slash it is matched \
                              against names, with one against paths" }),
@@ -246,7 +246,7 @@ impl FileOperation {
                     ("ignore_case", flag("Whether to ignore case")),
                     ("limit", limit),
                 ],
-                match words {
+                match vocabulary {
                     Vocabulary::Plain => &[],
                     Vocabulary::LangChain => &["pattern"],
                 },
@@ -262,7 +262,7 @@ impl FileOperation {
                         "description": "What the text is: plain text, or bytes in base64" }),
                     ),
                 ];
-                if words == Vocabulary::LangChain {
+                if vocabulary == Vocabulary::LangChain {
                     properties.push(("append", flag("Whether to append instead")));
                 }
                 object(&properties, &[path, "text"])
@@ -279,8 +279,8 @@ impl FileOperation {
                 &[path, "old", "new"],
             ),
             Self::Copy | Self::Move => {
-                let from = words.pick("from", "source_path");
-                let to = words.pick("to", "destination_path");
+                let from = vocabulary.pick("from", "source_path");
+                let to = vocabulary.pick("to", "destination_path");
                 object(
                     &[
                         (from, file("The source path")),

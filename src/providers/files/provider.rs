@@ -56,9 +56,10 @@ fn provider(spec: &ToolSpec, context: &ProviderDeps) -> Result<FilesProvider, Ve
         }
         // Errors in the selection are reported together with the rest.
         Err(mut diagnostics) => {
-            let words = entry::vocabulary(&spec.entry);
+            let vocabulary = entry::vocabulary(&spec.entry);
             if spec.entry.get_any(&["tools", "selected_tools", "original_tool_name"]).is_some() {
-                diagnostics.extend(toolkit::choose(spec, words.tools()).err().unwrap_or_default());
+                diagnostics
+                    .extend(toolkit::choose(spec, vocabulary.tools()).err().unwrap_or_default());
             }
             return Err(diagnostics);
         }

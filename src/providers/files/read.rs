@@ -75,36 +75,36 @@ impl FileExcerpt<'_> {
                 bytes => at += bytes,
             }
         }
-        let mut kept = Vec::new();
+        let mut bytes = Vec::new();
         let mut whole = 0_u64;
         let mut cut = false;
         while lines.is_none_or(|lines| whole < lines) {
             self.job.check_cancelled()?;
-            let room = (most - kept.len()) as u64;
-            let before = kept.len();
-            let read = (&mut reader).take(room).read_until(b'\n', &mut kept);
+            let room = (most - bytes.len()) as u64;
+            let before = bytes.len();
+            let read = (&mut reader).take(room).read_until(b'\n', &mut bytes);
             if read.map_err(|cause| self.error(&cause))? == 0 {
                 break;
             }
-            if kept.last() == Some(&b'\n') {
+            if bytes.last() == Some(&b'\n') {
                 whole += 1;
-            } else if kept.len() == most && !self.is_at_end(&mut reader)? {
+            } else if bytes.len() == most && !self.is_at_end(&mut reader)? {
                 // A line that does not fit is left to the next call, unless it is the first.
                 cut = true;
-                kept.truncate(if whole > 0 { before } else { character_end(&kept) });
+                bytes.truncate(if whole > 0 { before } else { character_end(&bytes) });
                 break;
             }
         }
-        let end = at + kept.len() as u64;
+        let end = at + bytes.len() as u64;
         let more = cut || !self.is_at_end(&mut reader)?;
-        if kept.is_empty() && line.is_some_and(|line| line > 1) && !more {
+        if bytes.is_empty() && line.is_some_and(|line| line > 1) && !more {
             return Err(self.past_end_error(line.unwrap_or(1) - 1));
         }
         let next = more.then(|| match line {
             Some(line) if whole > 0 => ("offset", line + whole),
             _ => ("byte_offset", end),
         });
-        Ok(self.text_result(kept, line, whole, (at, end), next))
+        Ok(self.text_result(bytes, line, whole, (at, end), next))
     }
 
     fn is_at_end(&self, reader: &mut BufReader<&File>) -> Result<bool, Error> {
@@ -139,14 +139,14 @@ impl FileExcerpt<'_> {
 
     fn text_result(
         &self,
-        kept: Vec<u8>,
+        bytes: Vec<u8>,
         line: Option<u64>,
         whole: u64,
         (at, end): (u64, u64),
         next: Option<(&str, u64)>,
     ) -> ToolResult {
-        let broken = std::str::from_utf8(&kept).is_err();
-        let text = match String::from_utf8(kept) {
+        let broken = std::str::from_utf8(&bytes).is_err();
+        let text = match String::from_utf8(bytes) {
             Ok(text) => text,
             Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
         };
@@ -173,12 +173,12 @@ impl FileExcerpt<'_> {
 
     /// The bytes from `start` on, in base64.
     fn bytes(self, start: u64, head: &[u8]) -> Result<ToolResult, Error> {
-        let mut kept = Vec::new();
-        let read = (&self.file).take(self.job.max_bytes).read_to_end(&mut kept);
+        let mut bytes = Vec::new();
+        let read = (&self.file).take(self.job.max_bytes).read_to_end(&mut bytes);
         read.map_err(|cause| self.error(&cause))?;
-        let end = start + kept.len() as u64;
+        let end = start + bytes.len() as u64;
         let media_type = media_type(head);
-        let blob = base64::encode(&kept);
+        let blob = base64::encode(&bytes);
         let block = if media_type.starts_with("image/") && start == 0 && end >= self.size {
             json!({ "type": "image", "mimeType": media_type, "data": blob })
         } else {
@@ -219,8 +219,8 @@ fn character_end(bytes: &[u8]) -> usize {
 
 /// The type of a file that is not text; `None` for text.
 pub(super) fn binary(head: &[u8]) -> Option<&'static str> {
-    let known = media_type(head);
-    if known == "text/plain" { None } else { Some(known) }
+    let kind = media_type(head);
+    if kind == "text/plain" { None } else { Some(kind) }
 }
 
 /// The type of a file, by its first bytes.

@@ -81,13 +81,13 @@ impl<'a> FileReplacement<'a> {
             OsString::from(format!(".toolhost-{}.tmp", uuid::Uuid::new_v4().simple()))
         };
         let before = match parent.symlink_metadata(name) {
-            Ok(found) if found.is_file() => Some(found),
-            Ok(found) if found.is_symlink() => {
+            Ok(metadata) if metadata.is_file() => Some(metadata),
+            Ok(metadata) if metadata.is_symlink() => {
                 let shown = path.shown();
                 return Err(Error::denied(format!("'{shown}' is a symbolic link"))
                     .with_hint("links are not followed when writing; name the file itself"));
             }
-            Ok(found) => return Err(open::no_file(path.path(), found.file_type())),
+            Ok(metadata) => return Err(open::no_file(path.path(), metadata.file_type())),
             Err(cause) if cause.kind() == io::ErrorKind::NotFound => None,
             Err(cause) => return Err(error(cause)),
         };

@@ -107,8 +107,8 @@ impl SearchQuery {
                 .build()
                 .map_err(|error| {
                     // Its message is a drawing of several lines, of which the last says why.
-                    let words = error.to_string();
-                    let reason = words.lines().last().unwrap_or_default();
+                    let message = error.to_string();
+                    let reason = message.lines().last().unwrap_or_default();
                     let reason = reason.strip_prefix("error: ").unwrap_or(reason);
                     Error::usage(format!("'text' is not a regular expression: {reason}"))
                 })

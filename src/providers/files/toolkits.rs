@@ -99,8 +99,8 @@ mod tests {
 
     fn checked(text: &str) -> Result<(), (String, String)> {
         let entry = parse(&SourceText::new("t.yaml", text), text).unwrap().root;
-        let found = foreign(&entry).map_or_else(|| check(&entry), Err);
-        found.map_err(|found| (found.message, found.hint.unwrap_or_default()))
+        let outcome = foreign(&entry).map_or_else(|| check(&entry), Err);
+        outcome.map_err(|diagnostic| (diagnostic.message, diagnostic.hint.unwrap_or_default()))
     }
 
     #[test]

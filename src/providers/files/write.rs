@@ -140,6 +140,6 @@ fn plural(bytes: u64) -> String {
 }
 
 /// A successful result with one line of text, and warnings.
-pub(super) fn success_result(words: String, warnings: Vec<String>) -> ToolResult {
-    ToolResult { warnings, ..ToolResult::text(words) }
+pub(super) fn success_result(text: String, warnings: Vec<String>) -> ToolResult {
+    ToolResult { warnings, ..ToolResult::text(text) }
 }

@@ -47,25 +47,25 @@ pub(in crate::providers) struct FetchRequest {
 /// # Errors
 /// If it may not be sent, there was no response, or it redirects elsewhere.
 pub(in crate::providers) async fn fetch(
-    wanted: FetchRequest,
+    fetch_request: FetchRequest,
     cancel: &CancellationToken,
 ) -> Result<ToolResult, Error> {
-    let request = prepare(&wanted)?;
+    let request = prepare(&fetch_request)?;
     let settings = ClientSettings {
         connect_timeout: CONNECT_TIMEOUT,
-        insecure: wanted.insecure,
+        insecure: fetch_request.insecure,
         allows_link_local: false,
-        requires_public: wanted.requires_public,
+        requires_public: fetch_request.requires_public,
     };
     let client = client::build(&request.url, &settings, HeaderMap::new())?;
     let progress = DownloadProgress::new();
     let answer = tokio::select! {
         biased;
         () = cancel.cancelled() => {
-            let words = progress.describe(&request.url);
-            return Err(Error::timeout(words).with_phase(ErrorPhase::Call));
+            let state = progress.describe(&request.url);
+            return Err(Error::timeout(state).with_phase(ErrorPhase::Call));
         }
-        answer = send(&client, &request, wanted.max_bytes, &progress) => answer,
+        answer = send(&client, &request, fetch_request.max_bytes, &progress) => answer,
     };
     let answer = answer.map_err(|error| match (error.kind(), error.http_status()) {
         (ErrorKind::Denied, Some(_redirect)) => {
@@ -76,24 +76,24 @@ pub(in crate::providers) async fn fetch(
     let rules = ResponseRules {
         method: &request.method,
         response_path: None,
-        max_response: wanted.max_bytes,
+        max_response: fetch_request.max_bytes,
         limit_name: "max_bytes",
         auth_hint: "pass the credentials in 'headers'; an entry of kind 'http' keeps them out of calls",
     };
     response::read(rules, &answer)
 }
 
-fn prepare(wanted: &FetchRequest) -> Result<HttpRequest, Error> {
-    let url = address(wanted)?;
-    if !METHODS.contains(&wanted.method.as_str()) {
-        let (word, known) = (&wanted.method, METHODS.join(", "));
-        return Err(Error::usage(format!("'{word}' is not a method; it is one of {known}")));
+fn prepare(request: &FetchRequest) -> Result<HttpRequest, Error> {
+    let url = address(request)?;
+    if !METHODS.contains(&request.method.as_str()) {
+        let (word, methods) = (&request.method, METHODS.join(", "));
+        return Err(Error::usage(format!("'{word}' is not a method; it is one of {methods}")));
     }
-    let method = Method::from_bytes(wanted.method.as_bytes())
+    let method = Method::from_bytes(request.method.as_bytes())
         .map_err(|error| Error::internal(error.to_string()))?;
     let mut headers = HeaderMap::new();
     headers.insert(ACCEPT, super::request::DEFAULT_ACCEPT);
-    for (name, text) in &wanted.headers {
+    for (name, text) in &request.headers {
         let (name, value) = header(name, text)?;
         if value.is_sensitive() && url.scheme() != "https" && !is_loopback(&url) {
             return Err(Error::denied(format!("the header '{name}' would travel unencrypted"))
@@ -101,7 +101,7 @@ fn prepare(wanted: &FetchRequest) -> Result<HttpRequest, Error> {
         }
         headers.insert(name, value);
     }
-    let body = wanted.body.as_ref().filter(|body| !body.is_null()).map(|body| match body {
+    let body = request.body.as_ref().filter(|body| !body.is_null()).map(|body| match body {
         Value::String(text) => (text.clone(), "text/plain; charset=utf-8"),
         other => (other.to_string(), "application/json"),
     });
@@ -114,9 +114,9 @@ fn prepare(wanted: &FetchRequest) -> Result<HttpRequest, Error> {
 }
 
 /// The address, if it may be contacted.
-fn address(wanted: &FetchRequest) -> Result<Url, Error> {
-    let mut url = Url::parse(&wanted.url).map_err(|error| {
-        Error::usage(format!("'{}' is not a URL: {error}", wanted.url))
+fn address(request: &FetchRequest) -> Result<Url, Error> {
+    let mut url = Url::parse(&request.url).map_err(|error| {
+        Error::usage(format!("'{}' is not a URL: {error}", request.url))
             .with_hint("start it with https:// or http://")
     })?;
     if !["http", "https"].contains(&url.scheme()) || !url.has_host() {
@@ -134,7 +134,7 @@ fn address(wanted: &FetchRequest) -> Result<Url, Error> {
         if is_link_local(ip) {
             return refuse("a link-local address");
         }
-        if wanted.requires_public && !is_public(ip) {
+        if request.requires_public && !is_public(ip) {
             return refuse("not a public address").map_err(|error| {
                 error.with_hint(
                     "a tool that requires approval may contact it: requires_approval: true",
@@ -163,8 +163,8 @@ fn header(name: &str, text: &str) -> Result<(HeaderName, HeaderValue), Error> {
 ///
 /// # Errors
 /// Like [`fetch`], before anything is sent.
-pub(in crate::providers) fn preview(wanted: &FetchRequest) -> Result<Value, Error> {
-    let mut request = prepare(wanted)?;
+pub(in crate::providers) fn preview(fetch_request: &FetchRequest) -> Result<Value, Error> {
+    let mut request = prepare(fetch_request)?;
     for value in request.headers.values_mut().filter(|value| value.is_sensitive()) {
         *value = HeaderValue::from_static("***");
     }
@@ -178,7 +178,7 @@ mod tests {
     use super::*;
     use crate::net::test_server::{TestResponse, TestServer};
 
-    fn wanted(url: &str) -> FetchRequest {
+    fn request_for(url: &str) -> FetchRequest {
         FetchRequest {
             url: url.to_owned(),
             method: "GET".to_owned(),
@@ -190,8 +190,8 @@ mod tests {
         }
     }
 
-    async fn ask(wanted: FetchRequest) -> Result<ToolResult, Error> {
-        fetch(wanted, &CancellationToken::new()).await
+    async fn ask(request: FetchRequest) -> Result<ToolResult, Error> {
+        fetch(request, &CancellationToken::new()).await
     }
 
     #[tokio::test]
@@ -202,16 +202,16 @@ mod tests {
             method: "POST".to_owned(),
             headers: vec![("X-Team".to_owned(), "blue".to_owned())],
             body: Some(json!({ "b": [2] })),
-            ..wanted(&url)
+            ..request_for(&url)
         };
         let result = ask(request).await.unwrap();
         assert_eq!((result.success, &result.output), (true, &json!({ "a": 1 })));
         assert_eq!(result.meta.unwrap()["status"], 200);
-        let heard = peer.requests().remove(0);
-        assert_eq!(heard.line(), "POST /x?y=1");
-        assert_eq!(heard.header("content-type"), Some("application/json"));
-        assert_eq!(heard.header("x-team"), Some("blue"));
-        assert_eq!(heard.body, r#"{"b":[2]}"#);
+        let http_request = peer.requests().remove(0);
+        assert_eq!(http_request.line(), "POST /x?y=1");
+        assert_eq!(http_request.header("content-type"), Some("application/json"));
+        assert_eq!(http_request.header("x-team"), Some("blue"));
+        assert_eq!(http_request.body, r#"{"b":[2]}"#);
     }
 
     #[tokio::test]
@@ -227,7 +227,7 @@ mod tests {
             ("https://me:secret@example.com/", false, ErrorKind::Usage),
         ] {
             let error =
-                prepare(&FetchRequest { requires_public: public, ..wanted(url) }).unwrap_err();
+                prepare(&FetchRequest { requires_public: public, ..request_for(url) }).unwrap_err();
             assert_eq!(error.kind(), kind, "{url}: {}", error.message());
         }
     }
@@ -237,17 +237,17 @@ mod tests {
         let peer = TestServer::start(|_, _| TestResponse::json("1")).await;
         let mut url = peer.url("/");
         url.set_host(Some("localhost")).unwrap();
-        let refused = FetchRequest { requires_public: true, ..wanted(url.as_str()) };
+        let refused = FetchRequest { requires_public: true, ..request_for(url.as_str()) };
         assert!(ask(refused).await.is_err());
         assert!(peer.requests().is_empty());
-        assert_eq!(ask(wanted(url.as_str())).await.unwrap().output, json!(1));
+        assert_eq!(ask(request_for(url.as_str())).await.unwrap().output, json!(1));
     }
 
     #[test]
     fn credentials_travel_encrypted_and_headers_of_http_stay_its_own() {
         let with = |url: &str, name: &str, text: &str| {
             let headers = vec![(name.to_owned(), text.to_owned())];
-            prepare(&FetchRequest { headers, ..wanted(url) }).map_err(|error| error.kind())
+            prepare(&FetchRequest { headers, ..request_for(url) }).map_err(|error| error.kind())
         };
         assert_eq!(with("http://8.8.8.8/", "Authorization", "x").unwrap_err(), ErrorKind::Denied);
         assert!(with("https://8.8.8.8/", "Authorization", "x").is_ok());
@@ -260,7 +260,7 @@ mod tests {
             );
         }
         let headers = vec![("Cookie".to_owned(), "k=s3cret".to_owned())];
-        let shown = preview(&FetchRequest { headers, ..wanted("https://8.8.8.8/") }).unwrap();
+        let shown = preview(&FetchRequest { headers, ..request_for("https://8.8.8.8/") }).unwrap();
         assert_eq!(shown["headers"]["cookie"], "***");
     }
 }

@@ -105,7 +105,7 @@ fn reported_headers(headers: &HeaderMap) -> Map<String, Value> {
 fn error_result(rules: ResponseRules<'_>, answer: &HttpResponse) -> ToolResult {
     let (status, place) = (answer.status, display_url(&answer.url));
     let message = match server_message(&answer.body) {
-        Some(words) => format!("{place} answered {status}: {words}"),
+        Some(detail) => format!("{place} answered {status}: {detail}"),
         None => format!("{place} answered {status}"),
     };
     let error = match status {
@@ -144,11 +144,11 @@ fn success(rules: ResponseRules<'_>, answer: &HttpResponse) -> Result<ToolResult
     }
     let kind = content_type(&answer.headers);
     let sniffed = kind.is_empty() && serde_json::from_slice::<Value>(&answer.body).is_ok();
-    let wanted = rules.response_path.is_some();
-    if is_json(&kind) || sniffed || (wanted && !is_binary(&kind, &answer.body)) {
+    let selects = rules.response_path.is_some();
+    if is_json(&kind) || sniffed || (selects && !is_binary(&kind, &answer.body)) {
         return json_result(rules, answer);
     }
-    if wanted {
+    if selects {
         return Err(Error::protocol(format!("the response is {kind}, not JSON"))
             .with_hint("'response_path' in the entry needs JSON"));
     }
@@ -215,8 +215,8 @@ fn text(rules: ResponseRules<'_>, answer: &HttpResponse) -> ToolResult {
     let mut result = ToolResult::text(lossy(&answer.body).trim_start_matches('\u{feff}'));
     if answer.is_truncated {
         // The mark also tells the masker that the cut may have left a part of a secret.
-        let kept = lossy(&answer.body).trim_end_matches('\u{fffd}').to_owned();
-        result = ToolResult::text(format!("{}…", kept.trim_start_matches('\u{feff}')));
+        let text = lossy(&answer.body).trim_end_matches('\u{fffd}').to_owned();
+        result = ToolResult::text(format!("{}…", text.trim_start_matches('\u{feff}')));
         result.warnings.push(cut_notice(rules, answer));
     } else if std::str::from_utf8(&answer.body).is_err() {
         result.warnings.push("the response is not UTF-8: other bytes were replaced".to_owned());

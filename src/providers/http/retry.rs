@@ -89,7 +89,7 @@ impl RetryPolicy {
             let read = match key.text.as_str() {
                 "max" => times(value).map(|max| retry.max = Some(max)),
                 "backoff" => value.as_duration().map(|first| retry.backoff = Some(first)),
-                "on" => words(value).map(|on| retry.on = Some(on)),
+                "on" => conditions(value).map(|on| retry.on = Some(on)),
                 other => {
                     let diagnostic = Diagnostic::warning(format!("unknown key '{other}'"));
                     let diagnostic = diagnostic.with_suggestion(other, KEYS);
@@ -136,7 +136,7 @@ fn times(node: &ConfigNode) -> Result<u32, Diagnostic> {
     })
 }
 
-fn words(node: &ConfigNode) -> Result<Vec<RetryCondition>, Diagnostic> {
+fn conditions(node: &ConfigNode) -> Result<Vec<RetryCondition>, Diagnostic> {
     let mut on = Vec::new();
     for word in node.as_texts()? {
         on.push(RetryCondition::parse(&word).ok_or_else(|| {

@@ -112,19 +112,19 @@ async fn read_body(
     limit: usize,
     progress: &DownloadProgress,
 ) -> Result<(Bytes, bool), Error> {
-    let mut kept = BytesMut::new();
+    let mut bytes = BytesMut::new();
     loop {
         match body.next().await {
             Ok(Some(chunk)) => {
-                kept.extend_from_slice(&chunk);
-                progress.record(kept.len());
-                if kept.len() > limit {
-                    kept.truncate(limit);
-                    return Ok((kept.freeze(), true));
+                bytes.extend_from_slice(&chunk);
+                progress.record(bytes.len());
+                if bytes.len() > limit {
+                    bytes.truncate(limit);
+                    return Ok((bytes.freeze(), true));
                 }
             }
-            Ok(None) => return Ok((kept.freeze(), false)),
-            Err(cut) => return Err(body.broken(cut, kept.len()).with_phase(ErrorPhase::Call)),
+            Ok(None) => return Ok((bytes.freeze(), false)),
+            Err(cut) => return Err(body.broken(cut, bytes.len()).with_phase(ErrorPhase::Call)),
         }
     }
 }

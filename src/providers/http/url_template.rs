@@ -179,16 +179,17 @@ fn fill_segment(
     let value = |placeholder: &HttpPlaceholder| {
         let value = values.value(placeholder);
         if let HttpPlaceholder::Argument(name) = placeholder {
-            let given = values.arguments.get(name);
-            let wrong = if given.is_some_and(|given| given.is_array() || given.is_object()) {
-                "is in the path, which takes one value"
-            } else if value.is_none() {
-                "is missing: it is in the path"
-            } else if value.as_deref() == Some("") {
-                "is empty, but it is in the path"
-            } else {
-                return Ok(value.as_deref().map(percent));
-            };
+            let argument = values.arguments.get(name);
+            let wrong =
+                if argument.is_some_and(|argument| argument.is_array() || argument.is_object()) {
+                    "is in the path, which takes one value"
+                } else if value.is_none() {
+                    "is missing: it is in the path"
+                } else if value.as_deref() == Some("") {
+                    "is empty, but it is in the path"
+                } else {
+                    return Ok(value.as_deref().map(percent));
+                };
             return Err(Error::usage(format!("'{name}' {wrong}")));
         }
         value.ok_or_else(|| missing_value_error(placeholder)).map(|value| Some(percent(&value)))

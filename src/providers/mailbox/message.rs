@@ -66,12 +66,12 @@ pub(super) fn encode_message(
 /// # Errors
 /// A protocol error if it is not a message.
 pub(super) fn decode_message(id: &str, mailbox: &str, stored: &str) -> Result<Value, Error> {
-    let kept: Map<String, Value> = serde_json::from_str(stored).map_err(|error| {
+    let fields: Map<String, Value> = serde_json::from_str(stored).map_err(|error| {
         Error::protocol(format!("message {id} of the mailbox '{mailbox}' is damaged: {error}"))
     })?;
     let mut message = Map::new();
     message.insert("id".to_owned(), id.into());
     message.insert("to".to_owned(), mailbox.into());
-    message.extend(kept);
+    message.extend(fields);
     Ok(Value::Object(message))
 }

@@ -156,8 +156,11 @@ fn what_a_definition_says_is_true() {
         .definitions()
         .iter()
         .map(|tool| {
-            let said = &tool.annotations;
-            format!("{} {:?} {:?} {:?}", tool.name, said.read_only, said.destructive, tool.timeout)
+            let annotations = &tool.annotations;
+            format!(
+                "{} {:?} {:?} {:?}",
+                tool.name, annotations.read_only, annotations.destructive, tool.timeout
+            )
         })
         .collect();
     insta::assert_debug_snapshot!(rows, @r#"

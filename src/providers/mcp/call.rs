@@ -52,7 +52,7 @@ impl McpProvider {
             && error.rpc_code() == Some(HEADER_MISMATCH)
         {
             // The headers of its arguments may be others by now: look again, and try once more.
-            self.known().listed = None;
+            self.cached().listed = None;
             let listed = self.listing(connection).await?;
             let fresh = listed.listing.tools.iter().find(|t| t.name.tool() == tool).cloned();
             if let (Some(before), Some(after)) = (&definition, &fresh) {
@@ -68,7 +68,7 @@ impl McpProvider {
             definition = fresh;
             called = self.attempt(connection, context, call, definition.as_deref()).await;
         }
-        let mut result = called.inspect_err(|error| self.known().health.record_failure(error))?;
+        let mut result = called.inspect_err(|error| self.cached().health.record_failure(error))?;
         self.has_worked.store(true, Ordering::Relaxed);
         let server = &self.spec.name;
         match self.check_changed_during_call(connection, definition.as_deref()).await {
@@ -89,8 +89,8 @@ impl McpProvider {
         tool: &str,
     ) -> Result<CurrentDefinition, Error> {
         let (listed, earlier) = {
-            let known = self.known();
-            (known.listed.clone(), known.previous_listing.clone())
+            let cached = self.cached();
+            (cached.listed.clone(), cached.previous_listing.clone())
         };
         let find =
             |listing: &ToolListing| listing.tools.iter().find(|t| t.name.tool() == tool).cloned();
@@ -144,7 +144,7 @@ impl McpProvider {
         connection: &Connection,
         before: Option<&ToolDefinition>,
     ) -> Result<Vec<ProtocolWarning>, Error> {
-        let listed = self.known().listed.as_ref().map(|l| l.version);
+        let listed = self.cached().listed.as_ref().map(|l| l.version);
         let (Some(before), Some(listed)) = (before, listed) else { return Ok(Vec::new()) };
         if connection.tool_list_version() == listed {
             return Ok(Vec::new());

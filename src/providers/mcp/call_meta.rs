@@ -82,8 +82,9 @@ mod tests {
         assert_eq!(Value::Object(call_meta(&context)), json!({ "dev.toolhost/callId": "c-1" }));
         context.session_id = "s-1".into();
         context.user_id = Some("ada".into());
-        let given = json!({ "tenant": [1], "com.example/a.b": 2, "x/": 3, "1a/b": 4, "a/b/c": 5 });
-        context.metadata = given.as_object().cloned().unwrap();
+        let arguments =
+            json!({ "tenant": [1], "com.example/a.b": 2, "x/": 3, "1a/b": 4, "a/b/c": 5 });
+        context.metadata = arguments.as_object().cloned().unwrap();
         context.environment.insert("TICKET".into(), "7".into());
         let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
         context.trace = Some(TraceContext::parse(parent, Some("a=1")).unwrap());

@@ -87,17 +87,18 @@ impl SessionServers {
     /// An error of kind unreachable when too many sessions have one.
     fn of(&self, session: &str) -> Result<Arc<McpProvider>, Error> {
         let mut connections = self.connections();
-        let is_own = |found: &&mut SessionConnection| found.session.as_deref() == Some(session);
+        let is_own =
+            |connection: &&mut SessionConnection| connection.session.as_deref() == Some(session);
         if let Some(own) = connections.iter_mut().find(is_own) {
             return Ok(Arc::clone(&own.server));
         }
-        if let Some(free) = connections.iter_mut().find(|found| found.session.is_none()) {
+        if let Some(free) = connections.iter_mut().find(|connection| connection.session.is_none()) {
             free.session = Some(session.to_owned());
             return Ok(Arc::clone(&free.server));
         }
         if connections.len() >= MAX_SESSIONS {
-            let words = format!("{MAX_SESSIONS} client sessions have their own connection");
-            return Err(Error::unreachable(words).with_server(&self.spec.name).with_hint(
+            let message = format!("{MAX_SESSIONS} client sessions have their own connection");
+            return Err(Error::unreachable(message).with_server(&self.spec.name).with_hint(
                 "end one of those clients; without 'shared: false' all clients share one connection",
             ));
         }
@@ -110,7 +111,8 @@ impl SessionServers {
     /// A connection for what belongs to no session: one that is open, if there is one.
     fn any(&self) -> SessionConnection {
         let connections = self.connections();
-        let open = connections.iter().find(|found| found.is_open()).or(connections.first());
+        let open =
+            connections.iter().find(|connection| connection.is_open()).or(connections.first());
         open.cloned().unwrap_or_else(|| self.unowned())
     }
 
@@ -121,7 +123,7 @@ impl SessionServers {
     }
 
     fn with_count(&self, status: ServerStatus) -> ServerStatus {
-        let open = self.connections().iter().filter(|found| found.is_open()).count();
+        let open = self.connections().iter().filter(|connection| connection.is_open()).count();
         ServerStatus { connections: Some(open), ..status }
     }
 }
@@ -285,7 +287,7 @@ impl OfferingSupport for SessionServers {
 
     async fn watch(
         &self,
-        wanted: &SubscriptionFilter,
+        filter: &SubscriptionFilter,
         changes: &mpsc::Sender<SubscriptionEvent>,
         cancel: &CancellationToken,
     ) -> Result<(), Error> {
@@ -294,7 +296,7 @@ impl OfferingSupport for SessionServers {
         let ended = || Error::unreachable("the client session whose connection was watched ended");
         watched
             .ended
-            .run_until_cancelled(watched.server.watch(wanted, changes, cancel))
+            .run_until_cancelled(watched.server.watch(filter, changes, cancel))
             .await
             .unwrap_or_else(|| Err(ended().with_server(&self.spec.name)))
     }

@@ -330,8 +330,8 @@ fn modified(program: &Path) -> String {
 pub fn describe(endpoint: &Endpoint) -> String {
     match endpoint {
         Endpoint::Stdio { command, args, .. } => {
-            let words = std::iter::once(command).chain(args);
-            words.map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+            let arguments = std::iter::once(command).chain(args);
+            arguments.map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
         }
         Endpoint::Http { socket: Some(socket), transport: HttpTransport::Lines, .. } => {
             format!("unix://{}", socket.display())

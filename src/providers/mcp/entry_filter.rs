@@ -50,11 +50,11 @@ impl McpProvider {
             (true, false) => Withholding::NotPermitted,
         };
         let name = names.first().copied().unwrap_or_default();
-        let (words, keys) = match withholding {
+        let (verb, keys) = match withholding {
             Withholding::Excluded => ("is excluded by", "'exclude' and 'include'"),
             Withholding::NotPermitted => ("is not permitted by", "'permissions'"),
         };
-        let error = Error::denied(format!("the {what} '{name}' {words} the server's entry"));
+        let error = Error::denied(format!("the {what} '{name}' {verb} the server's entry"));
         let place = &self.spec.location;
         let file = place.file.display();
         Some(

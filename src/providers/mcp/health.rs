@@ -60,30 +60,30 @@ impl Health {
 pub(super) fn watch_for_disconnect(
     server: &str,
     connection: &Arc<Connection>,
-    known: &Arc<Mutex<CachedServerState>>,
+    cached: &Arc<Mutex<CachedServerState>>,
     events: &EventSink,
 ) {
     let gone = connection.closed_token();
-    let (connection, known) = (Arc::downgrade(connection), Arc::downgrade(known));
+    let (connection, cached) = (Arc::downgrade(connection), Arc::downgrade(cached));
     let (server, events) = (server.to_owned(), events.clone());
     tokio::spawn(async move {
         gone.cancelled().await;
-        let (Some(connection), Some(known)) = (connection.upgrade(), known.upgrade()) else {
+        let (Some(connection), Some(cached)) = (connection.upgrade(), cached.upgrade()) else {
             return;
         };
         let Some(error) = connection.close_reason() else { return };
         let error = error.with_server(&server);
         let state = ServerState::Failed(error.clone());
         {
-            let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
-            let newest = known.connection.as_ref().is_some_and(|c| Arc::ptr_eq(c, &connection));
+            let mut cached = cached.lock().unwrap_or_else(PoisonError::into_inner);
+            let newest = cached.connection.as_ref().is_some_and(|c| Arc::ptr_eq(c, &connection));
             // A connection that we closed ourselves ended as it should.
-            if !newest || !matches!(known.state, Some(ServerState::Ready)) {
+            if !newest || !matches!(cached.state, Some(ServerState::Ready)) {
                 return;
             }
-            known.state = Some(state.clone());
-            known.losses += 1;
-            known.health.record_failure(&error);
+            cached.state = Some(state.clone());
+            cached.losses += 1;
+            cached.health.record_failure(&error);
         }
         events.emit(HostEvent::ServerStateChanged { server, state });
     });

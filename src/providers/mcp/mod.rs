@@ -94,7 +94,7 @@ pub struct McpProvider {
     slot: tokio::sync::Mutex<ConnectionSlot>,
     /// Held while listing, so that callers at the same time ask only once.
     listing: tokio::sync::Mutex<ListThrottle>,
-    known: Arc<Mutex<CachedServerState>>,
+    cached: Arc<Mutex<CachedServerState>>,
     /// The newest connection did some work.
     has_worked: Arc<AtomicBool>,
 }
@@ -147,23 +147,23 @@ impl McpProvider {
             access,
             slot: tokio::sync::Mutex::default(),
             listing: tokio::sync::Mutex::default(),
-            known: Arc::default(),
+            cached: Arc::default(),
             has_worked: Arc::default(),
         }
     }
 
-    fn known(&self) -> std::sync::MutexGuard<'_, CachedServerState> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn cached(&self) -> std::sync::MutexGuard<'_, CachedServerState> {
+        self.cached.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn set_state(&self, state: ServerState) {
-        let mut known = self.known();
-        known.state = Some(state.clone());
+        let mut cached = self.cached();
+        cached.state = Some(state.clone());
         if let ServerState::Failed(error) = &state {
-            known.health.record_failure(error);
+            cached.health.record_failure(error);
         }
-        known.losses += u64::from(matches!(state, ServerState::Failed(_) | ServerState::Closed));
-        drop(known);
+        cached.losses += u64::from(matches!(state, ServerState::Failed(_) | ServerState::Closed));
+        drop(cached);
         self.setup
             .events
             .emit(HostEvent::ServerStateChanged { server: self.spec.name.clone(), state });
@@ -198,15 +198,15 @@ impl McpProvider {
                     let reason = error.message().to_owned();
                     connection.add_warning(ProtocolWarning::LogLevelRefused(reason));
                 }
-                let mut known = self.known();
-                known.connection = Some(Arc::clone(&connection));
-                known.previous_listing = known.listed.take().or(known.previous_listing.take());
-                known.health.record_start();
-                known.transport = Some(transport);
-                drop(known);
+                let mut cached = self.cached();
+                cached.connection = Some(Arc::clone(&connection));
+                cached.previous_listing = cached.listed.take().or(cached.previous_listing.take());
+                cached.health.record_start();
+                cached.transport = Some(transport);
+                drop(cached);
                 self.set_state(ServerState::Ready);
                 let events = &self.setup.events;
-                health::watch_for_disconnect(&self.spec.name, &connection, &self.known, events);
+                health::watch_for_disconnect(&self.spec.name, &connection, &self.cached, events);
                 Ok(connection)
             }
             Err(error) => {
@@ -225,8 +225,8 @@ impl McpProvider {
     /// endlessly is not asked endlessly.
     async fn listing(&self, connection: &Connection) -> Result<VersionedListing, Error> {
         let mut throttle = self.listing.lock().await;
-        let known = self.known().listed.clone();
-        if let Some(listed) = known.filter(|l| l.version == connection.tool_list_version()) {
+        let cached = self.cached().listed.clone();
+        if let Some(listed) = cached.filter(|l| l.version == connection.tool_list_version()) {
             return Ok(listed);
         }
         throttle.wait().await;
@@ -248,12 +248,12 @@ impl McpProvider {
             self.apply_declaration(tool);
         }
         let listed = VersionedListing { version, listing: Arc::new(listing) };
-        let mut known = self.known();
+        let mut cached = self.cached();
         // What an earlier connection reported says nothing about this one.
-        if known.connection.as_deref().is_some_and(|newest| std::ptr::eq(newest, connection)) {
-            known.listed = Some(listed.clone());
+        if cached.connection.as_deref().is_some_and(|newest| std::ptr::eq(newest, connection)) {
+            cached.listed = Some(listed.clone());
         }
-        drop(known);
+        drop(cached);
         Ok(listed)
     }
 
@@ -294,10 +294,10 @@ impl ToolProvider for McpProvider {
     }
 
     fn list_version(&self) -> ToolListVersion {
-        let known = self.known();
-        let live = known.connection.as_ref().filter(|c| c.close_reason().is_none());
+        let cached = self.cached();
+        let live = cached.connection.as_ref().filter(|c| c.close_reason().is_none());
         ToolListVersion {
-            connection: known.losses,
+            connection: cached.losses,
             change: live.map_or(0, |connection| connection.tool_list_version()),
         }
     }
@@ -321,7 +321,7 @@ impl ToolProvider for McpProvider {
     }
 
     async fn preview(&self, call: &ToolCall) -> Result<Preview, Error> {
-        let listed = self.known().listed.clone();
+        let listed = self.cached().listed.clone();
         let tools = listed.as_ref().map(|listed| &listed.listing.tools);
         if let Some(tool) = tools.and_then(|all| all.iter().find(|tool| tool.name == call.name)) {
             self.check_roots(Some(tool), call)?;
@@ -341,7 +341,7 @@ impl ToolProvider for McpProvider {
         let connection = self.slot.lock().await.take();
         if let Some(connection) = connection {
             // First, so that its end is not taken for a crash.
-            self.known().state = Some(ServerState::Closed);
+            self.cached().state = Some(ServerState::Closed);
             connection.close().await;
             self.set_state(ServerState::Closed);
         }

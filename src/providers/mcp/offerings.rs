@@ -45,7 +45,7 @@ impl OfferingSupport for McpProvider {
         offered.withheld = Self::withhold(&mut offered.items, |prompt| {
             Some((prompt.name.tool().to_owned(), self.prompt_refusal(prompt.name.tool())?))
         });
-        self.known().counts.prompts = Some(offered.items.len());
+        self.cached().counts.prompts = Some(offered.items.len());
         Ok(offered)
     }
 
@@ -55,7 +55,7 @@ impl OfferingSupport for McpProvider {
             let refusal = self.resource_refusal(&[&resource.uri, &resource.name])?;
             Some((resource.uri.clone(), refusal))
         });
-        self.known().counts.resources = Some(offered.items.len());
+        self.cached().counts.resources = Some(offered.items.len());
         Ok(offered)
     }
 
@@ -117,16 +117,16 @@ impl OfferingSupport for McpProvider {
 
     async fn watch(
         &self,
-        wanted: &SubscriptionFilter,
+        filter: &SubscriptionFilter,
         changes: &mpsc::Sender<SubscriptionEvent>,
         cancel: &CancellationToken,
     ) -> Result<(), Error> {
-        for uri in &wanted.uris {
+        for uri in &filter.uris {
             self.check_resource_root(uri)?;
         }
         let mut backoff = ResubscribeBackoff::default();
         loop {
-            let ended = self.run_subscription(wanted, changes, cancel, &mut backoff).await;
+            let ended = self.run_subscription(filter, changes, cancel, &mut backoff).await;
             let (error, gracefully) = match ended {
                 SubscriptionEnd::Cancelled => return Ok(()),
                 SubscriptionEnd::Refused(error) => return Err(error),
@@ -159,9 +159,9 @@ impl OfferingSupport for McpProvider {
 
     async fn set_log_level(&self, level: &'static str) -> Result<(), Error> {
         let connection = {
-            let mut known = self.known();
-            known.log_level = Some(level);
-            known.connection.clone()
+            let mut cached = self.cached();
+            cached.log_level = Some(level);
+            cached.connection.clone()
         };
         match connection.filter(|connection| connection.close_reason().is_none()) {
             Some(connection) => self.send_log_level(&connection).await,
@@ -179,7 +179,7 @@ impl McpProvider {
 
     /// Which log lines are requested.
     pub(super) fn log_level(&self) -> Option<&'static str> {
-        self.known().log_level.or(self.setup.log_level)
+        self.cached().log_level.or(self.setup.log_level)
     }
 
     /// Has a server of the legacy era, which clients share, log what one of them wants as well. What
@@ -187,15 +187,15 @@ impl McpProvider {
     pub(super) async fn widen_log_level(
         &self,
         connection: &Connection,
-        wanted: Option<&'static str>,
+        minimum: Option<&'static str>,
     ) {
-        let place = |level: &str| LOG_LEVELS.iter().position(|known| *known == level);
-        let Some(wanted) = wanted.filter(|_| connection.agreement.era == Era::Legacy) else {
+        let place = |level: &str| LOG_LEVELS.iter().position(|entry| *entry == level);
+        let Some(minimum) = minimum.filter(|_| connection.agreement.era == Era::Legacy) else {
             return;
         };
-        if self.log_level().is_none_or(|level| place(wanted) < place(level)) {
+        if self.log_level().is_none_or(|level| place(minimum) < place(level)) {
             // A server that refuses logs what it did before.
-            let _refused = self.set_log_level(wanted).await;
+            let _refused = self.set_log_level(minimum).await;
         }
     }
 
@@ -243,7 +243,7 @@ impl McpProvider {
     /// One subscription, from connecting to its end.
     async fn run_subscription(
         &self,
-        wanted: &SubscriptionFilter,
+        filter: &SubscriptionFilter,
         changes: &mpsc::Sender<SubscriptionEvent>,
         cancel: &CancellationToken,
         backoff: &mut ResubscribeBackoff,
@@ -256,10 +256,10 @@ impl McpProvider {
                 Err(error) => return SubscriptionEnd::Broken(error),
             },
         };
-        if let Some(error) = self.unsupported_watch_error(&connection, wanted) {
+        if let Some(error) = self.unsupported_watch_error(&connection, filter) {
             return SubscriptionEnd::Refused(error);
         }
-        for uri in &wanted.uris {
+        for uri in &filter.uris {
             if let Err(error) = self.check_resource(&connection, uri).await {
                 return SubscriptionEnd::Refused(error);
             }
@@ -269,7 +269,7 @@ impl McpProvider {
         let (limit, stop) = (self.idle(), cancel.child_token());
         let subscription = Subscription {
             connection: &connection,
-            filter: wanted,
+            filter,
             ack_timeout: limit,
             changes: &sender,
             cancel: &stop,
@@ -305,10 +305,10 @@ impl McpProvider {
     fn unsupported_watch_error(
         &self,
         connection: &Connection,
-        wanted: &SubscriptionFilter,
+        filter: &SubscriptionFilter,
     ) -> Option<Error> {
         let capabilities = &connection.agreement.capabilities;
-        if wanted.uris.is_empty() {
+        if filter.uris.is_empty() {
             return None;
         }
         if !connection.declares("resources") {

@@ -26,11 +26,11 @@ impl ManagedServer for McpProvider {
     }
 
     fn status(&self) -> ServerStatus {
-        let known = self.known();
-        let connection = known.connection.as_deref();
+        let cached = self.cached();
+        let connection = cached.connection.as_deref();
         let agreement = connection.map(|c| &c.agreement);
         let vitals = connection.map(Connection::process_info).unwrap_or_default();
-        let state = match (&known.state, connection.and_then(Connection::close_reason)) {
+        let state = match (&cached.state, connection.and_then(Connection::close_reason)) {
             (Some(ServerState::Ready), Some(error)) => ServerState::Failed(error),
             (Some(state), _) => state.clone(),
             (None, _) => ServerState::Idle,
@@ -41,7 +41,7 @@ impl ManagedServer for McpProvider {
             name: self.spec.name.clone(),
             description: self.spec.description.clone(),
             state,
-            transport: known.transport.unwrap_or(endpoint::transport(&self.spec.endpoint)),
+            transport: cached.transport.unwrap_or(endpoint::transport(&self.spec.endpoint)),
             endpoint: self.endpoint_text(),
             confinement,
             sandbox,
@@ -57,13 +57,13 @@ impl ManagedServer for McpProvider {
             memory: vitals.pid.filter(|_| alive).and_then(resident_memory),
             cpu_time: vitals.pid.filter(|_| alive).and_then(cpu_time),
             connect: connection.map(|c| c.connect_time),
-            ping: known.ping,
-            tools: known.listed.as_ref().map(|l| l.listing.tools.len()),
-            resources: known.counts.resources,
-            prompts: known.counts.prompts,
-            starts: known.health.starts(),
-            uptime: known.health.uptime().filter(|_| alive),
-            last_error: known.health.last(),
+            ping: cached.ping,
+            tools: cached.listed.as_ref().map(|l| l.listing.tools.len()),
+            resources: cached.counts.resources,
+            prompts: cached.counts.prompts,
+            starts: cached.health.starts(),
+            uptime: cached.health.uptime().filter(|_| alive),
+            last_error: cached.health.last(),
             weight: None,
             connections: None,
             warnings: connection.map(Connection::protocol_warnings).unwrap_or_default(),
@@ -72,12 +72,12 @@ impl ManagedServer for McpProvider {
     }
 
     fn connection_summary(&self) -> ConnectionSummary {
-        let known = self.known();
-        let Some(connection) = known.connection.as_deref() else {
+        let cached = self.cached();
+        let Some(connection) = cached.connection.as_deref() else {
             return ConnectionSummary::default();
         };
         ConnectionSummary {
-            is_ready: matches!(known.state, Some(ServerState::Ready))
+            is_ready: matches!(cached.state, Some(ServerState::Ready))
                 && connection.close_reason().is_none(),
             connect: Some(connection.connect_time),
             protocol: Some(connection.agreement.version.clone()),
@@ -94,18 +94,18 @@ impl ManagedServer for McpProvider {
             };
             let started = Instant::now();
             match connection.request(method, json!({}), &options).await {
-                Ok(_) => self.known().ping = Some(started.elapsed()),
+                Ok(_) => self.cached().ping = Some(started.elapsed()),
                 // A well-formed no is a sign of life too.
                 Err(error) if error.kind() == ErrorKind::Tool => {
-                    self.known().ping = Some(started.elapsed());
+                    self.cached().ping = Some(started.elapsed());
                 }
                 Err(error) => {
-                    self.known().health.record_failure(&error);
+                    self.cached().health.record_failure(&error);
                     return ServerStatus { state: ServerState::Failed(error), ..self.status() };
                 }
             }
             if let Err(error) = self.list().await {
-                self.known().health.record_failure(&error);
+                self.cached().health.record_failure(&error);
                 let reason = error.message().to_owned();
                 connection.add_warning(ProtocolWarning::NotListed { list: "tools", reason });
             }

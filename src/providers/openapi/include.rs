@@ -85,7 +85,7 @@ fn matches(operation: &OpenApiOperation, key: &str, text: &str) -> bool {
 }
 
 fn unknown(all: &[OpenApiOperation], key: &str, text: &str) -> Diagnostic {
-    let known: Vec<&str> = match key {
+    let names: Vec<&str> = match key {
         "operations" => all.iter().map(|operation| operation.id.as_str()).collect(),
         "tags" => all.iter().flat_map(|operation| &operation.tags).map(String::as_str).collect(),
         _ => all.iter().map(|operation| operation.path.as_str()).collect(),
@@ -96,10 +96,10 @@ fn unknown(all: &[OpenApiOperation], key: &str, text: &str) -> Diagnostic {
         _ => "path like",
     };
     let diagnostic = Diagnostic::error(format!("the document has no {what} '{text}'"));
-    if let Some(hint) = did_you_mean(text, known.iter().copied()) {
+    if let Some(hint) = did_you_mean(text, names.iter().copied()) {
         return diagnostic.with_hint(hint);
     }
-    let mut some: Vec<&str> = known.into_iter().take(12).collect();
+    let mut some: Vec<&str> = names.into_iter().take(12).collect();
     some.dedup();
     diagnostic.with_hint(format!("choose from {}", some.join(", ")))
 }

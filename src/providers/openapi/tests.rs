@@ -120,8 +120,8 @@ async fn operations_are_called_as_the_document_says() {
         ("pet-delete_pets_petId", json!({ "petId": 3 }), "DELETE /v2/pets/3", ""),
     ] {
         assert!(harness.call(name, arguments).await.unwrap().success, "{name}");
-        let heard = peer.requests().pop().unwrap();
-        assert_eq!((heard.line(), heard.body), (line.to_owned(), body.to_owned()), "{name}");
+        let request = peer.requests().pop().unwrap();
+        assert_eq!((request.line(), request.body), (line.to_owned(), body.to_owned()), "{name}");
     }
     assert_eq!(peer.requests()[0].header("x-trace"), Some("t"));
     let delete = harness.definition("pet-delete_pets_petId");
@@ -218,7 +218,7 @@ fn what_cannot_be_a_tool_is_told_with_its_place() {
 
 #[test]
 fn documents_of_other_versions_and_places_are_refused() {
-    let told = |document: &str| {
+    let error = |document: &str| {
         let yaml = format!(
             "toolkits:\n  - {{ name: p, openapi: {document}, include: {{ tags: [x] }} }}\n"
         );
@@ -227,9 +227,9 @@ fn documents_of_other_versions_and_places_are_refused() {
         });
         harness.messages().join("\n")
     };
-    assert!(told("old.yaml").contains("Swagger 2.0"));
-    assert!(told("https://example.com/x.yaml").contains("is a local file"));
-    assert!(!told("missing.yaml").is_empty());
+    assert!(error("old.yaml").contains("Swagger 2.0"));
+    assert!(error("https://example.com/x.yaml").contains("is a local file"));
+    assert!(!error("missing.yaml").is_empty());
 }
 
 #[tokio::test]
@@ -237,9 +237,9 @@ async fn a_document_gets_nothing_of_the_users() {
     let peer = TestServer::start(|_, _| TestResponse::json("{}")).await;
     let server = peer.url("").as_str().trim_end_matches('/').to_owned();
     let harness = harness(&server, "include: { tags: [sly] }");
-    let told = diagnostics_text(&harness);
-    assert!(told.contains("its path has a query or a fragment"), "{told}");
-    assert!(told.contains("the path takes arguments only"), "{told}");
+    let text = diagnostics_text(&harness);
+    assert!(text.contains("its path has a query or a fragment"), "{text}");
+    assert!(text.contains("the path takes arguments only"), "{text}");
     harness.call("pets-steal", json!({})).await.unwrap();
     assert_eq!(peer.requests()[0].line(), "GET /v2/steal/$%7BPET_TOKEN%7D");
 }
@@ -260,8 +260,8 @@ async fn credentials_go_only_where_the_entry_says() {
     let allowed = harness(&server, &format!("{keys}\nbase_url: {}", own.url("/api")));
     assert_eq!(diagnostics_text(&allowed), "");
     allowed.call("pets-listPets", Value::Object(serde_json::Map::new())).await.unwrap();
-    let heard = own.requests().pop().unwrap();
-    assert_eq!(heard.line(), "GET /api/pets");
-    assert_eq!(heard.header("authorization"), Some("Bearer hunter2hunter2"));
+    let request = own.requests().pop().unwrap();
+    assert_eq!(request.line(), "GET /api/pets");
+    assert_eq!(request.header("authorization"), Some("Bearer hunter2hunter2"));
     assert_eq!(canary.requests().len(), 0);
 }

@@ -71,7 +71,7 @@ impl PipelineRun<'_> {
         let mut reports = Vec::new();
         let mut warnings = Vec::new();
         let mut last = ToolResult::json(Value::Null);
-        let mut kept = 0;
+        let mut total_size = 0;
         for stage in &self.plan.stages {
             let steps = stage.steps.as_slice();
             let mut all: Vec<StepOutcome> = Vec::with_capacity(steps.len());
@@ -89,8 +89,8 @@ impl PipelineRun<'_> {
                 all.first_mut().map(final_result).unwrap_or_default()
             };
             for (step, done) in steps.iter().zip(all) {
-                kept += approximate_size(&done.state);
-                if kept > MAX_OUTPUT_BYTES {
+                total_size += approximate_size(&done.state);
+                if total_size > MAX_OUTPUT_BYTES {
                     let size = MAX_OUTPUT_BYTES >> 20;
                     let message =
                         format!("{}: the outputs are larger than {size} MiB", title(step));
@@ -179,7 +179,7 @@ impl PipelineRun<'_> {
             return Err(Error::protocol(message));
         }
         let (mut outputs, mut first_failure) = (Vec::with_capacity(count), None);
-        let (mut failures, mut kept, mut warnings) = (0, 0, Vec::new());
+        let (mut failures, mut total_size, mut warnings) = (0, 0, Vec::new());
         let calls = items.iter().enumerate();
         let calls: Vec<_> =
             calls.map(|(at, item)| self.call(step, view.with_item(at, item), Some(at))).collect();
@@ -188,8 +188,8 @@ impl PipelineRun<'_> {
             let item = items.get(at).unwrap_or(&Value::Null);
             let (output, failure, result) =
                 self.apply_on_error(step, view.with_item(at, item), answer, Some(at))?;
-            kept += approximate_size(&output);
-            if kept > MAX_OUTPUT_BYTES {
+            total_size += approximate_size(&output);
+            if total_size > MAX_OUTPUT_BYTES {
                 return Err(Error::protocol(format!("{}: too much output", title(step))));
             }
             outputs.push(output);
@@ -198,8 +198,8 @@ impl PipelineRun<'_> {
             if warnings.len() < MAX_WARNINGS {
                 warnings.extend(result.iter().flat_map(|r| step_warnings(step, r)));
             }
-            let words = format!("{} ({}) {} of {count}", step.id, step.tool, at + 1);
-            self.progress(share(at + 1, count), words);
+            let message = format!("{} ({}) {} of {count}", step.id, step.tool, at + 1);
+            self.progress(share(at + 1, count), message);
         }
         let mut report = json!({
             "id": step.id, "tool": step.tool, "success": failures == 0, "items": count,
@@ -239,14 +239,14 @@ impl PipelineRun<'_> {
             retries: step.retries,
             ..NestedCall::new(&step.tool, arguments)
         };
-        let words = step_message(step, item, "");
-        let words = words.trim_end_matches([':', ' ']);
+        let prefix = step_message(step, item, "");
+        let prefix = prefix.trim_end_matches([':', ' ']);
         match self.caller.run(self.context, call).await {
             Ok(mut result) => match result.error.take() {
-                Some(error) => Err(error.context(words)),
+                Some(error) => Err(error.context(prefix)),
                 None => Ok(result),
             },
-            Err(error) => Err(error.context(words)),
+            Err(error) => Err(error.context(prefix)),
         }
     }
 
@@ -278,9 +278,9 @@ impl PipelineRun<'_> {
                 value.map_err(|error| step_error(step, item, &error))?.unwrap_or_default()
             }
         };
-        let words = failure_text(&error);
-        self.log("warning", format!("{words}; continuing"));
-        Ok((output, Some(words), None))
+        let message = failure_text(&error);
+        self.log("warning", format!("{message}; continuing"));
+        Ok((output, Some(message), None))
     }
 
     fn progress(&self, share: f64, message: String) {

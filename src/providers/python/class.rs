@@ -41,11 +41,12 @@ pub(super) fn read(entry: &ConfigNode, node: &ConfigNode) -> Result<PythonClass,
     let mut diagnostics = Vec::new();
     let mut note = |diagnostic: Diagnostic| diagnostics.push(diagnostic);
     let name = name(node).map_err(&mut note).unwrap_or_default();
-    let given = |key| entry.get(key).filter(|node| !node.is_null());
-    let config = given("config").map(config).transpose().map_err(&mut note).unwrap_or_default();
-    let methods = given("methods").map(methods).transpose().map_err(&mut note).unwrap_or_default();
+    let setting = |key| entry.get(key).filter(|node| !node.is_null());
+    let config = setting("config").map(config).transpose().map_err(&mut note).unwrap_or_default();
+    let methods =
+        setting("methods").map(methods).transpose().map_err(&mut note).unwrap_or_default();
     let start_timeout =
-        given("start_timeout").map(limit).transpose().map_err(&mut note).unwrap_or_default();
+        setting("start_timeout").map(limit).transpose().map_err(&mut note).unwrap_or_default();
     if !diagnostics.is_empty() {
         return Err(diagnostics);
     }

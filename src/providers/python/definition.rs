@@ -18,20 +18,20 @@ const MAX_RETRIES: u64 = 100;
 /// become warnings of the definition.
 pub(super) fn fill(
     definition: &mut ToolDefinition,
-    said: DefinitionAttributes,
+    attributes: DefinitionAttributes,
     entry: &ConfigNode,
 ) {
     let mut warnings = Vec::new();
     let take = |key: &str, value: Option<Value>| {
         value.filter(|_| entry.get(key).is_none_or(ConfigNode::is_null))
     };
-    let mut unusable = |key: &str, expected: &str, found: &Value| {
-        warnings.push(format!("its definition has '{key}: {found}', which is not {expected}"));
+    let mut unusable = |key: &str, expected: &str, value: &Value| {
+        warnings.push(format!("its definition has '{key}: {value}', which is not {expected}"));
     };
     for (key, slot, value) in [
-        ("title", &mut definition.title, said.title),
-        ("category", &mut definition.category, said.category),
-        ("version", &mut definition.version, said.version),
+        ("title", &mut definition.title, attributes.title),
+        ("category", &mut definition.category, attributes.category),
+        ("version", &mut definition.version, attributes.version),
     ] {
         match take(key, value) {
             Some(Value::String(text)) => *slot = Some(text),
@@ -40,7 +40,7 @@ pub(super) fn fill(
             None => {}
         }
     }
-    if let Some(value) = take("speed", said.speed) {
+    if let Some(value) = take("speed", attributes.speed) {
         match value.as_str().and_then(Speed::parse) {
             Some(speed) => definition.speed = speed,
             None => unusable("speed", "one of instant, fast, medium, slow", &value),
@@ -48,35 +48,35 @@ pub(super) fn fill(
     }
     // What a sandbox enforces outweighs a claim.
     if definition.sandbox.is_none()
-        && let Some(value) = take("safety", said.safety)
+        && let Some(value) = take("safety", attributes.safety)
     {
         match value.as_str().and_then(Safety::parse) {
             Some(safety) => definition.safety = safety,
             None => unusable("safety", "one of native, sandboxed, external", &value),
         }
     }
-    if let Some(value) = take("scope", said.scope) {
+    if let Some(value) = take("scope", attributes.scope) {
         match value.as_str() {
             Some("session") => definition.scope = ToolScope::Session,
             Some("global") => definition.scope = ToolScope::Global,
             _ => unusable("scope", "global or session", &value),
         }
     }
-    if let Some(value) = take("timeout", said.timeout) {
+    if let Some(value) = take("timeout", attributes.timeout) {
         let seconds = value.as_f64().filter(|seconds| *seconds > 0.0);
         match seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()) {
             Some(timeout) => definition.timeout = Some(timeout),
             None => unusable("timeout", "a number of seconds greater than 0", &value),
         }
     }
-    if let Some(value) = take("retries", said.retries) {
+    if let Some(value) = take("retries", attributes.retries) {
         let count = value.as_u64().filter(|count| *count <= MAX_RETRIES);
         match count.and_then(|count| u32::try_from(count).ok()) {
             Some(count) => definition.retries = count,
             None => unusable("retries", "a number up to 100", &value),
         }
     }
-    match said.requires_approval {
+    match attributes.requires_approval {
         None | Some(Value::Bool(false)) => {}
         Some(Value::Bool(true)) => definition.requires_approval = true,
         Some(other) => {
@@ -85,7 +85,7 @@ pub(super) fn fill(
             unusable("requires_approval", "true or false", &other);
         }
     }
-    match said.output_schema {
+    match attributes.output_schema {
         Some(schema @ Value::Object(_)) if definition.output_schema.is_none() => {
             definition.output_schema = Some(Arc::new(schema));
         }
@@ -104,7 +104,7 @@ mod tests {
     use crate::config::parse::parse;
     use crate::model::{Origin, ToolName, ToolSource};
 
-    fn filled(entry: &str, said: Value) -> ToolDefinition {
+    fn filled(entry: &str, attributes: Value) -> ToolDefinition {
         let entry = parse(&SourceText::new("t.yaml", entry), entry).unwrap().root;
         let name = ToolName::plain("t");
         let mut definition =
@@ -113,17 +113,17 @@ mod tests {
         definition.category = text("category").map(str::to_owned);
         definition.requires_approval =
             entry.get("requires_approval").is_some_and(|node| node.as_bool().unwrap());
-        fill(&mut definition, serde_json::from_value(said).unwrap(), &entry);
+        fill(&mut definition, serde_json::from_value(attributes).unwrap(), &entry);
         definition
     }
 
     #[test]
     fn a_definition_says_what_the_entry_leaves_open() {
-        let said = json!({
+        let attributes = json!({
             "category": "db", "speed": "slow", "scope": "session", "timeout": 2.5, "version": 3,
             "requires_approval": true, "safety": "external", "retries": 2,
         });
-        let tool = filled("category: mine", said);
+        let tool = filled("category: mine", attributes);
         assert_eq!((tool.category.as_deref(), tool.speed), (Some("mine"), Speed::Slow));
         assert_eq!((tool.scope, tool.safety), (ToolScope::Session, Safety::External));
         assert_eq!(tool.timeout, Some(Duration::from_millis(2500)));

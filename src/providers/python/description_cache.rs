@@ -68,9 +68,9 @@ impl DescriptionCache {
         module: &str,
         function: &str,
     ) -> Option<FunctionDescription> {
-        let mut known = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = known.get_or_insert_with(|| self.read());
-        let cached = known.get(&name(worker, module, function))?;
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let entries = entries.get_or_insert_with(|| self.read());
+        let cached = entries.get(&name(worker, module, function))?;
         let mut described = cached.described.clone();
         described.file = described.file.map(|file| worker.root.join(file));
         let now = stamps(worker, described.file.as_deref())?;
@@ -84,7 +84,7 @@ impl DescriptionCache {
         descriptions: &[(&WorkerKey, &str, &str, &FunctionDescription)],
         expanded: &ExpandedValues,
     ) {
-        let mut known = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         // Read again: another process may have updated it meanwhile.
         let mut fresh = self.read();
         for (worker, module, function, described) in descriptions {
@@ -110,7 +110,7 @@ impl DescriptionCache {
             fresh.pop_first();
         }
         self.write(&fresh);
-        *known = Some(fresh);
+        *entries = Some(fresh);
     }
 
     fn read(&self) -> CachedDescriptions {
@@ -122,8 +122,8 @@ impl DescriptionCache {
         serde_json::from_str(&text).unwrap_or_default()
     }
 
-    fn write(&self, known: &CachedDescriptions) {
-        let (Some(file), Ok(text)) = (&self.file, serde_json::to_string(known)) else { return };
+    fn write(&self, entries: &CachedDescriptions) {
+        let (Some(file), Ok(text)) = (&self.file, serde_json::to_string(entries)) else { return };
         let Some(directory) = file.parent() else { return };
         let _unremembered = private_file::make_own_directory(directory)
             .and_then(|()| atomic_file::replace(file, text.as_bytes(), FileMode::Private));
@@ -200,8 +200,8 @@ mod tests {
         memory().remember(&[(&worker, "m", "f", &described)], &ExpandedValues::default());
         assert_eq!(memory().recall(&worker, "m", "f"), Some(described));
         assert_eq!(memory().recall(&worker, "m", "g"), None);
-        let kept = std::fs::read_to_string(dir.path().join("cache/python-describe.json")).unwrap();
-        assert!(!kept.contains("s3cret"));
+        let text = std::fs::read_to_string(dir.path().join("cache/python-describe.json")).unwrap();
+        assert!(!text.contains("s3cret"));
         std::fs::write(&file, "another").unwrap();
         assert_eq!(memory().recall(&worker, "m", "f"), None);
         std::fs::write(dir.path().join("cache/python-describe.json"), "{").unwrap();

@@ -179,20 +179,20 @@ fn module(entry: &ConfigNode) -> Result<String, Diagnostic> {
 
 fn selection(entry: &ConfigNode) -> Result<Selection, Vec<Diagnostic>> {
     let choices = ["function", "functions", "class"];
-    let given: Vec<&str> =
+    let sources: Vec<&str> =
         choices.into_iter().filter(|key| entry.get(key).is_some_and(|n| !n.is_null())).collect();
-    if let [first, second, ..] = given.as_slice() {
+    if let [first, second, ..] = sources.as_slice() {
         let location = entry.key(second).map_or(entry.location(), |key| entry.location_of(key));
         return Err(vec![
             Diagnostic::error(format!("'{first}' and '{second}' exclude each other"))
                 .with_location(location),
         ]);
     }
-    if !given.contains(&"class") {
+    if !sources.contains(&"class") {
         class::refuse_keys_of_classes(entry)?;
     }
     let one = |diagnostic| vec![diagnostic];
-    match given.first().and_then(|key| Some((*key, entry.get(key)?))) {
+    match sources.first().and_then(|key| Some((*key, entry.get(key)?))) {
         Some(("function", node)) => {
             let text = node.as_text().map_err(one)?;
             if is_dotted(text) {

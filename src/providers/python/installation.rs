@@ -25,7 +25,7 @@ pub(super) fn interpreter_paths(interpreter: &Path) -> Vec<PathBuf> {
     let is_near = |path: &PathBuf| {
         near.iter().flatten().any(|bin| {
             let libraries = bin.parent().map(|prefix| [prefix.join("lib"), prefix.join("lib64")]);
-            path.starts_with(bin) || libraries.is_some_and(|known| known.contains(path))
+            path.starts_with(bin) || libraries.is_some_and(|directory| directory.contains(path))
         })
     };
     candidates.retain(|path| path.exists() && !is_near(path));

@@ -46,20 +46,26 @@ pub(super) fn find(
     let passed = entry.env_keys.iter().any(|key| key == PYENV_VERSION);
     let written = entry.env.get(PYENV_VERSION).cloned();
     let version = version(written, passed, environment);
-    let found = locate(entry.python, entry.root, entry.base_dir, path.as_deref());
-    found.map(|found| without_shim(found, entry.root, version.as_deref())).map_err(|cause| {
-        let error = Error::unreachable(cause.to_string()).with_phase(ErrorPhase::Start);
-        match (entry.python, cause) {
-            (None, ResolveError::NotInPath { searched, .. }) => {
-                let searched: Vec<_> = searched.iter().map(|d| d.display().to_string()).collect();
-                error
-                    .with_detail(format!("no .venv in {}", entry.root.display()))
-                    .with_detail(format!("searched: {}", searched.join(":")))
-                    .with_hint("install Python, or name an interpreter with 'python' in the entry")
+    let interpreter = locate(entry.python, entry.root, entry.base_dir, path.as_deref());
+    interpreter
+        .map(|interpreter| without_shim(interpreter, entry.root, version.as_deref()))
+        .map_err(|cause| {
+            let error = Error::unreachable(cause.to_string()).with_phase(ErrorPhase::Start);
+            match (entry.python, cause) {
+                (None, ResolveError::NotInPath { searched, .. }) => {
+                    let searched: Vec<_> =
+                        searched.iter().map(|d| d.display().to_string()).collect();
+                    error
+                        .with_detail(format!("no .venv in {}", entry.root.display()))
+                        .with_detail(format!("searched: {}", searched.join(":")))
+                        .with_hint(
+                            "install Python, or name an interpreter with 'python' in the entry",
+                        )
+                }
+                _ => error
+                    .with_hint("'python' in the entry is a name, or a path relative to its file"),
             }
-            _ => error.with_hint("'python' in the entry is a name, or a path relative to its file"),
-        }
-    })
+        })
 }
 
 fn locate(
@@ -75,7 +81,7 @@ fn locate(
         VENV_INTERPRETERS.iter().filter_map(|inside| resolve(inside, None, directory).ok())
     });
     match in_project.into_iter().next() {
-        Some(found) => Ok(found),
+        Some(interpreter) => Ok(interpreter),
         None => resolve("python3", path, base_dir),
     }
 }
@@ -86,9 +92,9 @@ fn version(written: Option<String>, passed: bool, environment: &dyn Environment)
 }
 
 /// The interpreter itself, for a shim that would look for it.
-fn without_shim(found: PathBuf, root: &Path, version: Option<&str>) -> PathBuf {
-    let behind = installation::behind_shim(&found, root, version);
-    behind.and_then(|path| resolve(path.to_str()?, None, root).ok()).unwrap_or(found)
+fn without_shim(interpreter: PathBuf, root: &Path, version: Option<&str>) -> PathBuf {
+    let behind = installation::behind_shim(&interpreter, root, version);
+    behind.and_then(|path| resolve(path.to_str()?, None, root).ok()).unwrap_or(interpreter)
 }
 
 /// The interpreter of an entry as written: the one it names, else that of a virtual environment
@@ -101,8 +107,8 @@ pub(super) fn named(entry: &ConfigNode, root: Option<&Path>, base_dir: &Path) ->
     let mut inside = directories.flat_map(|directory| {
         VENV_INTERPRETERS.iter().filter_map(|inside| resolve(inside, None, directory).ok())
     });
-    let found = inside.next().map(|path| path.to_string_lossy().into_owned());
-    found.unwrap_or_else(|| "python3".to_owned())
+    let name = inside.next().map(|path| path.to_string_lossy().into_owned());
+    name.unwrap_or_else(|| "python3".to_owned())
 }
 
 /// The interpreter of an entry that was not read yet, as far as no variable decides it.
@@ -118,6 +124,6 @@ pub(super) fn of_node(
     let set = |name| entry.get("env")?.get(name)?.as_scalar_text().ok();
     let path = site.search_path(set("PATH").as_deref());
     let version = set(PYENV_VERSION).filter(|version| !version.contains("${"));
-    let found = locate(named, root, site.base_dir, path.as_deref())?;
-    Ok(without_shim(found, root, version.as_deref()))
+    let interpreter = locate(named, root, site.base_dir, path.as_deref())?;
+    Ok(without_shim(interpreter, root, version.as_deref()))
 }

@@ -30,8 +30,8 @@ pub(super) async fn read(call: EngineCall<'_>) -> Result<ToolResult, Error> {
 
 async fn missing(call: &EngineCall<'_>, key: &str) -> Result<ToolResult, Error> {
     let page = call.engine.page(&call.space, "", None, SUGGESTION_SCAN).await?;
-    let known = page.items.iter().map(|item| item.key.as_str());
-    let hint = did_you_mean(key, known).unwrap_or_else(|| {
+    let keys = page.items.iter().map(|item| item.key.as_str());
+    let hint = did_you_mean(key, keys).unwrap_or_else(|| {
         let is_empty = page.items.is_empty();
         if is_empty { "it has no keys" } else { "its 'list' tool shows the keys" }.into()
     });

@@ -49,10 +49,15 @@ fn what_a_definition_says_is_true() {
     let harness =
         harness("name: n, type: storage, path: data/n.db, tools: [get, put, list, delete, clear]");
     let row = |tool: &crate::model::ToolDefinition| {
-        let said = &tool.annotations;
+        let annotations = &tool.annotations;
         let aliases: Vec<String> = tool.aliases.iter().map(ToolName::full).collect();
-        let asks = said.destructive == Some(true);
-        format!("{} {:?} asks:{asks} {}", tool.name, said.read_only.unwrap(), aliases.join(","))
+        let asks = annotations.destructive == Some(true);
+        format!(
+            "{} {:?} asks:{asks} {}",
+            tool.name,
+            annotations.read_only.unwrap(),
+            aliases.join(",")
+        )
     };
     let rows: Vec<String> = harness.definitions().iter().map(row).collect();
     insta::assert_debug_snapshot!(rows, @r#"
@@ -213,7 +218,7 @@ async fn keys_are_listed_page_by_page() {
     for key in ["b/2", "a/1", "b/1", "b/3"] {
         output(&harness, "n-put", json!({ "key": key, "value": [] })).await;
     }
-    let mut seen = Vec::new();
+    let mut keys = Vec::new();
     let mut cursor = Value::Null;
     loop {
         let mut arguments = json!({ "prefix": "b/", "limit": 2 });
@@ -221,13 +226,13 @@ async fn keys_are_listed_page_by_page() {
             arguments["cursor"] = cursor.clone();
         }
         let page = output(&harness, "n-list", arguments).await;
-        seen.extend(page["keys"].as_array().unwrap().iter().map(|key| key["key"].clone()));
+        keys.extend(page["keys"].as_array().unwrap().iter().map(|key| key["key"].clone()));
         cursor = page["cursor"].clone();
         if cursor.is_null() {
             break;
         }
     }
-    assert_eq!(seen, ["b/1", "b/2", "b/3"]);
+    assert_eq!(keys, ["b/1", "b/2", "b/3"]);
     assert_eq!(output(&harness, "n-clear", json!({})).await, json!({ "deleted": 4 }));
 }
 
@@ -277,11 +282,11 @@ async fn a_store_without_a_path_is_kept_in_the_state_directory() {
     let harness = harness("name: n, storage_type: disk");
     output(&harness, "n-write", json!({ "key": "k", "value": 1 })).await;
     let stores = harness.dir.path().join("home/state/stores");
-    let found: Vec<String> = std::fs::read_dir(stores)
+    let names: Vec<String> = std::fs::read_dir(stores)
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
-    assert!(found.iter().any(|name| name.starts_with("n-")), "{found:?}");
+    assert!(names.iter().any(|name| name.starts_with("n-")), "{names:?}");
 }
 
 #[tokio::test]

@@ -70,7 +70,7 @@ pub(super) fn call(name: &str, arguments: &[Number]) -> Result<Number, Calculato
     }
 }
 
-fn wrong_call(name: &str, given: usize) -> CalculatorError {
+fn wrong_call(name: &str, count: usize) -> CalculatorError {
     let expected = match name {
         "sqrt" | "sin" | "cos" | "tan" | "log10" | "exp" | "abs" | "floor" | "ceil"
         | "factorial" => "1 argument",
@@ -79,7 +79,7 @@ fn wrong_call(name: &str, given: usize) -> CalculatorError {
         "min" | "max" => "2 or more arguments",
         _ => return unknown(name),
     };
-    CalculatorError::ArgumentCount { name: name.to_owned(), expected, given }
+    CalculatorError::ArgumentCount { name: name.to_owned(), expected, given: count }
 }
 
 fn checked(

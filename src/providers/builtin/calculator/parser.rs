@@ -83,12 +83,12 @@ impl Parser<'_, '_> {
         let Some(token) = self.tokens.get(self.at) else {
             return CalculatorError::UnexpectedEnd(expected);
         };
-        let found = match &token.kind {
+        let actual = match &token.kind {
             ExprTokenKind::Number(number) => number.show(),
             ExprTokenKind::Name(name) => (*name).to_owned(),
             ExprTokenKind::Symbol(symbol) => (*symbol).to_owned(),
         };
-        CalculatorError::UnexpectedToken { found, column: token.column, expected }
+        CalculatorError::UnexpectedToken { found: actual, column: token.column, expected }
     }
 
     /// Parses an operand and all operators that bind at least as tightly as `lowest`.

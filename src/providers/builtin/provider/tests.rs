@@ -144,8 +144,8 @@ async fn a_no_is_a_result_and_an_error_is_a_error() {
 
 #[tokio::test]
 async fn waiting_reports_progress_and_stops_when_told() {
-    let seen = Arc::new(Mutex::new(Vec::new()));
-    let log = Arc::clone(&seen);
+    let events = Arc::new(Mutex::new(Vec::new()));
+    let log = Arc::clone(&events);
     let sink = EventSink::new(move |event| {
         if let HostEvent::Progress { progress, .. } = event {
             log.lock().unwrap().push(progress);
@@ -153,7 +153,7 @@ async fn waiting_reports_progress_and_stops_when_told() {
     });
     let context = context(sink);
     call_in(&context, "builtin.wait.wait", json!({ "seconds": 0.001 })).await.unwrap();
-    assert_eq!(*seen.lock().unwrap(), [0.001]);
+    assert_eq!(*events.lock().unwrap(), [0.001]);
     context.cancel.cancel();
     let stopped = call_in(&context, "builtin.wait.wait", json!({ "seconds": 3600 })).await;
     assert!(matches!(stopped.unwrap_err().kind(), ErrorKind::Interrupted(_)));

@@ -289,8 +289,8 @@ async fn progress_and_log_lines_reach_the_viewers() {
     let script = "echo '{\"progress\":1,\"total\":2}' >&$TOOLHOST_EVENTS_FD\n\
                   echo '{\"level\":\"info\",\"text\":\"hello\"}' >&3\necho nonsense >&3; echo done";
     let harness = CommandHarness::new(script, json!({ "command": ["./script"] }), json!({}));
-    let seen = Arc::new(Mutex::new(Vec::new()));
-    let log = Arc::clone(&seen);
+    let events = Arc::new(Mutex::new(Vec::new()));
+    let log = Arc::clone(&events);
     let mut context = harness.context();
     context.events = EventSink::new(move |event| {
         log.lock().unwrap().push(match event {
@@ -301,7 +301,7 @@ async fn progress_and_log_lines_reach_the_viewers() {
     });
     let result = harness.call_in(&context, json!({})).await.unwrap();
     assert_eq!(result.output, "done");
-    assert_eq!(*seen.lock().unwrap(), ["1 of Some(2.0)", "tool: hello"]);
+    assert_eq!(*events.lock().unwrap(), ["1 of Some(2.0)", "tool: hello"]);
     assert_eq!(result.warnings, ["1 lines on the events pipe could not be read"]);
 }
 

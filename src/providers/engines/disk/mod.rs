@@ -53,7 +53,7 @@ impl SyncMode {
     }
 
     /// What it means, as text for people.
-    pub(in crate::providers) fn words(self) -> &'static str {
+    pub(in crate::providers) fn explanation(self) -> &'static str {
         match self {
             Self::Full => "each write is flushed to the disk before it returns",
             Self::Normal => "a power cut may lose the last writes",

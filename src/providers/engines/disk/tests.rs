@@ -292,10 +292,10 @@ async fn acknowledged_writes_survive_kill_9() {
             .unwrap();
         assert!(sums, "round {round}");
         for name in &written {
-            let found: i64 = db
+            let rows: i64 = db
                 .query_row("SELECT count(*) FROM entry WHERE key = ?1", [name], |row| row.get(0))
                 .unwrap();
-            assert_eq!(found, 1, "round {round}: {name} was acknowledged and is gone");
+            assert_eq!(rows, 1, "round {round}: {name} was acknowledged and is gone");
         }
     }
     assert!(written.len() >= 10);

@@ -69,11 +69,11 @@ impl RedisEngine {
     async fn connection(&self) -> Result<MultiplexedConnection, Error> {
         let mut link = self.link.lock().await;
         let now = self.clock.now();
-        if let Some(known) = link.as_mut() {
-            let fresh = now.saturating_duration_since(known.used) < IDLE_BEFORE_PING;
-            if fresh || redis::cmd("PING").exec_async(&mut known.connection).await.is_ok() {
-                known.used = now;
-                return Ok(known.connection.clone());
+        if let Some(current) = link.as_mut() {
+            let fresh = now.saturating_duration_since(current.used) < IDLE_BEFORE_PING;
+            if fresh || redis::cmd("PING").exec_async(&mut current.connection).await.is_ok() {
+                current.used = now;
+                return Ok(current.connection.clone());
             }
         }
         let config = AsyncConnectionConfig::new()
@@ -207,8 +207,8 @@ impl Engine for RedisEngine {
         key: &str,
         version: Option<u64>,
     ) -> Result<TakeOutcome, Error> {
-        let wanted = version.map(|version| version.to_string()).unwrap_or_default();
-        let answer = self.run(script!("take"), &[space, key, &wanted]).await?;
+        let version_text = version.map(|version| version.to_string()).unwrap_or_default();
+        let answer = self.run(script!("take"), &[space, key, &version_text]).await?;
         let parts: Vec<&str> = answer.iter().map(String::as_str).collect();
         Ok(match parts.as_slice() {
             ["absent"] => TakeOutcome::Absent,

@@ -29,10 +29,10 @@ async fn a_file_is_created_replaced_and_added_to() {
     let write = |text: &str| json!({ "path": "n/a", "text": text });
     assert_eq!(call(&harness, "write", write("1\n")).await, "created 'n/a' with 2 bytes");
     std::fs::set_permissions(&file, PermissionsExt::from_mode(0o640)).unwrap();
-    let told = call(&harness, "write", write("22\n")).await;
-    assert_eq!(told, "replaced the content of 'n/a' with 3 bytes");
-    let told = call(&harness, "append", write("3")).await;
-    assert_eq!(told, "added 1 byte to 'n/a', which now has 4");
+    let text = call(&harness, "write", write("22\n")).await;
+    assert_eq!(text, "replaced the content of 'n/a' with 3 bytes");
+    let text = call(&harness, "append", write("3")).await;
+    assert_eq!(text, "added 1 byte to 'n/a', which now has 4");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "22\n3");
     assert_eq!(mode(&file), 0o640);
     let bytes = json!({ "path": "n/a", "text": "AP8=", "encoding": "base64" });
@@ -117,8 +117,8 @@ async fn a_copy_keeps_mode_and_holes_and_what_is_there() {
         call(&harness, "copy", copy("dir", "c")).await,
         "3: 'dir' is a directory, not a file"
     );
-    let told = call(&harness, "copy", copy("sparse", "s2")).await;
-    assert_eq!(told, "copied 'sparse' to 's2' (10.0 GiB)");
+    let text = call(&harness, "copy", copy("sparse", "s2")).await;
+    assert_eq!(text, "copied 'sparse' to 's2' (10.0 GiB)");
     assert_eq!(std::fs::metadata(inside(&harness).join("s2")).unwrap().len(), 10 << 30);
 }
 
@@ -170,8 +170,8 @@ async fn what_a_dead_writer_left_is_removed_by_the_next() {
     let harness = harness(|d| std::fs::write(d.join(".toolhost-write.tmp"), "half").unwrap());
     call(&harness, "write", json!({ "path": "a", "text": "x" })).await;
     assert_eq!(names(&inside(&harness)), ["a"]);
-    let told = call(&harness, "write", json!({ "path": ".toolhost-write.tmp", "text": "x" })).await;
-    assert!(told.starts_with("6: "), "{told}");
+    let text = call(&harness, "write", json!({ "path": ".toolhost-write.tmp", "text": "x" })).await;
+    assert!(text.starts_with("6: "), "{text}");
 }
 
 #[tokio::test]
@@ -195,8 +195,8 @@ async fn other_names_of_a_file_are_told_about() {
         std::fs::write(d.join("a"), "old").unwrap();
         std::fs::hard_link(d.join("a"), d.parent().unwrap().join("b")).unwrap();
     });
-    let told = call(&harness, "write", json!({ "path": "a", "text": "new" })).await;
-    assert!(told.contains("one of 2 hard links"), "{told}");
+    let text = call(&harness, "write", json!({ "path": "a", "text": "new" })).await;
+    assert!(text.contains("one of 2 hard links"), "{text}");
     let other = harness.dir.path().join("b");
     assert_eq!(std::fs::read_to_string(other).unwrap(), "old");
 }

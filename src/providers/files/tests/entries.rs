@@ -4,7 +4,7 @@ use insta::assert_debug_snapshot;
 use serde_json::json;
 
 use super::super::kind;
-use super::{inside, said, with};
+use super::{inside, result_text, with};
 use crate::config::environment::FixedEnvironment;
 use crate::providers::harness::KindHarness;
 
@@ -114,8 +114,8 @@ async fn agent_data_is_made_for_its_owner_alone_when_it_is_first_used() {
     let harness = KindHarness::prepared(&kind(), yaml, |_, _| {});
     let agents = harness.dir.path().join("home/state/agents");
     assert!(!agents.exists());
-    let told = said(harness.call("a-write", json!({ "path": "n/x", "text": "hi" })).await);
-    assert_eq!(told, "created 'n/x' with 2 bytes");
+    let text = result_text(harness.call("a-write", json!({ "path": "n/x", "text": "hi" })).await);
+    assert_eq!(text, "created 'n/x' with 2 bytes");
     let project = std::fs::read_dir(&agents).unwrap().next().unwrap().unwrap().path();
     for directory in [&agents, &project, &project.join("all")] {
         assert_eq!(std::fs::metadata(directory).unwrap().permissions().mode() & 0o777, 0o700);

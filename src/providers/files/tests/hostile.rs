@@ -39,29 +39,29 @@ async fn no_link_leads_out() {
         for tool in ["read", "copy", "edit"] {
             let arguments =
                 json!({ "path": path, "from": path, "to": "copied", "old": "s", "new": "t" });
-            let told = call(&harness, tool, arguments).await;
-            assert!(told.starts_with("6: "), "{tool} {path}: {told}");
+            let text = call(&harness, tool, arguments).await;
+            assert!(text.starts_with("6: "), "{tool} {path}: {text}");
         }
-        let told = call(&harness, "write", json!({ "path": path, "text": "x" })).await;
-        assert!(told.starts_with("6: "), "write {path}: {told}");
-        let told = call(&harness, "copy", json!({ "from": "f", "to": path })).await;
-        assert!(told.starts_with("6: "), "copy to {path}: {told}");
+        let text = call(&harness, "write", json!({ "path": path, "text": "x" })).await;
+        assert!(text.starts_with("6: "), "write {path}: {text}");
+        let text = call(&harness, "copy", json!({ "from": "f", "to": path })).await;
+        assert!(text.starts_with("6: "), "copy to {path}: {text}");
     }
     for tool in ["list", "search"] {
-        let told = call(&harness, tool, json!({ "path": "dir", "glob": "*" })).await;
-        assert!(told.starts_with("6: "), "{tool}: {told}");
+        let text = call(&harness, tool, json!({ "path": "dir", "glob": "*" })).await;
+        assert!(text.starts_with("6: "), "{tool}: {text}");
     }
     for to in ["dir/x", "dir"] {
-        let told =
+        let text =
             call(&harness, "move", json!({ "from": "f", "to": to, "overwrite": true })).await;
-        assert!(told.starts_with("6: "), "move to {to}: {told}");
+        assert!(text.starts_with("6: "), "move to {to}: {text}");
     }
-    let told = call(&harness, "delete", json!({ "path": "dir/f" })).await;
-    assert!(told.starts_with("6: "), "{told}");
-    let told = call(&harness, "write", json!({ "path": "dangling", "text": "x" })).await;
-    assert_eq!(told, "6: 'dangling' is a symbolic link");
-    let told = call(&harness, "read", json!({ "path": "loop" })).await;
-    assert!(told.starts_with("3: "), "{told}");
+    let text = call(&harness, "delete", json!({ "path": "dir/f" })).await;
+    assert!(text.starts_with("6: "), "{text}");
+    let text = call(&harness, "write", json!({ "path": "dangling", "text": "x" })).await;
+    assert_eq!(text, "6: 'dangling' is a symbolic link");
+    let text = call(&harness, "read", json!({ "path": "loop" })).await;
+    assert!(text.starts_with("3: "), "{text}");
     let everything = call(&harness, "list", json!({ "recursive": true })).await;
     assert!(!everything.contains("dir/f"), "{everything}");
     assert_eq!(std::fs::read_to_string(harness.dir.path().join("outside/f")).unwrap(), "secret");
@@ -85,8 +85,8 @@ async fn what_is_no_file_is_refused_at_once() {
         for tool in ["read", "write", "append", "copy", "edit"] {
             let arguments = json!({ "path": path, "from": path, "to": "copied", "text": "x",
                 "old": "a", "new": "b" });
-            let told = call(&harness, tool, arguments).await;
-            assert!(told.starts_with(code), "{tool} {path}: {told}");
+            let text = call(&harness, tool, arguments).await;
+            assert!(text.starts_with(code), "{tool} {path}: {text}");
         }
     }
     assert_eq!(call(&harness, "search", json!({ "text": "x" })).await, "nothing found\n");
@@ -101,8 +101,8 @@ async fn a_file_of_ten_gibibytes_costs_nothing() {
         call(&harness, "read", json!({ "path": "sparse" })).await,
         "3: 'sparse' is not text: application/octet-stream, 10.0 GiB"
     );
-    let told = call(&harness, "append", json!({ "path": "sparse", "text": "x" })).await;
-    assert!(told.starts_with("3: 'sparse' has 10.0 GiB"), "{told}");
+    let text = call(&harness, "append", json!({ "path": "sparse", "text": "x" })).await;
+    assert!(text.starts_with("3: 'sparse' has 10.0 GiB"), "{text}");
     assert_eq!(call(&harness, "search", json!({ "text": "x" })).await, "nothing found\n");
 }
 
@@ -119,10 +119,10 @@ async fn what_the_system_does_not_permit_is_a_no() {
             std::fs::set_permissions(d.join(name), PermissionsExt::from_mode(mode)).unwrap();
         }
     });
-    let told = call(&harness, "read", json!({ "path": "hidden" })).await;
-    assert_eq!(told, "3: cannot read 'hidden': permission denied");
-    let told = call(&harness, "write", json!({ "path": "fixed", "text": "y" })).await;
-    assert_eq!(told, "3: cannot write 'fixed': permission denied");
+    let text = call(&harness, "read", json!({ "path": "hidden" })).await;
+    assert_eq!(text, "3: cannot read 'hidden': permission denied");
+    let text = call(&harness, "write", json!({ "path": "fixed", "text": "y" })).await;
+    assert_eq!(text, "3: cannot write 'fixed': permission denied");
 }
 
 /// A thread swaps a directory and a link that leads out, as fast as possible, while calls go
@@ -155,18 +155,18 @@ async fn race(mut go_on: impl FnMut(u32) -> bool) {
         let arguments = json!({ "path": "swap/f", "text": "mine", "from": "src", "to": "swap/g",
             "overwrite": true });
         for tool in ["read", "write", "copy", "append"] {
-            let told = call(&harness, tool, arguments.clone()).await;
-            assert!(!told.contains("secret"), "{tool}: {told}");
-            let counted = if told.starts_with("6: ") { &mut refused } else { &mut done };
+            let text = call(&harness, tool, arguments.clone()).await;
+            assert!(!text.contains("secret"), "{tool}: {text}");
+            let counted = if text.starts_with("6: ") { &mut refused } else { &mut done };
             *counted += 1;
         }
         for tool in ["list", "search"] {
-            let told =
+            let text =
                 call(&harness, tool, json!({ "path": "swap", "glob": "*", "text": "" })).await;
-            assert!(!told.contains("secret"), "{tool}: {told}");
+            assert!(!text.contains("secret"), "{tool}: {text}");
         }
-        let told = call(&harness, "search", json!({ "text": "secret" })).await;
-        assert_eq!(told.lines().next(), Some("nothing found"), "{told}");
+        let text = call(&harness, "search", json!({ "text": "secret" })).await;
+        assert_eq!(text.lines().next(), Some("nothing found"), "{text}");
         call(&harness, "delete", json!({ "path": "swap/f" })).await;
         call(&harness, "move", json!({ "from": "swap/g", "to": "swap/f" })).await;
         let outside = harness.dir.path().join("outside");
@@ -221,8 +221,8 @@ proptest! {
             for path in &paths {
                 let arguments = json!({ "path": path, "text": "mine", "from": path, "to": path });
                 for tool in ["read", "list", "info", "write", "append", "copy", "move", "delete"] {
-                    let told = call(&harness, tool, arguments.clone()).await;
-                    assert!(!told.contains("secret") && !told.contains("root:"), "{tool} {path}: {told}");
+                    let text = call(&harness, tool, arguments.clone()).await;
+                    assert!(!text.contains("secret") && !text.contains("root:"), "{tool} {path}: {text}");
                 }
             }
             let outside = harness.dir.path().join("outside");

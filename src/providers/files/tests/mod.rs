@@ -36,7 +36,7 @@ fn inside(harness: &KindHarness) -> PathBuf {
 }
 
 /// What a call gave, for people: its text, or its exit code and message.
-fn said(result: Result<ToolResult, Error>) -> String {
+fn result_text(result: Result<ToolResult, Error>) -> String {
     match result {
         Ok(result) if result.success => {
             let texts = result.content.iter().map(|block| match block["text"].as_str() {
@@ -57,5 +57,5 @@ fn error_text(error: &Error) -> String {
 
 /// Calls a tool of the component `d`.
 async fn call(harness: &KindHarness, tool: &str, arguments: Value) -> String {
-    said(harness.call(&format!("d-{tool}"), arguments).await)
+    result_text(harness.call(&format!("d-{tool}"), arguments).await)
 }

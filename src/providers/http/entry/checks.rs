@@ -21,8 +21,8 @@ impl EntryParser<'_> {
         };
         let word = self.ok_or_report(node.as_text())?;
         let upper = word.to_ascii_uppercase();
-        if let Some(known) = METHODS.iter().find(|known| **known == upper) {
-            return Method::from_bytes(known.as_bytes()).ok();
+        if let Some(method) = METHODS.iter().find(|method| **method == upper) {
+            return Method::from_bytes(method.as_bytes()).ok();
         }
         let diagnostic = Diagnostic::error(format!(
             "'{word}' is not a method; it is one of {}",

@@ -120,8 +120,8 @@ async fn missing_credentials_are_a_error_of_their_own() {
 async fn too_much_is_cut_and_said() {
     let json = || TestResponse::json(format!("[{}1]", "1,".repeat(500)));
     let result = answered("max_response_bytes: 100", json).await.unwrap();
-    let kept = result.output.as_str().unwrap();
-    assert_eq!(kept.strip_suffix('…').unwrap().len(), 100);
+    let text = result.output.as_str().unwrap();
+    assert_eq!(text.strip_suffix('…').unwrap().len(), 100);
     assert!(result.structured.is_none());
     insta::assert_snapshot!(result.warnings.join("\n"), @r"the response was truncated: 100 B of 1003 B are kept ('max_response_bytes' allows more)");
     let part = answered("max_response_bytes: 100\nresponse_path: /0", json).await;
@@ -131,8 +131,8 @@ async fn too_much_is_cut_and_said() {
         TestResponse::Endless(head("200 OK", &headers), chunk(&"x".repeat(999)).into_bytes())
     };
     let result = answered("", endless).await.unwrap();
-    let kept = result.output.as_str().unwrap();
-    assert_eq!(kept.strip_suffix('…').unwrap().len(), 256 << 10);
+    let text = result.output.as_str().unwrap();
+    assert_eq!(text.strip_suffix('…').unwrap().len(), 256 << 10);
     assert!(result.warnings[0].contains("256.0 KiB are kept"), "{:?}", result.warnings);
     let refusal = || {
         let headers = ["Transfer-Encoding: chunked"];
@@ -148,8 +148,8 @@ async fn a_small_body_that_unpacks_to_much_is_cut_too() {
         TestResponse::full("200 OK", &headers, bomb(64 << 20))
     };
     let result = answered("max_response_bytes: 64KiB", reply).await.unwrap();
-    let kept = result.output.as_str().unwrap();
-    assert_eq!(kept.strip_suffix('…').unwrap().len(), 64 << 10);
+    let text = result.output.as_str().unwrap();
+    assert_eq!(text.strip_suffix('…').unwrap().len(), 64 << 10);
     assert!(result.warnings[0].contains("was truncated"), "{:?}", result.warnings);
 }
 
@@ -198,7 +198,7 @@ async fn a_broken_answer_is_never_a_result() {
 
 #[tokio::test]
 async fn a_call_that_has_to_stop_says_what_had_come() {
-    for (begun, words) in [
+    for (begun, expected) in [
         (Vec::new(), "no response had arrived from 127.0.0.1"),
         (
             [head("200 OK", &["Content-Type: text/plain", "Content-Length: 9"]), b"abc".to_vec()]
@@ -219,7 +219,7 @@ async fn a_call_that_has_to_stop_says_what_had_come() {
             context.cancel.cancel();
         };
         let (outcome, ()) = tokio::join!(call, stop);
-        failed(outcome, ErrorKind::Timeout, words);
+        failed(outcome, ErrorKind::Timeout, expected);
         // The request is gone, not only forgotten.
         peer.wait_for_hangup().await;
     }

@@ -110,8 +110,9 @@ fn the_method_tells_about_effects_where_the_entry_does_not() {
     assert_eq!(hints("method: POST"), (None, None, None, yes, false));
     assert_eq!(hints("method: PUT"), (None, None, yes, yes, true));
     assert_eq!(hints("method: DELETE"), (None, yes, yes, yes, true));
-    let said = "annotations: { readOnlyHint: false, destructiveHint: false, openWorldHint: false }";
-    assert_eq!(hints(&format!("method: DELETE\n{said}")), (no, no, yes, no, true));
+    let annotations =
+        "annotations: { readOnlyHint: false, destructiveHint: false, openWorldHint: false }";
+    assert_eq!(hints(&format!("method: DELETE\n{annotations}")), (no, no, yes, no, true));
 }
 
 #[test]

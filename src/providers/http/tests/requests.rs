@@ -34,10 +34,10 @@ async fn params_place_arguments_and_rename_them() {
                           note: body, q: { in: query, name: search } }";
     let arguments =
         json!({ "city": "a/../b", "units": "metric", "lang": "de", "note": 3, "q": "x?y#z" });
-    let heard = sent(keys, arguments).await;
-    assert_eq!(heard.line(), "PUT /v1/a%2F..%2Fb?units=metric&search=x%3Fy%23z");
-    assert_eq!(heard.header("x-lang"), Some("de"));
-    assert_eq!(heard.body, r#"{"note":3}"#);
+    let request = sent(keys, arguments).await;
+    assert_eq!(request.line(), "PUT /v1/a%2F..%2Fb?units=metric&search=x%3Fy%23z");
+    assert_eq!(request.header("x-lang"), Some("de"));
+    assert_eq!(request.body, r#"{"note":3}"#);
 }
 
 #[tokio::test]
@@ -52,12 +52,12 @@ async fn texts_are_filled_and_absent_parts_left_out() {
     let mut context = harness.context();
     context.environment.insert("WHO".to_owned(), "me".to_owned());
     harness.call_in(&context, "t", json!({ "f": "é", "n": 3 })).await.unwrap();
-    let heard = peer.requests().pop().unwrap();
-    assert_eq!(heard.line(), "POST /x?fixed=%C3%A9&page=1&tag=a&tag=%C3%A9");
-    assert_eq!(heard.header("x-team"), Some("blue-é"));
-    assert_eq!((heard.header("x-in"), heard.header("x-gone")), (Some("session-1"), None));
+    let request = peer.requests().pop().unwrap();
+    assert_eq!(request.line(), "POST /x?fixed=%C3%A9&page=1&tag=a&tag=%C3%A9");
+    assert_eq!(request.header("x-team"), Some("blue-é"));
+    assert_eq!((request.header("x-in"), request.header("x-gone")), (Some("session-1"), None));
     assert_eq!(
-        serde_json::from_str::<Value>(&heard.body).unwrap(),
+        serde_json::from_str::<Value>(&request.body).unwrap(),
         json!({ "n": 3, "text": "n is 3", "list": [3], "fixed": { "k": [1, null] }, "who": "me",
                 "brace": "{x}" })
     );
@@ -66,13 +66,13 @@ async fn texts_are_filled_and_absent_parts_left_out() {
 #[tokio::test]
 async fn a_body_may_be_a_form_or_text() {
     let form = "endpoint_url: URL/x\nbody_type: form\nbody: { a: \"{a}\", b: [1, 2] }";
-    let heard = sent(form, json!({ "a": "x y" })).await;
-    assert_eq!(heard.body, "a=x+y&b=1&b=2");
-    assert_eq!(heard.header("content-type"), Some("application/x-www-form-urlencoded"));
+    let request = sent(form, json!({ "a": "x y" })).await;
+    assert_eq!(request.body, "a=x+y&b=1&b=2");
+    assert_eq!(request.header("content-type"), Some("application/x-www-form-urlencoded"));
     let text = "endpoint_url: URL/x\nbody: \"<a>{a}</a>\"\nheaders: { Content-Type: text/xml }";
-    let heard = sent(text, json!({ "a": 1 })).await;
-    assert_eq!((heard.method.as_str(), heard.body.as_str()), ("POST", "<a>1</a>"));
-    assert_eq!(heard.header("content-type"), Some("text/xml"));
+    let request = sent(text, json!({ "a": 1 })).await;
+    assert_eq!((request.method.as_str(), request.body.as_str()), ("POST", "<a>1</a>"));
+    assert_eq!(request.header("content-type"), Some("text/xml"));
     let whole = "endpoint_url: URL/x\nbody: \"{rows}\"";
     assert_eq!(sent(whole, json!({ "rows": [1, { "a": 2 }] })).await.body, r#"[1,{"a":2}]"#);
 }
@@ -96,8 +96,8 @@ async fn credentials_travel_in_their_header() {
         ),
         ("{ type: header, name: X-Key, value: \"${API_TOKEN}\" }", "x-key", "hunter2hunter2"),
     ] {
-        let heard = sent(&format!("endpoint_url: URL/x\nauth: {auth}"), json!({})).await;
-        assert_eq!(heard.header(header), Some(value), "{auth}");
+        let request = sent(&format!("endpoint_url: URL/x\nauth: {auth}"), json!({})).await;
+        assert_eq!(request.header(header), Some(value), "{auth}");
     }
 }
 
@@ -117,8 +117,8 @@ async fn a_line_break_never_gets_into_a_header() {
             failed(outcome, ErrorKind::Usage, "contains a control character");
         }
     }
-    for heard in peer.requests() {
-        assert!(heard.header("x-evil").is_none());
+    for request in peer.requests() {
+        assert!(request.header("x-evil").is_none());
     }
 }
 
@@ -162,7 +162,8 @@ async fn connections_are_kept() {
     for _ in 0..3 {
         harness.call("t", json!({})).await.unwrap();
     }
-    let connections: Vec<usize> = peer.requests().iter().map(|heard| heard.connection).collect();
+    let connections: Vec<usize> =
+        peer.requests().iter().map(|request| request.connection).collect();
     assert_eq!(connections, [0, 0, 0]);
 }
 
@@ -170,7 +171,7 @@ async fn connections_are_kept() {
 async fn redirects_stay_within_the_origin() {
     let canary = agreeable().await;
     let elsewhere = format!("Location: {}", canary.url("/stolen"));
-    let peer = TestServer::start(move |_, heard| match heard.path.as_str() {
+    let peer = TestServer::start(move |_, request| match request.path.as_str() {
         "/kept" => TestResponse::full("307 Temporary Redirect", &["Location: /there"], ""),
         "/moved" => TestResponse::full("302 Found", &["Location: /there"], ""),
         "/loop" => TestResponse::full("308 Permanent Redirect", &["Location: /loop"], ""),

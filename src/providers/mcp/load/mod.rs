@@ -69,8 +69,8 @@ impl McpProvider {
         meta.extend(shared_meta(&job.context));
         let lane = StdioLane::open(connection, tool, &meta, job.context.call_id.clone());
         Ok(lane.map(|lane| {
-            let (worked, known) = (Arc::clone(&self.has_worked), Arc::clone(&self.known));
-            Box::new(StdioExecutor::new(lane, job, roots_guard, worked, known))
+            let (worked, cached) = (Arc::clone(&self.has_worked), Arc::clone(&self.cached));
+            Box::new(StdioExecutor::new(lane, job, roots_guard, worked, cached))
                 as Box<dyn LoadExecutor>
         }))
     }

@@ -38,7 +38,7 @@ pub(super) struct StdioExecutor {
     roots_guard: Option<RootsGuard>,
     classifier: ResponseClassifier,
     worked: Arc<AtomicBool>,
-    known: Arc<Mutex<CachedServerState>>,
+    cached: Arc<Mutex<CachedServerState>>,
 }
 
 impl StdioExecutor {
@@ -47,7 +47,7 @@ impl StdioExecutor {
         job: &LoadJob,
         roots_guard: Option<RootsGuard>,
         worked: Arc<AtomicBool>,
-        known: Arc<Mutex<CachedServerState>>,
+        cached: Arc<Mutex<CachedServerState>>,
     ) -> Self {
         let server = lane.connection().name().to_owned();
         Self {
@@ -58,7 +58,7 @@ impl StdioExecutor {
             roots_guard,
             classifier: ResponseClassifier::new(&server, job.inspection.clone()),
             worked,
-            known,
+            cached,
         }
     }
 }
@@ -66,9 +66,9 @@ impl StdioExecutor {
 #[async_trait]
 impl LoadExecutor for StdioExecutor {
     async fn run(&mut self, load: &mut dyn Load) -> Result<(), Error> {
-        let known = Arc::clone(&self.known);
+        let cached = Arc::clone(&self.cached);
         let record_failure = |error: &Error| {
-            known.lock().unwrap_or_else(PoisonError::into_inner).health.record_failure(error);
+            cached.lock().unwrap_or_else(PoisonError::into_inner).health.record_failure(error);
         };
         let begun = self.lane.start(self.concurrency, load.now()).await;
         let run = begun

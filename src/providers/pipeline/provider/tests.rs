@@ -78,9 +78,9 @@ async fn outputs_flow_from_step_to_step_with_their_types() {
     let steps = &result.meta.unwrap()["steps"];
     assert_eq!(steps[2]["id"], "step3");
     assert!(steps.as_array().unwrap().iter().all(|step| step["success"] == true), "{steps}");
-    let told = harness.events();
-    assert_eq!(told.len(), 3);
-    assert!(told[1].contains("progress: 1.0, total: Some(3.0), message: Some(\"b (two)\")"));
+    let events = harness.events();
+    assert_eq!(events.len(), 3);
+    assert!(events[1].contains("progress: 1.0, total: Some(3.0), message: Some(\"b (two)\")"));
 }
 
 #[tokio::test]

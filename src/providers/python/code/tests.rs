@@ -144,8 +144,8 @@ fn an_editable_package_is_part_of_the_code() {
         );
     });
     let files = files.unwrap();
-    for wanted in [".elsewhere/pack/__init__.py", ".elsewhere/single.py", ".venv/bin/python"] {
-        assert!(files.iter().any(|file| file == wanted), "{wanted}: {files:?}");
+    for expected in [".elsewhere/pack/__init__.py", ".elsewhere/single.py", ".venv/bin/python"] {
+        assert!(files.iter().any(|file| file == expected), "{expected}: {files:?}");
     }
 }
 

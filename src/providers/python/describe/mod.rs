@@ -60,9 +60,9 @@ pub(super) struct DefinitionAttributes {
 /// Describes functions, all at once, and caches the descriptions.
 pub(super) async fn functions(
     runner: &PythonRunner,
-    wanted: &[(&PythonEntry, &str)],
+    targets: &[(&PythonEntry, &str)],
 ) -> Vec<Result<FunctionDescription, Error>> {
-    let each = wanted.iter().map(|(entry, function)| {
+    let each = targets.iter().map(|(entry, function)| {
         request_description::<FunctionDescription>(
             runner,
             entry,
@@ -70,7 +70,7 @@ pub(super) async fn functions(
         )
     });
     let described = join_all(each).await;
-    let news: Vec<_> = wanted
+    let news: Vec<_> = targets
         .iter()
         .zip(&described)
         .filter_map(|((entry, function), described)| {

@@ -64,13 +64,13 @@ pub(super) fn build(specs: &[&ToolSpec], context: &ProviderDeps) -> BuiltProvide
             continue;
         };
         let obstacle = runner.obstacle(&entry);
-        let known = || {
+        let cached = || {
             let key = runner.key(&entry).ok()?;
             runner.descriptions.recall(key, &entry.module, &function)
         };
         let list = if entry.has_schema || obstacle.is_some() {
             &mut described_tools
-        } else if let Some(described) = known() {
+        } else if let Some(described) = cached() {
             fill(&mut definition, described);
             &mut described_tools
         } else {
@@ -168,22 +168,23 @@ impl ToolProvider for PythonProvider {
         let Some(descriptions) = &self.descriptions else {
             return Ok(ToolListing { tools: self.declared(), ..ToolListing::default() });
         };
-        let known = descriptions.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let missing: Vec<usize> =
-            (0..self.tools.len()).filter(|at| known.get(*at).is_none_or(Option::is_none)).collect();
-        let wanted: Vec<(&PythonEntry, &str)> = missing
+        let cached = descriptions.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let missing: Vec<usize> = (0..self.tools.len())
+            .filter(|at| cached.get(*at).is_none_or(Option::is_none))
+            .collect();
+        let targets: Vec<(&PythonEntry, &str)> = missing
             .iter()
             .filter_map(|at| self.tools.get(*at))
             .map(|tool| (&tool.entry, tool.function.as_str()))
             .collect();
-        let answers = describe::functions(&self.runner, &wanted).await;
+        let answers = describe::functions(&self.runner, &targets).await;
         let mut answers: std::collections::HashMap<usize, _> =
             missing.into_iter().zip(answers).collect();
         let mut tools = Vec::new();
-        let mut now = known.clone();
-        for (at, (tool, known)) in self.tools.iter().zip(known).enumerate() {
+        let mut now = cached.clone();
+        for (at, (tool, cached)) in self.tools.iter().zip(cached).enumerate() {
             let mut definition = ToolDefinition::clone(&tool.definition);
-            match known.map(Ok).or_else(|| answers.remove(&at)) {
+            match cached.map(Ok).or_else(|| answers.remove(&at)) {
                 Some(Ok(described)) => {
                     if let Some(slot) = now.get_mut(at) {
                         *slot = Some(described.clone());

@@ -171,7 +171,7 @@ fn with(yaml: &str, files: &[(&str, &str)]) -> KindHarness {
 }
 
 /// Waits until an event tells `text`.
-async fn told(harness: &KindHarness, text: &str) {
+async fn wait_for_event(harness: &KindHarness, text: &str) {
     while !harness.events().iter().any(|event| event.contains(text)) {
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
@@ -233,7 +233,7 @@ async fn nothing_that_prints_reaches_the_protocol() {
     let result = harness.call("noise", json!({})).await.unwrap();
     assert_eq!(result.output, json!(["", [""]]));
     for line in ["printed", "no end", "forged", "from a child", "bytes"] {
-        told(&harness, line).await;
+        wait_for_event(&harness, line).await;
     }
 }
 
@@ -317,7 +317,7 @@ async fn a_death_takes_the_calls_in_flight_with_it() {
     let harness = harness(&["wait_at_gate", "die"]);
     let waiting = harness.call("wait_at_gate", json!({}));
     let dying = async {
-        told(&harness, "waiting").await;
+        wait_for_event(&harness, "waiting").await;
         harness.call("die", json!({})).await
     };
     let (waiting, dying) = tokio::join!(waiting, dying);
@@ -359,7 +359,7 @@ async fn a_function_in_python_code_stops_and_the_worker_stays() {
     let (context, cancel) = cancellable(&harness);
     let spin = harness.call_in(&context, "spin", json!({}));
     let stop = async {
-        told(&harness, "waiting").await;
+        wait_for_event(&harness, "waiting").await;
         cancel.cancel();
     };
     let (spin, ()) = tokio::join!(spin, stop);
@@ -430,12 +430,12 @@ async fn a_session_has_a_state_of_its_own() {
     let own = entry("count", ", scope: session");
     let yaml = format!("tools:\n{own}{}", entry("open_gate", ""));
     let harness = with(&yaml, &[("odd.py", ODD)]);
-    let mut seen = Vec::new();
+    let mut counts = Vec::new();
     for session in ["a", "b", "a"] {
         let context = ToolContext { session_id: session.to_owned(), ..harness.context() };
-        seen.push(harness.call_in(&context, "count", json!({})).await.unwrap().output);
+        counts.push(harness.call_in(&context, "count", json!({})).await.unwrap().output);
     }
-    assert_eq!(seen, [json!(1), json!(1), json!(2)]);
+    assert_eq!(counts, [json!(1), json!(1), json!(2)]);
 }
 
 #[tokio::test]
@@ -667,15 +667,15 @@ fn a_key_of_a_class_with_a_wrong_type_is_located() {
         for (kind, value) in values.into_iter().filter(|(kind, _)| !fine.contains(&(key, kind))) {
             let class = if key == "class" { "" } else { "class: C, " };
             let start = format!("  - {{ name: t, kind: python, module: m, {class}{key}: ");
-            let found = with(&format!("tools:\n{start}{value} }}\n"), &[]).diagnostics;
-            assert_eq!(found.len(), 1, "{key} as {kind}: {found:?}");
-            let place = found[0].location.as_ref().unwrap();
+            let diagnostics = with(&format!("tools:\n{start}{value} }}\n"), &[]).diagnostics;
+            assert_eq!(diagnostics.len(), 1, "{key} as {kind}: {diagnostics:?}");
+            let place = diagnostics[0].location.as_ref().unwrap();
             let column = place.column as usize;
             assert!(
                 place.line == 2 && column > start.len(),
                 "{key} as {kind}: {}:{column} {}",
                 place.line,
-                found[0].message
+                diagnostics[0].message
             );
         }
     }

@@ -91,13 +91,13 @@ impl SealedCode {
     /// # Errors
     /// Which file is not the one that was trusted.
     pub(super) async fn check_start(&self, interpreter: &Path) -> Result<(), Error> {
-        let mut wanted = code::interpreter_config_files(interpreter);
+        let mut paths = code::interpreter_config_files(interpreter);
         if code::is_hashed(self.python.as_deref(), self.environment(interpreter).as_ref()) {
-            wanted.push(interpreter.to_path_buf());
+            paths.push(interpreter.to_path_buf());
         }
         let files = Arc::clone(&self.files);
         let compared = tokio::task::spawn_blocking(move || {
-            wanted.iter().try_for_each(|file| compare(&files, file))
+            paths.iter().try_for_each(|file| compare(&files, file))
         });
         compared.await.unwrap_or_else(|error| Err(Error::internal(error.to_string())))
     }
@@ -147,8 +147,8 @@ fn compare(files: &HashManifest, file: &Path) -> Result<(), Error> {
     };
     let Ok(real) = file.canonicalize() else { return denied(file, "is gone") };
     match files.get(&real) {
-        Some(wanted) => match hash_of(&real) {
-            Ok(found) if found == *wanted => Ok(()),
+        Some(expected) => match hash_of(&real) {
+            Ok(hash) if hash == *expected => Ok(()),
             Ok(_) => denied(&real, "changed since it was trusted"),
             Err(error) => denied(&real, &format!("cannot be compared: {error}")),
         },

@@ -125,7 +125,7 @@ impl ArgumentHeaders {
 
     fn of(&mut self, arguments: &Arc<EncodedArguments>) -> Result<&[u8], Error> {
         let Some(schema) = &self.schema else { return Ok(&[]) };
-        if !self.of.as_ref().is_some_and(|known| Arc::ptr_eq(known, arguments)) {
+        if !self.of.as_ref().is_some_and(|previous| Arc::ptr_eq(previous, arguments)) {
             self.lines = param_header_lines(&headers::for_call(schema, &arguments.object))?;
             self.of = Some(Arc::clone(arguments));
         }

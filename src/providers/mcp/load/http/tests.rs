@@ -46,28 +46,28 @@ fn provider(url: url::Url, transport: HttpTransport, traffic: TrafficSink) -> Mc
 async fn server(
     answer: impl Fn(i64, &TestRequest) -> TestResponse + Send + Sync + 'static,
 ) -> TestServer {
-    TestServer::start(move |_, heard| {
-        if heard.method != "POST" || heard.body.contains("notifications/") {
+    TestServer::start(move |_, request| {
+        if request.method != "POST" || request.body.contains("notifications/") {
             return TestResponse::accepted();
         }
-        let id = heard.id();
-        if heard.body.contains("\"initialize\"") {
+        let id = request.id();
+        if request.body.contains("\"initialize\"") {
             return TestResponse::json(format!(
                 r#"{{"jsonrpc":"2.0","id":{id},"result":{{"protocolVersion":"2025-11-25",
                 "capabilities":{{"tools":{{}}}},"serverInfo":{{"name":"x","version":"1"}}}}}}"#
             ));
         }
-        answer(id.as_i64().unwrap() - crate::mcp::call_template::FIRST_ID, heard)
+        answer(id.as_i64().unwrap() - crate::mcp::call_template::FIRST_ID, request)
     })
     .await
 }
 
-fn said(heard: &TestRequest, outcome: &str) -> TestResponse {
-    TestResponse::json(format!(r#"{{"jsonrpc":"2.0","id":{},{outcome}}}"#, heard.id()))
+fn response_with(request: &TestRequest, outcome: &str) -> TestResponse {
+    TestResponse::json(format!(r#"{{"jsonrpc":"2.0","id":{},{outcome}}}"#, request.id()))
 }
 
-fn well(heard: &TestRequest) -> TestResponse {
-    said(heard, r#""result":{"content":[{"type":"text","text":"hi"}]}"#)
+fn well(request: &TestRequest) -> TestResponse {
+    response_with(request, r#""result":{"content":[{"type":"text","text":"hi"}]}"#)
 }
 
 fn job(lanes: usize) -> LoadJob {
@@ -144,7 +144,7 @@ async fn run(
 
 #[tokio::test]
 async fn every_call_is_answered_once() {
-    let peer = server(|_, heard| well(heard)).await;
+    let peer = server(|_, request| well(request)).await;
     let mut load = ScriptedHttpLoad::new(300, 7);
     assert_eq!(run(&peer, &job(7), &mut load).await.unwrap(), [] as [&str; 0]);
     assert_eq!(load.ends.len(), 300);
@@ -153,21 +153,24 @@ async fn every_call_is_answered_once() {
 
 #[tokio::test]
 async fn verdicts_are_those_of_an_ordinary_call() {
-    let peer = server(|n, heard| match n {
-        0 => said(heard, r#""result":{"content":[{"type":"text","text":"full"}],"isError":true}"#),
-        1 => said(heard, r#""error":{"code":-32602,"message":"no such thing"}"#),
-        2 => said(heard, r#""result":[]"#),
+    let peer = server(|n, request| match n {
+        0 => response_with(
+            request,
+            r#""result":{"content":[{"type":"text","text":"full"}],"isError":true}"#,
+        ),
+        1 => response_with(request, r#""error":{"code":-32602,"message":"no such thing"}"#),
+        2 => response_with(request, r#""result":[]"#),
         3 => TestResponse::full("503 Service Unavailable", &[], "later"),
-        _ => well(heard),
+        _ => well(request),
     })
     .await;
     let mut load = ScriptedHttpLoad::new(5, 1);
     run(&peer, &job(1), &mut load).await.unwrap();
     let shown = load.shown();
     assert_eq!((&*shown[0], &*shown[4]), ("ToolError(\"full\")", "Ok"));
-    for (ticket, words) in [(1, "no such thing"), (2, "not an object"), (3, "503")] {
+    for (ticket, expected) in [(1, "no such thing"), (2, "not an object"), (3, "503")] {
         let LoadOutcome::Failed(error) = &load.ends[&ticket] else { panic!("{shown:?}") };
-        assert!(error.message().contains(words), "{error}");
+        assert!(error.message().contains(expected), "{error}");
         assert_eq!(error.phase(), Some(ErrorPhase::Call));
         assert!(format!("{error:?}").contains("srv"));
     }
@@ -184,7 +187,7 @@ async fn some_answers_are_checked_whole() {
             (turn == 1).then(|| Error::protocol("not what was promised"))
         }
     }
-    let peer = server(|_, heard| well(heard)).await;
+    let peer = server(|_, request| well(request)).await;
     let inspector = Arc::new(Every::default());
     let every = Inspection { every: 3, inspector: Arc::clone(&inspector) as Arc<dyn Inspector> };
     let mut load = ScriptedHttpLoad::new(9, 1);
@@ -200,7 +203,8 @@ async fn some_answers_are_checked_whole() {
 #[tokio::test]
 async fn what_is_in_flight_when_the_patience_ends_is_unanswered() {
     let peer =
-        server(|n, heard| if n == 1 { TestResponse::Hang(Vec::new()) } else { well(heard) }).await;
+        server(|n, request| if n == 1 { TestResponse::Hang(Vec::new()) } else { well(request) })
+            .await;
     let mut load =
         ScriptedHttpLoad { patience: Duration::from_millis(1), ..ScriptedHttpLoad::new(2, 2) };
     run(&peer, &job(2), &mut load).await.unwrap();
@@ -212,7 +216,9 @@ async fn a_run_that_is_given_up_ends_at_once() {
     let peer = server(|_, _| TestResponse::Hang(Vec::new())).await;
     let (job, mut load) = (job(2), ScriptedHttpLoad::new(100, 2));
     let given_up = async {
-        while peer.requests().iter().filter(|heard| heard.body.contains("tools/call")).count() < 2 {
+        while peer.requests().iter().filter(|request| request.body.contains("tools/call")).count()
+            < 2
+        {
             tokio::task::yield_now().await;
         }
         job.context.cancel.cancel();
@@ -225,7 +231,8 @@ async fn a_run_that_is_given_up_ends_at_once() {
 #[tokio::test]
 async fn a_limit_ends_one_call_and_the_run_goes_on() {
     let peer =
-        server(|n, heard| if n == 0 { TestResponse::Hang(Vec::new()) } else { well(heard) }).await;
+        server(|n, request| if n == 0 { TestResponse::Hang(Vec::new()) } else { well(request) })
+            .await;
     let mut load = ScriptedHttpLoad::new(3, 1);
     let job = LoadJob { timeout: Duration::from_secs(2), ..job(1) };
     let doubts = run(&peer, &job, &mut load).await.unwrap();
@@ -236,7 +243,7 @@ async fn a_limit_ends_one_call_and_the_run_goes_on() {
 
 #[tokio::test]
 async fn what_is_watched_or_goes_elsewhere_goes_the_ordinary_way() {
-    let peer = server(|_, heard| well(heard)).await;
+    let peer = server(|_, request| well(request)).await;
     let watched = TrafficSink::new(drop);
     let provider_of = |url: url::Url, traffic| provider(url, HttpTransport::Streamable, traffic);
     for provider in [

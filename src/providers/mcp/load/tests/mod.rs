@@ -126,8 +126,8 @@ impl ScriptedLoad {
         }
     }
 
-    fn all(&self, wanted: impl Fn(&LoadOutcome) -> bool) -> bool {
-        self.ends.len() as u64 == self.next && self.ends.values().all(wanted)
+    fn all(&self, predicate: impl Fn(&LoadOutcome) -> bool) -> bool {
+        self.ends.len() as u64 == self.next && self.ends.values().all(predicate)
     }
 }
 
@@ -185,8 +185,8 @@ fn is_ok(verdict: &LoadOutcome) -> bool {
     matches!(verdict, LoadOutcome::Ok)
 }
 
-fn doubts(executor: &dyn LoadExecutor, words: &str) -> bool {
-    executor.warnings().iter().any(|doubt| doubt.contains(words))
+fn doubts(executor: &dyn LoadExecutor, text: &str) -> bool {
+    executor.warnings().iter().any(|doubt| doubt.contains(text))
 }
 
 #[tokio::test]
@@ -237,8 +237,8 @@ def call(id, a, n):
     for ticket in [0, 1, 3, 9] {
         assert!(is_ok(&load.ends[&ticket]), "{ticket}: {:?}", load.ends[&ticket]);
     }
-    assert!(matches!(&load.ends[&4], LoadOutcome::ToolError(words) if &**words == "disk full"));
-    for (ticket, kind, words) in [
+    assert!(matches!(&load.ends[&4], LoadOutcome::ToolError(text) if &**text == "disk full"));
+    for (ticket, kind, text) in [
         (2, ErrorKind::Protocol, "is a string, not a number"),
         (5, ErrorKind::Tool, "error -32602: no such thing"),
         (6, ErrorKind::Protocol, "malformed"),
@@ -247,7 +247,7 @@ def call(id, a, n):
     ] {
         let error = load.failure(ticket);
         assert_eq!((error.kind(), error.server()), (kind, Some("srv")), "{error}");
-        assert!(error.message().contains(words), "{error}");
+        assert!(error.message().contains(text), "{error}");
     }
     assert!(doubts(&*executor, "batch array") && doubts(&*executor, "different spelling"));
     provider.close().await;
@@ -299,8 +299,8 @@ def told(message):
     assert_eq!(beside.unwrap().output, "by the way");
     let outputs = outputs.0.lock().unwrap().clone();
     assert_eq!((outputs.len(), outputs[199].as_str()), (200, "200 pongs"));
-    for words in ["listening on 3000 (200 times)", "unknown id", "got two responses"] {
-        assert!(doubts(&*executor, words), "{words}: {:?}", executor.warnings());
+    for text in ["listening on 3000 (200 times)", "unknown id", "got two responses"] {
+        assert!(doubts(&*executor, text), "{text}: {:?}", executor.warnings());
     }
     provider.close().await;
 }
@@ -408,7 +408,7 @@ async fn what_cannot_be_read_on_ends_the_run() {
     if crate::util::skipped::lacks(&["python3"]) {
         return;
     }
-    for (answer, kind, words) in [
+    for (answer, kind, expected) in [
         ("sys.stdout.write('x' * (17 << 20))", ErrorKind::Protocol, "16 MiB"),
         ("raw('{\"jsonrpc\":\"2.0\",\"id\":1000000000,')", ErrorKind::Protocol, "spans lines"),
         ("n == 0 and os.close(1)", ErrorKind::Unreachable, "closed its stdout"),
@@ -418,7 +418,7 @@ async fn what_cannot_be_read_on_ends_the_run() {
         let mut load = ScriptedLoad::new(2, 2);
         let error = executor.run(&mut load).await.unwrap_err();
         assert_eq!(error.kind(), kind, "{error}");
-        assert!(error.message().contains(words), "{error}");
+        assert!(error.message().contains(expected), "{error}");
         assert_eq!(load.failure(1).message(), error.message());
         provider.close().await;
     }
@@ -483,16 +483,16 @@ async fn roots_are_kept_to() {
     let mut spec = spec("def call(id, a, n): text(id, 'ok')");
     spec.roots = vec!["file:///srv/inside".into()];
     let provider = provider_of(spec, TrafficSink::disabled());
-    for (path, words) in
+    for (path, expected) in
         [("file:///srv/inside/a", None), ("file:///etc/passwd", Some("/etc/passwd"))]
     {
         let mut executor = executor(&provider, &job(1)).await;
         let mut load = ScriptedLoad::new(2, 1);
         load.payload = payload(&json!({ "path": path }));
         executor.run(&mut load).await.unwrap();
-        match words {
+        match expected {
             None => assert!(load.all(is_ok), "{:?}", load.ends),
-            Some(words) => assert!(load.failure(1).to_string().contains(words)),
+            Some(expected) => assert!(load.failure(1).to_string().contains(expected)),
         }
     }
     provider.close().await;
@@ -503,18 +503,18 @@ async fn a_trace_shows_every_message() {
     if crate::util::skipped::lacks(&["python3"]) {
         return;
     }
-    let seen = Arc::new(Mutex::new(Vec::new()));
+    let messages_seen = Arc::new(Mutex::new(Vec::new()));
     let sink = {
-        let seen = Arc::clone(&seen);
-        TrafficSink::new(move |traffic| seen.lock().unwrap().push(traffic))
+        let messages_seen = Arc::clone(&messages_seen);
+        TrafficSink::new(move |traffic| messages_seen.lock().unwrap().push(traffic))
     };
     let spec = spec("def call(id, a, n): text(id, 'ok')");
     let provider = provider_of(spec, sink);
     let mut executor = executor(&provider, &job(2)).await;
     executor.run(&mut ScriptedLoad::new(20, 2)).await.unwrap();
     let run = CallId("run".to_owned());
-    let seen = std::mem::take(&mut *seen.lock().unwrap());
-    let messages = seen.iter().filter(|traffic| {
+    let messages_seen = std::mem::take(&mut *messages_seen.lock().unwrap());
+    let messages = messages_seen.iter().filter(|traffic| {
         traffic.call.as_ref() == Some(&run) && matches!(traffic.kind, TrafficKind::Message { .. })
     });
     assert_eq!(messages.count(), 40);

@@ -269,7 +269,7 @@ fn interpreters() -> Vec<PathBuf> {
         let version = path.file_name().unwrap().to_str().unwrap().to_owned();
         ["3.8", "3.9", "3.10", "3.12", "3.13", "3.14"]
             .iter()
-            .any(|known| version.starts_with(known))
+            .any(|prefix| version.starts_with(prefix))
     };
     let mut found: Vec<PathBuf> = versions
         .map(|version| version.path())
