@@ -193,7 +193,7 @@ mod tests {
     #[test]
     fn malformed_items_say_what_is_wrong() {
         let schema = json!({ "type": "object" });
-        for (item, words) in [
+        for (item, expected) in [
             (json!(7), "not an object"),
             (json!({ "inputSchema": schema }), "no name"),
             (json!({ "name": 3, "inputSchema": schema }), "not text"),
@@ -206,7 +206,7 @@ mod tests {
             (json!({ "name": "t", "description": 1, "inputSchema": schema }), "description is 1"),
         ] {
             let reason = parsed("s", &item).unwrap_err().to_string();
-            assert!(reason.contains(words), "{reason}");
+            assert!(reason.contains(expected), "{reason}");
         }
     }
 

@@ -32,9 +32,9 @@ impl EraCache {
 
     /// The era of the last connection.
     pub fn get(&self, key: &str) -> Option<Era> {
-        let mut known = self.known.lock().ok()?;
-        let known = known.get_or_insert_with(|| self.read());
-        match known.get(key).map(String::as_str) {
+        let mut servers = self.known.lock().ok()?;
+        let servers = servers.get_or_insert_with(|| self.read());
+        match servers.get(key).map(String::as_str) {
             Some("legacy") => Some(Era::Legacy),
             Some("modern") => Some(Era::Modern),
             _ => None,
@@ -46,7 +46,7 @@ impl EraCache {
         if self.get(key) == Some(era) {
             return;
         }
-        let Ok(mut known) = self.known.lock() else { return };
+        let Ok(mut servers) = self.known.lock() else { return };
         // Read again: another process may have learned something meanwhile.
         let mut fresh = self.read();
         fresh.insert(key.to_owned(), era.as_str().to_owned());
@@ -54,7 +54,7 @@ impl EraCache {
             fresh.pop_first();
         }
         self.write(&fresh);
-        *known = Some(fresh);
+        *servers = Some(fresh);
     }
 
     fn read(&self) -> BTreeMap<String, String> {
@@ -62,8 +62,8 @@ impl EraCache {
         text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
     }
 
-    fn write(&self, known: &BTreeMap<String, String>) {
-        let (Some(file), Ok(text)) = (&self.file, serde_json::to_string_pretty(known)) else {
+    fn write(&self, servers: &BTreeMap<String, String>) {
+        let (Some(file), Ok(text)) = (&self.file, serde_json::to_string_pretty(servers)) else {
             return;
         };
         let Some(directory) = file.parent() else { return };

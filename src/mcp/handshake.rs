@@ -208,16 +208,16 @@ impl<'a> Handshake<'a> {
 
     /// The wire failed while sending: prefer what the other side has to say about it.
     async fn wire_failed(&mut self, wire: &Arc<dyn Wire>, error: Error) -> HandshakeAction {
-        let told = async {
+        let cause = async {
             loop {
-                if let Arrival::Closed(told) = wire.receive().await {
-                    return told;
+                if let Arrival::Closed(cause) = wire.receive().await {
+                    return cause;
                 }
             }
         };
-        let told = tokio::time::timeout(Duration::from_millis(500), told).await;
+        let cause = tokio::time::timeout(Duration::from_millis(500), cause).await;
         let error =
-            if error.kind() == ErrorKind::Unreachable { told.unwrap_or(error) } else { error };
+            if error.kind() == ErrorKind::Unreachable { cause.unwrap_or(error) } else { error };
         self.lifecycle.handle(HandshakeEvent::WireClosed(error))
     }
 

@@ -36,7 +36,7 @@ pub enum HeaderAnnotationError {
 /// # Errors
 /// The first annotation that is invalid, and why.
 pub fn check(schema: &Value) -> Result<(), HeaderAnnotationError> {
-    let mut seen = HashSet::new();
+    let mut names = HashSet::new();
     for (property, schema) in properties(schema) {
         let Some(value) = schema.get(KEY) else { continue };
         let Some(name) = value.as_str() else {
@@ -54,7 +54,7 @@ pub fn check(schema: &Value) -> Result<(), HeaderAnnotationError> {
         ) {
             return Err(HeaderAnnotationError::UnsuitableType(property.clone()));
         }
-        if !seen.insert(name.to_ascii_lowercase()) {
+        if !names.insert(name.to_ascii_lowercase()) {
             return Err(HeaderAnnotationError::UsedTwice(name.to_owned()));
         }
     }

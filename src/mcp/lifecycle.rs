@@ -129,8 +129,8 @@ impl Lifecycle {
     }
 
     /// Takes in what happened and says what to do.
-    pub fn handle(&mut self, heard: HandshakeEvent) -> HandshakeAction {
-        match heard {
+    pub fn handle(&mut self, event: HandshakeEvent) -> HandshakeAction {
+        match event {
             HandshakeEvent::Discover(answer) => match answer.and_then(|raw| read_discover(&raw)) {
                 Ok(agreement) => HandshakeAction::Ready(Box::new(agreement)),
                 Err(error) => self.discover_refused(error),

@@ -105,7 +105,7 @@ pub async fn all<T: Listable>(
     }
     let deadline = Instant::now() + LISTING_TIMEOUT;
     let mut cursor: Option<String> = None;
-    let mut seen = HashSet::new();
+    let mut cursors = HashSet::new();
     for page_number in 1..=MAX_PAGES {
         let left = deadline.saturating_duration_since(Instant::now());
         let options = RequestOptions::with_timeouts(timeout.min(left), left, ErrorPhase::List);
@@ -159,7 +159,7 @@ pub async fn all<T: Listable>(
         if collected.bytes >= MAX_BYTES {
             break;
         }
-        if !seen.insert(next.clone()) {
+        if !cursors.insert(next.clone()) {
             collected.mark_partial(format!(
                 "the cursor {next:?} was repeated; stopped after {page_number} pages"
             ));

@@ -356,7 +356,7 @@ mod tests {
 
     #[test]
     fn answers_that_break_the_rules_are_named() {
-        for (text, words) in [
+        for (text, expected) in [
             (r#"{"jsonrpc":"1.0","id":1,"result":{}}"#, "\"jsonrpc\" is \"1.0\""),
             (r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":"x"}}"#, "both"),
             (r#"{"jsonrpc":"2.0","id":1}"#, "neither"),
@@ -365,7 +365,7 @@ mod tests {
         ] {
             let error = answer_error(text);
             assert_eq!(error.kind(), ErrorKind::Protocol, "{text}");
-            assert!(error.message().contains(words), "{}", error.message());
+            assert!(error.message().contains(expected), "{}", error.message());
         }
     }
 
@@ -395,13 +395,13 @@ mod tests {
         assert!(matches!(read("listening on 3000"), ParsedInput::NonMessage(_)));
         assert!(matches!(read("[info] ready"), ParsedInput::NonMessage(_)));
         assert!(matches!(read("  \r"), ParsedInput::Messages(m, _) if m.is_empty()));
-        for (text, words) in [
+        for (text, expected) in [
             ("{", "spans lines"),
             (r#"{"jsonrpc":"2.0","id":1,"result":{"x":NaN}}"#, "not valid JSON"),
             ("Content-Length: 120", "Content-Length"),
         ] {
             let ParsedInput::Unreadable(error) = read(text) else { panic!("{text}") };
-            assert!(error.message().contains(words), "{}", error.message());
+            assert!(error.message().contains(expected), "{}", error.message());
         }
         // Text in braces is a log line too; what goes on like a message is one.
         assert!(matches!(read("{info: ready}"), ParsedInput::NonMessage(_)));
@@ -471,11 +471,11 @@ mod tests {
         assert!(parse(&nested(127)).is_ok());
         assert!(parse(&nested(129)).unwrap_err().message().contains("128 levels"));
         // What is asked or told is read as a tree where it is used, and refused there.
-        let told = |levels| {
+        let notification = |levels| {
             let params = nested(levels);
             format!(r#"{{"jsonrpc":"2.0","method":"notifications/x","params":{params}}}"#)
         };
-        let RpcMessage::Notification { params: Some(params), .. } = one(&told(200)) else {
+        let RpcMessage::Notification { params: Some(params), .. } = one(&notification(200)) else {
             panic!("no notification")
         };
         assert!(params.parse().unwrap_err().message().contains("128 levels"));

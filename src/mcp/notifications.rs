@@ -74,7 +74,7 @@ pub enum NotificationFlaw {
 /// # Errors
 /// What is wrong with it, as text that follows its name.
 pub fn read(method: &str, params: &Value) -> Result<Option<ChangeNotification>, NotificationFlaw> {
-    let told = match method {
+    let kind = match method {
         "notifications/tools/list_changed" => NotificationKind::ListChanged(ListKind::Tools),
         "notifications/prompts/list_changed" => NotificationKind::ListChanged(ListKind::Prompts),
         "notifications/resources/list_changed" => {
@@ -92,7 +92,7 @@ pub fn read(method: &str, params: &Value) -> Result<Option<ChangeNotification>, 
         _ => return Ok(None),
     };
     let subscription = params.get("_meta").and_then(|meta| meta.get(SUBSCRIPTION)).cloned();
-    Ok(Some(ChangeNotification { subscription, kind: told }))
+    Ok(Some(ChangeNotification { subscription, kind }))
 }
 
 /// Everybody who listens to one server, and how often each list changed.
@@ -155,8 +155,7 @@ impl NotificationListener {
 
     fn push(&self, news: &ChangeNotification) {
         let mut waiting = self.queue();
-        if let Some((_, times)) = waiting.notifications.iter_mut().find(|(known, _)| known == news)
-        {
+        if let Some((_, times)) = waiting.notifications.iter_mut().find(|(key, _)| key == news) {
             *times += 1;
         } else if waiting.notifications.len() < QUEUE_LIMIT {
             waiting.notifications.push_back((news.clone(), 1));

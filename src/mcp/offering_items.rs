@@ -47,9 +47,9 @@ impl Listable for Prompt {
             warnings: Vec::new(),
             raw: Arc::from(raw),
         };
-        let said = prompt.arguments.iter().map(|argument| &argument.description);
+        let descriptions = prompt.arguments.iter().map(|argument| &argument.description);
         prompt.warnings.extend(invisible_characters_warning(
-            [&prompt.title, &prompt.description].into_iter().chain(said),
+            [&prompt.title, &prompt.description].into_iter().chain(descriptions),
         ));
         Ok(prompt)
     }
@@ -68,7 +68,7 @@ fn arguments(fields: &ItemFields<'_>, name: &str) -> Result<Vec<PromptArgument>,
     if items.len() > MAX_ARGUMENTS {
         return Err(ItemError::TooManyArguments { prompt: name.to_owned(), limit: MAX_ARGUMENTS });
     }
-    let mut found: Vec<PromptArgument> = Vec::with_capacity(items.len());
+    let mut arguments: Vec<PromptArgument> = Vec::with_capacity(items.len());
     for item in items {
         let inner = ItemFields::of("argument", item)
             .map_err(|_| fields.invalid_field(name, "one of its arguments", item))?;
@@ -77,20 +77,20 @@ fn arguments(fields: &ItemFields<'_>, name: &str) -> Result<Vec<PromptArgument>,
             flaw: Box::new(flaw),
         };
         let key = inner.name("name", NAME_LIMIT).map_err(within)?;
-        if found.iter().any(|earlier| earlier.name == key) {
+        if arguments.iter().any(|earlier| earlier.name == key) {
             return Err(ItemError::ArgumentTwice {
                 prompt: name.to_owned(),
                 argument: key.to_owned(),
             });
         }
-        found.push(PromptArgument {
+        arguments.push(PromptArgument {
             name: key.to_owned(),
             title: inner.text("title", key).map_err(within)?,
             description: inner.text("description", key).map_err(within)?,
             required: inner.map.get("required").and_then(Value::as_bool).unwrap_or(false),
         });
     }
-    Ok(found)
+    Ok(arguments)
 }
 
 impl Listable for Resource {
@@ -266,7 +266,7 @@ mod tests {
 
     #[test]
     fn malformed_items_say_what_is_wrong() {
-        for (item, words) in [
+        for (item, expected) in [
             (json!(7), "not an object"),
             (json!({}), "no name"),
             (json!({ "name": 3 }), "name of a prompt is 3"),
@@ -280,15 +280,15 @@ mod tests {
             (json!({ "name": "p", "arguments": [{ "name": "a" }, { "name": "a" }] }), "two"),
         ] {
             let reason = read::<Prompt>(&item).unwrap_err().to_string();
-            assert!(reason.contains(words), "{reason}");
+            assert!(reason.contains(expected), "{reason}");
         }
-        for (item, words) in [
+        for (item, expected) in [
             (json!({ "name": "n" }), "no uri"),
             (json!({ "uri": "a\nb" }), "cannot be shown"),
             (json!({ "uri": "a:", "mimeType": 1 }), "its mimeType is 1"),
         ] {
             let reason = read::<Resource>(&item).unwrap_err().to_string();
-            assert!(reason.contains(words), "{reason}");
+            assert!(reason.contains(expected), "{reason}");
         }
     }
 }

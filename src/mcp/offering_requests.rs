@@ -32,16 +32,16 @@ pub async fn read(
     uri: &str,
     options: &RequestOptions,
 ) -> Result<ResourceContents, Error> {
-    let asked = ObjectRequest { connection, server, method: "resources/read", options };
-    let (raw, mut answer) = asked.complete(json!({ "uri": uri })).await?;
+    let request = ObjectRequest { connection, server, method: "resources/read", options };
+    let (raw, mut answer) = request.complete(json!({ "uri": uri })).await?;
     let contents = match answer.remove("contents") {
         Some(Value::Array(items)) => items,
-        Some(_) => return Err(asked.unusable_answer("has contents that are not an array", &raw)),
-        None => return Err(asked.unusable_answer("has no contents", &raw)),
+        Some(_) => return Err(request.unusable_answer("has contents that are not an array", &raw)),
+        None => return Err(request.unusable_answer("has no contents", &raw)),
     };
     for (index, item) in contents.iter().enumerate() {
         check_part(item).map_err(|why| {
-            asked.unusable_answer(&format!("has bad contents[{index}]: {why}"), &raw)
+            request.unusable_answer(&format!("has bad contents[{index}]: {why}"), &raw)
         })?;
     }
     Ok(ResourceContents {
@@ -95,20 +95,20 @@ pub async fn prompt(
     arguments: &JsonObject,
     options: &RequestOptions,
 ) -> Result<PromptMessages, Error> {
-    let asked = ObjectRequest { connection, server, method: "prompts/get", options };
+    let request = ObjectRequest { connection, server, method: "prompts/get", options };
     let mut params = json!({ "name": name });
     if !arguments.is_empty() {
         params["arguments"] = Value::Object(arguments.clone());
     }
-    let (raw, mut answer) = asked.complete(params).await?;
+    let (raw, mut answer) = request.complete(params).await?;
     let messages = match answer.remove("messages") {
         Some(Value::Array(items)) => items,
-        Some(_) => return Err(asked.unusable_answer("has messages that are not an array", &raw)),
-        None => return Err(asked.unusable_answer("has no messages", &raw)),
+        Some(_) => return Err(request.unusable_answer("has messages that are not an array", &raw)),
+        None => return Err(request.unusable_answer("has no messages", &raw)),
     };
     for (index, message) in messages.iter().enumerate() {
         check_message(message).map_err(|why| {
-            asked.unusable_answer(&format!("has a bad messages[{index}]: {why}"), &raw)
+            request.unusable_answer(&format!("has a bad messages[{index}]: {why}"), &raw)
         })?;
     }
     Ok(PromptMessages {
@@ -158,7 +158,7 @@ pub async fn complete(
     query: &CompletionQuery,
     options: &RequestOptions,
 ) -> Result<Completion, Error> {
-    let asked = ObjectRequest { connection, server, method: "completion/complete", options };
+    let request = ObjectRequest { connection, server, method: "completion/complete", options };
     let reference = match &query.reference {
         CompletionReference::Prompt(name) => json!({ "type": "ref/prompt", "name": name }),
         CompletionReference::Template(uri) => json!({ "type": "ref/resource", "uri": uri }),
@@ -168,7 +168,7 @@ pub async fn complete(
     if !query.context.is_empty() {
         params["context"] = json!({ "arguments": query.context });
     }
-    let answered = asked.complete(params).await;
+    let answered = request.complete(params).await;
     let (raw, answer) = answered.map_err(|error| match error.rpc_code() {
         Some(METHOD_NOT_FOUND) => error.with_hint("this server does not support completion"),
         _ => error,
@@ -176,11 +176,11 @@ pub async fn complete(
     let completion = answer.get("completion").and_then(Value::as_object);
     let values = completion.and_then(|completion| completion.get("values")?.as_array());
     let (Some(completion), Some(values)) = (completion, values) else {
-        return Err(asked.unusable_answer("has no values", &raw));
+        return Err(request.unusable_answer("has no values", &raw));
     };
     let texts: Option<Vec<&str>> = values.iter().map(Value::as_str).collect();
     let Some(texts) = texts else {
-        return Err(asked.unusable_answer("has values that are not strings", &raw));
+        return Err(request.unusable_answer("has values that are not strings", &raw));
     };
     if texts.len() > MAX_VALUES {
         connection

@@ -84,13 +84,13 @@ impl OutgoingRequest<'_> {
         if let Some(level) = self.log_level {
             member(&mut line, "io.modelcontextprotocol/logLevel", &level);
         }
-        for (key, given) in self.meta.into_iter().flatten() {
-            member(&mut line, key, given);
+        for (key, content) in self.meta.into_iter().flatten() {
+            member(&mut line, key, content);
         }
         member(&mut line, "progressToken", &id);
         line.push(b'}');
-        for (key, given) in self.params.as_object().into_iter().flatten() {
-            member(&mut line, key, given);
+        for (key, content) in self.params.as_object().into_iter().flatten() {
+            member(&mut line, key, content);
         }
         line.extend_from_slice(b"}}");
         let kind = FrameKind::Request {
@@ -115,18 +115,18 @@ impl OutgoingRequest<'_> {
 }
 
 /// One member of an object, after those that are there.
-fn member(line: &mut Vec<u8>, key: &str, given: &(impl Serialize + ?Sized)) {
+fn member(line: &mut Vec<u8>, key: &str, content: &(impl Serialize + ?Sized)) {
     if line.last().is_some_and(|last| *last != b'{') {
         line.push(b',');
     }
     value(line, key);
     line.push(b':');
-    value(line, given);
+    value(line, content);
 }
 
-fn value(line: &mut Vec<u8>, given: &(impl Serialize + ?Sized)) {
+fn value(line: &mut Vec<u8>, content: &(impl Serialize + ?Sized)) {
     // Texts, numbers and trees of JSON can always be written, and memory takes what is written.
-    let _cannot_fail = serde_json::to_writer(line, given);
+    let _cannot_fail = serde_json::to_writer(line, content);
 }
 
 #[cfg(test)]
@@ -178,8 +178,8 @@ mod tests {
 
     #[test]
     fn a_request_without_parameters_has_its_token_alone() {
-        let asked = sent(&json!({}), &ClientMeta::default());
-        assert_eq!(asked["params"]["_meta"]["progressToken"], 7);
-        assert_eq!(asked["params"].as_object().unwrap().len(), 1);
+        let request = sent(&json!({}), &ClientMeta::default());
+        assert_eq!(request["params"]["_meta"]["progressToken"], 7);
+        assert_eq!(request["params"].as_object().unwrap().len(), 1);
     }
 }

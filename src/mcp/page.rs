@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn what_is_no_page_says_why() {
-        for (text, words) in [
+        for (text, expected) in [
             ("[]", "an object"),
             ("{}", "missing field `prompts`"),
             (r#"{"tools":[]}"#, "missing field `prompts`"),
@@ -151,7 +151,7 @@ mod tests {
             (r#"{"prompts":[],"prompts":[]}"#, "duplicate"),
         ] {
             let error = read(text).unwrap_err();
-            assert!(error.message().contains(words), "{}", error.message());
+            assert!(error.message().contains(expected), "{}", error.message());
         }
     }
 }

@@ -249,7 +249,7 @@ impl WarningList {
     /// Adds a warning; equal ones are counted.
     pub fn add(&mut self, warning: &ProtocolWarning) {
         let text = truncate(&warning.to_string(), WARNING_CHARS);
-        if let Some((_, count)) = self.known.iter_mut().find(|(known, _)| *known == text) {
+        if let Some((_, count)) = self.known.iter_mut().find(|(existing, _)| *existing == text) {
             *count += 1;
         } else if self.known.len() < MAX_WARNINGS {
             self.known.push((text, 1));
@@ -262,7 +262,9 @@ impl WarningList {
     /// handshake counts once.
     pub fn add_once(&mut self, warning: &ProtocolWarning) {
         let text = truncate(&warning.to_string(), WARNING_CHARS);
-        if self.known.len() < MAX_WARNINGS && !self.known.iter().any(|(known, _)| *known == text) {
+        if self.known.len() < MAX_WARNINGS
+            && !self.known.iter().any(|(existing, _)| *existing == text)
+        {
             self.known.push((text, 1));
         }
     }
@@ -274,12 +276,12 @@ impl WarningList {
 
     /// The warnings for people, a line each.
     pub fn lines(&self) -> Vec<String> {
-        let known = self.known.iter().map(|(text, count)| match count {
+        let lines = self.known.iter().map(|(text, count)| match count {
             1 => text.clone(),
             times => format!("{text} ({times} times)"),
         });
         let dropped = (self.dropped > 0).then(|| format!("and {} more warnings", self.dropped));
-        known.chain(dropped).collect()
+        lines.chain(dropped).collect()
     }
 }
 

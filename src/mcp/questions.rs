@@ -199,8 +199,8 @@ mod tests {
         questions.open("\"a\"".into(), question(&[7])).unwrap();
         questions.withdraw("\"b\"");
         questions.withdraw("\"a\"");
-        let asked = questions.get("\"a\"").unwrap();
-        assert!(asked.is_withdrawn && asked.cancelled.is_cancelled());
+        let pending = questions.get("\"a\"").unwrap();
+        assert!(pending.is_withdrawn && pending.cancelled.is_cancelled());
         assert_eq!(questions.close("\"a\""), [7]);
         assert!(questions.get("\"a\"").is_none());
     }

@@ -119,8 +119,8 @@ impl QuestionResponder {
         ask: QuestionBody,
         occasion: &QuestionContext,
     ) -> Result<QuestionAnswer, QuestionRefusal> {
-        let (kind, words) = (ask.kind(), summary(&ask));
-        let tell = |verdict| self.emit_event(kind, words.clone(), occasion, verdict);
+        let (kind, message) = (ask.kind(), summary(&ask));
+        let tell = |verdict| self.emit_event(kind, message.clone(), occasion, verdict);
         if let QuestionBody::Url { url, .. } = &ask
             && !is_web_url(url)
         {
@@ -165,7 +165,7 @@ impl QuestionResponder {
     fn emit_event(
         &self,
         kind: &'static str,
-        words: String,
+        message: String,
         occasion: &QuestionContext,
         verdict: QuestionOutcome,
     ) {
@@ -174,7 +174,7 @@ impl QuestionResponder {
             call_id: occasion.call.clone(),
             round: occasion.round,
             kind,
-            message: words,
+            message,
             outcome: verdict,
         });
     }
@@ -268,10 +268,10 @@ fn is_web_url(url: &str) -> bool {
 }
 
 fn summary(ask: &QuestionBody) -> String {
-    let words = truncate(ask.message(), SUMMARY_CHARS);
+    let message = truncate(ask.message(), SUMMARY_CHARS);
     match ask {
-        QuestionBody::Url { url, .. } => format!("{words} ({})", truncate(url, SUMMARY_CHARS)),
-        QuestionBody::Form { .. } | QuestionBody::Sampling { .. } => words,
+        QuestionBody::Url { url, .. } => format!("{message} ({})", truncate(url, SUMMARY_CHARS)),
+        QuestionBody::Form { .. } | QuestionBody::Sampling { .. } => message,
     }
 }
 

@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn results_that_are_none_say_why() {
-        for (value, words) in [
+        for (value, expected) in [
             (json!({}), "no content"),
             (json!({ "content": "text" }), "not an array"),
             (json!({ "content": [{ "type": "video" }] }), "unknown type \"video\""),
@@ -185,7 +185,7 @@ mod tests {
         ] {
             let error = read(&value).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Protocol);
-            assert!(error.message().contains(words), "{}", error.message());
+            assert!(error.message().contains(expected), "{}", error.message());
         }
     }
 }

@@ -48,10 +48,10 @@ pub async fn request(
     options: &RequestOptions,
 ) -> Result<RequestResult, Error> {
     let named = |error: Error| connection.in_context(error, options.phase);
-    let (mut rounds, mut asked) = (InputRounds::default(), Value::Object(params));
+    let (mut rounds, mut current_params) = (InputRounds::default(), Value::Object(params));
     let mut pages_were_asked_for = false;
     loop {
-        let sent = connection.request_with_progress(method, &asked, options).await;
+        let sent = connection.request_with_progress(method, &current_params, options).await;
         let (raw, progress) = match sent {
             Ok(answer) => answer,
             Err(error)
@@ -67,7 +67,7 @@ pub async fn request(
             RoundReply::Final(result, raw) => return Ok(RequestResult { result, raw, progress }),
             RoundReply::Questions { requests, state } => {
                 let answers = rounds.answer(connection, &requests, options).await.map_err(named)?;
-                let Some(params) = asked.as_object_mut() else { continue };
+                let Some(params) = current_params.as_object_mut() else { continue };
                 params.insert("inputResponses".into(), Value::Object(answers));
                 // Echoed exactly, and only when there was one.
                 match state {
@@ -265,14 +265,14 @@ pub(super) fn with_hint(error: Error) -> Error {
             let versions: Vec<&str> =
                 supported.into_iter().flatten().filter_map(Value::as_str).take(20).collect();
             let requested = data.get("requested").and_then(Value::as_str).unwrap_or("the version");
-            let told = match versions.as_slice() {
+            let versions_text = match versions.as_slice() {
                 [] => "it names no other".to_owned(),
                 versions => format!("it supports {}", versions.join(", ")),
             };
             Error::protocol(format!(
                 "the server refuses {} although it was agreed on; {}",
                 truncate(requested, 40),
-                truncate(&told, 200)
+                truncate(&versions_text, 200)
             ))
             .with_detail(error.message().to_owned())
             .with_data(data)

@@ -124,15 +124,15 @@ impl Subscription<'_> {
     /// One piece of news of this subscription; how it ends, if it does.
     async fn handle_notification(
         &self,
-        told: NotificationKind,
+        kind: NotificationKind,
         times: u64,
         accepted: &mut Option<SubscriptionFilter>,
     ) -> Option<SubscriptionEnd> {
-        let change = match (told, &*accepted) {
+        let change = match (kind, &*accepted) {
             (NotificationKind::Acknowledged(filter), None) => {
-                let given = read_filter(&filter);
-                let refused = self.missing(&given);
-                if given == SubscriptionFilter::default() {
+                let accepted_filter = read_filter(&filter);
+                let refused = self.missing(&accepted_filter);
+                if accepted_filter == SubscriptionFilter::default() {
                     let error = Error::tool("the server accepted none of the subscriptions")
                         .with_details(
                             refused.into_iter().map(|what| format!("not reported: {what}")),
@@ -140,7 +140,7 @@ impl Subscription<'_> {
                         .with_hint("it reports changes of other resources, or of none");
                     return Some(SubscriptionEnd::Refused(self.in_context(error)));
                 }
-                *accepted = Some(given);
+                *accepted = Some(accepted_filter);
                 SubscriptionEvent::Subscribed { refused }
             }
             (NotificationKind::Acknowledged(_), Some(_)) => {
@@ -151,7 +151,9 @@ impl Subscription<'_> {
                 self.connection.add_warning(ProtocolWarning::ChangeBeforeAcknowledgement);
                 return None;
             }
-            (NotificationKind::ListChanged(list), Some(given)) if given.lists.contains(&list) => {
+            (NotificationKind::ListChanged(list), Some(accepted_filter))
+                if accepted_filter.lists.contains(&list) =>
+            {
                 SubscriptionEvent::ListChanged(list)
             }
             (NotificationKind::ListChanged(list), Some(_)) => {
@@ -175,9 +177,9 @@ impl Subscription<'_> {
     }
 
     /// What of the wanted is not in what the server gives.
-    fn missing(&self, given: &SubscriptionFilter) -> Vec<String> {
-        let lists = self.filter.lists.iter().filter(|list| !given.lists.contains(list));
-        let uris = self.filter.uris.iter().filter(|uri| !given.uris.contains(uri));
+    fn missing(&self, accepted: &SubscriptionFilter) -> Vec<String> {
+        let lists = self.filter.lists.iter().filter(|list| !accepted.lists.contains(list));
+        let uris = self.filter.uris.iter().filter(|uri| !accepted.uris.contains(uri));
         lists.map(|list| format!("the list of {}", list.as_str())).chain(uris.cloned()).collect()
     }
 
@@ -212,19 +214,19 @@ impl Subscription<'_> {
 
     async fn subscribe(&self) -> SubscriptionEnd {
         let listener = self.connection.listener();
-        let mut given: Vec<&String> = Vec::new();
+        let mut subscribed: Vec<&String> = Vec::new();
         let mut refused = Vec::new();
         let mut last = None;
         for uri in &self.filter.uris {
             let mut options =
                 RequestOptions::with_timeouts(self.ack_timeout, self.ack_timeout, ErrorPhase::Call);
             options.cancel = self.cancel.clone();
-            let asked =
+            let reply =
                 self.connection.request("resources/subscribe", json!({ "uri": uri }), &options);
-            match asked.await {
-                Ok(_) => given.push(uri),
+            match reply.await {
+                Ok(_) => subscribed.push(uri),
                 Err(_) if self.cancel.is_cancelled() => {
-                    self.unsubscribe(&given).await;
+                    self.unsubscribe(&subscribed).await;
                     return SubscriptionEnd::Cancelled;
                 }
                 Err(error) if error.kind() == ErrorKind::Tool => {
@@ -235,14 +237,14 @@ impl Subscription<'_> {
             }
         }
         if let Some(error) = last
-            && given.is_empty()
+            && subscribed.is_empty()
             && self.filter.lists.is_empty()
         {
             return SubscriptionEnd::Refused(error);
         }
         let ended = self.forward_changes(&listener, refused).await;
         if matches!(ended, SubscriptionEnd::Cancelled) {
-            self.unsubscribe(&given).await;
+            self.unsubscribe(&subscribed).await;
         }
         ended
     }
@@ -291,8 +293,8 @@ impl Subscription<'_> {
                     ErrorPhase::Shutdown,
                 );
                 let params = json!({ "uri": uri });
-                let asked = self.connection.request("resources/unsubscribe", params, &options);
-                if asked.await.is_err_and(|error| error.kind() != ErrorKind::Tool) {
+                let reply = self.connection.request("resources/unsubscribe", params, &options);
+                if reply.await.is_err_and(|error| error.kind() != ErrorKind::Tool) {
                     return;
                 }
             }
@@ -315,13 +317,13 @@ fn unknown_method(error: &Error) -> Error {
 }
 
 /// What is wanted, as `subscriptions/listen` says it.
-fn filter_to_json(wanted: &SubscriptionFilter) -> Value {
+fn filter_to_json(subscription_filter: &SubscriptionFilter) -> Value {
     let mut filter = Map::new();
-    for list in &wanted.lists {
+    for list in &subscription_filter.lists {
         filter.insert(list_key(*list).to_owned(), Value::Bool(true));
     }
-    if !wanted.uris.is_empty() {
-        filter.insert("resourceSubscriptions".to_owned(), json!(wanted.uris));
+    if !subscription_filter.uris.is_empty() {
+        filter.insert("resourceSubscriptions".to_owned(), json!(subscription_filter.uris));
     }
     Value::Object(filter)
 }
@@ -357,17 +359,17 @@ mod tests {
 
     #[test]
     fn a_filter_says_what_is_wanted_and_reads_back() {
-        let wanted = SubscriptionFilter {
+        let expected = SubscriptionFilter {
             lists: vec![ListKind::Tools, ListKind::Resources],
             uris: vec!["a:1".to_owned()],
         };
-        let filter = filter_to_json(&wanted);
+        let filter = filter_to_json(&expected);
         assert_eq!(
             filter,
             json!({ "toolsListChanged": true, "resourcesListChanged": true,
                 "resourceSubscriptions": ["a:1"] })
         );
-        assert_eq!(read_filter(&filter), wanted);
+        assert_eq!(read_filter(&filter), expected);
         assert_eq!(
             read_filter(&json!({ "toolsListChanged": "yes" })),
             SubscriptionFilter::default()

@@ -384,14 +384,14 @@ mod tests {
 
     #[test]
     fn what_is_no_task_says_why() {
-        for (value, words) in [
+        for (value, expected) in [
             (json!({ "status": "working" }), "no taskId"),
             (json!({ "taskId": "t" }), "no status"),
             (json!({ "taskId": "t", "status": "napping" }), "unknown status"),
         ] {
             let error = task(&value).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Protocol);
-            assert!(error.message().contains(words), "{error}");
+            assert!(error.message().contains(expected), "{error}");
         }
     }
 }

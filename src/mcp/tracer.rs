@@ -60,13 +60,13 @@ struct OpenRequest {
 }
 
 impl OpenRequests {
-    fn add(&mut self, key: String, asked: OpenRequest) {
+    fn add(&mut self, key: String, request: OpenRequest) {
         if self.0.len() >= MAX_OPEN_REQUESTS {
-            let oldest = self.0.iter().min_by_key(|(_, asked)| asked.at);
+            let oldest = self.0.iter().min_by_key(|(_, request)| request.at);
             let oldest = oldest.map(|(key, _)| key.clone());
             oldest.and_then(|key| self.0.remove(&key));
         }
-        self.0.insert(key, asked);
+        self.0.insert(key, request);
     }
 
     fn call(&self, id: &Value) -> Option<CallId> {
@@ -154,8 +154,8 @@ impl Tracer {
                 | ParsedInput::Unreadable(_)
                 | ParsedInput::Broken(_) => Vec::new(),
             };
-            let told = trace_messages(&messages, call, &mut state.sent, &mut state.received);
-            watched.message(state, Direction::Sent, bytes, told);
+            let traced = trace_messages(&messages, call, &mut state.sent, &mut state.received);
+            watched.message(state, Direction::Sent, bytes, traced);
         });
     }
 
@@ -182,9 +182,9 @@ impl Tracer {
                 }
                 ParsedInput::Unreadable(_) | ParsedInput::Broken(_) => Vec::new(),
             };
-            let told =
+            let traced =
                 trace_messages(&messages, call.as_ref(), &mut state.received, &mut state.sent);
-            watched.message(state, Direction::Received, bytes, told);
+            watched.message(state, Direction::Received, bytes, traced);
         });
     }
 
@@ -246,53 +246,58 @@ impl TracerInner {
         state: &mut TracerState,
         direction: Direction,
         bytes: &Bytes,
-        told: TracedMessage,
+        traced: TracedMessage,
     ) {
-        let TracedMessage { summary: glance, call, latency } = told;
+        let TracedMessage { summary: info, call, latency } = traced;
         let bytes = bytes.clone();
-        self.emit(state, call, TrafficKind::Message { direction, bytes, info: glance, latency });
+        self.emit(state, call, TrafficKind::Message { direction, bytes, info, latency });
     }
 }
 
 /// Notes the requests among `messages` in `asking`, finds those that their answers belong to in
-/// `asked`, and says what the first one is; several at once are rare.
+/// `requests`, and says what the first one is; several at once are rare.
 fn trace_messages(
     messages: &[RpcMessage],
     call: Option<&CallId>,
     asking: &mut OpenRequests,
-    asked: &mut OpenRequests,
+    requests: &mut OpenRequests,
 ) -> TracedMessage {
     let mut first = None;
     for message in messages {
-        let told = match message {
+        let traced = match message {
             RpcMessage::Request { id, method, params } => {
                 let token = call.and_then(|_| MessageMeta::of(params.as_ref()).meta?.token);
                 let at = SystemClock.now();
-                let known = OpenRequest { method: method.clone(), at, call: call.cloned(), token };
-                asking.add(id.to_string(), known);
-                let glance = MessageInfo::Request { id: id.clone(), method: method.clone() };
-                TracedMessage { summary: glance, call: call.cloned(), latency: None }
+                let request =
+                    OpenRequest { method: method.clone(), at, call: call.cloned(), token };
+                asking.add(id.to_string(), request);
+                let info = MessageInfo::Request { id: id.clone(), method: method.clone() };
+                TracedMessage { summary: info, call: call.cloned(), latency: None }
             }
             RpcMessage::Response { id, outcome } => {
-                let request = asked.0.remove(&id.to_string());
+                let request = requests.0.remove(&id.to_string());
                 let now = SystemClock.now();
                 TracedMessage {
-                    latency: request.as_ref().map(|asked| now.duration_since(asked.at)),
-                    call: request.as_ref().and_then(|asked| asked.call.clone()).or(call.cloned()),
+                    latency: request.as_ref().map(|requests| now.duration_since(requests.at)),
+                    call: request
+                        .as_ref()
+                        .and_then(|requests| requests.call.clone())
+                        .or(call.cloned()),
                     summary: MessageInfo::Response {
                         id: id.clone(),
-                        method: request.map(|asked| asked.method),
+                        method: request.map(|requests| requests.method),
                         is_error: outcome.is_err(),
                     },
                 }
             }
             RpcMessage::Notification { method, params } => {
-                let call = call.cloned().or_else(|| progress_call(method, params.as_ref(), asked));
-                let glance = MessageInfo::Notification { method: method.clone() };
-                TracedMessage { summary: glance, call, latency: None }
+                let call =
+                    call.cloned().or_else(|| progress_call(method, params.as_ref(), requests));
+                let info = MessageInfo::Notification { method: method.clone() };
+                TracedMessage { summary: info, call, latency: None }
             }
         };
-        first.get_or_insert(told);
+        first.get_or_insert(traced);
     }
     first.unwrap_or_else(|| TracedMessage {
         summary: MessageInfo::Unknown,
@@ -307,7 +312,7 @@ fn note_unwatched(
     bytes: &[u8],
     call: Option<&CallId>,
     asking: &mut OpenRequests,
-    asked: &mut OpenRequests,
+    requests: &mut OpenRequests,
 ) {
     #[derive(Deserialize)]
     struct MessageHead {
@@ -321,18 +326,22 @@ fn note_unwatched(
             let token = call.is_some().then_some(id);
             asking.add(key, OpenRequest { method, at, call: call.cloned(), token });
         }
-        Ok(MessageHead { id: Some(id), method: None }) => drop(asked.0.remove(&id.to_string())),
+        Ok(MessageHead { id: Some(id), method: None }) => drop(requests.0.remove(&id.to_string())),
         _ => {}
     }
 }
 
 /// The call whose progress a notification reports.
-fn progress_call(method: &str, params: Option<&RawJson>, asked: &OpenRequests) -> Option<CallId> {
+fn progress_call(
+    method: &str,
+    params: Option<&RawJson>,
+    requests: &OpenRequests,
+) -> Option<CallId> {
     if method != "notifications/progress" {
         return None;
     }
     let token = MessageMeta::of(params).token?;
-    let request = asked.0.values().find(|asked| asked.token.as_ref() == Some(&token));
+    let request = requests.0.values().find(|requests| requests.token.as_ref() == Some(&token));
     request?.call.clone()
 }
 
@@ -390,12 +399,12 @@ pub(crate) mod tests {
 
     /// A tracer of a server `srv` and everything it reported so far.
     pub(crate) fn captured() -> (Tracer, Arc<Mutex<Vec<Traffic>>>) {
-        let kept = Arc::new(Mutex::new(Vec::new()));
+        let log = Arc::new(Mutex::new(Vec::new()));
         let sink = {
-            let kept = Arc::clone(&kept);
-            TrafficSink::new(move |traffic| kept.lock().unwrap().push(traffic))
+            let log = Arc::clone(&log);
+            TrafficSink::new(move |traffic| log.lock().unwrap().push(traffic))
         };
-        (Tracer::new("srv", sink), kept)
+        (Tracer::new("srv", sink), log)
     }
 
     fn bytes(text: &str) -> Bytes {
@@ -404,7 +413,7 @@ pub(crate) mod tests {
 
     #[test]
     fn an_answer_inherits_method_call_and_time_from_its_request() {
-        let (tracer, kept) = captured();
+        let (tracer, traffic) = captured();
         let call = CallId("c1".to_owned());
         let request = r#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"_meta":{"progressToken":7}}}"#;
         tracer.sent(&bytes(request), Some(&call));
@@ -412,27 +421,27 @@ pub(crate) mod tests {
         tracer.received(&bytes(progress), None);
         tracer.received(&bytes(r#"{"jsonrpc":"2.0","id":3,"result":{}}"#), None);
         tracer.received(&bytes(r#"{"jsonrpc":"2.0","id":3,"result":{}}"#), None);
-        let kept = kept.lock().unwrap();
-        assert!(kept.iter().take(3).all(|traffic| traffic.call.as_ref() == Some(&call)));
-        let numbers: Vec<u64> = kept.iter().map(|traffic| traffic.sequence).collect();
+        let traffic = traffic.lock().unwrap();
+        assert!(traffic.iter().take(3).all(|traffic| traffic.call.as_ref() == Some(&call)));
+        let numbers: Vec<u64> = traffic.iter().map(|traffic| traffic.sequence).collect();
         assert_eq!(numbers, [1, 2, 3, 4]);
-        let TrafficKind::Message { info: glance, latency, bytes: exact, .. } = &kept[2].kind else {
+        let TrafficKind::Message { info, latency, bytes: exact, .. } = &traffic[2].kind else {
             panic!()
         };
         let method = Some("tools/call".to_owned());
-        assert_eq!(*glance, MessageInfo::Response { id: 3.into(), method, is_error: false });
+        assert_eq!(*info, MessageInfo::Response { id: 3.into(), method, is_error: false });
         assert!(latency.is_some());
         assert_eq!(exact, &bytes(r#"{"jsonrpc":"2.0","id":3,"result":{}}"#));
         // The second answer belongs to no request.
-        let TrafficKind::Message { info: glance, latency, .. } = &kept[3].kind else { panic!() };
-        assert_eq!(*glance, MessageInfo::Response { id: 3.into(), method: None, is_error: false });
-        assert!(latency.is_none() && kept[3].call.is_none());
+        let TrafficKind::Message { info, latency, .. } = &traffic[3].kind else { panic!() };
+        assert_eq!(*info, MessageInfo::Response { id: 3.into(), method: None, is_error: false });
+        assert!(latency.is_none() && traffic[3].call.is_none());
     }
 
     #[test]
     fn a_viewer_that_comes_later_knows_the_requests_that_were_sent_before() {
         use crate::model::TraceGate;
-        let (tracer, kept) = captured();
+        let (tracer, traffic) = captured();
         let gate = TraceGate::default();
         let sink = tracer.0.as_ref().unwrap().sink.clone().with_gate(gate.clone());
         let tracer = Tracer::new("srv", sink);
@@ -450,16 +459,19 @@ pub(crate) mod tests {
         tracer.sent(&request(2), Some(&call));
         tracer.received(&answer(1), None);
         tracer.received(&bytes("no message"), None);
-        assert!(kept.lock().unwrap().is_empty());
+        assert!(traffic.lock().unwrap().is_empty());
         drop(unwatched);
         let progress = r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":2,"progress":1}}"#;
         tracer.received(&bytes(progress), None);
         tracer.received(&answer(2), None);
         tracer.received(&answer(1), None);
-        let kept = kept.lock().unwrap();
-        let seen: Vec<_> = kept.iter().map(|seen| (seen.sequence, seen.call.is_some())).collect();
-        assert_eq!(seen, [(5, true), (6, true), (7, false)]);
-        let TrafficKind::Message { info, latency, .. } = &kept[1].kind else { panic!() };
+        let traffic = traffic.lock().unwrap();
+        let summaries: Vec<_> = traffic
+            .iter()
+            .map(|summaries| (summaries.sequence, summaries.call.is_some()))
+            .collect();
+        assert_eq!(summaries, [(5, true), (6, true), (7, false)]);
+        let TrafficKind::Message { info, latency, .. } = &traffic[1].kind else { panic!() };
         let method = Some("tools/call".to_owned());
         assert_eq!(*info, MessageInfo::Response { id: 2.into(), method, is_error: false });
         assert!(latency.is_some());
@@ -467,33 +479,31 @@ pub(crate) mod tests {
 
     #[test]
     fn questions_of_the_server_and_our_answers_belong_together_too() {
-        let (tracer, kept) = captured();
-        let asked = r#"{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{}}"#;
-        tracer.received(&bytes(asked), None);
+        let (tracer, traffic) = captured();
+        let question = r#"{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{}}"#;
+        tracer.received(&bytes(question), None);
         let no = r#"{"jsonrpc":"2.0","id":"q","error":{"code":-1,"message":"no"}}"#;
         tracer.sent(&bytes(no), None);
-        let kept = kept.lock().unwrap();
-        let TrafficKind::Message { info: glance, direction, .. } = &kept[1].kind else { panic!() };
+        let traffic = traffic.lock().unwrap();
+        let TrafficKind::Message { info, direction, .. } = &traffic[1].kind else { panic!() };
         let method = Some("elicitation/create".to_owned());
-        assert_eq!(*glance, MessageInfo::Response { id: "q".into(), method, is_error: true });
+        assert_eq!(*info, MessageInfo::Response { id: "q".into(), method, is_error: true });
         assert_eq!(*direction, Direction::Sent);
     }
 
     #[test]
     fn what_is_no_message_is_told_as_it_is() {
-        let (tracer, kept) = captured();
+        let (tracer, traffic) = captured();
         tracer.received(&bytes("Welcome \u{1b}[2J"), None);
         tracer.received(&Bytes::from_static(b"\xff\xfe"), None);
         tracer.received(&bytes("{\"half"), None);
-        let kept = kept.lock().unwrap();
+        let traffic = traffic.lock().unwrap();
         assert!(
-            matches!(&kept[0].kind, TrafficKind::NonJsonLine(text) if text == "Welcome \u{1b}[2J")
+            matches!(&traffic[0].kind, TrafficKind::NonJsonLine(text) if text == "Welcome \u{1b}[2J")
         );
         for (index, exact) in [(1, &b"\xff\xfe"[..]), (2, b"{\"half")] {
-            let TrafficKind::Message { info: glance, bytes, .. } = &kept[index].kind else {
-                panic!()
-            };
-            assert_eq!((glance, &bytes[..]), (&MessageInfo::Unknown, exact));
+            let TrafficKind::Message { info, bytes, .. } = &traffic[index].kind else { panic!() };
+            assert_eq!((info, &bytes[..]), (&MessageInfo::Unknown, exact));
         }
     }
 
@@ -502,8 +512,8 @@ pub(crate) mod tests {
         let mut open = OpenRequests::default();
         for id in 0..MAX_OPEN_REQUESTS + 10 {
             let at = SystemClock.now();
-            let asked = OpenRequest { method: "ping".to_owned(), at, call: None, token: None };
-            open.add(id.to_string(), asked);
+            let request = OpenRequest { method: "ping".to_owned(), at, call: None, token: None };
+            open.add(id.to_string(), request);
         }
         assert_eq!(open.0.len(), MAX_OPEN_REQUESTS);
         assert!(open.0.contains_key(&(MAX_OPEN_REQUESTS + 9).to_string()));
@@ -511,14 +521,14 @@ pub(crate) mod tests {
 
     #[test]
     fn stderr_comes_line_by_line_however_it_is_cut() {
-        let (tracer, kept) = captured();
+        let (tracer, traffic) = captured();
         let mut lines = StderrLines::new(tracer);
         for piece in [&b"on"[..], b"e\r\n\ntw", b"o\nthree"] {
             lines.push(piece);
         }
         lines.flush();
-        let kept = kept.lock().unwrap();
-        let texts: Vec<&str> = kept
+        let traffic = traffic.lock().unwrap();
+        let texts: Vec<&str> = traffic
             .iter()
             .map(|traffic| match &traffic.kind {
                 TrafficKind::Stderr(text) => text.as_str(),
@@ -530,12 +540,12 @@ pub(crate) mod tests {
 
     #[test]
     fn a_line_in_pieces_shows_its_cuts() {
-        let (tracer, kept) = captured();
+        let (tracer, traffic) = captured();
         let mut lines = StderrLines::new(tracer);
         lines.push(&vec![b'x'; MAX_STDERR_LINE]);
         lines.push(b"rest\nnext\n");
-        let kept = kept.lock().unwrap();
-        let texts = kept.iter().map(|traffic| match &traffic.kind {
+        let traffic = traffic.lock().unwrap();
+        let texts = traffic.iter().map(|traffic| match &traffic.kind {
             TrafficKind::Stderr(text) => text.trim_start_matches('x').to_owned(),
             other => panic!("{other:?}"),
         });
@@ -551,11 +561,11 @@ pub(crate) mod tests {
 
     #[test]
     fn a_wire_closes_once() {
-        let (tracer, kept) = captured();
+        let (tracer, traffic) = captured();
         tracer.closed("nothing was open");
         tracer.opened("sh -c true");
         tracer.closed("the process exited with 0");
         tracer.closed("again");
-        assert_eq!(kept.lock().unwrap().len(), 2);
+        assert_eq!(traffic.lock().unwrap().len(), 2);
     }
 }

@@ -41,36 +41,36 @@ pub(super) async fn discover(
     let manager =
         |base: &Url| AuthorizationManager::new_with_oauth_http_client(base.clone(), http.clone());
     let mut own = manager(&settings.url).await.map_err(failed)?;
-    let found = own.resolve_metadata_from_challenge(challenge).await;
-    let unknown = match &found {
-        Ok(found) => found.source == AuthorizationMetadataSource::LegacyEndpointFallback,
+    let discovered = own.resolve_metadata_from_challenge(challenge).await;
+    let unknown = match &discovered {
+        Ok(discovered) => discovered.source == AuthorizationMetadataSource::LegacyEndpointFallback,
         Err(error) => matches!(error, AuthError::AuthorizationServersUnavailable { .. }),
     };
-    let found = match &settings.issuer {
+    let discovered = match &settings.issuer {
         // The SDK looks at no private address, wherever it is from.
         Some(issuer) if unknown => {
             let there = manager(issuer).await.map_err(failed)?;
             there.resolve_metadata().await.map_err(failed)?
         }
-        _ => found.map_err(failed)?,
+        _ => discovered.map_err(failed)?,
     };
-    let metadata = found.metadata;
+    let metadata = discovered.metadata;
     // Older servers name no issuer. Their tokens belong to the server itself.
     let issuer = match &metadata.issuer {
         Some(issuer) => issuer.clone(),
         None => settings.url.origin().ascii_serialization(),
     };
-    if let Some(wanted) = &settings.issuer
-        && wanted.as_str().trim_end_matches('/') != issuer.trim_end_matches('/')
+    if let Some(issuer_url) = &settings.issuer
+        && issuer_url.as_str().trim_end_matches('/') != issuer.trim_end_matches('/')
     {
         return Err(Error::auth(format!(
             "the server names a different issuer than the entry: {issuer}"
         ))
-        .with_detail(format!("the entry has {wanted}"))
+        .with_detail(format!("the entry has {issuer_url}"))
         .with_hint("check 'issuer' of the entry; if the server moved, change it"));
     }
     let announced = metadata.code_challenge_methods_supported.as_ref();
-    let is_new = found.source == AuthorizationMetadataSource::ProtectedResourceMetadata;
+    let is_new = discovered.source == AuthorizationMetadataSource::ProtectedResourceMetadata;
     // Servers of 2025-03-26 may say nothing; later ones must announce it.
     if settings.needs_pkce() && is_new && announced.is_none() {
         return Err(Error::auth(format!("{issuer} does not announce PKCE"))
@@ -118,8 +118,9 @@ impl AuthorizationServer {
     /// that renews a token.
     fn add_offline_access(&self, scopes: &mut Vec<String>) {
         const OFFLINE: &str = "offline_access";
-        let known = self.metadata.scopes_supported.iter().flatten().any(|scope| scope == OFFLINE);
-        if known && !scopes.is_empty() && !scopes.iter().any(|scope| scope == OFFLINE) {
+        let supported =
+            self.metadata.scopes_supported.iter().flatten().any(|scope| scope == OFFLINE);
+        if supported && !scopes.is_empty() && !scopes.iter().any(|scope| scope == OFFLINE) {
             scopes.push(OFFLINE.to_owned());
         }
     }

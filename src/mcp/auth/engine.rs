@@ -98,7 +98,7 @@ impl OAuth {
         self.settings
             .vault
             .edit(&mut |logins| {
-                gone = logins.extract_if(.., |kept| kept.server == key).count();
+                gone = logins.extract_if(.., |login| login.server == key).count();
             })
             .await?;
         *state = State { is_loaded: true, ..State::default() };
@@ -123,12 +123,12 @@ impl OAuth {
     async fn stored_login(&self) -> Result<Option<OAuthLogin>, Error> {
         let OAuthGrant::Login { client_id, .. } = &self.settings.grant else { return Ok(None) };
         let key = server_key(&self.settings.url);
-        let fits = |kept: &OAuthLogin| {
+        let fits = |login: &OAuthLogin| {
             let issuer = self.settings.issuer.as_ref().is_none_or(|issuer| {
-                issuer.as_str().trim_end_matches('/') == kept.issuer.trim_end_matches('/')
+                issuer.as_str().trim_end_matches('/') == login.issuer.trim_end_matches('/')
             });
-            let client = client_id.as_ref().is_none_or(|id| *id == kept.client.id);
-            kept.server == key && kept.token.is_some() && issuer && client
+            let client = client_id.as_ref().is_none_or(|id| *id == login.client.id);
+            login.server == key && login.token.is_some() && issuer && client
         };
         Ok(self.settings.vault.load().await?.into_iter().find(fits))
     }
@@ -159,10 +159,10 @@ impl OAuth {
     async fn renew(&self, state: &mut State, challenge: Option<&str>) -> Result<(), Error> {
         let Some(held) = state.login.clone() else { return Ok(()) };
         let turn = self.settings.vault.lock_renewal(&held.server).await?;
-        let kept = self.stored_login().await?;
-        if let Some(kept) = kept.filter(|kept| kept.token != held.token) {
+        let stored = self.stored_login().await?;
+        if let Some(stored) = stored.filter(|stored| stored.token != held.token) {
             // Another task or process renewed the token first.
-            self.set_login(state, Some(kept), false);
+            self.set_login(state, Some(stored), false);
             return Ok(());
         }
         let renewed = match renew(&self.settings, &self.http, &held, challenge).await? {
@@ -252,10 +252,10 @@ impl OAuth {
             let over = state.login_end_reason.as_deref();
             return Err(trouble.unwrap_or_else(|| login_required(&self.settings, challenge, over)));
         }
-        let asked = challenge_params(self, text).and_then(|params| params.scope);
+        let scope = challenge_params(self, text).and_then(|params| params.scope);
         // The challenge decides, or the metadata does, unless something was written down.
         let only = self.settings.scopes.clone();
-        let scopes = ScopeRequest { only, additional: scope_list(asked.as_deref()) };
+        let scopes = ScopeRequest { only, additional: scope_list(scope.as_deref()) };
         self.obtain_token(state, self.settings.browser.as_deref(), text, scopes).await?;
         Ok(ChallengeOutcome::Retry)
     }
@@ -265,17 +265,17 @@ impl OAuth {
         state: &mut State,
         challenge: &Challenge,
         text: Option<&str>,
-        wanted: Option<&str>,
+        required: Option<&str>,
     ) -> Result<ChallengeOutcome, Error> {
         let token = state.login.as_ref().and_then(|login| login.token.as_ref());
         let before = token.map(|token| union(&token.asked, &token.scopes)).unwrap_or_default();
-        let scopes = union(&union(&before, &self.settings.scopes), &scope_list(wanted));
+        let scopes = union(&union(&before, &self.settings.scopes), &scope_list(required));
         if scopes.len() == before.len() {
             // Everything was asked for already.
             return Ok(ChallengeOutcome::Refused);
         }
         if !self.can_obtain_unattended() {
-            return Err(scopes_required(&self.settings, challenge, &scope_list(wanted)));
+            return Err(scopes_required(&self.settings, challenge, &scope_list(required)));
         }
         let scopes = ScopeRequest { only: scopes, additional: Vec::new() };
         self.obtain_token(state, self.settings.browser.as_deref(), text, scopes).await?;
@@ -314,8 +314,8 @@ impl Credentials for OAuth {
         match (challenge.status, &params) {
             (401, _) => self.handle_unauthorized(&mut state, &challenge, text).await,
             (403, Some(params)) if params.is_insufficient_scope() => {
-                let wanted = params.scope.as_deref();
-                self.handle_insufficient_scope(&mut state, &challenge, text, wanted).await
+                let required = params.scope.as_deref();
+                self.handle_insufficient_scope(&mut state, &challenge, text, required).await
             }
             _ => Ok(ChallengeOutcome::Refused),
         }

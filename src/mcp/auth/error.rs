@@ -72,8 +72,8 @@ pub(super) fn login_required(
         (None, None) => format!("{place} requires credentials: 401 Unauthorized"),
     });
     let login = format!("toolhost auth login {}", settings.server);
-    let known = settings.is_required || challenge.authorization.is_some() || over.is_some();
-    let hint = if known {
+    let explained = settings.is_required || challenge.authorization.is_some() || over.is_some();
+    let hint = if explained {
         format!("log in with: {login}")
     } else {
         let token = "auth: { type: bearer, token_env_var: NAME }";
@@ -91,8 +91,8 @@ pub(super) fn scopes_required(
     let place = display_url(&challenge.url);
     let flags: Vec<String> =
         scopes.iter().take(10).map(|scope| format!("--scope {}", shell_quote(scope))).collect();
-    let wanted = truncate(&scopes.join(" "));
-    let error = Error::auth(format!("{place} requires more than was granted: {wanted}"));
+    let scope_text = truncate(&scopes.join(" "));
+    let error = Error::auth(format!("{place} requires more than was granted: {scope_text}"));
     let command = format!("toolhost auth login {} {}", settings.server, flags.join(" "));
     with_challenge(error, challenge).with_hint(format!("allow it with: {command}"))
 }
@@ -105,9 +105,9 @@ fn shell_quote(scope: &str) -> String {
 }
 
 fn with_challenge(error: Error, challenge: &Challenge) -> Error {
-    let said = challenge.www_authenticate.iter();
+    let headers = challenge.www_authenticate.iter();
     error
-        .with_details(said.map(|value| format!("www-authenticate: {}", truncate(value))))
+        .with_details(headers.map(|value| format!("www-authenticate: {}", truncate(value))))
         .with_http_status(challenge.status)
 }
 

@@ -303,8 +303,8 @@ mod tests {
         add(&vault, &login("one", "hunter2hunter2")).await.unwrap();
         add(&vault, &login("two", "hunter3")).await.unwrap();
         add(&vault, &login("one", "hunter4")).await.unwrap();
-        let kept = FileVault::new(dir.path(), None).load().await.unwrap();
-        assert_eq!(kept, [login("two", "hunter3"), login("one", "hunter4")]);
+        let logins = FileVault::new(dir.path(), None).load().await.unwrap();
+        assert_eq!(logins, [login("two", "hunter3"), login("one", "hunter4")]);
         let mode = |path: &str| {
             std::fs::metadata(dir.path().join(path)).unwrap().permissions().mode() & 0o777
         };

@@ -171,15 +171,15 @@ impl AuthHttp {
         follow: bool,
     ) -> Result<AuthResponse, Error> {
         let place = host_and_port(&url);
-        let asked = self.exchange(method, url, headers, body, follow);
-        let asked = timeout(EXCHANGE_TIMEOUT, asked).await;
-        let asked = asked.unwrap_or_else(|_| {
+        let exchange = self.exchange(method, url, headers, body, follow);
+        let exchange = timeout(EXCHANGE_TIMEOUT, exchange).await;
+        let exchange = exchange.unwrap_or_else(|_| {
             let limit = show_duration(EXCHANGE_TIMEOUT);
             Err(Error::timeout(format!("no response from {place} within {limit}")))
         });
         *self.last_error.lock().unwrap_or_else(PoisonError::into_inner) =
-            asked.as_ref().err().cloned();
-        asked
+            exchange.as_ref().err().cloned();
+        exchange
     }
 
     async fn exchange(
@@ -245,10 +245,10 @@ async fn read_body(mut body: ResponseBody) -> Result<Bytes, Error> {
 }
 
 impl OAuthHttpClient for AuthHttp {
-    fn execute(&self, asked: OAuthHttpRequest) -> OAuthHttpClientFuture<'_> {
+    fn execute(&self, request: OAuthHttpRequest) -> OAuthHttpClientFuture<'_> {
         Box::pin(async move {
-            let follow = asked.redirect_policy == OAuthHttpRedirectPolicy::Follow;
-            let (parts, body) = asked.request.into_parts();
+            let follow = request.redirect_policy == OAuthHttpRedirectPolicy::Follow;
+            let (parts, body) = request.request.into_parts();
             let url = Url::parse(&parts.uri.to_string())?;
             let answer = self.send(parts.method, url, parts.headers, body.into(), follow);
             let answer = answer.await.map_err(|error| error.message().to_owned())?;
@@ -327,15 +327,16 @@ mod tests {
     async fn ask(peer: &TestServer, path: &str, follow: bool) -> Result<AuthResponse, Error> {
         let reach = AddressPolicy { user_urls: vec![peer.url("/")], allows_any_local_port: false };
         let http = AuthHttp::new(reach, false, Tracer::off());
-        let asked = http.send(Method::POST, peer.url(path), HeaderMap::new(), Bytes::new(), follow);
-        let asked = asked.await;
-        assert_eq!(asked.is_err(), http.take_last_error().is_some());
-        asked
+        let outcome =
+            http.send(Method::POST, peer.url(path), HeaderMap::new(), Bytes::new(), follow);
+        let outcome = outcome.await;
+        assert_eq!(outcome.is_err(), http.take_last_error().is_some());
+        outcome
     }
 
     #[tokio::test]
     async fn answers_are_bounded_and_redirects_stay() {
-        let peer = TestServer::start(|_, heard| match heard.path.as_str() {
+        let peer = TestServer::start(|_, request| match request.path.as_str() {
             "/large" => TestResponse::full("200 OK", &[], "x".repeat(RESPONSE_LIMIT + 1)),
             "/there" => TestResponse::full("307 Temporary Redirect", &["Location: /ok"], ""),
             "/away" => TestResponse::full(

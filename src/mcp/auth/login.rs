@@ -40,41 +40,48 @@ pub(super) async fn login(
     scopes: ScopeRequest,
     browser: &dyn Browser,
 ) -> Result<OAuthLogin, Error> {
-    let mut found = discover(settings, http, challenge).await?;
-    let scopes = found.select_scopes(scopes).await;
+    let mut server_metadata = discover(settings, http, challenge).await?;
+    let scopes = server_metadata.select_scopes(scopes).await;
     let server = server_key(&settings.url);
-    let known = settings.vault.load().await?;
-    let known = known.into_iter().find(|kept| {
-        kept.server == server && kept.issuer == found.issuer && kept.client.registered
+    let previous = settings.vault.load().await?;
+    let previous = previous.into_iter().find(|login| {
+        login.server == server && login.issuer == server_metadata.issuer && login.client.registered
     });
-    let port = known.as_ref().and_then(|kept| Url::parse(&kept.client.redirect).ok()?.port());
+    let port = previous.as_ref().and_then(|login| Url::parse(&login.client.redirect).ok()?.port());
     let redirect = browser.redirect_uri(settings.redirect_port.or(port)).await?;
     let end = Url::parse(&redirect)
         .map_err(|_| Error::internal("the address a login ends at cannot be read"))?;
-    if let (Some(wanted), true) = (settings.redirect_port, end.port() != settings.redirect_port) {
-        return Err(Error::auth(format!("the port {wanted} of 127.0.0.1 is in use")).with_hint(
+    if let (Some(port), true) = (settings.redirect_port, end.port() != settings.redirect_port) {
+        return Err(Error::auth(format!("the port {port} of 127.0.0.1 is in use")).with_hint(
             "stop the program listening there, or change 'redirect_port' of the entry",
         ));
     }
-    let known = known.filter(|kept| kept.client.redirect == redirect);
-    let client =
-        client(&mut found, http, identity, known.map(|kept| kept.client), redirect, &scopes)
-            .await?;
-    let login = |token| OAuthLogin { server, issuer: found.issuer.clone(), client, token };
+    let previous = previous.filter(|login| login.client.redirect == redirect);
+    let client = client(
+        &mut server_metadata,
+        http,
+        identity,
+        previous.map(|login| login.client),
+        redirect,
+        &scopes,
+    )
+    .await?;
+    let login =
+        |token| OAuthLogin { server, issuer: server_metadata.issuer.clone(), client, token };
 
-    let asked: Vec<&str> = scopes.iter().map(String::as_str).collect();
-    let url = found.manager.get_authorization_url(&asked).await;
+    let scope_names: Vec<&str> = scopes.iter().map(String::as_str).collect();
+    let url = server_metadata.manager.get_authorization_url(&scope_names).await;
     let url = authorization_page(&url.map_err(|error| from_auth_error(error, http))?, http)?;
     let state = query(&url, "state").unwrap_or_default();
     let visit = AuthorizationRequest {
         server: settings.server.clone(),
-        issuer: found.issuer.clone(),
+        issuer: server_metadata.issuer.clone(),
         scopes: scopes.clone(),
         url: url.to_string(),
         state: state.clone(),
     };
-    let callback = callback(&found, &browser.authorize(&visit).await?, &end, &state)?;
-    let granted = found
+    let callback = callback(&server_metadata, &browser.authorize(&visit).await?, &end, &state)?;
+    let granted = server_metadata
         .manager
         .exchange_code_for_token_with_issuer(
             &callback.code,
@@ -93,25 +100,27 @@ pub(super) async fn login(
 /// The client that asks: the one the user registered, else the document that describes it where
 /// that is understood, else the one of last time, else a new one.
 async fn client(
-    found: &mut AuthorizationServer,
+    authorization: &mut AuthorizationServer,
     http: &AuthHttp,
     identity: ClientIdentity<'_>,
-    known: Option<OAuthClient>,
+    previous: Option<OAuthClient>,
     redirect: String,
     scopes: &[String],
 ) -> Result<OAuthClient, Error> {
-    let document =
-        identity.metadata_url.filter(|_| found.has_flag("client_id_metadata_document_supported"));
-    let (id, secret) = match (identity.id, document, &known) {
+    let document = identity
+        .metadata_url
+        .filter(|_| authorization.has_flag("client_id_metadata_document_supported"));
+    let (id, secret) = match (identity.id, document, &previous) {
         (Some(id), _, _) => {
             let secret = identity.secret.map(|secret| secret.expose_secret().to_owned());
             (id.to_owned(), secret)
         }
         (None, Some(document), _) => (document.to_string(), None),
-        (None, None, Some(known)) => (known.id.clone(), known.secret.clone()),
+        (None, None, Some(previous)) => (previous.id.clone(), previous.secret.clone()),
         (None, None, None) => {
             let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
-            let registered = found.manager.register_client(CLIENT_NAME, &redirect, &scopes).await;
+            let registered =
+                authorization.manager.register_client(CLIENT_NAME, &redirect, &scopes).await;
             let registered = registered.map_err(|error| from_auth_error(error, http))?;
             let (id, secret) = (registered.client_id, registered.client_secret);
             return Ok(OAuthClient { id, secret, redirect, registered: true });
@@ -121,7 +130,7 @@ async fn client(
     if let Some(secret) = &secret {
         config = config.with_client_secret(secret.clone());
     }
-    found.manager.configure_client(config).map_err(|error| from_auth_error(error, http))?;
+    authorization.manager.configure_client(config).map_err(|error| from_auth_error(error, http))?;
     let registered = identity.id.is_none() && document.is_none();
     Ok(OAuthClient { id, secret, redirect, registered })
 }
@@ -129,7 +138,7 @@ async fn client(
 /// Reads where the visit ended, which has to be `end`. Nothing of it is shown unless it comes from the
 /// issuer.
 fn callback(
-    found: &AuthorizationServer,
+    authorization: &AuthorizationServer,
     visited: &str,
     end: &Url,
     state: &str,
@@ -149,11 +158,11 @@ fn callback(
     }
     if let Some(cause) = query(&url, "error") {
         let error = Error::auth("the authorization server refused");
-        let wanted = found.metadata.issuer.as_deref();
+        let issuer = authorization.metadata.issuer.as_deref();
         let from = query(&url, "iss");
-        let named = found.has_flag("authorization_response_iss_parameter_supported");
+        let named = authorization.has_flag("authorization_response_iss_parameter_supported");
         let genuine = match from.as_deref() {
-            Some(from) => Some(from) == wanted,
+            Some(from) => Some(from) == issuer,
             None => !named,
         };
         if !genuine {

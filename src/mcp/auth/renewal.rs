@@ -44,15 +44,15 @@ pub(super) async fn renew(
             "the token expired and cannot be renewed".to_owned(),
         ));
     };
-    let found = discover(settings, http, challenge).await?;
-    if found.issuer != login.issuer {
-        let issuer = truncate(&found.issuer);
+    let authorization = discover(settings, http, challenge).await?;
+    if authorization.issuer != login.issuer {
+        let issuer = truncate(&authorization.issuer);
         return Ok(RenewalOutcome::LoginRequired(format!(
             "the server now has another issuer, {issuer}"
         )));
     }
     let now = settings.clock.unix().as_secs();
-    let mut manager = found.manager;
+    let mut manager = authorization.manager;
     let mut client = OAuthClientConfig::new(login.client.id.clone(), redirect(settings, login));
     if let Some(secret) = &login.client.secret {
         client = client.with_client_secret(secret.clone());
@@ -66,9 +66,9 @@ pub(super) async fn renew(
     let old = serde_json::from_value(old)
         .map_err(|_| Error::internal("a stored token cannot be read"))?;
     let id = login.client.id.clone();
-    let kept = StoredCredentials::new(id, Some(old), token.asked.clone(), None);
+    let credentials = StoredCredentials::new(id, Some(old), token.asked.clone(), None);
     let store = InMemoryCredentialStore::new();
-    rmcp::transport::auth::CredentialStore::save(&store, kept)
+    rmcp::transport::auth::CredentialStore::save(&store, credentials)
         .await
         .map_err(|error| from_auth_error(error, http))?;
     manager.set_credential_store(store);

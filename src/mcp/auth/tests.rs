@@ -32,9 +32,9 @@ struct Script {
 /// A server at `/mcp` and its authorization server, on one port.
 async fn server(script: Script) -> TestServer {
     let tokens = AtomicUsize::new(0);
-    TestServer::start(move |_, heard| {
-        let base = format!("http://{}", heard.header("host").unwrap_or_default());
-        let path = heard.path.split('?').next().unwrap_or_default();
+    TestServer::start(move |_, request| {
+        let base = format!("http://{}", request.header("host").unwrap_or_default());
+        let path = request.path.split('?').next().unwrap_or_default();
         let ok = |value: Value| TestResponse::full("200 OK", &[JSON], value.to_string());
         match path {
             "/.well-known/oauth-protected-resource/mcp" => ok(json!({
@@ -160,8 +160,8 @@ fn challenge(peer: &TestServer, status: u16, text: &str, token: Option<&str>) ->
     }
 }
 
-fn asked(peer: &TestServer, path: &str) -> Vec<TestRequest> {
-    peer.requests().into_iter().filter(|heard| heard.path.starts_with(path)).collect()
+fn requests_to(peer: &TestServer, path: &str) -> Vec<TestRequest> {
+    peer.requests().into_iter().filter(|request| request.path.starts_with(path)).collect()
 }
 
 fn query(url: &str, name: &str) -> Option<String> {
@@ -189,11 +189,11 @@ async fn a_refusal_leads_to_a_login_whose_token_is_shown_from_then_on() {
     assert_eq!(query(&url, "scope").unwrap(), "read write");
     assert_eq!(query(&url, "code_challenge_method").unwrap(), "S256");
     assert_eq!(query(&url, "resource").unwrap(), peer.url("/mcp").as_str());
-    let kept = vault.load().await.unwrap();
-    assert_eq!(kept[0].report().unwrap().expires_at, Some(4600));
-    assert!(kept[0].client.registered);
+    let logins = vault.load().await.unwrap();
+    assert_eq!(logins[0].report().unwrap().expires_at, Some(4600));
+    assert!(logins[0].client.registered);
     for secret in ["access-1", "refresh-1", "hunter2-of-the-client"] {
-        assert!(learned.lock().unwrap().iter().any(|known| known == secret), "{secret}");
+        assert!(learned.lock().unwrap().iter().any(|value| value == secret), "{secret}");
     }
     // What is new and refused all the same is not replaced again.
     let refusal = challenge(&peer, 401, "Bearer", Some("access-1"));
@@ -226,12 +226,12 @@ async fn a_token_is_renewed_once_however_many_need_it() {
     for token in futures_util::future::join_all(each).await {
         assert_eq!(token.unwrap(), "Bearer access-1");
     }
-    let requests = asked(&peer, "/token");
+    let requests = requests_to(&peer, "/token");
     assert_eq!(requests.len(), 1);
     assert!(requests[0].body.contains("refresh_token=refresh-0"), "{}", requests[0].body);
     assert!(requests[0].body.contains("resource="), "{}", requests[0].body);
-    let kept = vault().load().await.unwrap();
-    assert_eq!(kept[0].token.as_ref().unwrap().refresh.as_deref(), Some("refresh-1"));
+    let logins = vault().load().await.unwrap();
+    assert_eq!(logins[0].token.as_ref().unwrap().refresh.as_deref(), Some("refresh-1"));
 }
 
 #[tokio::test]
@@ -246,8 +246,8 @@ async fn a_login_that_was_ended_elsewhere_is_forgotten_and_its_client_is_not() {
     let error = oauth.handle_challenge(challenge(&peer, 401, "Bearer", None)).await.unwrap_err();
     assert!(error.message().contains("is over"), "{error:?}");
     assert!(!format!("{error:?}").contains("refresh-0"));
-    let kept = vault.load().await.unwrap();
-    assert_eq!((kept[0].token.is_none(), kept[0].client.id.as_str()), (true, "registered"));
+    let logins = vault.load().await.unwrap();
+    assert_eq!((logins[0].token.is_none(), logins[0].client.id.as_str()), (true, "registered"));
 }
 
 #[tokio::test]
@@ -275,10 +275,10 @@ async fn what_one_issuer_gave_is_never_shown_to_another() {
     let refusal = challenge(&peer, 401, "Bearer error=\"invalid_token\"", Some("access-0"));
     assert_eq!(oauth.handle_challenge(refusal).await.unwrap(), ChallengeOutcome::Retry);
     assert_eq!(shown(&oauth).await.unwrap(), "Bearer access-1");
-    assert_eq!(asked(&peer, "/register").len(), 1);
-    assert!(peer.requests().iter().all(|heard| !heard.body.contains("refresh-0")));
-    let kept = vault.load().await.unwrap();
-    let with_token: Vec<_> = kept.iter().filter_map(OAuthLogin::report).collect();
+    assert_eq!(requests_to(&peer, "/register").len(), 1);
+    assert!(peer.requests().iter().all(|request| !request.body.contains("refresh-0")));
+    let logins = vault.load().await.unwrap();
+    let with_token: Vec<_> = logins.iter().filter_map(OAuthLogin::report).collect();
     assert_eq!(with_token.len(), 1);
     assert_eq!(with_token[0].issuer, origin(&peer));
 }
@@ -380,7 +380,7 @@ async fn what_comes_back_has_to_belong_to_this_login_and_this_issuer() {
         let text = format!("{error:?}");
         assert!(!text.contains("hunter2") && !text.contains("spoken"), "{text}");
     }
-    assert!(asked(&peer, "/token").is_empty());
+    assert!(requests_to(&peer, "/token").is_empty());
     let refused = |state: &str| format!("error=access_denied&error_description=no&state={state}");
     let browser = ConsentingBrowser(refused, Mutex::default());
     let error = OAuth::new(settings(&peer)).login(&browser, &[]).await.unwrap_err();
@@ -402,7 +402,7 @@ async fn nothing_of_another_login_is_taken_or_shown() {
         assert_eq!(error.message(), "the URL belongs to another login");
         assert!(!format!("{error:?}").contains("spoken"));
     }
-    assert!(asked(&peer, "/token").is_empty());
+    assert!(requests_to(&peer, "/token").is_empty());
 }
 
 #[tokio::test]
@@ -504,13 +504,13 @@ async fn a_program_needs_no_person() {
     let refusal = challenge(&peer, 401, "Bearer", None);
     assert_eq!(oauth.handle_challenge(refusal).await.unwrap(), ChallengeOutcome::Retry);
     assert_eq!(shown(&oauth).await.unwrap(), "Bearer access-1");
-    let heard = peer.requests();
-    assert_eq!(heard.len(), 1);
+    let requests = peer.requests();
+    assert_eq!(requests.len(), 1);
     // Both parts are encoded as in a form before they are joined.
     let pair = crate::util::base64::encode(b"me+%26+you:hunter2%3Ahunter2");
-    assert_eq!(heard[0].header("authorization").unwrap(), format!("Basic {pair}"));
-    assert!(heard[0].body.contains("grant_type=client_credentials"), "{}", heard[0].body);
-    assert!(heard[0].body.contains("scope=read"), "{}", heard[0].body);
+    assert_eq!(requests[0].header("authorization").unwrap(), format!("Basic {pair}"));
+    assert!(requests[0].body.contains("grant_type=client_credentials"), "{}", requests[0].body);
+    assert!(requests[0].body.contains("scope=read"), "{}", requests[0].body);
 }
 
 #[tokio::test]

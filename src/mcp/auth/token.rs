@@ -56,7 +56,11 @@ impl TokenEndpointResponse {
     ///
     /// # Errors
     /// When it is of another kind.
-    pub(super) fn token(self, asked: Vec<String>, now: u64) -> Result<OAuthToken, Error> {
+    pub(super) fn token(
+        self,
+        requested_scopes: Vec<String>,
+        now: u64,
+    ) -> Result<OAuthToken, Error> {
         if !self.token_type.eq_ignore_ascii_case("Bearer") {
             let kind = truncate(&self.token_type);
             return Err(Error::auth(format!("the token is of the type '{kind}', not Bearer")));
@@ -68,14 +72,14 @@ impl TokenEndpointResponse {
         // Saying nothing means that everything was granted.
         let scopes = match self.scope {
             Some(scopes) => scopes.split_whitespace().map(str::to_owned).collect(),
-            None => asked.clone(),
+            None => requested_scopes.clone(),
         };
         Ok(OAuthToken {
             access: self.access_token,
             refresh: self.refresh_token.filter(|token| !token.is_empty()),
             expires_at: lasts.map(|lasts| now.saturating_add(lasts)),
             scopes,
-            asked,
+            asked: requested_scopes,
         })
     }
 }
@@ -112,8 +116,8 @@ pub(super) async fn request(
             Error::protocol(format!("{place} answered {} with {what}", answer.status))
         });
     }
-    let said: Option<Value> = serde_json::from_slice(&answer.body).ok();
-    let text = |field: &str| said.as_ref().and_then(|said| said.get(field)?.as_str()).map(truncate);
+    let json: Option<Value> = serde_json::from_slice(&answer.body).ok();
+    let text = |field: &str| json.as_ref().and_then(|json| json.get(field)?.as_str()).map(truncate);
     let status = answer.status;
     let Some(cause) = text("error") else {
         let error = if status.is_server_error() {

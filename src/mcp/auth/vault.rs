@@ -139,10 +139,10 @@ impl Vault for MemoryVault {
 /// Puts a login in: it replaces the one for the same server at the same issuer, and the tokens of
 /// the server at other issuers, which are worth nothing any more.
 pub fn insert_login(logins: &mut Vec<OAuthLogin>, login: &OAuthLogin) {
-    logins.retain(|kept| kept.server != login.server || kept.issuer != login.issuer);
+    logins.retain(|stored| stored.server != login.server || stored.issuer != login.issuer);
     if login.token.is_some() {
-        for kept in logins.iter_mut().filter(|kept| kept.server == login.server) {
-            kept.token = None;
+        for stored in logins.iter_mut().filter(|stored| stored.server == login.server) {
+            stored.token = None;
         }
     }
     logins.push(login.clone());

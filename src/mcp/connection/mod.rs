@@ -252,14 +252,14 @@ impl Connection {
             })
         });
         let sent = Instant::now();
-        let mut asked = self.session.send_request(&outgoing, listener).await;
+        let mut request = self.session.send_request(&outgoing, listener).await;
         let call = options.call.as_ref().map(|call| call.0.as_str());
-        tracing::debug!(server = self.name, id = asked.id, method, call, "request sent");
-        let verdict = self.wait(&asked, &activity, method, options).await;
+        tracing::debug!(server = self.name, id = request.id, method, call, "request sent");
+        let verdict = self.wait(&request, &activity, method, options).await;
         let outcome = verdict.as_ref().err().map_or("ok", |error| error.kind().as_str());
         tracing::debug!(
             server = self.name,
-            id = asked.id,
+            id = request.id,
             method,
             call,
             outcome,
@@ -267,16 +267,16 @@ impl Connection {
             "request ended"
         );
         if let Err(error) = &verdict
-            && asked.is_open()
+            && request.is_open()
         {
-            self.cancel_request(asked.id, error.message()).await;
+            self.cancel_request(request.id, error.message()).await;
         }
-        verdict.map(|answer| (answer, asked.take_progress())).map_err(named)
+        verdict.map(|answer| (answer, request.take_progress())).map_err(named)
     }
 
     async fn wait(
         &self,
-        asked: &SentRequest,
+        request: &SentRequest,
         activity: &Notify,
         method: &str,
         options: &RequestOptions,
@@ -287,14 +287,14 @@ impl Connection {
         let mut unmatched_deadline: Option<Instant> = None;
         let mut asking = false;
         loop {
-            if let Some(outcome) = asked.take_outcome() {
+            if let Some(outcome) = request.take_outcome() {
                 return self.explain_outcome(outcome).await;
             }
             if let Some(error) = self.session.close_reason() {
                 return Err(error);
             }
             // A server that waits for a person is not silent.
-            let was_asking = std::mem::replace(&mut asking, asked.waits_for_person());
+            let was_asking = std::mem::replace(&mut asking, request.waits_for_person());
             if was_asking && !asking {
                 idle = (Instant::now() + options.idle_timeout).min(last);
             }
@@ -302,8 +302,8 @@ impl Connection {
             let until = unmatched_deadline.map_or(silence, |s| s.min(silence));
             tokio::select! {
                 biased;
-                () = asked.wait_for_change() => {
-                    if asked.unmatched_response().is_some() {
+                () = request.wait_for_change() => {
+                    if request.unmatched_response().is_some() {
                         unmatched_deadline.get_or_insert(Instant::now() + UNMATCHED_RESPONSE_TIMEOUT);
                     }
                 }
@@ -313,7 +313,7 @@ impl Connection {
                 }
                 () = activity.notified() => idle = (Instant::now() + options.idle_timeout).min(last),
                 () = tokio::time::sleep_until(until) => {
-                    return Err(self.timeout_error(asked, method, options, Instant::now() >= last));
+                    return Err(self.timeout_error(request, method, options, Instant::now() >= last));
                 }
             }
         }
@@ -346,15 +346,15 @@ impl Connection {
 
     fn timeout_error(
         &self,
-        asked: &SentRequest,
+        request: &SentRequest,
         method: &str,
         options: &RequestOptions,
         total: bool,
     ) -> Error {
-        if let Some(unmatched) = asked.unmatched_response() {
+        if let Some(unmatched) = request.unmatched_response() {
             return Error::protocol(format!("{unmatched}, but none to {method}"));
         }
-        let waiting = self.session.wire().waiting_for(&asked.id.into());
+        let waiting = self.session.wire().waiting_for(&request.id.into());
         let waiting = waiting.map(|w| format!(", waiting for {w}")).unwrap_or_default();
         let message = if total {
             let limit = options.total_timeout.as_secs_f64();

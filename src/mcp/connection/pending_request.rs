@@ -45,8 +45,8 @@ impl Connection {
             meta: None,
             call: None,
         };
-        let asked = self.session.send_request(&outgoing, None).await;
-        Ok(PendingRequest { connection: self, request: asked })
+        let request = self.session.send_request(&outgoing, None).await;
+        Ok(PendingRequest { connection: self, request })
     }
 
     /// Receives the server's notifications about its lists and resources from now on.

@@ -40,16 +40,16 @@ impl<'a> AnswerScanner<'a> {
         self.space();
         self.members(DEPTH, |scan, key| match key {
             b"jsonrpc" => {
-                let known = std::mem::replace(&mut version, true);
-                (!known && scan.text()? == b"2.0").then_some(())
+                let previous = std::mem::replace(&mut version, true);
+                (!previous && scan.text()? == b"2.0").then_some(())
             }
             b"id" => {
-                let known = id.replace(scan.whole_number()?);
-                known.is_none().then_some(())
+                let previous = id.replace(scan.whole_number()?);
+                previous.is_none().then_some(())
             }
             b"result" => {
-                let known = std::mem::replace(&mut result, true);
-                (!known).then_some(())?;
+                let previous = std::mem::replace(&mut result, true);
+                (!previous).then_some(())?;
                 scan.result()
             }
             b"error" | b"method" => None,
@@ -232,8 +232,8 @@ impl<'a> AnswerScanner<'a> {
         }
     }
 
-    fn byte(&mut self, wanted: u8) -> Option<()> {
-        (self.peek()? == wanted).then(|| self.at += 1)
+    fn byte(&mut self, expected: u8) -> Option<()> {
+        (self.peek()? == expected).then(|| self.at += 1)
     }
 
     fn next(&mut self) -> Option<u8> {
@@ -369,7 +369,7 @@ mod tests {
         assert!(read(of("result", json!({ "content": text("hi") }))).unwrap().success);
         let no = read(of("result", json!({ "content": text("disk full"), "isError": true })));
         assert_eq!(no.unwrap().error.unwrap().message(), "disk full");
-        for (answer, kind, words) in [
+        for (answer, kind, expected) in [
             (of("error", json!({ "code": -1, "message": "boom" })), ErrorKind::Tool, "boom"),
             (of("error", json!("boom")), ErrorKind::Protocol, "malformed"),
             (of("result", json!({ "content": 5 })), ErrorKind::Protocol, "not an array"),
@@ -380,7 +380,7 @@ mod tests {
         ] {
             let error = read(answer).unwrap_err();
             assert_eq!(error.kind(), kind);
-            assert!(error.message().contains(words), "{}", error.message());
+            assert!(error.message().contains(expected), "{}", error.message());
         }
     }
 

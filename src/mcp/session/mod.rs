@@ -184,7 +184,7 @@ impl McpSession {
         };
         let registration =
             listens.then(|| ProgressRegistration { session: Arc::clone(self), token: id });
-        let asked = SentRequest { session: Arc::clone(self), id, woken, progress: registration };
+        let request = SentRequest { session: Arc::clone(self), id, woken, progress: registration };
         let (session, frame) = (Arc::clone(self), outgoing.frame(id, &self.client_meta));
         let mut sending = Box::pin(async move {
             match session.wire.send(frame).await {
@@ -199,7 +199,7 @@ impl McpSession {
         if !at_once {
             tokio::spawn(sending);
         }
-        asked
+        request
     }
 
     /// Takes the outcome of a request, if it came; it is not pending any more then.
@@ -332,9 +332,9 @@ impl McpSession {
     }
 
     fn handle_response(&self, id: &Value, outcome: Result<RawJson, Error>) {
-        let known = whole_number(id);
+        let number = whole_number(id);
         let mut state = self.state();
-        if let Some(number) = known
+        if let Some(number) = number
             && let Some(pending) = state.pending.get_mut(&number)
         {
             let first = pending.outcome.is_none();
@@ -355,12 +355,12 @@ impl McpSession {
             return;
         }
         // The answer to the half of the handshake that was not needed any more.
-        if known.is_some_and(|number| number == DISCOVER_ID || number == INITIALIZE_ID) {
+        if number.is_some_and(|number| number == DISCOVER_ID || number == INITIALIZE_ID) {
             return;
         }
         // An id of ours that is over says nothing about a request that still waits.
-        let of_a_run = known.is_some_and(|number| self.read_handoff.has_issued(number));
-        if let Some(number) = known
+        let of_a_run = number.is_some_and(|number| self.read_handoff.has_issued(number));
+        if let Some(number) = number
             && (of_a_run || (0..state.next_id).contains(&number))
         {
             let late = of_a_run || state.retired.contains(number);

@@ -32,8 +32,8 @@ impl McpSession {
             }
             "notifications/elicitation/complete" => {
                 let id = params.get("elicitationId").and_then(Value::as_str).unwrap_or_default();
-                let known = self.state().questions.take_page(id);
-                if known {
+                let is_page = self.state().questions.take_page(id);
+                if is_page {
                     let text = "it reports that the URL elicitation is complete".to_owned();
                     self.events.emit(HostEvent::Notice { origin: self.server.clone(), text });
                 }

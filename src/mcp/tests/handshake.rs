@@ -24,10 +24,10 @@ async fn a_modern_server_needs_one_question() {
 #[tokio::test(start_paused = true)]
 async fn a_legacy_server_is_told_that_it_is_initialized() {
     let (opened, mut peer) = open(options(), async |peer| {
-        let asked = peer.expect("server/discover").await;
-        peer.refuse(&asked);
-        let asked = peer.expect("initialize").await;
-        peer.answer(&asked, &initialized());
+        let request = peer.expect("server/discover").await;
+        peer.refuse(&request);
+        let request = peer.expect("initialize").await;
+        peer.answer(&request, &initialized());
         peer.expect("notifications/initialized").await;
     })
     .await;
@@ -59,8 +59,8 @@ async fn an_error_without_an_id_refuses_the_newest_request() {
     let (opened, _peer) = open(options(), async |peer| {
         peer.expect("server/discover").await;
         peer.send(&refusal(&json!(null)));
-        let asked = peer.expect("initialize").await;
-        peer.answer(&asked, &initialized());
+        let request = peer.expect("initialize").await;
+        peer.answer(&request, &initialized());
     })
     .await;
     assert_eq!(opened.unwrap().agreement.era, Era::Legacy);
@@ -70,11 +70,11 @@ async fn an_error_without_an_id_refuses_the_newest_request() {
 async fn two_refusals_on_one_line_do_not_swallow_the_next_step() {
     let start = Instant::now();
     let (opened, _peer) = open(options(), async |peer| {
-        let asked = peer.expect("server/discover").await;
-        let refusal = refusal(&asked["id"]).to_string();
+        let request = peer.expect("server/discover").await;
+        let refusal = refusal(&request["id"]).to_string();
         peer.line(&format!("{refusal}{refusal}"));
-        let asked = peer.expect("initialize").await;
-        peer.answer(&asked, &initialized());
+        let request = peer.expect("initialize").await;
+        peer.answer(&request, &initialized());
     })
     .await;
     assert_eq!(opened.unwrap().agreement.era, Era::Legacy);
@@ -98,12 +98,12 @@ async fn the_first_of_two_agreements_on_one_line_counts() {
 async fn an_answer_to_a_question_that_was_not_asked_decides_nothing() {
     let legacy = ConnectOptions { protocol: ProtocolChoice::Legacy, ..options() };
     let (opened, _peer) = open(legacy, async |peer| {
-        let asked = peer.expect("initialize").await;
-        let id = asked["id"].as_i64().unwrap();
+        let request = peer.expect("initialize").await;
+        let id = request["id"].as_i64().unwrap();
         for guess in [id - 1, id + 1] {
             peer.send(&json!({ "jsonrpc": "2.0", "id": guess, "result": discovered() }));
         }
-        peer.answer(&asked, &initialized());
+        peer.answer(&request, &initialized());
     })
     .await;
     let connection = opened.unwrap();
@@ -114,13 +114,13 @@ async fn an_answer_to_a_question_that_was_not_asked_decides_nothing() {
 #[tokio::test(start_paused = true)]
 async fn questions_of_the_server_are_answered_during_the_handshake_or_after_it() {
     let (opened, mut peer) = open(options(), async |peer| {
-        let asked = peer.expect("server/discover").await;
+        let request = peer.expect("server/discover").await;
         peer.send(&json!({ "jsonrpc": "2.0", "id": "p", "method": "ping" }));
         assert_eq!(peer.next().await, json!({ "jsonrpc": "2.0", "id": "p", "result": {} }));
         peer.send(&json!({ "jsonrpc": "2.0", "id": 7, "method": "roots/list" }));
-        peer.refuse(&asked);
-        let asked = peer.expect("initialize").await;
-        peer.answer(&asked, &initialized());
+        peer.refuse(&request);
+        let request = peer.expect("initialize").await;
+        peer.answer(&request, &initialized());
         peer.expect("notifications/initialized").await;
     })
     .await;
@@ -132,11 +132,11 @@ async fn questions_of_the_server_are_answered_during_the_handshake_or_after_it()
 
 #[tokio::test(start_paused = true)]
 async fn what_is_said_before_the_handshake_is_over_is_heard_and_bounded() {
-    let heard = Arc::new(std::sync::Mutex::new(Vec::new()));
-    let ear = Arc::clone(&heard);
+    let recorded = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let ear = Arc::clone(&recorded);
     let events = EventSink::new(move |event| ear.lock().unwrap().push(event));
     let (opened, _peer) = open(ConnectOptions { events, ..options() }, async |peer| {
-        let asked = peer.expect("server/discover").await;
+        let request = peer.expect("server/discover").await;
         let log = |text: &str| {
             let params = json!({ "level": "info", "data": text });
             json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": params })
@@ -145,13 +145,13 @@ async fn what_is_said_before_the_handshake_is_over_is_heard_and_bounded() {
         for _ in 0..50 {
             peer.send(&log(&"x".repeat(200_000)));
         }
-        peer.answer(&asked, &discovered());
+        peer.answer(&request, &discovered());
     })
     .await;
     let connection = opened.unwrap();
     assert_eq!(connection.tool_list_version(), 1);
-    let heard = heard.lock().unwrap().len();
-    assert!((2..=10).contains(&heard), "{heard} events were kept");
+    let recorded = recorded.lock().unwrap().len();
+    assert!((2..=10).contains(&recorded), "{recorded} events were kept");
     assert!(connection.protocol_warnings().iter().any(|d| d.contains("too much")));
 }
 
@@ -162,8 +162,8 @@ async fn a_server_that_dies_of_the_question_is_started_once_more() {
     let (opened, ()) = tokio::join!(Connection::open(&open, options()), async {
         dying.expect("server/discover").await;
         dying.close("the process exited with 2");
-        let asked = fresh.expect("initialize").await;
-        fresh.answer(&asked, &initialized());
+        let request = fresh.expect("initialize").await;
+        fresh.answer(&request, &initialized());
     });
     assert_eq!(opened.unwrap().agreement.era, Era::Legacy);
     assert!(dying.is_closed() && !fresh.is_closed());
@@ -205,8 +205,8 @@ async fn a_connection_works_after_each_kind_of_handshake() {
     let (connection, mut peer) = connected().await;
     let options = limits();
     let (answer, ()) = tokio::join!(connection.request("ping", json!({}), &options), async {
-        let asked = peer.expect("ping").await;
-        peer.answer(&asked, &json!({ "fine": true }));
+        let request = peer.expect("ping").await;
+        peer.answer(&request, &json!({ "fine": true }));
     });
     assert_eq!(answer.unwrap().get(), r#"{"fine":true}"#);
 }

@@ -12,18 +12,22 @@ use crate::model::{Error, ErrorKind, ToolListing};
 /// Lists the tools while `pages` makes up the answer to each request.
 async fn list(mut pages: impl FnMut(&Value) -> String) -> (Result<ToolListing, Error>, usize) {
     let (connection, mut peer) = connected().await;
-    let mut asked = 0;
+    let mut requests = 0;
     let listed = tokio::select! {
         listed = listing::tools(&connection, "srv", Duration::from_secs(10)) => listed,
-        () = serve(&mut peer, &mut asked, &mut pages) => unreachable!("it serves for ever"),
+        () = serve(&mut peer, &mut requests, &mut pages) => unreachable!("it serves for ever"),
     };
-    (listed, asked)
+    (listed, requests)
 }
 
-async fn serve(peer: &mut FakeServer, asked: &mut usize, pages: &mut impl FnMut(&Value) -> String) {
+async fn serve(
+    peer: &mut FakeServer,
+    requests: &mut usize,
+    pages: &mut impl FnMut(&Value) -> String,
+) {
     loop {
         let request = peer.expect("tools/list").await;
-        *asked += 1;
+        *requests += 1;
         let (id, page) = (&request["id"], pages(&request["params"]["cursor"]));
         peer.line(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{page}}}"#));
     }
@@ -33,13 +37,13 @@ fn tool(name: &str) -> Value {
     json!({ "name": name, "inputSchema": { "type": "object" } })
 }
 
-fn says(listing: &ToolListing, words: &str) -> bool {
-    listing.diagnostics.iter().any(|problem| problem.message.contains(words))
+fn says(listing: &ToolListing, text: &str) -> bool {
+    listing.diagnostics.iter().any(|problem| problem.message.contains(text))
 }
 
 #[tokio::test(start_paused = true)]
 async fn large_pages_do_not_add_up() {
-    let (listed, asked) = list(|cursor| {
+    let (listed, requests) = list(|cursor| {
         let n = cursor.as_str().map_or(0, |c| c.parse::<u32>().unwrap());
         let mut tool = tool(&format!("t{n}"));
         tool["description"] = json!("d".repeat(6 << 20));
@@ -48,7 +52,7 @@ async fn large_pages_do_not_add_up() {
     .await;
     let listing = listed.unwrap();
     assert!(listing.is_partial && says(&listing, "MiB"), "{:?}", listing.diagnostics);
-    assert_eq!((listing.tools.len(), asked), (5, 6));
+    assert_eq!((listing.tools.len(), requests), (5, 6));
 }
 
 #[tokio::test(start_paused = true)]
@@ -74,22 +78,22 @@ async fn a_definition_of_too_many_values_costs_itself() {
 
 #[tokio::test(start_paused = true)]
 async fn a_cursor_that_repeats_is_followed_once() {
-    let (listed, asked) =
+    let (listed, requests) =
         list(|_| json!({ "tools": [tool("t")], "nextCursor": "again" }).to_string()).await;
     let listing = listed.unwrap();
-    assert_eq!((listing.tools.len(), asked), (1, 2));
+    assert_eq!((listing.tools.len(), requests), (1, 2));
     assert!(listing.is_partial);
 }
 
 #[tokio::test(start_paused = true)]
 async fn cursors_that_never_end_are_followed_to_the_limit() {
     let mut n = 0;
-    let (listed, asked) = list(|_| {
+    let (listed, requests) = list(|_| {
         n += 1;
         json!({ "tools": [tool(&format!("t{n}"))], "nextCursor": n.to_string() }).to_string()
     })
     .await;
-    assert_eq!((listed.unwrap().tools.len(), asked), (100, 100));
+    assert_eq!((listed.unwrap().tools.len(), requests), (100, 100));
 }
 
 #[tokio::test(start_paused = true)]
@@ -105,8 +109,8 @@ async fn a_server_that_stops_in_the_middle_keeps_what_it_gave() {
     let (connection, mut peer) = connected().await;
     let (listed, ()) =
         tokio::join!(listing::tools(&connection, "srv", Duration::from_secs(10)), async {
-            let asked = peer.expect("tools/list").await;
-            peer.answer(&asked, &json!({ "tools": [tool("a")], "nextCursor": "b" }));
+            let request = peer.expect("tools/list").await;
+            peer.answer(&request, &json!({ "tools": [tool("a")], "nextCursor": "b" }));
             peer.expect("tools/list").await;
             peer.close("the process exited with 1");
         });

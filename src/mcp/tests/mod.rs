@@ -64,8 +64,8 @@ async fn open(
 /// A connection to a modern server that has told all it has to tell.
 async fn connected() -> (Connection, FakeServer) {
     let (opened, peer) = open(options(), async |peer| {
-        let asked = peer.expect("server/discover").await;
-        peer.answer(&asked, &discovered());
+        let request = peer.expect("server/discover").await;
+        peer.answer(&request, &discovered());
     })
     .await;
     (opened.unwrap(), peer)
@@ -78,10 +78,10 @@ async fn connected_legacy(
 ) -> (Connection, FakeServer) {
     let options = ConnectOptions { protocol: ProtocolChoice::Legacy, ..options };
     let (opened, peer) = open(options, async |peer| {
-        let asked = peer.expect("initialize").await;
+        let request = peer.expect("initialize").await;
         let mut result = initialized();
         result["capabilities"] = capabilities.clone();
-        peer.answer(&asked, &result);
+        peer.answer(&request, &result);
         peer.expect("notifications/initialized").await;
     })
     .await;
@@ -91,8 +91,8 @@ async fn connected_legacy(
 /// A connection to a modern server, with these options.
 async fn connected_with(options: ConnectOptions) -> (Connection, FakeServer) {
     let (opened, peer) = open(options, async |peer| {
-        let asked = peer.expect("server/discover").await;
-        peer.answer(&asked, &discovered());
+        let request = peer.expect("server/discover").await;
+        peer.answer(&request, &discovered());
     })
     .await;
     (opened.unwrap(), peer)

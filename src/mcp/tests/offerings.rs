@@ -19,17 +19,17 @@ async fn of(era: Era) -> (Connection, FakeServer) {
     let capabilities = json!({ "prompts": {}, "resources": { "subscribe": true },
         "completions": {}, "logging": {} });
     let (opened, peer) = open(options(), async |peer| {
-        let asked = peer.expect("server/discover").await;
+        let request = peer.expect("server/discover").await;
         if era == Era::Modern {
             let versions = [super::MODERN];
-            let found = json!({ "supportedVersions": versions, "capabilities": capabilities });
-            return peer.answer(&asked, &found);
+            let result = json!({ "supportedVersions": versions, "capabilities": capabilities });
+            return peer.answer(&request, &result);
         }
-        peer.refuse(&asked);
-        let asked = peer.expect("initialize").await;
+        peer.refuse(&request);
+        let request = peer.expect("initialize").await;
         let info = json!({ "name": "x" });
         peer.answer(
-            &asked,
+            &request,
             &json!({ "protocolVersion": "2025-11-25", "capabilities": capabilities,
                 "serverInfo": info }),
         );
@@ -49,9 +49,9 @@ async fn answered<T>(
     result: &Value,
 ) -> (T, Value) {
     tokio::join!(work, async {
-        let asked = peer.expect(method).await;
-        peer.answer(&asked, result);
-        asked["params"].clone()
+        let request = peer.expect(method).await;
+        peer.answer(&request, result);
+        request["params"].clone()
     })
 }
 
@@ -61,13 +61,13 @@ async fn prompts_come_page_by_page_and_a_bad_one_costs_itself() {
         let (connection, mut peer) = of(era).await;
         let listed = listing::all::<Prompt>(&connection, "srv", TEN);
         let (listed, ()) = tokio::join!(listed, async {
-            let asked = peer.expect("prompts/list").await;
+            let request = peer.expect("prompts/list").await;
             let first = json!([{ "name": "a" }, { "title": "no name" }, 7]);
-            peer.answer(&asked, &json!({ "prompts": first, "nextCursor": "", "ttlMs": 9 }));
-            let asked = peer.expect("prompts/list").await;
-            assert_eq!(asked["params"]["cursor"], "");
+            peer.answer(&request, &json!({ "prompts": first, "nextCursor": "", "ttlMs": 9 }));
+            let request = peer.expect("prompts/list").await;
+            assert_eq!(request["params"]["cursor"], "");
             let second = json!([{ "name": "b" }, { "name": "a" }]);
-            peer.answer(&asked, &json!({ "prompts": second }));
+            peer.answer(&request, &json!({ "prompts": second }));
         });
         let OfferingListing { items, diagnostics, is_partial, freshness, .. } = listed.unwrap();
         let names: Vec<String> = items.iter().map(|prompt| prompt.name.full()).collect();
@@ -93,8 +93,8 @@ async fn lists_that_are_not_declared_are_empty_and_not_asked_for() {
 async fn a_server_with_resources_may_not_know_templates() {
     let (connection, mut peer) = of(Era::Legacy).await;
     let refuse = async |peer: &mut FakeServer, method: &str| {
-        let asked = peer.expect(method).await;
-        peer.refuse(&asked);
+        let request = peer.expect(method).await;
+        peer.refuse(&request);
     };
     let (templates, ()) = tokio::join!(
         listing::all::<ResourceTemplate>(&connection, "srv", TEN),
@@ -126,7 +126,7 @@ async fn a_resource_is_read_whole() {
 async fn answers_that_are_none_say_why() {
     let (connection, mut peer) = of(Era::Modern).await;
     let options = limits();
-    for (answer, words) in [
+    for (answer, expected) in [
         (json!([]), "not an object"),
         (json!({}), "no contents"),
         (json!({ "contents": "x" }), "not an array"),
@@ -139,9 +139,9 @@ async fn answers_that_are_none_say_why() {
         let (read, _) = answered(work, &mut peer, "resources/read", &answer).await;
         let error = read.unwrap_err();
         assert_eq!((error.kind(), error.server()), (ErrorKind::Protocol, Some("srv")));
-        assert!(error.message().contains(words), "{}", error.message());
+        assert!(error.message().contains(expected), "{}", error.message());
     }
-    for (answer, words) in [
+    for (answer, expected) in [
         (json!({ "messages": {} }), "not an array"),
         (json!({ "messages": [{ "content": { "type": "text", "text": "x" } }] }), "no role"),
         (json!({ "messages": [{ "role": "user", "content": "x" }] }), "not an object"),
@@ -151,7 +151,7 @@ async fn answers_that_are_none_say_why() {
         let work = offering_requests::prompt(&connection, "srv", "p", &arguments, &options);
         let (filled, _) = answered(work, &mut peer, "prompts/get", &answer).await;
         let error = filled.unwrap_err();
-        assert!(error.message().contains(words), "{}", error.message());
+        assert!(error.message().contains(expected), "{}", error.message());
     }
 }
 
@@ -227,24 +227,24 @@ mod subscriptions {
     /// Follows one subscription while `server` plays the other side; `stop` after so many changes.
     async fn follow(
         connection: &Connection,
-        wanted: &SubscriptionFilter,
+        filter: &SubscriptionFilter,
         stop_after: usize,
         server: impl Future<Output = ()>,
     ) -> (SubscriptionEnd, Vec<String>) {
-        let (changes, mut seen) = mpsc::channel(1);
+        let (changes, mut receiver) = mpsc::channel(1);
         let cancel = CancellationToken::new();
         let subscription = Subscription {
             connection,
-            filter: wanted,
+            filter,
             ack_timeout: TEN,
             changes: &changes,
             cancel: &cancel,
         };
-        let mut told = Vec::new();
+        let mut lines = Vec::new();
         let watching = async {
-            while let Some(change) = seen.recv().await {
-                told.push(word(&change));
-                if told.len() == stop_after {
+            while let Some(change) = receiver.recv().await {
+                lines.push(word(&change));
+                if lines.len() == stop_after {
                     cancel.cancel();
                 }
             }
@@ -254,11 +254,11 @@ mod subscriptions {
             () = watching => unreachable!("the sender is kept"),
         };
         // What was told last may still be on its way.
-        told.extend(seen.try_recv().iter().map(word));
-        (ended, told)
+        lines.extend(receiver.try_recv().iter().map(word));
+        (ended, lines)
     }
 
-    fn wanted(lists: &[ListKind], uris: &[&str]) -> SubscriptionFilter {
+    fn subscription_filter(lists: &[ListKind], uris: &[&str]) -> SubscriptionFilter {
         SubscriptionFilter {
             lists: lists.to_vec(),
             uris: uris.iter().map(|uri| (*uri).to_owned()).collect(),
@@ -278,17 +278,17 @@ mod subscriptions {
     #[tokio::test(start_paused = true)]
     async fn what_belongs_to_the_subscription_is_told_and_nothing_else() {
         let (connection, mut peer) = of(Era::Modern).await;
-        let wanted = wanted(&[ListKind::Prompts], &["a:1", "a:2"]);
-        let (ended, told) = follow(&connection, &wanted, 4, async {
-            let asked = peer.expect("subscriptions/listen").await;
-            let filter = &asked["params"]["notifications"];
+        let subscription = subscription_filter(&[ListKind::Prompts], &["a:1", "a:2"]);
+        let (ended, lines) = follow(&connection, &subscription, 4, async {
+            let request = peer.expect("subscriptions/listen").await;
+            let filter = &request["params"]["notifications"];
             let both =
                 json!({ "promptsListChanged": true, "resourceSubscriptions": ["a:1", "a:2"] });
             assert_eq!(*filter, both);
-            let id = &asked["id"];
+            let id = &request["id"];
             notify(&peer, "resources/updated", id, json!({ "uri": "a:1" }));
-            let given = json!({ "promptsListChanged": true, "resourceSubscriptions": ["a:1"] });
-            acknowledge(&peer, id, &given);
+            let accepted = json!({ "promptsListChanged": true, "resourceSubscriptions": ["a:1"] });
+            acknowledge(&peer, id, &accepted);
             notify(&peer, "resources/updated", &json!(999), json!({ "uri": "a:1" }));
             notify(&peer, "tools/list_changed", id, json!({}));
             notify(&peer, "prompts/list_changed", id, json!({}));
@@ -301,7 +301,7 @@ mod subscriptions {
         })
         .await;
         assert!(matches!(ended, SubscriptionEnd::Cancelled), "{ended:?}");
-        assert_eq!(told[..3], ["without a:2", "prompts", "a:1 3"]);
+        assert_eq!(lines[..3], ["without a:2", "prompts", "a:1 3"]);
         let warnings = connection.protocol_warnings().join("\n");
         assert!(
             warnings.contains("before it acknowledged") && warnings.contains("unrequested"),
@@ -312,22 +312,22 @@ mod subscriptions {
     #[tokio::test(start_paused = true)]
     async fn a_result_is_a_graceful_end_and_a_broken_stream_is_none() {
         let (connection, mut peer) = of(Era::Modern).await;
-        let wanted = wanted(&[], &["a:1"]);
-        let given = json!({ "resourceSubscriptions": ["a:1"] });
-        let (ended, told) = follow(&connection, &wanted, 99, async {
-            let asked = peer.expect("subscriptions/listen").await;
-            acknowledge(&peer, &asked["id"], &given);
-            notify(&peer, "resources/updated", &asked["id"], json!({ "uri": "a:1" }));
-            let meta = json!({ "io.modelcontextprotocol/subscriptionId": asked["id"] });
-            peer.answer(&asked, &json!({ "resultType": "complete", "_meta": meta }));
+        let subscription = subscription_filter(&[], &["a:1"]);
+        let accepted = json!({ "resourceSubscriptions": ["a:1"] });
+        let (ended, lines) = follow(&connection, &subscription, 99, async {
+            let request = peer.expect("subscriptions/listen").await;
+            acknowledge(&peer, &request["id"], &accepted);
+            notify(&peer, "resources/updated", &request["id"], json!({ "uri": "a:1" }));
+            let meta = json!({ "io.modelcontextprotocol/subscriptionId": request["id"] });
+            peer.answer(&request, &json!({ "resultType": "complete", "_meta": meta }));
         })
         .await;
         assert!(matches!(ended, SubscriptionEnd::Gracefully), "{ended:?}");
-        assert_eq!(told, ["listening", "a:1 1"]);
+        assert_eq!(lines, ["listening", "a:1 1"]);
         assert!(connection.protocol_warnings().is_empty(), "{:?}", connection.protocol_warnings());
-        let (ended, _) = follow(&connection, &wanted, 99, async {
-            let asked = peer.expect("subscriptions/listen").await;
-            acknowledge(&peer, &asked["id"], &given);
+        let (ended, _) = follow(&connection, &subscription, 99, async {
+            let request = peer.expect("subscriptions/listen").await;
+            acknowledge(&peer, &request["id"], &accepted);
             peer.close("the process exited with 1");
         })
         .await;
@@ -338,32 +338,32 @@ mod subscriptions {
     #[tokio::test(start_paused = true)]
     async fn who_does_not_agree_is_told_from_who_refuses() {
         let (connection, mut peer) = of(Era::Modern).await;
-        let wanted = wanted(&[], &["a:1"]);
+        let subscription = subscription_filter(&[], &["a:1"]);
         let kind = |ended: SubscriptionEnd| match ended {
             SubscriptionEnd::Refused(error) => (true, error.kind()),
             SubscriptionEnd::Broken(error) => (false, error.kind()),
             other => panic!("{other:?}"),
         };
-        let (ended, _) = follow(&connection, &wanted, 99, async {
-            let asked = peer.expect("subscriptions/listen").await;
-            peer.refuse(&asked);
+        let (ended, _) = follow(&connection, &subscription, 99, async {
+            let request = peer.expect("subscriptions/listen").await;
+            peer.refuse(&request);
         })
         .await;
         assert_eq!(kind(ended), (true, ErrorKind::Tool));
-        let (ended, _) = follow(&connection, &wanted, 99, async {
-            let asked = peer.expect("subscriptions/listen").await;
-            acknowledge(&peer, &asked["id"], &json!({}));
+        let (ended, _) = follow(&connection, &subscription, 99, async {
+            let request = peer.expect("subscriptions/listen").await;
+            acknowledge(&peer, &request["id"], &json!({}));
             peer.expect("notifications/cancelled").await;
         })
         .await;
         assert_eq!(kind(ended), (true, ErrorKind::Tool));
-        let (ended, _) = follow(&connection, &wanted, 99, async {
-            let asked = peer.expect("subscriptions/listen").await;
-            peer.answer(&asked, &json!({}));
+        let (ended, _) = follow(&connection, &subscription, 99, async {
+            let request = peer.expect("subscriptions/listen").await;
+            peer.answer(&request, &json!({}));
         })
         .await;
         assert_eq!(kind(ended), (false, ErrorKind::Protocol));
-        let (ended, _) = follow(&connection, &wanted, 99, async {
+        let (ended, _) = follow(&connection, &subscription, 99, async {
             peer.expect("subscriptions/listen").await;
             peer.expect("notifications/cancelled").await;
         })
@@ -374,39 +374,39 @@ mod subscriptions {
     #[tokio::test(start_paused = true)]
     async fn the_legacy_era_subscribes_to_each_and_takes_it_back() {
         let (connection, mut peer) = of(Era::Legacy).await;
-        let wanted = wanted(&[ListKind::Resources], &["a:1", "a:2"]);
-        let (ended, told) = follow(&connection, &wanted, 3, async {
-            let asked = peer.expect("resources/subscribe").await;
-            assert_eq!(asked["params"]["uri"], "a:1");
-            peer.answer(&asked, &json!({}));
-            let asked = peer.expect("resources/subscribe").await;
-            peer.refuse(&asked);
+        let subscription = subscription_filter(&[ListKind::Resources], &["a:1", "a:2"]);
+        let (ended, lines) = follow(&connection, &subscription, 3, async {
+            let request = peer.expect("resources/subscribe").await;
+            assert_eq!(request["params"]["uri"], "a:1");
+            peer.answer(&request, &json!({}));
+            let request = peer.expect("resources/subscribe").await;
+            peer.refuse(&request);
             let say = |method: &str, params: Value| {
                 peer.send(&json!({ "jsonrpc": "2.0", "method": method, "params": params }));
             };
             say("notifications/tools/list_changed", json!({}));
             say("notifications/resources/list_changed", json!({}));
             say("notifications/resources/updated", json!({ "uri": "a:1/part" }));
-            let asked = peer.expect("resources/unsubscribe").await;
-            assert_eq!(asked["params"]["uri"], "a:1");
-            peer.answer(&asked, &json!({}));
+            let request = peer.expect("resources/unsubscribe").await;
+            assert_eq!(request["params"]["uri"], "a:1");
+            peer.answer(&request, &json!({}));
         })
         .await;
         assert!(matches!(ended, SubscriptionEnd::Cancelled), "{ended:?}");
-        assert_eq!(told[..2], ["without a:2", "resources"]);
+        assert_eq!(lines[..2], ["without a:2", "resources"]);
         assert!(peer.rest().is_empty());
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_legacy_server_that_refuses_every_address_refuses() {
         let (connection, mut peer) = of(Era::Legacy).await;
-        let (ended, told) = follow(&connection, &wanted(&[], &["a:1"]), 9, async {
-            let asked = peer.expect("resources/subscribe").await;
-            peer.refuse(&asked);
+        let (ended, lines) = follow(&connection, &subscription_filter(&[], &["a:1"]), 9, async {
+            let request = peer.expect("resources/subscribe").await;
+            peer.refuse(&request);
         })
         .await;
         assert!(matches!(ended, SubscriptionEnd::Refused(_)), "{ended:?}");
-        assert!(told.is_empty());
+        assert!(lines.is_empty());
         let error: Option<Error> = connection.close_reason();
         assert!(error.is_none());
     }

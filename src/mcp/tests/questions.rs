@@ -33,8 +33,8 @@ pub(super) type QuestionReceiver = mpsc::Receiver<(Question, oneshot::Sender<Que
 
 /// Options with an inbox, and its other end.
 pub(super) fn with_channel_inbox() -> (ConnectOptions, QuestionReceiver) {
-    let (sender, asked) = mpsc::channel(100);
-    (ConnectOptions { inbox: Arc::new(ChannelInbox(sender)), ..options() }, asked)
+    let (sender, questions) = mpsc::channel(100);
+    (ConnectOptions { inbox: Arc::new(ChannelInbox(sender)), ..options() }, questions)
 }
 
 /// Options with an inbox that always says the same.
@@ -50,9 +50,9 @@ pub(super) fn with_fixed_reply(reply: QuestionReply) -> ConnectOptions {
 }
 
 async fn legacy() -> (Connection, FakeServer, QuestionReceiver) {
-    let (options, asked) = with_channel_inbox();
+    let (options, questions) = with_channel_inbox();
     let (connection, peer) = connected_legacy(options, &json!({ "tools": {} })).await;
-    (connection, peer, asked)
+    (connection, peer, questions)
 }
 
 pub(super) async fn call(
@@ -78,12 +78,12 @@ fn question(id: &str, method: &str, params: &Value) -> Value {
 
 #[tokio::test(start_paused = true)]
 async fn a_form_arrives_as_it_was_sent_and_belongs_to_its_call() {
-    let (connection, mut peer, mut asked) = legacy().await;
+    let (connection, mut peer, mut questions) = legacy().await;
     let options = part_of("call-1");
     let (result, ()) = tokio::join!(call(&connection, &options), async {
         let request = peer.expect("tools/call").await;
         peer.send(&question("q", "elicitation/create", &form()));
-        let (question, reply) = asked.recv().await.unwrap();
+        let (question, reply) = questions.recv().await.unwrap();
         assert_eq!(question.server, "srv");
         assert_eq!(question.call.map(|call| call.0).as_deref(), Some("call-1"));
         let QuestionBody::Form { message, schema } = question.body else { panic!("no form") };
@@ -100,14 +100,14 @@ async fn a_form_arrives_as_it_was_sent_and_belongs_to_its_call() {
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_waits_for_a_person_is_not_silent_and_then_it_is() {
-    let (connection, mut peer, mut asked) = legacy().await;
+    let (connection, mut peer, mut questions) = legacy().await;
     let options = part_of("call-1");
     let start = Instant::now();
     let (result, ()) = tokio::join!(call(&connection, &options), async {
         peer.expect("tools/call").await;
         sleep(Duration::from_secs(5)).await;
         peer.send(&question("q", "elicitation/create", &form()));
-        let (_question, reply) = asked.recv().await.unwrap();
+        let (_question, reply) = questions.recv().await.unwrap();
         sleep(Duration::from_secs(40)).await;
         reply.send(QuestionReply::Decline).unwrap();
         peer.next().await;
@@ -119,18 +119,18 @@ async fn a_server_that_waits_for_a_person_is_not_silent_and_then_it_is() {
 
 #[tokio::test(start_paused = true)]
 async fn a_person_has_no_longer_than_the_call() {
-    let (connection, mut peer, mut asked) = legacy().await;
+    let (connection, mut peer, mut questions) = legacy().await;
     let options = part_of("call-1");
     let start = Instant::now();
     let (result, ()) = tokio::join!(call(&connection, &options), async {
         peer.expect("tools/call").await;
         peer.send(&question("q", "elicitation/create", &form()));
-        let (_question, mut reply) = asked.recv().await.unwrap();
+        let (_question, mut reply) = questions.recv().await.unwrap();
         // The answer is no longer awaited, and the server hears that too.
         reply.closed().await;
-        let told = [peer.next().await, peer.next().await];
-        assert!(told.iter().any(|m| m["method"] == "notifications/cancelled"), "{told:?}");
-        let cancelled = told.iter().find(|m| m["id"] == "q").unwrap();
+        let messages = [peer.next().await, peer.next().await];
+        assert!(messages.iter().any(|m| m["method"] == "notifications/cancelled"), "{messages:?}");
+        let cancelled = messages.iter().find(|m| m["id"] == "q").unwrap();
         assert_eq!(cancelled["result"], json!({ "action": "cancel" }));
     });
     assert_eq!(result.unwrap_err().kind(), ErrorKind::Timeout);
@@ -139,16 +139,16 @@ async fn a_person_has_no_longer_than_the_call() {
 
 #[tokio::test(start_paused = true)]
 async fn giving_the_call_up_takes_the_question_away() {
-    let (connection, mut peer, mut asked) = legacy().await;
+    let (connection, mut peer, mut questions) = legacy().await;
     let options = part_of("call-1");
     let (result, ()) = tokio::join!(call(&connection, &options), async {
         peer.expect("tools/call").await;
         peer.send(&question("q", "sampling/createMessage", &json!({ "messages": [] })));
-        let (_question, mut reply) = asked.recv().await.unwrap();
+        let (_question, mut reply) = questions.recv().await.unwrap();
         options.cancel.cancel();
         reply.closed().await;
-        let told = [peer.next().await, peer.next().await];
-        let answer = told.iter().find(|m| m["id"] == "q").unwrap();
+        let messages = [peer.next().await, peer.next().await];
+        let answer = messages.iter().find(|m| m["id"] == "q").unwrap();
         assert_eq!(answer["error"]["code"], -1);
     });
     assert!(matches!(result.unwrap_err().kind(), ErrorKind::Interrupted(_)));
@@ -156,12 +156,12 @@ async fn giving_the_call_up_takes_the_question_away() {
 
 #[tokio::test(start_paused = true)]
 async fn a_question_that_is_taken_back_gets_no_answer() {
-    let (connection, mut peer, mut asked) = legacy().await;
+    let (connection, mut peer, mut questions) = legacy().await;
     let options = part_of("call-1");
     let (result, ()) = tokio::join!(call(&connection, &options), async {
         let request = peer.expect("tools/call").await;
         peer.send(&question("q", "elicitation/create", &form()));
-        let (_question, mut reply) = asked.recv().await.unwrap();
+        let (_question, mut reply) = questions.recv().await.unwrap();
         let params = json!({ "requestId": "q" });
         let method = "notifications/cancelled";
         peer.send(&json!({ "jsonrpc": "2.0", "method": method, "params": params }));
@@ -175,21 +175,21 @@ async fn a_question_that_is_taken_back_gets_no_answer() {
 
 #[tokio::test(start_paused = true)]
 async fn of_several_calls_only_the_stream_tells_whose_question_it_is() {
-    let (connection, mut peer, mut asked) = legacy().await;
+    let (connection, mut peer, mut questions) = legacy().await;
     let (one, two) = (part_of("call-1"), part_of("call-2"));
     let server = async {
         let first = peer.expect("tools/call").await;
         let second = peer.expect("tools/call").await;
         peer.send(&question("a", "elicitation/create", &form()));
-        let (unknown, reply) = asked.recv().await.unwrap();
+        let (unknown, reply) = questions.recv().await.unwrap();
         assert_eq!(unknown.call, None);
         // Either may be the one that waits, so neither is silent.
         sleep(Duration::from_secs(30)).await;
         reply.send(QuestionReply::Decline).unwrap();
         peer.next().await;
         peer.send_on_stream(&second, &question("b", "elicitation/create", &form()));
-        let (known, reply) = asked.recv().await.unwrap();
-        assert_eq!(known.call.map(|call| call.0).as_deref(), Some("call-2"));
+        let (attributed, reply) = questions.recv().await.unwrap();
+        assert_eq!(attributed.call.map(|call| call.0).as_deref(), Some("call-2"));
         reply.send(QuestionReply::Decline).unwrap();
         peer.next().await;
         peer.answer(&first, &text("1"));

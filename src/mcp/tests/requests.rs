@@ -31,9 +31,9 @@ async fn silence_ends_at_the_idle_limit_and_the_server_is_told() {
     let (connection, mut peer) = connected().await;
     let start = Instant::now();
     let answer = ask(&connection, &limits(), async {
-        let asked = call(&mut peer).await;
-        let told = peer.expect("notifications/cancelled").await;
-        assert_eq!(told["params"]["requestId"], asked["id"]);
+        let request = call(&mut peer).await;
+        let cancellation = peer.expect("notifications/cancelled").await;
+        assert_eq!(cancellation["params"]["requestId"], request["id"]);
     })
     .await;
     assert_eq!(answer.unwrap_err().kind(), ErrorKind::Timeout);
@@ -43,17 +43,17 @@ async fn silence_ends_at_the_idle_limit_and_the_server_is_told() {
 #[tokio::test(start_paused = true)]
 async fn progress_puts_the_idle_limit_off_but_never_the_total() {
     let (connection, mut peer) = connected().await;
-    let seen = Arc::new(AtomicUsize::new(0));
-    let count = Arc::clone(&seen);
+    let reports = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&reports);
     let listener = move |_| {
         count.fetch_add(1, Ordering::SeqCst);
     };
     let options = RequestOptions { progress: Some(Arc::new(listener)), ..limits() };
     let start = Instant::now();
     let answer = ask(&connection, &options, async {
-        let asked = call(&mut peer).await;
-        let token = &asked["params"]["_meta"]["progressToken"];
-        assert!(!token.is_null(), "{asked}");
+        let request = call(&mut peer).await;
+        let token = &request["params"]["_meta"]["progressToken"];
+        assert!(!token.is_null(), "{request}");
         // Another request's token, and nonsense, are no signs of life of this request.
         for n in 0..30 {
             for token in [token, &json!(987_654), &json!(null)] {
@@ -69,7 +69,7 @@ async fn progress_puts_the_idle_limit_off_but_never_the_total() {
     assert_eq!(error.kind(), ErrorKind::Timeout);
     assert!(error.message().contains("60 s in total"), "{}", error.message());
     assert!(start.elapsed() >= Duration::from_mins(1));
-    assert_eq!(seen.load(Ordering::SeqCst), 13);
+    assert_eq!(reports.load(Ordering::SeqCst), 13);
 }
 
 #[tokio::test(start_paused = true)]
@@ -94,10 +94,10 @@ async fn an_answer_with_an_unknown_id_ends_the_wait_soon_and_is_named() {
 async fn the_right_answer_may_follow_a_wrong_one() {
     let (connection, mut peer) = connected().await;
     let answer = ask(&connection, &limits(), async {
-        let asked = call(&mut peer).await;
+        let request = call(&mut peer).await;
         peer.send(&refusal(&json!(null)));
         sleep(Duration::from_secs(1)).await;
-        peer.answer(&asked, &json!(1));
+        peer.answer(&request, &json!(1));
     })
     .await;
     assert_eq!(answer.unwrap().get(), "1");
@@ -132,9 +132,9 @@ async fn a_second_answer_does_not_disturb_the_next_request() {
 async fn of_two_answers_at_once_the_first_counts() {
     let (connection, mut peer) = connected().await;
     let answer = ask(&connection, &limits(), async {
-        let asked = call(&mut peer).await;
-        peer.answer(&asked, &json!(1));
-        peer.answer(&asked, &json!(2));
+        let request = call(&mut peer).await;
+        peer.answer(&request, &json!(1));
+        peer.answer(&request, &json!(2));
     })
     .await;
     assert_eq!(answer.unwrap().get(), "1");
@@ -190,8 +190,8 @@ async fn the_end_of_the_wire_ends_every_wait_at_once() {
 async fn an_answer_followed_by_the_end_is_an_answer() {
     let (connection, mut peer) = connected().await;
     let answer = ask(&connection, &limits(), async {
-        let asked = call(&mut peer).await;
-        peer.answer(&asked, &json!("last words"));
+        let request = call(&mut peer).await;
+        peer.answer(&request, &json!("last words"));
         peer.close("the process exited with 0");
     })
     .await;
@@ -233,18 +233,18 @@ async fn giving_up_waits_only_a_moment_for_a_server_that_does_not_read() {
 async fn a_dropped_request_leaves_nothing_behind() {
     let (connection, mut peer) = connected().await;
     let options = limits();
-    let asked = {
+    let message = {
         let request = connection.request("tools/call", json!({}), &options);
         tokio::select! {
             _ = request => panic!("nobody answered"),
-            asked = call(&mut peer) => asked,
+            message = call(&mut peer) => message,
         }
     };
-    peer.answer(&asked, &json!("to nobody"));
+    peer.answer(&message, &json!("to nobody"));
     let answer = ask(&connection, &options, async {
-        let asked = call(&mut peer).await;
+        let message = call(&mut peer).await;
         sleep(Duration::from_secs(8)).await;
-        peer.answer(&asked, &json!("own"));
+        peer.answer(&message, &json!("own"));
     })
     .await;
     assert_eq!(answer.unwrap().get(), r#""own""#);
@@ -257,11 +257,11 @@ async fn answers_find_their_requests_in_any_order() {
     let params = |n: usize| json!({ "name": "t", "arguments": { "n": n } });
     let requests = (0..8).map(|n| connection.request("tools/call", params(n), &options));
     let (answers, ()) = tokio::join!(futures_util::future::join_all(requests), async {
-        let mut asked = Vec::new();
+        let mut messages = Vec::new();
         for _ in 0..8 {
-            asked.push(call(&mut peer).await);
+            messages.push(call(&mut peer).await);
         }
-        for request in asked.iter().rev() {
+        for request in messages.iter().rev() {
             peer.answer(request, &request["params"]["arguments"]["n"]);
         }
     });

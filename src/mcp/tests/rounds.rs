@@ -18,7 +18,7 @@ async fn request(peer: &mut FakeServer) -> Value {
 
 #[tokio::test(start_paused = true)]
 async fn state_is_echoed_exactly_and_each_round_is_a_new_request() {
-    let (options, mut asked) = with_channel_inbox();
+    let (options, mut questions) = with_channel_inbox();
     let (connection, mut peer) = connected_with(options).await;
     let options = part_of("call-1");
     let state = "\u{0}o\u{301}pa\"que \\ \u{1f600}  ";
@@ -28,7 +28,7 @@ async fn state_is_echoed_exactly_and_each_round_is_a_new_request() {
         let mut ask = asks("who", "elicitation/create", &form());
         ask["requestState"] = json!(state);
         peer.answer(&first, &ask);
-        let (question, reply) = asked.recv().await.unwrap();
+        let (question, reply) = questions.recv().await.unwrap();
         assert_eq!((question.round, question.call.unwrap().0.as_str()), (Some(1), "call-1"));
         reply.send(QuestionReply::Accept(json!({ "who": {} }))).unwrap();
         let second = request(&mut peer).await;
@@ -39,7 +39,7 @@ async fn state_is_echoed_exactly_and_each_round_is_a_new_request() {
         assert_eq!(second["params"]["name"], first["params"]["name"]);
         // Without a state there is none to echo.
         peer.answer(&second, &asks("how", "elicitation/create", &form()));
-        let (question, reply) = asked.recv().await.unwrap();
+        let (question, reply) = questions.recv().await.unwrap();
         assert_eq!(question.round, Some(2));
         reply.send(QuestionReply::Decline).unwrap();
         let third = request(&mut peer).await;
@@ -95,8 +95,8 @@ async fn a_server_that_never_stops_asking_is_left() {
         let options = part_of("call-1");
         let (result, ()) = tokio::join!(call(&connection, &options), async {
             for n in 0..rounds {
-                let asked = request(&mut peer).await;
-                peer.answer(&asked, &asks(&key(n), "elicitation/create", &form()));
+                let round = request(&mut peer).await;
+                peer.answer(&round, &asks(&key(n), "elicitation/create", &form()));
             }
         });
         let error = result.unwrap_err();
@@ -124,8 +124,8 @@ async fn what_has_no_answer_ends_the_call() {
         let (connection, mut peer) = connected_with(with_fixed_reply(reply)).await;
         let options = part_of("call-1");
         let (result, ()) = tokio::join!(call(&connection, &options), async {
-            let asked = request(&mut peer).await;
-            peer.answer(&asked, &asks("q", method, params));
+            let message = request(&mut peer).await;
+            peer.answer(&message, &asks("q", method, params));
         });
         let error = result.unwrap_err();
         assert_eq!((error.kind(), error.server()), (kind, Some("srv")), "{method}: {error}");
@@ -134,13 +134,13 @@ async fn what_has_no_answer_ends_the_call() {
 
 #[tokio::test(start_paused = true)]
 async fn giving_up_ends_the_round_that_waits_for_a_person() {
-    let (options, mut asked) = with_channel_inbox();
+    let (options, mut questions) = with_channel_inbox();
     let (connection, mut peer) = connected_with(options).await;
     let options = part_of("call-1");
     let (result, ()) = tokio::join!(call(&connection, &options), async {
         let first = request(&mut peer).await;
         peer.answer(&first, &asks("q", "elicitation/create", &form()));
-        let (_question, mut reply) = asked.recv().await.unwrap();
+        let (_question, mut reply) = questions.recv().await.unwrap();
         options.cancel.cancel();
         reply.closed().await;
     });
@@ -181,8 +181,8 @@ async fn pages_that_have_to_be_visited_are_asked_for_and_the_call_is_repeated_on
     let options = part_of("call-1");
     let (result, ()) = tokio::join!(call(&connection, &options), async {
         for _ in 0..2 {
-            let asked = request(&mut peer).await;
-            peer.send(&pages(&asked));
+            let message = request(&mut peer).await;
+            peer.send(&pages(&message));
         }
     });
     assert_eq!(result.unwrap_err().kind(), ErrorKind::Tool);

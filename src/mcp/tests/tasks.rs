@@ -30,24 +30,24 @@ async fn a_task_is_asked_for_at_its_pace_and_its_questions_are_answered_once() {
     let (result, ()) = tokio::join!(call(&connection, &options), async {
         let request = peer.expect("tools/call").await;
         peer.answer(&request, &created());
-        let asked = peer.expect("tasks/get").await;
-        assert_eq!(asked["params"]["taskId"], "t-1");
+        let request = peer.expect("tasks/get").await;
+        assert_eq!(request["params"]["taskId"], "t-1");
         assert_eq!(start.elapsed().as_secs(), 3);
         let mut waits = state("input_required");
         waits["inputRequests"] =
             json!({ "who": { "method": "elicitation/create", "params": form() } });
-        peer.answer(&asked, &waits);
+        peer.answer(&request, &waits);
         let update = peer.expect("tasks/update").await;
         assert_eq!(update["params"]["taskId"], "t-1");
         assert_eq!(update["params"]["inputResponses"]["who"]["action"], "accept");
         peer.answer(&update, &json!({ "resultType": "complete" }));
         // The same question seen again is not answered again.
-        let asked = peer.expect("tasks/get").await;
-        peer.answer(&asked, &waits);
-        let asked = peer.expect("tasks/get").await;
+        let request = peer.expect("tasks/get").await;
+        peer.answer(&request, &waits);
+        let request = peer.expect("tasks/get").await;
         let mut done = state("completed");
         done["result"] = text("after a while");
-        peer.answer(&asked, &done);
+        peer.answer(&request, &done);
     });
     assert_eq!(result.unwrap().output, json!("after a while"));
     assert!(peer.rest().is_empty());
@@ -64,11 +64,11 @@ async fn news_of_a_task_shorten_the_wait() {
         tokio::time::sleep(Duration::from_secs(1)).await;
         let method = "notifications/tasks";
         peer.send(&json!({ "jsonrpc": "2.0", "method": method, "params": state("completed") }));
-        let asked = peer.expect("tasks/get").await;
+        let request = peer.expect("tasks/get").await;
         assert_eq!(start.elapsed().as_secs(), 1);
         let mut failed = state("failed");
         failed["error"] = json!({ "code": -32000, "message": "no tea" });
-        peer.answer(&asked, &failed);
+        peer.answer(&request, &failed);
     });
     let error = result.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Tool);
@@ -93,9 +93,9 @@ async fn a_task_that_is_given_up_is_cancelled() {
             if asking {
                 peer.expect("notifications/cancelled").await;
             }
-            let told = peer.expect("tasks/cancel").await;
-            assert_eq!(told["params"]["taskId"], "t-1");
-            peer.answer(&told, &json!({ "resultType": "complete" }));
+            let cancellation = peer.expect("tasks/cancel").await;
+            assert_eq!(cancellation["params"]["taskId"], "t-1");
+            peer.answer(&cancellation, &json!({ "resultType": "complete" }));
         });
         assert!(matches!(result.unwrap_err().kind(), ErrorKind::Interrupted(_)));
     }
@@ -110,12 +110,12 @@ async fn a_task_has_no_longer_than_the_call() {
         let request = peer.expect("tools/call").await;
         peer.answer(&request, &created());
         loop {
-            let asked = peer.next().await;
-            if asked["method"] == "tasks/cancel" {
-                peer.answer(&asked, &json!({}));
+            let request = peer.next().await;
+            if request["method"] == "tasks/cancel" {
+                peer.answer(&request, &json!({}));
                 return;
             }
-            peer.answer(&asked, &state("working"));
+            peer.answer(&request, &state("working"));
         }
     };
     let (result, ()) = tokio::join!(call(&connection, &options), serve);
@@ -139,8 +139,8 @@ async fn the_older_dialect_fetches_the_result() {
                     "createdAt": "2025-11-25T00:00:00Z" })
         };
         peer.answer(&request, &json!({ "task": task("working") }));
-        let asked = peer.expect("tasks/get").await;
-        peer.answer(&asked, &task("input_required"));
+        let request = peer.expect("tasks/get").await;
+        peer.answer(&request, &task("input_required"));
         // The result is fetched now, because the questions come while it is waited for.
         let fetched = peer.expect("tasks/result").await;
         let ask = json!({ "jsonrpc": "2.0", "id": "q", "method": "elicitation/create",

@@ -225,11 +225,11 @@ impl HttpShared {
                     SseItem::Event(event) => event,
                 };
                 let Some(message) = trail.record_event(event) else { continue };
-                let seen = request.map(|(id, _)| match_answer(&message, id));
+                let verdict = request.map(|(id, _)| match_answer(&message, id));
                 self.head_tracer.tracer.received(&message, request.map(|(id, _)| id));
                 let stream_of = request.map(|(id, _)| id.clone());
                 self.push(Arrival::Message { bytes: message, stream_of }).await;
-                match seen {
+                match verdict {
                     Some(AnswerMatch::Answer) => return Ok(SseStreamEnd::Answered),
                     Some(other @ AnswerMatch::OtherAnswer(_)) => *unmatched_response = Some(other),
                     Some(other @ AnswerMatch::Unreadable(_)) => {
@@ -339,8 +339,8 @@ impl HttpShared {
 
 /// What the server asks for, but at least `floor`; doubled with each attempt, and up to a quarter
 /// longer by chance, so that many clients do not come back together.
-fn backoff(floor: Duration, asked: Option<Duration>, attempt: u32, jitter: u8) -> Duration {
-    let first = asked.unwrap_or(floor).clamp(floor, MAX_RECONNECT_WAIT.max(floor));
+fn backoff(floor: Duration, delay: Option<Duration>, attempt: u32, jitter: u8) -> Duration {
+    let first = delay.unwrap_or(floor).clamp(floor, MAX_RECONNECT_WAIT.max(floor));
     let doubled =
         first.saturating_mul(1 << (attempt.clamp(1, 16) - 1)).min(MAX_RECONNECT_WAIT.max(floor));
     doubled + doubled / 4 * u32::from(jitter) / 255

@@ -103,7 +103,7 @@ impl ExchangeTable {
     /// The request is over, unless another one uses its id by now.
     pub(super) fn end(&self, id: &Value, exchange: &Arc<HttpExchange>) {
         let (mut all, key) = (locked(&self.0), ExchangeId::new(id));
-        if all.get(&key).is_some_and(|known| Arc::ptr_eq(known, exchange)) {
+        if all.get(&key).is_some_and(|current| Arc::ptr_eq(current, exchange)) {
             all.remove(&key);
         }
     }

@@ -151,11 +151,11 @@ impl HttpShared {
         let shared = Arc::clone(&self);
         // Also when this future is dropped half way.
         let stop = StopOnDrop { shared: &shared, id };
-        let told = match locked(&self.session).era() {
+        let notifies = match locked(&self.session).era() {
             Some(Era::Legacy) => true,
             Some(Era::Modern) | None => false,
         };
-        let result = if told { self.send_control(frame).await } else { Ok(()) };
+        let result = if notifies { self.send_control(frame).await } else { Ok(()) };
         drop(stop);
         result
     }
@@ -205,10 +205,15 @@ impl HttpShared {
             }
         });
         begun.await.unwrap_or_else(|_| Err(headers_timeout_error("initialize", limit)))?;
-        let told = br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+        let notification = br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
         let method = "notifications/initialized".to_owned();
         let kind = FrameKind::Notification { method, cancels: None };
-        self.send_control(OutgoingFrame { bytes: Bytes::from_static(told), kind, call: None }).await
+        self.send_control(OutgoingFrame {
+            bytes: Bytes::from_static(notification),
+            kind,
+            call: None,
+        })
+        .await
     }
 
     async fn accept(
@@ -322,10 +327,10 @@ impl HttpShared {
         if body.iter().all(u8::is_ascii_whitespace) {
             return Err(empty_body_error());
         }
-        let seen = match_answer(&body, id);
+        let verdict = match_answer(&body, id);
         self.head_tracer.tracer.received(&body, Some(id));
         self.push(Arrival::Message { bytes: body, stream_of: Some(id.clone()) }).await;
-        match seen {
+        match verdict {
             AnswerMatch::Answer => Ok(()),
             other => Err(meaning.unwrap_or_else(|| unexpected_answer(&other, id))),
         }
@@ -363,9 +368,9 @@ impl HttpShared {
                 Ok(PostResponse::Refused(status, error.with_detail(tried)))
             }
             (_, second) => {
-                let (configured, found) = (display_url(&url), display_url(&guess));
+                let (configured, address) = (display_url(&url), display_url(&guess));
                 *locked(&self.url) = guess;
-                self.try_warn(ProtocolWarning::FoundElsewhere { configured, found });
+                self.try_warn(ProtocolWarning::FoundElsewhere { configured, found: address });
                 second
             }
         }
@@ -387,8 +392,8 @@ impl HttpShared {
         let OriginResponse { status, headers, url, mut body } = response;
         let body = self.read_beginning(&mut body).await;
         let authorized = self.credential_gate.sent_credentials();
-        let told = matches!(status.as_u16(), 401 | 403 | 404 | 429) || !is_error(&body);
-        if told {
+        let is_final = matches!(status.as_u16(), 401 | 403 | 404 | 429) || !is_error(&body);
+        if is_final {
             self.head_tracer.trace_non_message(&body, frame.call.as_ref());
         }
         let error =
@@ -426,18 +431,18 @@ impl HttpShared {
                 });
                 PostedBody::new(frame.bytes.clone(), exchange)
             });
-            let asked = OriginRequest { method: method.clone(), url, headers, body };
-            let response = self.client.send(asked).await.inspect_err(|error| {
+            let request = OriginRequest { method: method.clone(), url, headers, body };
+            let response = self.client.send(request).await.inspect_err(|error| {
                 self.head_tracer.trace_non_message(
                     format!("no response: {}", error.message()).as_bytes(),
                     call,
                 );
             })?;
             let took = SystemClock.now().duration_since(begun);
-            let OriginResponse { status, headers, url: asked, .. } = &response;
+            let OriginResponse { status, headers, url: request, .. } = &response;
             self.head_tracer.trace_response(*status, headers, took, call);
             check_headers(headers, self.limits.headers)?;
-            match redirect(*status, headers, asked, MethodSafety::Unsafe)? {
+            match redirect(*status, headers, request, MethodSafety::Unsafe)? {
                 Some(next) => url = next,
                 None => return Ok(response),
             }
@@ -465,8 +470,8 @@ impl Drop for StopOnDrop<'_> {
 }
 
 /// The error for something that came where the answer to `id` belongs.
-pub(super) fn unexpected_answer(seen: &AnswerMatch, id: &Value) -> Error {
-    match seen {
+pub(super) fn unexpected_answer(verdict: &AnswerMatch, id: &Value) -> Error {
+    match verdict {
         AnswerMatch::OtherAnswer(other) => {
             Error::protocol(format!("response to unknown id {other}"))
                 .with_detail(format!("the request has the id {id}"))

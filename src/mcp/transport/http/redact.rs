@@ -24,8 +24,8 @@ impl Redactor {
         let whole = value.expose_secret();
         let last = whole.rsplit(' ').next().unwrap_or(whole);
         for text in [whole, last] {
-            let known = |(_, secret): &(String, SecretString)| secret.expose_secret() == text;
-            if text.len() < MIN_SECRET_LEN || self.secrets().iter().any(known) {
+            let matches = |(_, secret): &(String, SecretString)| secret.expose_secret() == text;
+            if text.len() < MIN_SECRET_LEN || self.secrets().iter().any(matches) {
                 continue;
             }
             let mut secrets = self.0.write().unwrap_or_else(PoisonError::into_inner);

@@ -80,9 +80,9 @@ impl SseParser {
         }
     }
 
-    /// The same reader, returning comments too if `wanted`.
-    pub(super) fn with_comments(self, wanted: bool) -> Self {
-        Self { comments: wanted, ..self }
+    /// The same reader, returning comments too if `comments`.
+    pub(super) fn with_comments(self, comments: bool) -> Self {
+        Self { comments, ..self }
     }
 
     /// How many bytes of an unfinished event are held.

@@ -188,8 +188,8 @@ impl SseShared {
     async fn wait_for_endpoint(&self) -> Result<Url, Error> {
         let mut states = self.state.subscribe();
         // The reader has a limit of time for this.
-        let known = states.wait_for(|state| !matches!(state, SseState::Opening)).await;
-        match known.map(|state| state.clone()) {
+        let state = states.wait_for(|state| !matches!(state, SseState::Opening)).await;
+        match state.map(|state| state.clone()) {
             Ok(SseState::Open(url)) => Ok(url),
             Ok(SseState::Gone(error)) => Err(error),
             Ok(SseState::Opening) | Err(_) => Err(closed_error()),

@@ -185,9 +185,9 @@ impl StdioWire {
             Some(status) => format!("the process {}", show_exit(status)),
             None => "it closed its stdout but is still running".to_owned(),
         };
-        let words = self.stderr_excerpt();
+        let lines = self.stderr_excerpt();
         let process = reader.process.as_ref();
-        let cause = reader.exited.and_then(|status| process?.exit_cause(status, &words));
+        let cause = reader.exited.and_then(|status| process?.exit_cause(status, &lines));
         if let Some(LimitCause::Limit(limit)) = &cause {
             message = format!("{message} ({limit})");
         }
@@ -198,10 +198,10 @@ impl StdioWire {
             }
             _ => error,
         };
-        if words.is_empty() {
+        if lines.is_empty() {
             error.with_detail("stderr: (nothing)")
         } else {
-            error.with_details(words.into_iter().map(|line| format!("stderr: {line}")))
+            error.with_details(lines.into_iter().map(|line| format!("stderr: {line}")))
         }
     }
 }
@@ -489,14 +489,14 @@ mod tests {
     async fn what_crosses_is_traced_byte_for_byte() {
         use crate::mcp::tracer::tests::captured;
         use crate::model::traffic::{Direction, TrafficKind};
-        let (tracer, kept) = captured();
+        let (tracer, traffic) = captured();
         let script = r#"read line; echo 'warming up' >&2; printf 'hello \033[1m\n'; echo "$line"; printf '\377'"#;
         tracer.opened("sh");
         let wire = traced(script, tracer);
         wire.send(frame(r#"{"jsonrpc":"2.0","id":1,"method":"ping" }"#)).await.unwrap();
         while !matches!(wire.receive().await, Arrival::Closed(_)) {}
         wire.close().await;
-        let mut seen: Vec<String> = kept
+        let mut messages: Vec<String> = traffic
             .lock()
             .unwrap()
             .iter()
@@ -509,9 +509,9 @@ mod tests {
             })
             .collect();
         // Two pipes have no common order.
-        seen.sort();
+        messages.sort();
         assert_eq!(
-            seen,
+            messages,
             [
                 r#"-> {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\" }"#,
                 r"<- \xff",

@@ -272,7 +272,7 @@ impl HttpLane {
     /// Ends the call in progress, and reconnects. The part of a refusal read so far is its error.
     pub(super) fn give_up(&mut self, context: &Arc<LaneContext>) -> Option<Error> {
         let id = self.call.id;
-        let said = match &mut self.reply {
+        let error = match &mut self.reply {
             Some(reply) if reply.status() >= 300 => reply.finish(id, context).err(),
             _ => None,
         };
@@ -281,7 +281,7 @@ impl HttpLane {
             _ => context.warnings().given_up += 1,
         }
         self.reopen(context);
-        said
+        error
     }
 
     /// Moves on as far as it goes.

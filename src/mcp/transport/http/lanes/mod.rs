@@ -455,12 +455,12 @@ impl LanePool {
         let waiting = self.lanes.get(index).map(HttpLane::waiting_for).unwrap_or_default();
         let limit = show_duration(self.limit);
         let late = Error::timeout(format!("no response within {limit}, waiting for {waiting}"));
-        let said = self.lanes.get_mut(index).and_then(|lane| lane.give_up(&self.context));
-        if self.is_legacy && said.is_none() {
+        let error = self.lanes.get_mut(index).and_then(|lane| lane.give_up(&self.context));
+        if self.is_legacy && error.is_none() {
             self.send_cancellation(index, late.message());
         }
         self.ready.enqueue(index);
-        self.complete(index, Err(said.map_or(late, |said| self.context.redact(said))))
+        self.complete(index, Err(error.map_or(late, |error| self.context.redact(error))))
     }
 
     /// Notifies a server of the legacy era, where a closed connection does not cancel.

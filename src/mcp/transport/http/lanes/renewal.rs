@@ -65,7 +65,7 @@ impl LaneRenewal {
         let text = |value: &HeaderValue| {
             lossy(value.as_bytes()).chars().take(CHALLENGE_CHARS).collect::<String>()
         };
-        let asked: Vec<String> =
+        let challenges: Vec<String> =
             fields.get_all(WWW_AUTHENTICATE).iter().take(MAX_CHALLENGES).map(text).collect();
         self.running = Some(Box::pin(async move {
             // Another task may have renewed it since.
@@ -75,7 +75,7 @@ impl LaneRenewal {
             }
             let url = context.url().clone();
             let challenge =
-                Challenge { status, www_authenticate: asked, url, authorization: shown };
+                Challenge { status, www_authenticate: challenges, url, authorization: shown };
             match context.shared.credential_gate.handle_challenge(challenge).await? {
                 ChallengeOutcome::Retry => RequestHead::new(&context.shared, &tool).await,
                 ChallengeOutcome::Refused => Ok(None),

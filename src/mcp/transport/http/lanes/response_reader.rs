@@ -305,18 +305,18 @@ impl ResponseReader {
             let SseItem::Event(event) = item else { continue };
             self.is_resumable |= event.id.is_some();
             let Some(message) = event.message() else { continue };
-            let seen = match answer::plain_answer_id(&message) {
+            let verdict = match answer::plain_answer_id(&message) {
                 Some(plain) if plain == id => AnswerMatch::Answer,
                 _ => match_answer(&message, &Value::from(id)),
             };
-            match seen {
+            match verdict {
                 AnswerMatch::Answer if answer.is_none() && !self.is_answered => {
                     answer = Some(Vec::from(message));
                     continue;
                 }
-                AnswerMatch::OtherAnswer(_) => self.unmatched_response = Some(seen),
+                AnswerMatch::OtherAnswer(_) => self.unmatched_response = Some(verdict),
                 AnswerMatch::Unreadable(_) => {
-                    self.unmatched_response = self.unmatched_response.take().or(Some(seen));
+                    self.unmatched_response = self.unmatched_response.take().or(Some(verdict));
                 }
                 AnswerMatch::Answer | AnswerMatch::NotAnAnswer => {}
             }

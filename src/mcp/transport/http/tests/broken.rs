@@ -114,10 +114,10 @@ async fn bodies_and_events_without_end_stop_at_the_limit() {
 #[tokio::test]
 async fn a_compressed_answer_is_unpacked_within_the_limit() {
     // gzip of {"id":1,"result":{}} and of 64 KiB of blanks, the latter against a small limit.
-    let peer = TestServer::start(|_, heard| {
-        assert_eq!(heard.header("accept-encoding"), Some("gzip"));
+    let peer = TestServer::start(|_, request| {
+        assert_eq!(request.header("accept-encoding"), Some("gzip"));
         let headers = ["Content-Type: application/json", "Content-Encoding: gzip"];
-        TestResponse::full("200 OK", &headers, stored_gzip(&answer(&heard.id())))
+        TestResponse::full("200 OK", &headers, stored_gzip(&answer(&request.id())))
     })
     .await;
     assert_eq!(call(&legacy(&peer), 1, "tools/list").await.messages, [answer(&json!(1))]);
@@ -170,10 +170,13 @@ async fn a_legacy_stream_with_ids_is_continued_where_it_was() {
     .await;
     let outcome = call(&legacy(&peer), 1, "tools/call").await;
     assert_eq!((outcome.messages.len(), outcome.error.is_none()), (2, true));
-    let heard = peer.requests();
-    let asked: Vec<_> =
-        heard.iter().map(|h| (h.method.as_str(), h.header("last-event-id"))).collect();
-    assert_eq!(asked, [("POST", None), ("GET", Some("a")), ("GET", Some("b")), ("GET", Some("b"))]);
+    let requests = peer.requests();
+    let fetches: Vec<_> =
+        requests.iter().map(|h| (h.method.as_str(), h.header("last-event-id"))).collect();
+    assert_eq!(
+        fetches,
+        [("POST", None), ("GET", Some("a")), ("GET", Some("b")), ("GET", Some("b"))]
+    );
 }
 
 #[tokio::test]
@@ -203,7 +206,7 @@ async fn a_modern_stream_is_never_continued() {
 
 #[tokio::test]
 async fn the_servers_own_stream_is_read_and_continued() {
-    let peer = TestServer::start(|n, heard| match (heard.method.as_str(), n) {
+    let peer = TestServer::start(|n, request| match (request.method.as_str(), n) {
         ("POST", _) => TestResponse::accepted(),
         (_, 1) => TestResponse::events(
             "id: 7\ndata: {\"method\":\"notifications/tools/list_changed\"}\n\n",
@@ -290,8 +293,8 @@ async fn a_modern_cancellation_closes_the_stream_and_posts_nothing() {
 
 #[tokio::test]
 async fn a_legacy_cancellation_is_posted_and_a_late_answer_is_not_read() {
-    let peer = TestServer::start(|_, heard| {
-        if heard.body.contains("cancelled") {
+    let peer = TestServer::start(|_, request| {
+        if request.body.contains("cancelled") {
             TestResponse::accepted()
         } else {
             TestResponse::Hang(head("200 OK", &EVENTS))

@@ -18,32 +18,34 @@ use crate::net::test_server::{TestRequest, TestResponse, TestServer, answer, hea
 
 #[tokio::test]
 async fn a_legacy_session_is_kept_and_ended() {
-    let peer = TestServer::start(|_, heard| match (heard.method.as_str(), heard.body.as_str()) {
-        ("GET", _) => TestResponse::full("405 Method Not Allowed", &[], ""),
-        ("DELETE", _) => TestResponse::full("200 OK", &[], ""),
-        (_, body) if body.contains("initialized") => TestResponse::accepted(),
-        (_, body) if body.contains("initialize") => {
-            let headers = ["Content-Type: application/json; charset=utf-8", "Mcp-Session-Id: s-1"];
-            TestResponse::full("200 OK", &headers, answer(&heard.id()))
-        }
-        _ => TestResponse::result(heard),
-    })
-    .await;
+    let peer =
+        TestServer::start(|_, requests| match (requests.method.as_str(), requests.body.as_str()) {
+            ("GET", _) => TestResponse::full("405 Method Not Allowed", &[], ""),
+            ("DELETE", _) => TestResponse::full("200 OK", &[], ""),
+            (_, body) if body.contains("initialized") => TestResponse::accepted(),
+            (_, body) if body.contains("initialize") => {
+                let headers =
+                    ["Content-Type: application/json; charset=utf-8", "Mcp-Session-Id: s-1"];
+                TestResponse::full("200 OK", &headers, answer(&requests.id()))
+            }
+            _ => TestResponse::result(requests),
+        })
+        .await;
     let wire = wire(&peer);
     assert_eq!(call(&wire, 0, "initialize").await.messages.len(), 1);
     wire.set_agreement(Era::Legacy, "2025-11-25");
     wire.send(initialized()).await.unwrap();
-    let heard = peer.wait_for_requests(3).await;
-    assert_eq!(heard[2].line(), "GET /mcp");
-    assert_eq!(heard[2].header("accept"), Some("text/event-stream"));
+    let requests = peer.wait_for_requests(3).await;
+    assert_eq!(requests[2].line(), "GET /mcp");
+    assert_eq!(requests[2].header("accept"), Some("text/event-stream"));
     assert_eq!(call(&wire, 1, "tools/list").await.messages.len(), 1);
     wire.close().await;
     wire.close().await;
 
-    let heard = peer.requests();
-    let lines: Vec<_> = heard.iter().map(TestRequest::line).collect();
+    let requests = peer.requests();
+    let lines: Vec<_> = requests.iter().map(TestRequest::line).collect();
     assert_eq!(lines, ["POST /mcp", "POST /mcp", "GET /mcp", "POST /mcp", "DELETE /mcp"]);
-    let first = &heard[0];
+    let first = &requests[0];
     assert_eq!(first.header("accept"), Some("application/json, text/event-stream"));
     assert_eq!(first.header("content-type"), Some("application/json"));
     assert_eq!(first.header("user-agent"), Some(concat!("toolhost/", env!("CARGO_PKG_VERSION"))));
@@ -51,7 +53,7 @@ async fn a_legacy_session_is_kept_and_ended() {
         (first.header("mcp-session-id"), first.header("mcp-protocol-version")),
         (None, None)
     );
-    for later in &heard[1..] {
+    for later in &requests[1..] {
         assert_eq!(later.header("mcp-session-id"), Some("s-1"), "{later:?}");
         assert_eq!(later.header("mcp-protocol-version"), Some("2025-11-25"));
         assert_eq!((later.header("cookie"), later.header("referer")), (None, None));
@@ -63,10 +65,10 @@ async fn a_legacy_session_is_kept_and_ended() {
 
 #[tokio::test]
 async fn the_modern_era_has_its_headers_and_neither_get_nor_delete() {
-    let peer = TestServer::start(|_, heard| {
-        if heard.body.contains("\"id\"") {
+    let peer = TestServer::start(|_, requests| {
+        if requests.body.contains("\"id\"") {
             let headers = ["Content-Type: application/json", "Mcp-Session-Id: s-1"];
-            TestResponse::full("200 OK", &headers, answer(&heard.id()))
+            TestResponse::full("200 OK", &headers, answer(&requests.id()))
         } else {
             TestResponse::accepted()
         }
@@ -82,22 +84,22 @@ async fn the_modern_era_has_its_headers_and_neither_get_nor_delete() {
     wire.send(initialized()).await.unwrap();
     assert_eq!(call(&wire, 2, "tools/list").await.messages.len(), 1);
     wire.close().await;
-    let heard = peer.requests();
+    let requests = peer.requests();
     assert!(
-        heard
-            .iter()
-            .all(|heard| heard.method == "POST" && heard.header("mcp-session-id").is_none())
+        requests.iter().all(
+            |requests| requests.method == "POST" && requests.header("mcp-session-id").is_none()
+        )
     );
-    assert_eq!(heard[0].header("mcp-protocol-version"), Some("2026-07-28"));
-    assert_eq!(heard[0].header("mcp-method"), Some("tools/call"));
-    assert_eq!(heard[0].header("mcp-name"), Some("=?base64?Z3LDvMOfZQ==?="));
-    assert_eq!(heard[0].header("mcp-param-region"), Some("eu"));
+    assert_eq!(requests[0].header("mcp-protocol-version"), Some("2026-07-28"));
+    assert_eq!(requests[0].header("mcp-method"), Some("tools/call"));
+    assert_eq!(requests[0].header("mcp-name"), Some("=?base64?Z3LDvMOfZQ==?="));
+    assert_eq!(requests[0].header("mcp-param-region"), Some("eu"));
 }
 
 #[tokio::test]
 async fn a_token_is_sent_and_never_shown() {
-    let peer = TestServer::start(|_, heard| {
-        let echo = heard.header("authorization").unwrap_or_default().to_owned();
+    let peer = TestServer::start(|_, request| {
+        let echo = request.header("authorization").unwrap_or_default().to_owned();
         let challenge = format!("WWW-Authenticate: Bearer realm=\"{echo}\"");
         TestResponse::full("401 Unauthorized", &[&challenge], echo)
     })
@@ -132,8 +134,8 @@ impl Credentials for Counting {
 
 #[tokio::test]
 async fn a_refused_request_is_repeated_with_new_credentials() {
-    let peer = TestServer::start(|_, heard| match heard.header("authorization") {
-        Some("Bearer token-2") => TestResponse::result(heard),
+    let peer = TestServer::start(|_, request| match request.header("authorization") {
+        Some("Bearer token-2") => TestResponse::result(request),
         _ => TestResponse::full("401 Unauthorized", &["WWW-Authenticate: Bearer"], ""),
     })
     .await;
@@ -142,7 +144,7 @@ async fn a_refused_request_is_repeated_with_new_credentials() {
     let wire = HttpWire::connect(target).unwrap();
     assert_eq!(call(&wire, 1, "tools/list").await.messages.len(), 1);
     assert_eq!(call(&wire, 2, "tools/list").await.messages.len(), 1);
-    let bodies: Vec<_> = peer.requests().into_iter().map(|heard| heard.body).collect();
+    let bodies: Vec<_> = peer.requests().into_iter().map(|request| request.body).collect();
     assert_eq!(bodies.len(), 4);
     assert!(bodies[0] == bodies[1] && bodies[1] == bodies[2]);
 }
@@ -164,7 +166,7 @@ async fn a_server_that_is_never_content_is_asked_four_times() {
 
 #[tokio::test]
 async fn a_line_break_in_a_token_is_named_and_the_token_is_not() {
-    let peer = TestServer::start(|_, heard| TestResponse::result(heard)).await;
+    let peer = TestServer::start(|_, request| TestResponse::result(request)).await;
     let mut target = target(peer.url("/mcp"));
     target.credentials = credentials::bearer("hunter2\n".into());
     let wire = HttpWire::connect(target).unwrap();
@@ -189,8 +191,8 @@ async fn an_event_stream_brings_other_messages_and_then_the_answer() {
 
 #[tokio::test]
 async fn the_connection_of_an_event_stream_is_used_again() {
-    let peer = TestServer::start(|_, heard| {
-        TestResponse::events(&format!("data: {}\n\n", answer(&heard.id())))
+    let peer = TestServer::start(|_, request| {
+        TestResponse::events(&format!("data: {}\n\n", answer(&request.id())))
     })
     .await;
     let wire = legacy(&peer);
@@ -201,13 +203,13 @@ async fn the_connection_of_an_event_stream_is_used_again() {
             tokio::task::yield_now().await;
         }
     }
-    assert!(peer.requests().iter().all(|heard| heard.connection == 0));
+    assert!(peer.requests().iter().all(|request| request.connection == 0));
 }
 
 #[tokio::test]
 async fn left_over_bytes_are_never_an_answer() {
-    let peer = TestServer::start(|_, heard| {
-        let own = answer(&heard.id());
+    let peer = TestServer::start(|_, request| {
+        let own = answer(&request.id());
         let smuggled = r#"{"jsonrpc":"2.0","id":1,"result":"SMUGGLED"}"#;
         let length = format!("Content-Length: {}", own.len());
         let mut bytes = head("200 OK", &["Content-Type: application/json", &length]);
@@ -322,10 +324,10 @@ async fn a_request_is_sent_once_whatever_comes_back() {
 
 #[tokio::test]
 async fn a_forgotten_session_is_recognised() {
-    let peer = TestServer::start(|n, heard| {
+    let peer = TestServer::start(|n, request| {
         if n == 0 {
             let headers = ["Content-Type: application/json", "Mcp-Session-Id: s-1"];
-            TestResponse::full("200 OK", &headers, answer(&heard.id()))
+            TestResponse::full("200 OK", &headers, answer(&request.id()))
         } else {
             let body = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}"#;
             TestResponse::full("404 Not Found", &["Content-Type: application/json"], body)
@@ -346,11 +348,11 @@ async fn an_odd_session_id_is_not_sent_back() {
     let long = "S".repeat(32 * 1024);
     for id in [long.as_str(), "two words"] {
         let header = format!("Mcp-Session-Id: {id}");
-        let peer = TestServer::start(move |_, heard| {
+        let peer = TestServer::start(move |_, request| {
             TestResponse::full(
                 "200 OK",
                 &["Content-Type: application/json", &header],
-                answer(&heard.id()),
+                answer(&request.id()),
             )
         })
         .await;
@@ -370,8 +372,8 @@ async fn an_odd_session_id_is_not_sent_back() {
 #[tokio::test]
 async fn a_bare_url_is_tried_once_at_mcp() {
     for refused in ["404 Not Found", "405 Method Not Allowed"] {
-        let peer = TestServer::start(move |_, heard| match heard.path.as_str() {
-            "/mcp" => TestResponse::result(heard),
+        let peer = TestServer::start(move |_, request| match request.path.as_str() {
+            "/mcp" => TestResponse::result(request),
             _ => TestResponse::full(refused, &[], ""),
         })
         .await;
@@ -387,7 +389,7 @@ async fn a_bare_url_is_tried_once_at_mcp() {
 #[tokio::test]
 async fn a_bare_url_whose_mcp_asks_for_credentials_is_an_error_of_credentials() {
     for status in ["401 Unauthorized", "403 Forbidden"] {
-        let peer = TestServer::start(move |_, heard| match heard.path.as_str() {
+        let peer = TestServer::start(move |_, request| match request.path.as_str() {
             "/mcp" => TestResponse::full(status, &[], ""),
             _ => TestResponse::full("404 Not Found", &[], ""),
         })
@@ -410,20 +412,20 @@ async fn nothing_is_guessed_twice_or_beside_a_path() {
 
 #[tokio::test]
 async fn a_redirect_within_the_origin_keeps_the_message() {
-    let peer = TestServer::start(|_, heard| match heard.path.as_str() {
+    let peer = TestServer::start(|_, requests| match requests.path.as_str() {
         "/mcp" => TestResponse::full("307 Temporary Redirect", &["Location: /mcp/"], ""),
-        _ => TestResponse::result(heard),
+        _ => TestResponse::result(requests),
     })
     .await;
     assert_eq!(call(&legacy(&peer), 1, "tools/list").await.messages.len(), 1);
-    let heard = peer.requests();
-    assert_eq!(heard[1].line(), "POST /mcp/");
-    assert_eq!(heard[1].body, heard[0].body);
+    let requests = peer.requests();
+    assert_eq!(requests[1].line(), "POST /mcp/");
+    assert_eq!(requests[1].body, requests[0].body);
 }
 
 #[tokio::test]
 async fn a_redirect_elsewhere_is_refused_and_sends_nothing() {
-    let canary = TestServer::start(|_, heard| TestResponse::result(heard)).await;
+    let canary = TestServer::start(|_, request| TestResponse::result(request)).await;
     let location = format!("Location: {}", canary.url("/stolen"));
     let peer = TestServer::start(move |_, _| {
         TestResponse::full("307 Temporary Redirect", &[&location], "")
@@ -448,27 +450,27 @@ async fn a_circle_of_redirects_ends() {
 
 #[tokio::test]
 async fn connections_are_used_again_and_one_that_ended_meanwhile_costs_nothing() {
-    let peer = TestServer::start(|count, heard| match count {
+    let peer = TestServer::start(|count, request| match count {
         2 => {
-            let TestResponse::Raw(bytes) = TestResponse::result(heard) else { panic!() };
+            let TestResponse::Raw(bytes) = TestResponse::result(request) else { panic!() };
             TestResponse::Last(bytes)
         }
-        _ => TestResponse::result(heard),
+        _ => TestResponse::result(request),
     })
     .await;
     let wire = modern(&peer);
     for id in 0..5 {
         assert!(call(&wire, id, "tools/list").await.error.is_none());
     }
-    let used: Vec<_> = peer.requests().iter().map(|heard| heard.connection).collect();
+    let used: Vec<_> = peer.requests().iter().map(|request| request.connection).collect();
     assert_eq!(used, [0, 0, 0, 1, 1]);
 }
 
 #[tokio::test]
 async fn the_connection_of_an_empty_answer_is_used_again() {
-    let peer = TestServer::start(|_, heard| {
-        if heard.body.contains("\"id\"") {
-            return TestResponse::result(heard);
+    let peer = TestServer::start(|_, request| {
+        if request.body.contains("\"id\"") {
+            return TestResponse::result(request);
         }
         let mut bytes = head("202 Accepted", &["Transfer-Encoding: chunked"]);
         bytes.extend_from_slice(b"0\r\n\r\n");
@@ -480,15 +482,15 @@ async fn the_connection_of_an_empty_answer_is_used_again() {
         wire.send(initialized()).await.unwrap();
         assert!(call(&wire, id, "tools/list").await.error.is_none());
     }
-    assert!(peer.requests().iter().all(|heard| heard.connection == 0));
+    assert!(peer.requests().iter().all(|request| request.connection == 0));
 }
 
 #[tokio::test]
 async fn the_stream_of_a_server_is_asked_for_before_anything_else() {
-    let peer = TestServer::start(|_, heard| match heard.method.as_str() {
+    let peer = TestServer::start(|_, request| match request.method.as_str() {
         "GET" => TestResponse::full("405 Method Not Allowed", &[], ""),
-        _ if heard.body.contains("initialized") => TestResponse::accepted(),
-        _ => TestResponse::result(heard),
+        _ if request.body.contains("initialized") => TestResponse::accepted(),
+        _ => TestResponse::result(request),
     })
     .await;
     let wire = legacy(&peer);
@@ -500,7 +502,7 @@ async fn the_stream_of_a_server_is_asked_for_before_anything_else() {
 
 #[tokio::test]
 async fn requests_at_the_same_time_have_a_connection_each() {
-    let peer = TestServer::start(|_, heard| TestResponse::result(heard)).await;
+    let peer = TestServer::start(|_, request| TestResponse::result(request)).await;
     let wire = modern(&peer);
     let all = (0..10).map(|id| call(&wire, id, "tools/list"));
     for outcome in futures_util::future::join_all(all).await {

@@ -46,18 +46,18 @@ async fn error_at(socket: &Path) -> Error {
 
 #[tokio::test]
 async fn a_request_goes_over_the_socket_and_names_localhost() {
-    let peer = TestServer::start(|_, heard| TestResponse::result(heard)).await;
+    let peer = TestServer::start(|_, requests| TestResponse::result(requests)).await;
     let directory = tempfile::tempdir().unwrap();
     let mut target = over(&socket_to(&peer, directory.path()));
     target.credentials = credentials::bearer("hunter2hunter2".into());
     let wire = HttpWire::connect(target).unwrap();
     wire.set_agreement(Era::Modern, "2026-07-28");
     assert!(call(&wire, 1, "tools/list").await.error.is_none());
-    let heard = peer.requests();
-    assert_eq!(heard[0].line(), "POST /other");
-    assert_eq!(heard[0].header("host"), Some("localhost"));
-    assert_eq!(heard[0].header("mcp-protocol-version"), Some("2026-07-28"));
-    assert_eq!(heard[0].header("authorization"), Some("Bearer hunter2hunter2"));
+    let requests = peer.requests();
+    assert_eq!(requests[0].line(), "POST /other");
+    assert_eq!(requests[0].header("host"), Some("localhost"));
+    assert_eq!(requests[0].header("mcp-protocol-version"), Some("2026-07-28"));
+    assert_eq!(requests[0].header("authorization"), Some("Bearer hunter2hunter2"));
 }
 
 #[tokio::test]

@@ -24,7 +24,7 @@ fn stream(events: &str) -> TestResponse {
 
 /// A server whose stream says `events`, and which accepts every message.
 async fn saying(events: &'static str) -> TestServer {
-    TestServer::start(move |_, heard| match heard.method.as_str() {
+    TestServer::start(move |_, request| match request.method.as_str() {
         "GET" => stream(events),
         _ => TestResponse::accepted(),
     })
@@ -38,8 +38,8 @@ async fn opening(reply: impl Fn() -> TestResponse + Send + Sync + 'static) -> Er
     let error = wire.send(request(1, "initialize")).await.unwrap_err();
     // Who listens is told the same, and again.
     for _ in 0..2 {
-        let Arrival::Closed(told) = wire.receive().await else { panic!("not closed") };
-        assert_eq!(told.message(), error.message());
+        let Arrival::Closed(cause) = wire.receive().await else { panic!("not closed") };
+        assert_eq!(cause.message(), error.message());
     }
     assert!(wire.waiting_for(&json!(1)).is_none());
     error
@@ -47,7 +47,7 @@ async fn opening(reply: impl Fn() -> TestResponse + Send + Sync + 'static) -> Er
 
 #[tokio::test]
 async fn messages_are_posted_where_the_first_event_says_and_answers_come_on_the_stream() {
-    let peer = TestServer::start(|_, heard| match heard.method.as_str() {
+    let peer = TestServer::start(|_, requests| match requests.method.as_str() {
         "GET" => stream(&format!(
             ": hello\n\nevent: ping\ndata: x\n\nevent: endpoint\ndata: /messages?session=7\n\n\
              event: message\ndata: {}\n\ndata: {}\n\n",
@@ -75,13 +75,13 @@ async fn messages_are_posted_where_the_first_event_says_and_answers_come_on_the_
     wire.send(notification("notifications/cancelled", Some(json!(2)))).await.unwrap();
     assert!(wire.waiting_for(&json!(2)).is_none());
 
-    let heard = peer.requests();
-    let lines: Vec<_> = heard.iter().map(TestRequest::line).collect();
+    let requests = peer.requests();
+    let lines: Vec<_> = requests.iter().map(TestRequest::line).collect();
     assert_eq!(lines[0], "GET /sse");
     assert!(lines[1..].iter().all(|line| line == "POST /messages?session=7"), "{lines:?}");
     assert_eq!(lines.len(), 5);
-    for heard in &heard {
-        assert_eq!(heard.header("authorization"), Some("Bearer hunter2hunter2"));
+    for requests in &requests {
+        assert_eq!(requests.header("authorization"), Some("Bearer hunter2hunter2"));
     }
     wire.close().await;
     peer.wait_for_hangup().await;
@@ -138,7 +138,7 @@ async fn silence_and_endless_events_have_bounds() {
 
 #[tokio::test]
 async fn a_refused_message_fails_alone_and_the_end_of_the_stream_ends_everything() {
-    let peer = TestServer::start(|_, heard| match heard.method.as_str() {
+    let peer = TestServer::start(|_, request| match request.method.as_str() {
         "GET" => stream("event: endpoint\ndata: /m\n\n"),
         _ => TestResponse::full("500 Internal Server Error", &[], "out of paper"),
     })
@@ -149,9 +149,9 @@ async fn a_refused_message_fails_alone_and_the_end_of_the_stream_ends_everything
     assert_eq!(error.details(), ["out of paper"]);
     assert!(wire.waiting_for(&json!(1)).is_none());
     assert!(wire.send(request(2, "initialize")).await.is_err());
-    assert_eq!(peer.requests().iter().filter(|heard| heard.method == "GET").count(), 1);
+    assert_eq!(peer.requests().iter().filter(|request| request.method == "GET").count(), 1);
 
-    let cut = TestServer::start(|_, heard| match heard.method.as_str() {
+    let cut = TestServer::start(|_, request| match request.method.as_str() {
         "GET" => {
             let mut bytes = head("200 OK", &EVENTS);
             bytes.extend_from_slice(chunk("event: endpoint\ndata: /m\n\n").as_bytes());

@@ -27,8 +27,8 @@ fn shown(traffic: &Traffic) -> String {
 
 #[tokio::test]
 async fn everything_that_crosses_is_told_and_no_credential() {
-    let peer = TestServer::start(|_, heard| match heard.method.as_str() {
-        "POST" if heard.path == "/old" => {
+    let peer = TestServer::start(|_, requests| match requests.method.as_str() {
+        "POST" if requests.path == "/old" => {
             TestResponse::full("307 Temporary Redirect", &["Location: /mcp?key=planted-query"], "")
         }
         "POST" => {
@@ -45,7 +45,7 @@ async fn everything_that_crosses_is_told_and_no_credential() {
         _ => TestResponse::full("405 Method Not Allowed", &[], ""),
     })
     .await;
-    let (tracer, kept) = captured();
+    let (tracer, traffic) = captured();
     let secret = |text: &str| SecretString::from(text.to_owned());
     let mut target = target(peer.url("/old"));
     target.headers = vec![("x-team".to_owned(), secret("planted-header"))];
@@ -59,8 +59,8 @@ async fn everything_that_crosses_is_told_and_no_credential() {
     wire.send(frame).await.unwrap();
     assert!(matches!(wire.receive().await, Arrival::Message { .. }));
     wire.close().await;
-    let kept = kept.lock().unwrap();
-    let all: Vec<String> = kept.iter().map(shown).collect();
+    let traffic = traffic.lock().unwrap();
+    let all: Vec<String> = traffic.iter().map(shown).collect();
     let place = peer.url("/").to_string().replace("http://", "");
     let expected = [
         "Opened(\"there\")".to_owned(),
@@ -77,16 +77,16 @@ async fn everything_that_crosses_is_told_and_no_credential() {
     assert_eq!(all[..expected.len()], expected);
     assert!(all.contains(&"<- head 405 Method Not Allowed".to_owned()), "{all:?}");
     assert_eq!(all.last().unwrap(), "Closed(\"ended by toolhost\")");
-    let of_call = kept.iter().filter(|traffic| traffic.call.is_some()).count();
+    let of_call = traffic.iter().filter(|traffic| traffic.call.is_some()).count();
     assert_eq!(of_call, 9, "heads, messages, the answer and the noise before it are of the call");
-    let text = format!("{kept:?}");
+    let text = format!("{traffic:?}");
     assert!(!text.contains("planted"), "{text}");
     assert!(text.contains(r#"("authorization", "***")"#) && text.contains(r#"("x-team", "***")"#));
 }
 
 #[tokio::test]
 async fn a_server_that_is_not_there_and_a_page_are_told_too() {
-    let (tracer, kept) = captured();
+    let (tracer, traffic) = captured();
     let peer = TestServer::start(|_, _| {
         TestResponse::full("502 Bad Gateway", &["Content-Type: text/html"], "<h1>Bad Gateway</h1>")
     })
@@ -96,8 +96,8 @@ async fn a_server_that_is_not_there_and_a_page_are_told_too() {
     let unused = "http://127.0.0.1:1/mcp".parse().unwrap();
     let wire = HttpWire::connect(HttpTarget { tracer, ..target(unused) });
     assert!(wire.unwrap().send(request(1, "initialize")).await.is_err());
-    let kept = kept.lock().unwrap();
-    let all: Vec<String> = kept.iter().map(shown).collect();
+    let traffic = traffic.lock().unwrap();
+    let all: Vec<String> = traffic.iter().map(shown).collect();
     assert!(all.contains(&"noise <h1>Bad Gateway</h1>".to_owned()), "{all:?}");
     assert!(all.last().unwrap().starts_with("noise no response: "), "{all:?}");
 }

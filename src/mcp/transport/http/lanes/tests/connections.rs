@@ -22,8 +22,8 @@ async fn a_closed_port_is_an_error_before_anything_is_sent() {
 
 #[tokio::test]
 async fn a_server_that_closes_after_each_answer_works_and_is_told_of() {
-    let peer = TestServer::start(|_, heard| {
-        let body = format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{}}}}"#, heard.id());
+    let peer = TestServer::start(|_, request| {
+        let body = format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{}}}}"#, request.id());
         let length = format!("Content-Length: {}", body.len());
         let lines = ["Content-Type: application/json", "Connection: close", length.as_str()];
         TestResponse::Last([head("200 OK", &lines), body.into_bytes()].concat())
@@ -33,7 +33,7 @@ async fn a_server_that_closes_after_each_answer_works_and_is_told_of() {
     for ticket in 0..20 {
         assert!(call(&mut lanes, ticket).await.unwrap().is_plain);
     }
-    let connections: Vec<_> = peer.requests().iter().map(|heard| heard.connection).collect();
+    let connections: Vec<_> = peer.requests().iter().map(|request| request.connection).collect();
     assert_eq!(connections, (0..20).collect::<Vec<_>>());
     let warnings = lanes.protocol_warnings();
     assert!(warnings[0].starts_with("20 responses after which the server closed"), "{warnings:?}");
@@ -41,8 +41,8 @@ async fn a_server_that_closes_after_each_answer_works_and_is_told_of() {
 
 #[tokio::test]
 async fn an_answer_may_end_with_its_connection() {
-    let peer = TestServer::start(|_, heard| {
-        let body = format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{}}}}"#, heard.id());
+    let peer = TestServer::start(|_, request| {
+        let body = format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{}}}}"#, request.id());
         let head = head("200 OK", &["Content-Type: application/json"]);
         TestResponse::Last([head, body.into_bytes()].concat())
     })
@@ -55,7 +55,7 @@ async fn an_answer_may_end_with_its_connection() {
 
 #[tokio::test]
 async fn a_connection_that_ended_while_it_was_idle_costs_no_call() {
-    let peer = TestServer::start(|n, heard| match (n, result(heard)) {
+    let peer = TestServer::start(|n, request| match (n, result(request)) {
         // Without a word about it.
         (0, TestResponse::Raw(bytes)) => TestResponse::Last(bytes),
         (_, other) => other,
@@ -109,7 +109,7 @@ async fn certificates_are_checked_unless_a_person_said_not_to() {
 
 #[tokio::test]
 async fn calls_go_over_a_socket_in_place_of_the_host() {
-    let peer = TestServer::start(|_, heard| result(heard)).await;
+    let peer = TestServer::start(|_, request| result(request)).await;
     let directory = tempfile::tempdir().unwrap();
     let path = socket_to(&peer, directory.path());
     let wire = HttpWire::connect(over(&path)).unwrap();

@@ -12,8 +12,8 @@ fn raw(status: &str, headers: &[&str], body: &str) -> TestResponse {
 }
 
 /// What a server does, by a name.
-fn mischief(name: &str, heard: &TestRequest) -> TestResponse {
-    let id = heard.id();
+fn mischief(name: &str, request: &TestRequest) -> TestResponse {
+    let id = request.id();
     let answer = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[]}}}}"#);
     let full = |status: &str, body: &str| TestResponse::full(status, &[JSON], body);
     match name {
@@ -125,20 +125,20 @@ fn without_numbers(text: &str) -> String {
 #[tokio::test]
 async fn a_call_without_an_answer_ends_as_an_ordinary_one_would() {
     for name in MISCHIEF {
-        let peer = TestServer::start(move |_, heard| mischief(name, heard)).await;
+        let peer = TestServer::start(move |_, requests| mischief(name, requests)).await;
         let wire = legacy(&peer);
         let expected = ordinary_call(&wire, 1, "tools/call").await.error.unwrap();
         let mut lanes = lanes_of(&wire, 1).await;
         let error = call(&mut lanes, 0).await.unwrap_err();
         assert_eq!(error.kind(), expected.kind(), "{name}: {error:?} instead of {expected:?}");
-        let (said, wanted) =
+        let (message, expected_message) =
             (without_numbers(error.message()), without_numbers(expected.message()));
         // Why something is not HTTP, and how a body is broken, is said by the reader in its own
         // words.
-        let common = wanted.split(": ").next().unwrap();
+        let common = expected_message.split(": ").next().unwrap();
         match name {
-            "no http" | "bad chunk" => assert!(said.starts_with(common), "{name}: {said}"),
-            _ => assert_eq!(said, wanted, "{name}"),
+            "no http" | "bad chunk" => assert!(message.starts_with(common), "{name}: {message}"),
+            _ => assert_eq!(message, expected_message, "{name}"),
         }
         assert_eq!(error.hint(), expected.hint(), "{name}");
         let details = |error: &Error| without_numbers(&error.details().join("\n"));
@@ -153,9 +153,9 @@ async fn a_call_without_an_answer_ends_as_an_ordinary_one_would() {
 #[tokio::test]
 async fn the_lane_works_on_after_whatever_came() {
     for name in MISCHIEF {
-        let peer = TestServer::start(move |n, heard| match n {
-            0 => mischief(name, heard),
-            _ => result(heard),
+        let peer = TestServer::start(move |n, request| match n {
+            0 => mischief(name, request),
+            _ => result(request),
         })
         .await;
         let mut lanes = lanes_of(&legacy(&peer), 1).await;
@@ -166,8 +166,8 @@ async fn the_lane_works_on_after_whatever_came() {
 
 #[tokio::test]
 async fn an_error_with_our_id_is_an_answer_whatever_its_status() {
-    let peer = TestServer::start(|_, heard| {
-        let id = heard.id();
+    let peer = TestServer::start(|_, request| {
+        let id = request.id();
         let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":1,"message":"no"}}}}"#);
         TestResponse::full("422 Unprocessable Content", &[JSON], body)
     })
@@ -176,13 +176,13 @@ async fn an_error_with_our_id_is_an_answer_whatever_its_status() {
     for ticket in 0..2 {
         assert!(!call(&mut lanes, ticket).await.unwrap().is_plain);
     }
-    assert!(peer.requests().iter().all(|heard| heard.connection == 0));
+    assert!(peer.requests().iter().all(|request| request.connection == 0));
 }
 
 #[tokio::test]
 async fn json_with_another_label_is_an_answer_and_a_doubt() {
-    let peer = TestServer::start(|_, heard| {
-        let id = heard.id();
+    let peer = TestServer::start(|_, request| {
+        let id = request.id();
         let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#);
         TestResponse::full("200 OK", &["Content-Type: text/plain"], body)
     })
@@ -206,8 +206,8 @@ async fn a_redirect_is_a_error_that_names_its_target() {
 
 #[tokio::test]
 async fn a_compressed_answer_is_a_error() {
-    let peer = TestServer::start(|_, heard| {
-        assert_eq!(heard.header("accept-encoding"), None);
+    let peer = TestServer::start(|_, request| {
+        assert_eq!(request.header("accept-encoding"), None);
         TestResponse::full("200 OK", &[JSON, "Content-Encoding: gzip"], b"\x1f\x8b")
     })
     .await;
@@ -217,14 +217,14 @@ async fn a_compressed_answer_is_a_error() {
 
 #[tokio::test]
 async fn a_call_that_takes_too_long_costs_its_connection() {
-    let peer = TestServer::start(|_, heard| {
-        if heard.body.contains("cancelled") {
+    let peer = TestServer::start(|_, requests| {
+        if requests.body.contains("cancelled") {
             return TestResponse::accepted();
         }
-        match heard.id().as_i64().unwrap() - FIRST_ID {
+        match requests.id().as_i64().unwrap() - FIRST_ID {
             0 => TestResponse::Hang(Vec::new()),
             1 => TestResponse::Hang(head("200 OK", &[JSON, "Content-Length: 9"])),
-            _ => result(heard),
+            _ => result(requests),
         }
     })
     .await;
@@ -256,21 +256,22 @@ async fn a_call_that_takes_too_long_costs_its_connection() {
     }
     peer.wait_for_hangup().await;
     assert!(call(&mut lanes, 2).await.unwrap().is_plain);
-    let told = loop {
-        let heard = peer.requests();
-        let told: Vec<_> = heard.iter().filter(|heard| heard.body.contains("cancelled")).collect();
-        if told.len() == 2 {
-            break told.iter().map(|heard| heard.body.clone()).collect::<String>();
+    let cancellations = loop {
+        let requests = peer.requests();
+        let cancellations: Vec<_> =
+            requests.iter().filter(|requests| requests.body.contains("cancelled")).collect();
+        if cancellations.len() == 2 {
+            break cancellations.iter().map(|requests| requests.body.clone()).collect::<String>();
         }
         tokio::task::yield_now().await;
     };
-    assert!(told.contains(&format!("\"requestId\":{FIRST_ID}")), "{told}");
+    assert!(cancellations.contains(&format!("\"requestId\":{FIRST_ID}")), "{cancellations}");
 }
 
 #[tokio::test]
 async fn secrets_do_not_come_back_in_errors() {
-    let peer = TestServer::start(|_, heard| {
-        let quoted = format!("you sent {:?}", heard.headers);
+    let peer = TestServer::start(|_, request| {
+        let quoted = format!("you sent {:?}", request.headers);
         TestResponse::full("500 Internal Server Error", &[], quoted)
     })
     .await;
@@ -282,9 +283,9 @@ async fn secrets_do_not_come_back_in_errors() {
     let wire = HttpWire::connect(target).unwrap();
     let mut lanes = lanes_of(&wire, 1).await;
     let error = call(&mut lanes, 0).await.unwrap_err();
-    let heard = &peer.requests()[0];
-    assert_eq!(heard.header("x-api-key"), Some("hunter2hunter2"));
-    assert_eq!(heard.header("authorization"), Some("Bearer topsecret77"));
+    let request = &peer.requests()[0];
+    assert_eq!(request.header("x-api-key"), Some("hunter2hunter2"));
+    assert_eq!(request.header("authorization"), Some("Bearer topsecret77"));
     let text = format!("{error:?}");
     assert!(text.contains("secret:") && !text.contains("hunter2") && !text.contains("topsecret"));
 }

@@ -26,8 +26,8 @@ async fn lanes_of(wire: &HttpWire, count: usize) -> LanePool {
 }
 
 /// A result for whatever was asked.
-fn result(heard: &TestRequest) -> TestResponse {
-    let id = heard.id();
+fn result(request: &TestRequest) -> TestResponse {
+    let id = request.id();
     TestResponse::json(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[]}}}}"#))
 }
 
@@ -61,7 +61,7 @@ async fn call(lanes: &mut LanePool, ticket: u64) -> Result<LaneAnswer, Error> {
 
 #[tokio::test]
 async fn each_lane_has_one_connection_for_all_its_calls() {
-    let peer = TestServer::start(|_, heard| result(heard)).await;
+    let peer = TestServer::start(|_, requests| result(requests)).await;
     let mut lanes = lanes_of(&legacy(&peer), 3).await;
     for round in 0..4 {
         for lane in 0..3 {
@@ -76,13 +76,13 @@ async fn each_lane_has_one_connection_for_all_its_calls() {
             assert_eq!(answer["result"], json!({ "content": [] }));
         }
     }
-    let heard = peer.requests();
-    let mut connections: Vec<_> = heard.iter().map(|heard| heard.connection).collect();
+    let requests = peer.requests();
+    let mut connections: Vec<_> = requests.iter().map(|requests| requests.connection).collect();
     connections.sort_unstable();
     assert_eq!(connections, [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2]);
-    assert_eq!(heard[0].id(), json!(FIRST_ID));
-    let asked: Value = serde_json::from_str(&heard[5].body).unwrap();
-    assert_eq!(asked["params"], json!({ "name": "echo", "arguments": { "a": 1 } }));
+    assert_eq!(requests[0].id(), json!(FIRST_ID));
+    let body: Value = serde_json::from_str(&requests[5].body).unwrap();
+    assert_eq!(body["params"], json!({ "name": "echo", "arguments": { "a": 1 } }));
     assert_eq!(lanes.protocol_warnings(), [] as [&str; 0]);
 }
 
@@ -103,7 +103,7 @@ async fn ordinary(wire: &HttpWire, headers: Vec<(String, String)>) {
 async fn the_headers_are_those_of_an_ordinary_call() {
     let own = vec![("Mcp-Param-City".to_owned(), "Zürich".to_owned())];
     for era in [legacy as fn(&TestServer) -> HttpWire, modern] {
-        let peer = TestServer::start(|_, heard| result(heard)).await;
+        let peer = TestServer::start(|_, requests| result(requests)).await;
         let wire = era(&peer);
         ordinary(&wire, own.clone()).await;
         let mut lanes = lanes_of(&wire, 1).await;
@@ -112,21 +112,21 @@ async fn the_headers_are_those_of_an_ordinary_call() {
         let lines = if is_modern { &lines[..] } else { b"" };
         assert!(lanes.send(0, "{}", lines, SystemClock.now()));
         ended(&mut lanes).await.answer.unwrap();
-        let heard = peer.requests();
-        let [mut expected, mut sent] = [heard[0].headers.clone(), heard[1].headers.clone()];
+        let requests = peer.requests();
+        let [mut expected, mut sent] = [requests[0].headers.clone(), requests[1].headers.clone()];
         // An answer that has to be unpacked is none of this transport's business.
         assert_eq!(expected.remove("accept-encoding").as_deref(), Some("gzip"));
         assert!(expected.remove("content-length").is_some());
         assert!(sent.remove("content-length").is_some());
         assert_eq!(sent, expected);
-        assert_eq!(heard[1].line(), heard[0].line());
+        assert_eq!(requests[1].line(), requests[0].line());
     }
 }
 
 #[tokio::test]
 async fn an_answer_among_events_is_found_and_the_rest_goes_to_the_session() {
-    let peer = TestServer::start(|_, heard| {
-        let id = heard.id();
+    let peer = TestServer::start(|_, request| {
+        let id = request.id();
         TestResponse::events(&format!(
             ": hello\n\ndata: {{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\"}}\n\n\
              data: {{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"ping\"}}\n\n\
@@ -149,17 +149,17 @@ async fn an_answer_among_events_is_found_and_the_rest_goes_to_the_session() {
             }
         }
     }
-    assert!(peer.requests().iter().all(|heard| heard.connection == 0));
+    assert!(peer.requests().iter().all(|request| request.connection == 0));
     assert_eq!(lanes.protocol_warnings(), [] as [&str; 0]);
 }
 
 #[tokio::test]
 async fn a_stream_that_goes_on_after_its_answer_costs_its_connection() {
-    let peer = TestServer::start(|n, heard| {
+    let peer = TestServer::start(|n, request| {
         if n > 0 {
-            return result(heard);
+            return result(request);
         }
-        let id = heard.id();
+        let id = request.id();
         let answer = format!("data: {{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{}}}}\n\n");
         TestResponse::Hang([head("200 OK", &EVENTS), chunk(&answer).into_bytes()].concat())
     })
@@ -179,8 +179,8 @@ async fn a_stream_that_goes_on_after_its_answer_costs_its_connection() {
 
 #[tokio::test]
 async fn what_is_no_plain_answer_is_left_to_be_read() {
-    let peer = TestServer::start(|n, heard| {
-        let id = heard.id();
+    let peer = TestServer::start(|n, request| {
+        let id = request.id();
         TestResponse::json(match n {
             0 => format!("{{\n \"jsonrpc\": \"2.0\",\n \"id\": {id}, \"result\": {{}} }}"),
             1 => format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"isError":true}}}}"#),
@@ -201,8 +201,8 @@ async fn a_call_that_was_abandoned_is_told_once() {
     let peer = TestServer::start(|_, _| TestResponse::Hang(Vec::new())).await;
     let mut lanes = lanes_of(&legacy(&peer), 2).await;
     send(&mut lanes, 7).await;
-    let told: Vec<_> = lanes.abandon().into_iter().map(|(ticket, _)| ticket).collect();
-    assert_eq!((told, lanes.is_busy()), (vec![7], false));
+    let tickets: Vec<_> = lanes.abandon().into_iter().map(|(ticket, _)| ticket).collect();
+    assert_eq!((tickets, lanes.is_busy()), (vec![7], false));
 }
 
 #[track_caller]

@@ -55,8 +55,8 @@ fn wire_with(peer: &TestServer, credentials: &Arc<Numbered>) -> HttpWire {
 
 #[tokio::test]
 async fn a_refused_login_is_renewed_once_for_all_lanes() {
-    let peer = TestServer::start(|_, heard| match heard.header("authorization") {
-        Some("Bearer planted-1") => result(heard),
+    let peer = TestServer::start(|_, request| match request.header("authorization") {
+        Some("Bearer planted-1") => result(request),
         _ => refused(),
     })
     .await;
@@ -110,21 +110,21 @@ async fn where_nothing_can_be_renewed_the_refusal_stands_at_once() {
 async fn a_forgotten_session_is_begun_again_once() {
     let begun = Arc::new(AtomicUsize::new(0));
     let sessions = Arc::clone(&begun);
-    let peer = TestServer::start(move |_, heard| {
-        if heard.body.contains("\"initialize\"") {
+    let peer = TestServer::start(move |_, request| {
+        if request.body.contains("\"initialize\"") {
             let session = format!("Mcp-Session-Id: s{}", begun.fetch_add(1, Ordering::Relaxed));
-            let body = format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{}}}}"#, heard.id());
+            let body = format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{}}}}"#, request.id());
             return TestResponse::full(
                 "200 OK",
                 &["Content-Type: application/json", &session],
                 body,
             );
         }
-        if heard.method != "POST" || heard.body.contains("notifications/") {
+        if request.method != "POST" || request.body.contains("notifications/") {
             return TestResponse::accepted();
         }
-        match heard.header("mcp-session-id") {
-            Some("s1") => result(heard),
+        match request.header("mcp-session-id") {
+            Some("s1") => result(request),
             _ => TestResponse::full("404 Not Found", &[], ""),
         }
     })
@@ -147,6 +147,6 @@ async fn a_forgotten_session_is_begun_again_once() {
         assert!(call(&mut lanes, ticket).await.unwrap().is_plain);
     }
     assert_eq!(sessions.load(Ordering::Relaxed), 2);
-    let initialized = |heard: &&TestRequest| heard.body.contains("notifications/initialized");
+    let initialized = |request: &&TestRequest| request.body.contains("notifications/initialized");
     assert_eq!(peer.requests().iter().filter(initialized).count(), 1);
 }
