@@ -94,8 +94,8 @@ impl ConfigFileCandidate {
 
     /// The text, if it is not on disk: that of the embedded default, or one given directly.
     pub fn text(&self) -> Option<&str> {
-        if let Some(given) = &self.inline_text {
-            return Some(given);
+        if let Some(text) = &self.inline_text {
+            return Some(text);
         }
         (self.layer == Layer::Embedded).then_some(match self.role {
             FileRole::Tools => EMBEDDED_TOOLS,
@@ -175,43 +175,45 @@ pub fn usual_files(dir: &Path) -> impl Iterator<Item = PathBuf> {
 
 /// Searches for the files to read. An explicit flag disables every other place, for both kinds.
 pub fn find(request: &LoadRequest, environment: &dyn Environment) -> DiscoveredFiles {
-    let mut found = DiscoveredFiles::default();
+    let mut discovered = DiscoveredFiles::default();
     let cwd = environment.cwd();
     let named = [(FileRole::Tools, &request.tools), (FileRole::Servers, &request.servers)];
     for (role, paths) in named {
         for path in paths {
-            found.add(cwd.join(path), role, Layer::Flag);
+            discovered.add(cwd.join(path), role, Layer::Flag);
         }
     }
     let inline =
         [(FileRole::Tools, &request.inline_tools), (FileRole::Servers, &request.inline_servers)];
     for (role, texts) in inline {
-        found.files.extend(texts.iter().map(|(path, text)| ConfigFileCandidate {
+        discovered.files.extend(texts.iter().map(|(path, text)| ConfigFileCandidate {
             path: path.clone(),
             role,
             layer: Layer::Flag,
             inline_text: Some(Arc::from(text.as_str())),
         }));
     }
-    let is_explicit = !found.files.is_empty();
+    let is_explicit = !discovered.files.is_empty();
     for path in &request.added_tools {
-        found.add(cwd.join(path), FileRole::Tools, Layer::Flag);
+        discovered.add(cwd.join(path), FileRole::Tools, Layer::Flag);
     }
-    found.files.extend(request.added_inline_tools.iter().map(|(path, text)| ConfigFileCandidate {
-        path: path.clone(),
-        role: FileRole::Tools,
-        layer: Layer::Flag,
-        inline_text: Some(Arc::from(text.as_str())),
+    discovered.files.extend(request.added_inline_tools.iter().map(|(path, text)| {
+        ConfigFileCandidate {
+            path: path.clone(),
+            role: FileRole::Tools,
+            layer: Layer::Flag,
+            inline_text: Some(Arc::from(text.as_str())),
+        }
     }));
     if is_explicit {
-        return found;
+        return discovered;
     }
     for (role, variable) in
         [(FileRole::Tools, "TOOLHOST_TOOLS"), (FileRole::Servers, "TOOLHOST_MCP")]
     {
         let value = environment.var(variable).unwrap_or_default();
         for path in std::env::split_paths(&value).filter(|p| !p.as_os_str().is_empty()) {
-            found.add(cwd.join(path), role, Layer::Variable);
+            discovered.add(cwd.join(path), role, Layer::Variable);
         }
     }
     let user = environment.config_dir();
@@ -220,21 +222,21 @@ pub fn find(request: &LoadRequest, environment: &dyn Environment) -> DiscoveredF
         let is_user = user.as_deref() == Some(dir);
         let layer = if is_user { Layer::User } else { Layer::Project };
         // An editor's files do not apply to the directories below theirs.
-        if found.add_directory(dir, layer, dir == start) {
+        if discovered.add_directory(dir, layer, dir == start) {
             break;
         }
     }
     if let Some(dir) = user
-        && !found.files.iter().any(|c| c.layer == Layer::User)
+        && !discovered.files.iter().any(|c| c.layer == Layer::User)
     {
-        found.add_directory(&dir, Layer::User, false);
+        discovered.add_directory(&dir, Layer::User, false);
     }
-    if found.files.iter().all(|file| file.layer == Layer::Flag) {
+    if discovered.files.iter().all(|file| file.layer == Layer::Flag) {
         for (role, path) in
             [(FileRole::Tools, "embedded/tools.yaml"), (FileRole::Servers, "embedded/mcp.yaml")]
         {
             let layer = Layer::Embedded;
-            found.files.push(ConfigFileCandidate {
+            discovered.files.push(ConfigFileCandidate {
                 path: path.into(),
                 role,
                 layer,
@@ -242,7 +244,7 @@ pub fn find(request: &LoadRequest, environment: &dyn Environment) -> DiscoveredF
             });
         }
     }
-    found
+    discovered
 }
 
 /// The root of the project that a named file is for, links resolved: the nearest directory upwards
@@ -331,18 +333,18 @@ mod tests {
         (dir, FixedEnvironment { cwd, root, ..FixedEnvironment::default() })
     }
 
-    fn names(found: &DiscoveredFiles, base: &Path) -> Vec<(String, Layer)> {
+    fn names(discovered: &DiscoveredFiles, base: &Path) -> Vec<(String, Layer)> {
         let name = |p: &Path| p.strip_prefix(base).unwrap_or(p).display().to_string();
-        found.files.iter().map(|c| (name(&c.path), c.layer)).collect()
+        discovered.files.iter().map(|c| (name(&c.path), c.layer)).collect()
     }
 
     #[test]
     fn nothing_found_means_the_embedded_default() {
         let (dir, environment) = sandbox();
-        let found = find(&LoadRequest::default(), &environment);
-        let layers: Vec<_> = names(&found, dir.path()).into_iter().map(|(_, l)| l).collect();
+        let discovered = find(&LoadRequest::default(), &environment);
+        let layers: Vec<_> = names(&discovered, dir.path()).into_iter().map(|(_, l)| l).collect();
         assert_eq!(layers, [Layer::Embedded, Layer::Embedded]);
-        assert!(found.searched.contains(&dir.path().join("project")));
+        assert!(discovered.searched.contains(&dir.path().join("project")));
     }
 
     #[test]
@@ -352,9 +354,9 @@ mod tests {
             std::fs::write(dir.path().join(file), "").unwrap();
         }
         environment.vars.insert("TOOLHOST_MCP".into(), "own.yaml".into());
-        let found = find(&LoadRequest::default(), &environment);
+        let discovered = find(&LoadRequest::default(), &environment);
         assert_eq!(
-            names(&found, dir.path()),
+            names(&discovered, dir.path()),
             [
                 ("project/deep/er/own.yaml".to_owned(), Layer::Variable),
                 ("project/deep/mcp.yml".to_owned(), Layer::Project),
@@ -367,9 +369,9 @@ mod tests {
     fn files_of_editors_stand_in_for_servers_and_are_never_searched_upwards() {
         let (dir, environment) = sandbox();
         let project = dir.path().join("project");
-        let found = || {
-            let found = find(&LoadRequest::default(), &environment);
-            names(&found, dir.path()).into_iter().map(|(name, _)| name).collect::<Vec<_>>()
+        let file_names = || {
+            let discovered = find(&LoadRequest::default(), &environment);
+            names(&discovered, dir.path()).into_iter().map(|(name, _)| name).collect::<Vec<_>>()
         };
         let write = |name: &str| {
             let path = dir.path().join(name);
@@ -378,17 +380,17 @@ mod tests {
         };
         write("project/.mcp.json");
         write("project/.vscode/mcp.json");
-        assert_eq!(found(), ["embedded/tools.yaml", "embedded/mcp.yaml"]);
+        assert_eq!(file_names(), ["embedded/tools.yaml", "embedded/mcp.yaml"]);
         // What the directory has, its editors' files belong to.
         write("project/tools.yaml");
         let both = ["project/tools.yaml", "project/.mcp.json", "project/.vscode/mcp.json"];
-        assert_eq!(found(), both);
+        assert_eq!(file_names(), both);
         write("project/deep/er/.cursor/mcp.json");
-        assert_eq!(found(), ["project/deep/er/.cursor/mcp.json"]);
+        assert_eq!(file_names(), ["project/deep/er/.cursor/mcp.json"]);
         let cursor = find(&LoadRequest::default(), &environment).files.remove(0);
         assert_eq!(cursor.directory(), Some(project.join("deep/er").as_path()));
         write("project/deep/er/mcp.yaml");
-        assert_eq!(found(), ["project/deep/er/mcp.yaml"]);
+        assert_eq!(file_names(), ["project/deep/er/mcp.yaml"]);
     }
 
     #[test]
@@ -397,9 +399,9 @@ mod tests {
         std::fs::write(dir.path().join("project/mcp.yaml"), "").unwrap();
         environment.vars.insert("TOOLHOST_MCP".into(), "own.yaml".into());
         let request = LoadRequest { tools: vec!["mine.yaml".into()], ..LoadRequest::default() };
-        let found = find(&request, &environment);
+        let discovered = find(&request, &environment);
         assert_eq!(
-            names(&found, dir.path()),
+            names(&discovered, dir.path()),
             [("project/deep/er/mine.yaml".to_owned(), Layer::Flag)]
         );
     }
@@ -410,10 +412,10 @@ mod tests {
         for file in ["project/tools.yaml", "project/tools.json"] {
             std::fs::write(dir.path().join(file), "").unwrap();
         }
-        let found = find(&LoadRequest::default(), &environment);
-        assert_eq!(found.files.len(), 1);
+        let discovered = find(&LoadRequest::default(), &environment);
+        assert_eq!(discovered.files.len(), 1);
         assert_eq!(
-            found.diagnostics[0].message,
+            discovered.diagnostics[0].message,
             "ignored, because tools.yaml is in the same directory"
         );
     }

@@ -71,20 +71,20 @@ pub fn servers_as_written(root: &ConfigNode) -> Vec<(String, SourceLocation, &Co
     if is_bare(root) {
         return pairs(root).collect();
     }
-    let mut found = Vec::new();
+    let mut servers = Vec::new();
     for (key, value) in root.entries() {
         match (canonical(SERVERS_FILE, &key.text), &value.value) {
-            (Some("mcp_servers"), NodeValue::Map(_)) => found.extend(pairs(value)),
+            (Some("mcp_servers"), NodeValue::Map(_)) => servers.extend(pairs(value)),
             (Some("clients"), NodeValue::List(items)) => {
                 for item in items {
                     let named = item.get_any(&["client_id", "name"]);
                     if let Some((_, Ok(name))) = named.map(|(k, n)| (k, n.as_scalar_text())) {
-                        found.push((name, item.location(), item));
+                        servers.push((name, item.location(), item));
                     }
                 }
             }
             _ => {}
         }
     }
-    found
+    servers
 }

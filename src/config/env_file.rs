@@ -24,7 +24,7 @@ pub struct EnvFileError {
 /// # Errors
 /// The first line that is neither empty, nor a comment, nor a variable.
 pub fn parse(text: &str) -> Result<Vec<(String, String)>, EnvFileError> {
-    let mut found = Vec::new();
+    let mut variables = Vec::new();
     for (index, line) in text.lines().enumerate() {
         let line = line.trim();
         if line.is_empty() || line.starts_with('#') {
@@ -33,11 +33,13 @@ pub fn parse(text: &str) -> Result<Vec<(String, String)>, EnvFileError> {
         let line = line.strip_prefix("export ").unwrap_or(line);
         let pair = line.split_once('=').map(|(name, value)| (name.trim(), value.trim()));
         match pair {
-            Some((name, value)) if is_name(name) => found.push((name.to_owned(), unquoted(value))),
+            Some((name, value)) if is_name(name) => {
+                variables.push((name.to_owned(), unquoted(value)))
+            }
             _ => return Err(EnvFileError { line: index + 1 }),
         }
     }
-    Ok(found)
+    Ok(variables)
 }
 
 fn unquoted(value: &str) -> String {
@@ -69,8 +71,8 @@ mod tests {
     #[test]
     fn lines_are_read_as_editors_read_them() {
         let text = "# why\n\nA=1\nexport B = two words # note\nC='# $x'\nD=\"a\\nb\\\"\" # x\nE=\n";
-        let found = parse(text).unwrap();
-        let pairs: Vec<_> = found.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect();
+        let variables = parse(text).unwrap();
+        let pairs: Vec<_> = variables.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect();
         let expected = [("A", "1"), ("B", "two words"), ("C", "# $x"), ("D", "a\nb\""), ("E", "")];
         assert_eq!(pairs, expected);
         assert_eq!(parse("A=1\nnonsense\n"), Err(EnvFileError { line: 2 }));

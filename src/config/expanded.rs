@@ -118,13 +118,13 @@ mod tests {
     use super::*;
 
     fn recorded(values: &ExpandedValues) -> Vec<String> {
-        let heard = Arc::new(Mutex::new(Vec::new()));
-        let log = Arc::clone(&heard);
+        let lines = Arc::new(Mutex::new(Vec::new()));
+        let log = Arc::clone(&lines);
         values.listen(move |reference, value| {
             log.lock().unwrap().push(format!("{reference}={value}"));
         });
-        let heard = heard.lock().unwrap();
-        heard.clone()
+        let lines = lines.lock().unwrap();
+        lines.clone()
     }
 
     #[test]
@@ -151,12 +151,12 @@ mod tests {
     #[test]
     fn a_listener_hears_of_later_values_and_nothing_prints_one() {
         let values = ExpandedValues::default();
-        let heard = Arc::new(Mutex::new(Vec::new()));
-        let log = Arc::clone(&heard);
+        let recorded = Arc::new(Mutex::new(Vec::new()));
+        let log = Arc::clone(&recorded);
         values.variable("A", "before-it");
         values.listen(move |_, value| log.lock().unwrap().push(value.to_owned()));
         values.clone().variable("B", "after-it");
-        assert_eq!(*heard.lock().unwrap(), ["before-it", "after-it"]);
+        assert_eq!(*recorded.lock().unwrap(), ["before-it", "after-it"]);
         assert_eq!(format!("{values:?}"), "ExpandedValues(2)");
         assert!(values.occur_in("an after-it.") && !values.occur_in("another"));
     }

@@ -475,15 +475,15 @@ pub const SANDBOX: &[KeySpec] = &[
     key("open_files", COUNT, "The maximum number of open files."),
 ];
 
-/// The first key of an entry that is not `known` and was probably meant to be one of `wanted`, with
+/// The first key of an entry that is not known and was probably meant to be one of `keys`, with
 /// what was meant.
 pub fn misspelled<'e, 'k>(
     entry: &'e ConfigNode,
-    wanted: &[&'k str],
-    known: impl Fn(&str) -> bool,
+    keys: &[&'k str],
+    is_known: impl Fn(&str) -> bool,
 ) -> Option<(&'e ConfigKey, &'k str)> {
-    let mut unknown = entry.entries().iter().map(|(key, _)| key).filter(|key| !known(&key.text));
-    unknown.find_map(|key| Some((key, spelling::nearest(&key.text, wanted.iter().copied())?)))
+    let mut unknown = entry.entries().iter().map(|(key, _)| key).filter(|key| !is_known(&key.text));
+    unknown.find_map(|key| Some((key, spelling::nearest(&key.text, keys.iter().copied())?)))
 }
 
 /// All spellings of a table.
@@ -514,9 +514,9 @@ mod tests {
     #[test]
     fn every_shape_is_json_and_no_spelling_means_two_things() {
         for table in TABLES {
-            let mut seen = std::collections::BTreeSet::new();
+            let mut unique_spellings = std::collections::BTreeSet::new();
             for word in spellings(table) {
-                assert!(seen.insert(word), "{word} stands twice");
+                assert!(unique_spellings.insert(word), "{word} stands twice");
             }
             for key in table {
                 let shape: Result<serde_json::Value, _> = serde_json::from_str(key.schema);

@@ -50,19 +50,19 @@ impl Room {
     fn trust(&self, author: bool) -> Configuration {
         let first = self.load();
         let mut store = TrustStore::open(Some(&self.state())).unwrap();
-        store.trust(asked(&first), author, Duration::ZERO).unwrap();
+        store.trust(trust_request(&first), author, Duration::ZERO).unwrap();
         self.load()
     }
 }
 
 /// What a person is asked, which has to be something.
-fn asked(configuration: &Configuration) -> &TrustRequest {
+fn trust_request(configuration: &Configuration) -> &TrustRequest {
     configuration.trust_request.as_ref().expect("should ask")
 }
 
 /// The trust request as a front end prints it, line by line.
 fn shown(configuration: &Configuration) -> String {
-    let lines = asked(configuration).difference_lines();
+    let lines = trust_request(configuration).difference_lines();
     lines.iter().map(TrustRequestLine::text).collect::<Vec<_>>().join("\n")
 }
 
@@ -110,9 +110,9 @@ fn a_name_of_the_users_stays_the_users_until_a_stored_answer_showed_the_replacem
         let configuration = load(&request, &KINDS, &room.environment);
         assert_eq!(origin(&configuration, "a"), Some(false));
         assert_eq!(origin(&configuration, "kit-read"), None);
-        let kept =
+        let warnings =
             configuration.diagnostics.iter().filter(|p| p.message.contains("your own")).count();
-        assert_eq!(kept, 2, "{:?}", configuration.diagnostics);
+        assert_eq!(warnings, 2, "{:?}", configuration.diagnostics);
     }
     let question = shown(&room.load());
     assert!(question.contains("replaces your own 'a'"), "{question}");
@@ -181,7 +181,7 @@ fn a_project_is_asked_about_once_and_again_after_a_change() {
     ] {
         let changed = room.project_again("mcp.yaml", &change);
         assert!(changed.servers.is_empty(), "{change}");
-        assert!(asked(&changed).previous.is_some(), "{change}");
+        assert!(trust_request(&changed).previous.is_some(), "{change}");
     }
     // Comments and layout say nothing.
     let same = format!("# why\n{}", SERVER.replace(", env", ",   env"));
@@ -208,14 +208,14 @@ fn nothing_of_a_project_is_expanded_before_consent() {
     assert!(!all.contains("hunter2"), "{all}");
     assert_eq!(untrusted(&configuration), ["t", "s", "h"]);
     let question = shown(&configuration);
-    for said in [
+    for expected in [
         "settings: uses ${CANARY} in defaults.base_url",
         "t: starts echo '${CANARY}'",
         "s: starts '${CANARY}' (decided by your ${CANARY})",
         "sends it the roots [\"https://x/${CANARY}\"]",
         "h: contacts http://x/${CANARY}; uses ${CANARY} in url, auth.token_env_var",
     ] {
-        assert!(question.contains(said), "{said} is missing in\n{question}");
+        assert!(question.contains(expected), "{expected} is missing in\n{question}");
     }
     // `discover` of a project names literal directories, before and after.
     let diagnostics = |configuration: &Configuration| {
@@ -238,7 +238,7 @@ fn a_directory_that_moved_is_asked_about_again() {
     let moved = room.dir.path().join("moved");
     std::fs::rename(room.dir.path().join("project"), &moved).unwrap();
     room.environment.cwd = moved;
-    assert_eq!(asked(&room.load()).previous, None);
+    assert_eq!(trust_request(&room.load()).previous, None);
 }
 
 #[test]

@@ -38,8 +38,8 @@ pub fn load_beside(
     environment: &dyn Environment,
 ) -> Configuration {
     let expanded = ExpandedValues::default();
-    let found = discover::find(request, environment);
-    let sources = ConfigSources::read(found, environment, &expanded);
+    let discovered = discover::find(request, environment);
+    let sources = ConfigSources::read(discovered, environment, &expanded);
     let consent = consent::decide(&sources.files, kinds, environment, request.trust_all);
     let mut loader = Loader {
         environment,
@@ -77,7 +77,7 @@ pub fn load_beside(
             let path = named.map(|file| file.path.clone());
             path.map(|path| ProjectRoot::of_named(path, environment)).unwrap_or_default()
         }
-        root => ProjectRoot::known(root.to_path_buf()),
+        root => ProjectRoot::at(root.to_path_buf()),
     };
     configuration.is_agreed_for_run =
         request.trust_all || configuration.files.iter().any(|file| file.layer.is_named());
@@ -136,8 +136,8 @@ impl<'a> Loader<'a> {
                 grant: self.consent.grant(file),
                 base_dir: file.base_dir(&self.environment.cwd()),
             };
-            let told = self.credential_section(&section);
-            self.builder.configuration.diagnostics.extend(told);
+            let diagnostics = self.credential_section(&section);
+            self.builder.configuration.diagnostics.extend(diagnostics);
             self.builder.configuration.credential_sections.push(section);
         }
     }

@@ -159,11 +159,11 @@ impl ConfigNode {
 
     /// A diagnostic that points here: "expected …, found …".
     pub fn expected(&self, what: &str) -> Diagnostic {
-        let found = match &self.value {
+        let actual = match &self.value {
             NodeValue::Text(text) if text.is_empty() => "an empty string",
             _ => self.kind(),
         };
-        Diagnostic::error(format!("expected {what}, found {found}")).with_location(self.location())
+        Diagnostic::error(format!("expected {what}, found {actual}")).with_location(self.location())
     }
 
     /// The text of a text node.

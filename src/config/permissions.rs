@@ -49,9 +49,9 @@ fn credential_kinds(
     node: &ConfigNode,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<Vec<CredentialKind>> {
-    let words = ok_or_report(node.as_texts(), diagnostics)?;
+    let names = ok_or_report(node.as_texts(), diagnostics)?;
     let kind = |word: &String| CredentialKind::parse(word).ok_or_else(|| unknown_kind(word, node));
-    Some(words.iter().filter_map(|word| ok_or_report(kind(word), diagnostics)).collect())
+    Some(names.iter().filter_map(|word| ok_or_report(kind(word), diagnostics)).collect())
 }
 
 fn ok_or_report<T>(result: Result<T, Diagnostic>, diagnostics: &mut Vec<Diagnostic>) -> Option<T> {
@@ -60,12 +60,12 @@ fn ok_or_report<T>(result: Result<T, Diagnostic>, diagnostics: &mut Vec<Diagnost
 
 /// The diagnostic for an unknown credential type.
 pub(super) fn unknown_kind(word: &str, node: &ConfigNode) -> Diagnostic {
-    let known = CredentialKind::ALL.map(CredentialKind::as_str);
+    let names = CredentialKind::ALL.map(CredentialKind::as_str);
     Diagnostic::error(format!(
         "unknown credential type '{word}'; expected one of {}",
-        known.join(", ")
+        names.join(", ")
     ))
-    .with_suggestion(word, known)
+    .with_suggestion(word, names)
     .with_location(node.location())
 }
 
@@ -87,7 +87,7 @@ pub(super) fn contradictions(
     permissions: &ServerPermissions,
     entry: &EntryParts<'_>,
 ) -> Vec<Diagnostic> {
-    let mut found = Vec::new();
+    let mut diagnostics = Vec::new();
     let of = |key: &str| node.get(key).unwrap_or(node).location();
     let lists = [
         ("tools", &permissions.tools),
@@ -100,7 +100,7 @@ pub(super) fn contradictions(
             if let Some(excluded) = excluded {
                 let message =
                     format!("'{permitted}' is both permitted and excluded (by '{excluded}')");
-                found.push(
+                diagnostics.push(
                     Diagnostic::error(message)
                         .with_hint("remove it from 'exclude' or from 'permissions'")
                         .with_location(of(key)),
@@ -108,7 +108,7 @@ pub(super) fn contradictions(
             } else if !permitted.contains(['*', '?'])
                 && entry.include.is_some_and(|i| i.iter().all(|p| !pattern::matches(p, permitted)))
             {
-                found.push(
+                diagnostics.push(
                     Diagnostic::error(format!("'{permitted}' is permitted but not included"))
                         .with_hint("add it to 'include', or remove it from 'permissions'")
                         .with_location(of(key)),
@@ -117,25 +117,25 @@ pub(super) fn contradictions(
         }
     }
     if lists.iter().all(|(_, patterns)| patterns.as_ref().is_some_and(Vec::is_empty)) {
-        found.push(
+        diagnostics.push(
             Diagnostic::error("these permissions permit nothing that the server offers")
                 .with_hint("name what may be used, or disable the entry with 'disabled: true'")
                 .with_location(node.location()),
         );
     }
-    found.extend(network(permissions, entry).map(|d| d.with_location(of("network"))));
+    diagnostics.extend(network(permissions, entry).map(|d| d.with_location(of("network"))));
     for named in entry.credentials {
         let kinds = permissions.credentials.as_ref();
         if kinds.is_some_and(|kinds| !kinds.contains(&named.kind)) {
             let message = format!("the credential {named} is of a type that is not permitted");
-            found.push(
+            diagnostics.push(
                 Diagnostic::error(message)
                     .with_hint("add the type to 'permissions.credentials'")
                     .with_location(of("credentials")),
             );
         }
     }
-    found
+    diagnostics
 }
 
 /// Whether everything that `permitted` matches is also matched by `excluded`, as far as can be
@@ -184,16 +184,16 @@ mod tests {
         std::fs::write(&file, format!("mcp_servers:\n  a:\n    {entry}\n")).unwrap();
         let request = LoadRequest { servers: vec![file], ..LoadRequest::default() };
         let loaded = load(&request, &[], &FixedEnvironment::default());
-        let told = |d: &Diagnostic| {
+        let format_line = |d: &Diagnostic| {
             let place = d.location.as_ref().unwrap();
             format!("{}:{} {}", place.line, place.column, d.message)
         };
-        loaded.diagnostics.iter().map(told).collect()
+        loaded.diagnostics.iter().map(format_line).collect()
     }
 
     #[test]
     fn every_wrong_type_has_its_place() {
-        for (permissions, told) in [
+        for (permissions, expected) in [
             ("[a]", "expected a mapping"),
             ("text", "expected a mapping"),
             ("7", "expected a mapping"),
@@ -208,9 +208,9 @@ mod tests {
             ("{ credentials: [bearr] }", "unknown credential type 'bearr'"),
             ("{ tolls: [a] }", "unknown key 'tolls'"),
         ] {
-            let found = problems(&format!("command: x\n    permissions: {permissions}"));
-            assert_eq!(found.len(), 1, "{permissions}: {found:?}");
-            assert!(found[0].starts_with("4:") && found[0].contains(told), "{found:?}");
+            let lines = problems(&format!("command: x\n    permissions: {permissions}"));
+            assert_eq!(lines.len(), 1, "{permissions}: {lines:?}");
+            assert!(lines[0].starts_with("4:") && lines[0].contains(expected), "{lines:?}");
         }
         assert!(problems("command: x\n    permissions: ~").is_empty());
         assert!(problems("command: x\n    permissions: { tools: a, network: true }").is_empty());
@@ -220,7 +220,7 @@ mod tests {
     fn contradictions_are_told_where_they_stand() {
         let command = "command: x\n    ";
         let url = "url: https://a.example/\n    ";
-        for (start, rest, told) in [
+        for (start, rest, expected) in [
             (command, "exclude: ['w*'], P: { tools: [read, write] }", "'write' is both perm"),
             (
                 command,
@@ -236,17 +236,17 @@ mod tests {
         ] {
             let more =
                 rest.replace("P:", "permissions:").replace(", permissions", "\n    permissions");
-            let found = problems(&format!("{start}{more}"));
-            assert_eq!(found.len(), 1, "{rest}: {found:?}");
-            assert!(found[0].contains(told), "{rest}: {found:?}");
+            let lines = problems(&format!("{start}{more}"));
+            assert_eq!(lines.len(), 1, "{rest}: {lines:?}");
+            assert!(lines[0].contains(expected), "{rest}: {lines:?}");
         }
         for fine in [
             "exclude: ['b*']\n    permissions: { tools: [a] }",
             "permissions: { tools: [] }",
             "sandbox: auto\n    permissions: { network: false }",
         ] {
-            let found = problems(&format!("{command}{fine}"));
-            assert!(found.is_empty(), "{fine}: {found:?}");
+            let lines = problems(&format!("{command}{fine}"));
+            assert!(lines.is_empty(), "{fine}: {lines:?}");
         }
     }
 }

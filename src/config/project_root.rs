@@ -27,7 +27,7 @@ struct NamedFile {
 
 impl ProjectRoot {
     /// A root that is already known.
-    pub(super) fn known(root: PathBuf) -> Self {
+    pub(super) fn at(root: PathBuf) -> Self {
         Self { named: None, found: OnceLock::from(Some(root)) }
     }
 

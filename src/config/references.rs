@@ -109,16 +109,16 @@ pub fn is_literal(node: &ConfigNode) -> bool {
 /// Every reference at or below `node` with the paths of its keys. Names of variables
 /// without `${}` (`…_env_var`, `env_keys`) are included.
 pub fn of(node: &ConfigNode) -> BTreeMap<String, Vec<String>> {
-    let mut found = BTreeMap::new();
-    walk(node, &mut String::new(), &mut found);
-    found
+    let mut references = BTreeMap::new();
+    walk(node, &mut String::new(), &mut references);
+    references
 }
 
-fn walk(node: &ConfigNode, path: &mut String, found: &mut BTreeMap<String, Vec<String>>) {
+fn walk(node: &ConfigNode, path: &mut String, references: &mut BTreeMap<String, Vec<String>>) {
     match &node.value {
         NodeValue::Text(text) => {
             let mut add = |reference: String| {
-                let places = found.entry(reference).or_default();
+                let places = references.entry(reference).or_default();
                 if places.last().is_none_or(|last| last != path) {
                     places.push(path.clone());
                 }
@@ -133,7 +133,7 @@ fn walk(node: &ConfigNode, path: &mut String, found: &mut BTreeMap<String, Vec<S
                 add(format!("${{{text}}}"));
             }
         }
-        NodeValue::List(items) => items.iter().for_each(|item| walk(item, path, found)),
+        NodeValue::List(items) => items.iter().for_each(|item| walk(item, path, references)),
         NodeValue::Map(pairs) => {
             for (key, value) in pairs {
                 let before = path.len();
@@ -141,7 +141,7 @@ fn walk(node: &ConfigNode, path: &mut String, found: &mut BTreeMap<String, Vec<S
                     path.push('.');
                 }
                 path.push_str(&key.text);
-                walk(value, path, found);
+                walk(value, path, references);
                 path.truncate(before);
             }
         }
@@ -160,7 +160,7 @@ mod tests {
         let text = "roots: ['https://x/${A}']\nauth: { token_env_var: B }\nenv_keys: [C, D]\n\
                     x: { y: { z: 'a${A}b${file:f}' } }\nplain: '$${E}'\n";
         let node = parse(&SourceText::new("f", text), text).unwrap().root;
-        let found: Vec<(String, String)> =
+        let references: Vec<(String, String)> =
             of(&node).into_iter().map(|(name, places)| (name, places.join(" "))).collect();
         let expected = [
             ("${A}", "roots x.y.z"),
@@ -169,7 +169,7 @@ mod tests {
             ("${D}", "env_keys"),
             ("${file:f}", "x.y.z"),
         ];
-        assert_eq!(found, expected.map(|(a, b)| (a.to_owned(), b.to_owned())));
+        assert_eq!(references, expected.map(|(a, b)| (a.to_owned(), b.to_owned())));
         assert!(!is_literal(&node));
     }
 }

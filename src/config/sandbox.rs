@@ -112,25 +112,25 @@ impl SandboxSpec {
 
     /// All settings, as lines that the user reads before allowing it.
     pub fn lines(&self) -> Vec<String> {
-        let mut said = vec![self.level.as_str().to_owned()];
+        let mut parts = vec![self.level.as_str().to_owned()];
         let list = |paths: &[PathBuf]| {
             let shown: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
             if shown.is_empty() { "nothing more".to_owned() } else { shown.join(", ") }
         };
-        said.extend(self.read.as_deref().map(|paths| format!("reads {}", list(paths))));
+        parts.extend(self.read.as_deref().map(|paths| format!("reads {}", list(paths))));
         if !self.write.is_empty() {
-            said.push(format!("writes {}", list(&self.write)));
+            parts.push(format!("writes {}", list(&self.write)));
         }
-        said.extend(self.network.map(|on| if on { "network" } else { "no network" }.to_owned()));
+        parts.extend(self.network.map(|on| if on { "network" } else { "no network" }.to_owned()));
         if self.metadata == Some(true) {
-            said.push("may change permissions, owners and times of your files".to_owned());
+            parts.push("may change permissions, owners and times of your files".to_owned());
         }
-        said.extend(self.memory.map(|bytes| format!("memory {}", units::show_size(bytes))));
-        said.extend(self.cpu.map(|time| format!("cpu {}", units::show_duration(time))));
-        said.extend(self.processes.map(|count| format!("{count} processes")));
-        said.extend(self.file_size.map(|bytes| format!("files of {}", units::show_size(bytes))));
-        said.extend(self.open_files.map(|count| format!("{count} open files")));
-        vec![format!("sandbox: {}", said.join("; "))]
+        parts.extend(self.memory.map(|bytes| format!("memory {}", units::show_size(bytes))));
+        parts.extend(self.cpu.map(|time| format!("cpu {}", units::show_duration(time))));
+        parts.extend(self.processes.map(|count| format!("{count} processes")));
+        parts.extend(self.file_size.map(|bytes| format!("files of {}", units::show_size(bytes))));
+        parts.extend(self.open_files.map(|count| format!("{count} open files")));
+        vec![format!("sandbox: {}", parts.join("; "))]
     }
 }
 
@@ -160,8 +160,8 @@ pub fn read(
             mapping(node, base_dir, default, diagnostics)
         }
         NodeValue::Number(_) | NodeValue::List(_) => {
-            let words = "none, auto, limits, landlock, bwrap, or a mapping";
-            diagnostics.push(node.expected(words));
+            let choices = "none, auto, limits, landlock, bwrap, or a mapping";
+            diagnostics.push(node.expected(choices));
             None
         }
     }
@@ -172,12 +172,12 @@ const LIMIT_KEYS: [&str; 5] = ["memory", "cpu", "processes", "file_size", "open_
 
 /// Whether a mapping sets something, and only limits.
 fn says_limits_only(node: &ConfigNode) -> bool {
-    let mut said = node
+    let mut entries = node
         .entries()
         .iter()
         .filter(|(key, value)| !value.is_null() && canonical(SANDBOX, &key.text).is_some())
         .peekable();
-    said.peek().is_some() && said.all(|(key, _)| LIMIT_KEYS.contains(&key.text.as_str()))
+    entries.peek().is_some() && entries.all(|(key, _)| LIMIT_KEYS.contains(&key.text.as_str()))
 }
 
 fn mapping(
@@ -242,19 +242,20 @@ fn contradictions(node: &ConfigNode, spec: &SandboxSpec) -> Vec<Diagnostic> {
         SandboxLevel::Limits => &["read", "write", "network", "metadata"],
         SandboxLevel::Auto | SandboxLevel::Landlock | SandboxLevel::Bwrap => &[],
     };
-    let said = node.entries().iter().filter(|(key, value)| {
+    let entries = node.entries().iter().filter(|(key, value)| {
         beyond.contains(&key.text.as_str())
             && !value.is_null()
             // Allowing what is allowed anyway is fine.
             && !(matches!(key.text.as_str(), "network" | "metadata") && matches!(value.as_bool(), Ok(true)))
     });
-    said.map(|(key, _)| {
-        let level = spec.level.as_str();
-        Diagnostic::error(format!("'{}' has no effect at the level '{level}'", key.text))
-            .with_hint("use the level auto, landlock or bwrap")
-            .with_location(node.location_of(key))
-    })
-    .collect()
+    entries
+        .map(|(key, _)| {
+            let level = spec.level.as_str();
+            Diagnostic::error(format!("'{}' has no effect at the level '{level}'", key.text))
+                .with_hint("use the level auto, landlock or bwrap")
+                .with_location(node.location_of(key))
+        })
+        .collect()
 }
 
 fn ok_or_report<T>(result: Result<T, Diagnostic>, diagnostics: &mut Vec<Diagnostic>) -> Option<T> {
@@ -269,10 +270,13 @@ fn level(node: &ConfigNode) -> Result<SandboxLevel, Diagnostic> {
             .with_location(node.location()));
     }
     SandboxLevel::parse(word).ok_or_else(|| {
-        let words = ["none", "auto", "limits", "landlock", "bwrap"];
-        Diagnostic::error(format!("unknown sandbox '{word}'; expected one of {}", words.join(", ")))
-            .with_suggestion(word, words)
-            .with_location(node.location())
+        let levels = ["none", "auto", "limits", "landlock", "bwrap"];
+        Diagnostic::error(format!(
+            "unknown sandbox '{word}'; expected one of {}",
+            levels.join(", ")
+        ))
+        .with_suggestion(word, levels)
+        .with_location(node.location())
     })
 }
 

@@ -50,10 +50,10 @@ impl SavedCall {
         self.timeout_ms.map(Duration::from_millis)
     }
 
-    /// Its arguments, overridden by those in `given`.
-    pub fn words_with(&self, given: &[String]) -> Vec<String> {
-        let replaced = |word: &&String| given.iter().any(|other| key(other) == key(word));
-        self.words.iter().filter(|word| !replaced(word)).chain(given).cloned().collect()
+    /// Its arguments, overridden by those in `overrides`.
+    pub fn words_with(&self, overrides: &[String]) -> Vec<String> {
+        let replaced = |word: &&String| overrides.iter().any(|other| key(other) == key(word));
+        self.words.iter().filter(|word| !replaced(word)).chain(overrides).cloned().collect()
     }
 
     /// The command line that makes the call, without the program's name.
@@ -196,8 +196,8 @@ mod tests {
         assert!(calls.save("no name", call("x")).is_err());
         calls.remove("one").unwrap();
         assert!(calls.remove("one").is_err());
-        let given = ["b=3".to_owned(), "c=4".to_owned()];
-        assert_eq!(calls.get("two").unwrap().words_with(&given), ["a=1", "b=3", "c=4"]);
+        let overrides = ["b=3".to_owned(), "c=4".to_owned()];
+        assert_eq!(calls.get("two").unwrap().words_with(&overrides), ["a=1", "b=3", "c=4"]);
         assert_eq!(
             calls.get("two").unwrap().command_words(),
             ["call", "y", "a=1", "b:=2", "--timeout", "1.50 s"]

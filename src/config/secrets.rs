@@ -161,8 +161,8 @@ impl LiteralSecrets {
                 }
             }
         }
-        let found: Vec<String> = tokens(text).map(str::to_owned).collect();
-        for token in found {
+        let tokens: Vec<String> = tokens(text).map(str::to_owned).collect();
+        for token in tokens {
             *text = text.replace(&token, "***");
         }
     }

@@ -36,15 +36,15 @@ pub(super) struct ConfigSources {
 impl ConfigSources {
     /// Reads and parses the files that were found, and those that `discover:` adds.
     pub fn read(
-        found: DiscoveredFiles,
+        discovered: DiscoveredFiles,
         environment: &dyn Environment,
         expanded: &ExpandedValues,
     ) -> Self {
-        let DiscoveredFiles { diagnostics, searched, .. } = found;
+        let DiscoveredFiles { diagnostics, searched, .. } = discovered;
         let mut sources = Self { diagnostics, searched, ..Self::default() };
-        let opened = open_all(&found.files);
+        let opened = open_all(&discovered.files);
         let mut taken = BTreeSet::new();
-        for (candidate, opened) in found.files.into_iter().zip(opened) {
+        for (candidate, opened) in discovered.files.into_iter().zip(opened) {
             let file = match opened {
                 Ok(file) => {
                     let mut file = SourceFile { candidate, ..file };

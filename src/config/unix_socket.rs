@@ -73,7 +73,7 @@ pub fn read(
         Some(_) => return Err(UnixSocketError::NoAbsolutePath),
         None => rest,
     };
-    let (path, asked) = match rest.find(":/") {
+    let (path, request_path) = match rest.find(":/") {
         Some(colon) => (rest.get(..colon), rest.get(colon + 1..)),
         None => (Some(rest), None),
     };
@@ -87,12 +87,12 @@ pub fn read(
     if length > MAX_SOCKET_PATH {
         return Err(UnixSocketError::TooLong(length));
     }
-    let asked = asked.unwrap_or(match transport {
+    let request_path = request_path.unwrap_or(match transport {
         HttpTransport::Sse => "/sse",
         _ => "/mcp",
     });
-    let url =
-        Url::parse(&format!("http://localhost{asked}")).map_err(UnixSocketError::RequestPath)?;
+    let url = Url::parse(&format!("http://localhost{request_path}"))
+        .map_err(UnixSocketError::RequestPath)?;
     Ok(UnixSocketAddress { socket, url })
 }
 

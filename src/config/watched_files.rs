@@ -54,8 +54,8 @@ impl WatchedFiles {
         let read = configuration.files.iter().map(|file| file.path.clone());
         // If the command line names files, only those are read; otherwise a directory may get more.
         let is_found = |layer| matches!(layer, Layer::Project | Layer::User);
-        let found = configuration.files.iter().filter(|file| is_found(file.layer));
-        let beside = found.filter_map(|file| file.path.parent());
+        let existing = configuration.files.iter().filter(|file| is_found(file.layer));
+        let beside = existing.filter_map(|file| file.path.parent());
         let is_read = |path: &Path| configuration.files.iter().any(|file| file.path == path);
         let searched = configuration.searched.iter().map(PathBuf::as_path);
         let searched = searched.filter(|path| !is_read(path)).chain(beside);
@@ -81,8 +81,8 @@ impl WatchedFiles {
     #[must_use]
     pub fn as_they_were(mut self, earlier: &Self) -> Self {
         for (path, stamp) in &mut self.files {
-            if let Some(known) = earlier.files.get(path) {
-                *stamp = *known;
+            if let Some(previous) = earlier.files.get(path) {
+                *stamp = *previous;
             }
         }
         self

@@ -61,7 +61,7 @@ impl SchemaProperties {
     }
 }
 
-/// The hint about a name that is not one of the properties `known` of a schema.
+/// The hint about a name that is not one of the properties `names` of a schema.
 pub(super) fn unknown_property_hint(name: &str, names: &[&str]) -> String {
     if names.is_empty() {
         return "declare it in parameters_schema".to_owned();

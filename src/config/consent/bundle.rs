@@ -69,27 +69,28 @@ impl Bundle {
         root: &Path,
         allows_code_changes: bool,
     ) -> Vec<Difference> {
-        let mut found = Vec::new();
+        let mut differences = Vec::new();
         // A missing file removes its entries, which is no reason to ask; but its content
         // may have been why another entry was harmless, so it counts.
         for name in self.files.keys().chain(trusted.files.keys()) {
             let difference = Difference::File(name.clone());
-            if self.files.get(name) != trusted.files.get(name) && !found.contains(&difference) {
-                found.push(difference);
+            if self.files.get(name) != trusted.files.get(name) && !differences.contains(&difference)
+            {
+                differences.push(difference);
             }
         }
-        found.extend(self.code_differences(trusted, root, allows_code_changes));
+        differences.extend(self.code_differences(trusted, root, allows_code_changes));
         for name in &self.replaced_names {
             if !trusted.replaced_names.contains(name) {
-                found.push(Difference::Replaces(name.clone()));
+                differences.push(Difference::Replaces(name.clone()));
             }
         }
         for (handle, now) in &self.credentials {
             if trusted.credentials.get(handle) != Some(now) {
-                found.push(Difference::Credential(handle.clone()));
+                differences.push(Difference::Credential(handle.clone()));
             }
         }
-        found
+        differences
     }
 
     /// The differences in what would run.
@@ -99,21 +100,21 @@ impl Bundle {
         root: &Path,
         allows_code_changes: bool,
     ) -> Vec<Difference> {
-        let mut found = Vec::new();
+        let mut differences = Vec::new();
         for (path, now) in &self.code {
             let before = trusted.code.get(path);
             let authored =
                 |file: &BoundFile| allows_code_changes && file.resolved.starts_with(root);
             if before != Some(now) && !(authored(now) && before.is_none_or(authored)) {
-                found.push(Difference::Code(path.clone()));
+                differences.push(Difference::Code(path.clone()));
             }
         }
         for (use_of, now) in &self.resolved_paths {
             if trusted.resolved_paths.get(use_of) != Some(now) {
-                found.push(Difference::Resolved(use_of.clone(), now.clone()));
+                differences.push(Difference::Resolved(use_of.clone(), now.clone()));
             }
         }
-        found
+        differences
     }
 
     /// One hash over the whole bundle, used to remember a refusal.

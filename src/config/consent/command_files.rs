@@ -284,8 +284,10 @@ impl Reading<'_> {
         if word.len() > 4096 || (!is_path && self.path.is_none()) {
             return interpreter;
         }
-        let Ok(found) = resolve(word, self.path.as_deref(), from) else { return interpreter };
-        let resolved = found.canonicalize().unwrap_or_else(|_| found.clone());
+        let Ok(program_path) = resolve(word, self.path.as_deref(), from) else {
+            return interpreter;
+        };
+        let resolved = program_path.canonicalize().unwrap_or_else(|_| program_path.clone());
         let is_listed = self.files.programs.is_empty() || !is_path;
         let is_new =
             !is_listed || self.files.programs.insert(word.to_owned(), resolved.clone()).is_none();
@@ -296,7 +298,7 @@ impl Reading<'_> {
             // Found by its name, but still code of the project.
             self.code(&resolved, depth);
         } else if is_new {
-            self.first_line(&found, depth);
+            self.first_line(&program_path, depth);
         }
         interpreter
     }
@@ -367,7 +369,7 @@ impl Reading<'_> {
             Ok(Ok(path)) if word.starts_with("file:/") => path,
             _ => PathBuf::from(word.strip_prefix("file:").unwrap_or(word)),
         };
-        let mut found = false;
+        let mut added = false;
         for (index, base) in self.bases.clone().into_iter().enumerate() {
             let path: PathBuf = base.join(&word).components().collect();
             if is_code {
@@ -377,7 +379,7 @@ impl Reading<'_> {
                     let path = PathBuf::from(name);
                     if path.is_file() {
                         self.code(&path, depth);
-                        found = true;
+                        added = true;
                     }
                 }
             }
@@ -385,7 +387,7 @@ impl Reading<'_> {
             if meta.is_dir() {
                 if is_code {
                     let files = entry_points(&path);
-                    found |= !files.is_empty();
+                    added |= !files.is_empty();
                     for file in &files {
                         self.code(file, depth);
                     }
@@ -396,7 +398,9 @@ impl Reading<'_> {
             } else if meta.is_file() {
                 let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
                 if is_code
-                    || EXTENSIONS.iter().any(|known| extension.eq_ignore_ascii_case(known))
+                    || EXTENSIONS
+                        .iter()
+                        .any(|code_extension| extension.eq_ignore_ascii_case(code_extension))
                     || meta.permissions().mode() & 0o111 != 0
                     || first_line(&path).is_some()
                 {
@@ -404,10 +408,10 @@ impl Reading<'_> {
                 } else if index == 0 && !self.files.data.contains(&path) {
                     self.files.data.push(path);
                 }
-                found = true;
+                added = true;
             }
         }
-        found
+        added
     }
 
     fn code(&mut self, path: &Path, depth: usize) {
@@ -519,7 +523,7 @@ fn first_line(path: &Path) -> Option<String> {
 
 /// What an interpreter would run from a directory.
 fn entry_points(directory: &Path) -> Vec<PathBuf> {
-    let mut found: Vec<PathBuf> = ENTRY_POINTS
+    let mut paths: Vec<PathBuf> = ENTRY_POINTS
         .iter()
         .map(|name| directory.join(name))
         .filter(|path| path.is_file())
@@ -529,12 +533,12 @@ fn entry_points(directory: &Path) -> Vec<PathBuf> {
         let inside = ["index.js".to_owned()].map(|index| format!("{main}/{index}"));
         for main in std::iter::once(main.clone()).chain(added).chain(inside) {
             let main: PathBuf = directory.join(main).components().collect();
-            if main.is_file() && !found.contains(&main) {
-                found.push(main);
+            if main.is_file() && !paths.contains(&main) {
+                paths.push(main);
             }
         }
     }
-    found
+    paths
 }
 
 fn main_of_package(path: &Path) -> Option<String> {
@@ -547,15 +551,15 @@ fn main_of_package(path: &Path) -> Option<String> {
 /// The files of a Python module that is run with `-m` from `cwd`.
 fn module_files(module: &str, cwd: &Path) -> Vec<PathBuf> {
     let mut path = cwd.to_path_buf();
-    let mut found = Vec::new();
+    let mut files = Vec::new();
     for part in module.split('.') {
-        found.push(path.join(part).join("__init__.py"));
+        files.push(path.join(part).join("__init__.py"));
         path.push(part);
     }
-    found.push(path.join("__main__.py"));
-    found.push(path.with_extension("py"));
-    found.retain(|file| file.is_file());
-    found
+    files.push(path.join("__main__.py"));
+    files.push(path.with_extension("py"));
+    files.retain(|file| file.is_file());
+    files
 }
 
 #[cfg(test)]
@@ -579,14 +583,14 @@ mod tests {
             path: Some("bin:/usr/bin:/bin".to_owned()),
             ..CommandLine::default()
         };
-        let given = line.files(&root);
+        let classified = line.files(&root);
         let names = |paths: Vec<PathBuf>| {
             let name = |p: PathBuf| Some(p.strip_prefix(&root).ok()?.display().to_string());
             let mut names: Vec<String> = paths.into_iter().filter_map(name).collect();
             names.sort_unstable();
             names
         };
-        (names(given.code), names(given.data))
+        (names(classified.code), names(classified.data))
     }
 
     #[test]
@@ -640,9 +644,9 @@ mod tests {
             (&["bash", "-c", "plain"], &["plain"], &[]),
             (&["npx", "-y", "server@1"], &[], &[]),
         ] {
-            let (found, rest) = sorted(files, argv);
+            let (actual, rest) = sorted(files, argv);
             assert_eq!(
-                (&found[..], &rest[..]),
+                (&actual[..], &rest[..]),
                 (
                     &code.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>()[..],
                     &data.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>()[..]

@@ -72,9 +72,9 @@ impl<'a> Expander<'a> {
         let shown = path.display();
         let content = regular_file::text(&path, env_file::MAX_BYTES)
             .map_err(|why| ExpandError::new(format!("cannot read {shown}: {why}")))?;
-        let found = env_file::parse(&content)
+        let variables = env_file::parse(&content)
             .map_err(|why| ExpandError::new(format!("cannot read {shown}: {why}")))?;
-        for (name, value) in &found {
+        for (name, value) in &variables {
             if !variables::is_setting(name) {
                 let what = format!("{shown} sets {name}, which may decide what code runs");
                 return Err(ExpandError::new(what)
@@ -82,7 +82,7 @@ impl<'a> Expander<'a> {
             }
             self.expanded.file_variable(written, name, value);
         }
-        Ok(found)
+        Ok(variables)
     }
 
     /// Expands the values of a mapping in place, under the keys of the common list and those in

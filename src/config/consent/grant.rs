@@ -48,7 +48,7 @@ impl Grant {
             GrantBasis::UserOwned => true,
             GrantBasis::ThisRun => false,
             GrantBasis::Stored(record) => {
-                record.bundle.replaced_names.iter().any(|known| known == name)
+                record.bundle.replaced_names.iter().any(|replaced| replaced == name)
             }
         }
     }

@@ -26,7 +26,7 @@ pub(super) fn secret(
         return Err(ExpandError::new("${keyring:…} needs a name")
             .hint("write ${keyring:ACCOUNT} or ${keyring:SERVICE/ACCOUNT}"));
     }
-    let found = read(service, account).map_err(|why| {
+    let stored = read(service, account).map_err(|why| {
         let is_built = !matches!(why, KeychainError::NotBuilt);
         ExpandError::new(format!("${{keyring:{name}}}: {why}")).hint(if is_built {
             "unlock the keychain, or use ${VAR} or ${file:PATH} instead"
@@ -34,7 +34,7 @@ pub(super) fn secret(
             "build toolhost with '--features keyring', or use ${VAR} or ${file:PATH} instead"
         })
     })?;
-    let Some(bytes) = found else {
+    let Some(bytes) = stored else {
         let message =
             format!("the keychain has no secret for the account '{account}' of '{service}'");
         return Err(ExpandError::new(message).hint(how_to_keep(service, account)));
@@ -61,7 +61,7 @@ fn how_to_keep(service: &str, account: &str) -> String {
 mod tests {
     use super::*;
 
-    fn kept(service: &str, account: &str) -> Option<Vec<u8>> {
+    fn stored_secret(service: &str, account: &str) -> Option<Vec<u8>> {
         match (service, account) {
             ("toolhost", "TOKEN") => Some(b"s3cret".to_vec()),
             ("gh", "me/x") => Some(b"12345".to_vec()),
@@ -72,7 +72,11 @@ mod tests {
     }
 
     fn read(service: &str, account: &str) -> Result<Option<Vec<u8>>, KeychainError> {
-        if service == "locked" { Err(KeychainError::NotBuilt) } else { Ok(kept(service, account)) }
+        if service == "locked" {
+            Err(KeychainError::NotBuilt)
+        } else {
+            Ok(stored_secret(service, account))
+        }
     }
 
     #[test]

@@ -78,18 +78,19 @@ pub fn kind_of<'k>(
         [] => kind.key.to_owned(),
         aliases => format!("{} ({})", kind.key, aliases.join(", ")),
     };
-    let known = || kinds.iter().map(spelled).collect::<Vec<_>>().join(", ");
+    let known_kinds = || kinds.iter().map(spelled).collect::<Vec<_>>().join(", ");
     if let Some((_, node)) = entry.get_any(&["kind", "provider_type", "type"]) {
         let word = node.as_text()?;
-        if let Some(found) = kinds.iter().find(|k| k.key == word || k.aliases.contains(&word)) {
-            return Ok(found);
+        if let Some(kind) = kinds.iter().find(|k| k.key == word || k.aliases.contains(&word)) {
+            return Ok(kind);
         }
-        return Err(unknown(word, &known(), node.location(), kinds));
+        return Err(unknown(word, &known_kinds(), node.location(), kinds));
     }
     let claims: Vec<_> = kinds.iter().map(|k| ((k.claims)(entry, base_dir), k)).collect();
-    let first = |wanted| claims.iter().find(|(claim, _)| *claim == wanted).map(|(_, kind)| *kind);
-    if let Some(found) = first(KindClaim::Certain).or_else(|| first(KindClaim::Fallback)) {
-        return Ok(found);
+    let first =
+        |claim_kind| claims.iter().find(|(claim, _)| *claim == claim_kind).map(|(_, kind)| *kind);
+    if let Some(kind) = first(KindClaim::Certain).or_else(|| first(KindClaim::Fallback)) {
+        return Ok(kind);
     }
     let is_known = |key: &str| {
         keys::canonical(keys::TOOL, key).is_some() || kinds.iter().any(|k| k.keys.contains(&key))
@@ -109,29 +110,31 @@ pub fn kind_of<'k>(
                 entry.key(key).map_or_else(|| entry.location(), |k| entry.location_of(k));
             Diagnostic::error(format!(
                 "the key '{key}' makes this a tool of the kind '{kind}', which is not available in this version; known kinds: {}",
-                known()
+                known_kinds()
             ))
             .with_location(location)
         }
-        None => {
-            Diagnostic::error(format!("the kind of this tool is missing; known kinds: {}", known()))
-                .with_hint("add 'command', 'module' and 'function', or 'kind'")
-                .with_location(entry.location())
-        }
+        None => Diagnostic::error(format!(
+            "the kind of this tool is missing; known kinds: {}",
+            known_kinds()
+        ))
+        .with_hint("add 'command', 'module' and 'function', or 'kind'")
+        .with_location(entry.location()),
     })
 }
 
 fn unknown(
     word: &str,
-    known: &str,
+    known_kinds: &str,
     location: SourceLocation,
     kinds: &[KindDescriptor],
 ) -> Diagnostic {
     let message = if UNAVAILABLE_KINDS.contains(&word) {
-        format!("the kind '{word}' is not available in this version; known kinds: {known}")
+        format!("the kind '{word}' is not available in this version; known kinds: {known_kinds}")
     } else {
-        format!("unknown kind '{word}'; known kinds: {known}")
+        format!("unknown kind '{word}'; known kinds: {known_kinds}")
     };
-    let words = kinds.iter().flat_map(|k| std::iter::once(k.key).chain(k.aliases.iter().copied()));
-    Diagnostic::error(message).with_suggestion(word, words).with_location(location)
+    let spellings =
+        kinds.iter().flat_map(|k| std::iter::once(k.key).chain(k.aliases.iter().copied()));
+    Diagnostic::error(message).with_suggestion(word, spellings).with_location(location)
 }

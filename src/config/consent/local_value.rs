@@ -70,8 +70,8 @@ pub(super) fn resolve(text: &str, base: &Path, environment: &dyn Environment) ->
 
 /// A path as returned by [`resolve`], below `base` if it is relative.
 pub(super) fn path(text: &str, base: &Path, environment: &dyn Environment) -> Option<PathBuf> {
-    let known = resolve(text, base, environment).resolved()?;
-    Some(base.join(known).components().collect())
+    let resolved = resolve(text, base, environment).resolved()?;
+    Some(base.join(resolved).components().collect())
 }
 
 #[cfg(test)]
@@ -86,12 +86,12 @@ mod tests {
         environment.vars.insert("PATH".into(), "/bin".into());
         environment.vars.insert("TOKEN".into(), "hunter2".into());
         let base = Path::new("/project");
-        let known = |text: &str| resolve(text, base, &environment).resolved();
-        assert_eq!(known("~/x").as_deref(), Some("/r/home/x"));
-        assert_eq!(known("${workspaceFolder}/x").as_deref(), Some("/project/x"));
-        assert_eq!(known("${userHome}/x").as_deref(), Some("/r/home/x"));
-        assert_eq!(known("./bin:${PATH}").as_deref(), Some("./bin:/bin"));
-        assert_eq!(known("$${TOKEN}").as_deref(), Some("${TOKEN}"));
+        let resolved = |text: &str| resolve(text, base, &environment).resolved();
+        assert_eq!(resolved("~/x").as_deref(), Some("/r/home/x"));
+        assert_eq!(resolved("${workspaceFolder}/x").as_deref(), Some("/project/x"));
+        assert_eq!(resolved("${userHome}/x").as_deref(), Some("/r/home/x"));
+        assert_eq!(resolved("./bin:${PATH}").as_deref(), Some("./bin:/bin"));
+        assert_eq!(resolved("$${TOKEN}").as_deref(), Some("${TOKEN}"));
         for (text, decided_by) in [
             ("${TOKEN}", "${TOKEN}"),
             ("x${env:TOKEN}y", "${env:TOKEN}"),

@@ -28,22 +28,22 @@ pub(super) fn inspect(
     environment: &dyn Environment,
 ) -> (ProgramInfo, CommandLine) {
     let mut decided_by = Vec::new();
-    let mut known = |text: &str| match local_value::resolve(text, base_dir, environment) {
+    let mut resolve_text = |text: &str| match local_value::resolve(text, base_dir, environment) {
         LocalValue::Resolved(text) => Some(text),
         LocalValue::Unresolved(references) => {
             decided_by.extend(references);
             None
         }
     };
-    let word = effect.argv.first().and_then(|word| known(word));
+    let word = effect.argv.first().and_then(|word| resolve_text(word));
     let cwd = match &effect.cwd {
-        Some(written) => known(written).map(|cwd| base_dir.join(cwd).components().collect()),
+        Some(written) => resolve_text(written).map(|cwd| base_dir.join(cwd).components().collect()),
         None => Some(effect.usual_cwd.clone()),
     };
     let variable = |name| effect.env.iter().find(|(own, _)| own == name).map(|(_, value)| value);
     let path = match variable("PATH") {
         // Names are not looked up if a variable determines the directories.
-        Some(written) => known(written),
+        Some(written) => resolve_text(written),
         None => Some(environment.var("PATH").unwrap_or_else(|| DEFAULT_PATH.to_owned())),
     };
     let local = |text: &String| local_value::resolve(text, base_dir, environment).resolved();
@@ -166,8 +166,8 @@ mod tests {
             ("npx @scope/server", "no fixed version"),
             ("uvx server@latest", "no fixed version"),
         ] {
-            let found = warnings(&argv(command), None).join("; ");
-            assert!(found.contains(expected), "{command}: {found}");
+            let text = warnings(&argv(command), None).join("; ");
+            assert!(text.contains(expected), "{command}: {text}");
         }
         for command in ["npx @scope/server@1.2.3", "uvx server==2.0", "python3 x.py", "bash run.sh"]
         {

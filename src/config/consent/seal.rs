@@ -161,7 +161,7 @@ impl EntryFiles {
             files.settings.into_iter().for_each(|path| bind(path, true));
             programs.extend(files.programs);
         }
-        let named = |(word, found)| (format!("{}: {word}", self.name), found);
+        let named = |(word, value)| (format!("{}: {word}", self.name), value);
         bundle.resolved_paths.extend(programs.into_iter().map(named));
     }
 }
@@ -183,8 +183,8 @@ impl fmt::Debug for SealedState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ProjectRecord { root, allows_code_changes, bundle: trusted, .. } = &*self.record;
         let mut paths = self.files.documents.clone();
-        for found in self.files.commands.iter().map(|command| command.files(root)) {
-            paths.extend(found.code.into_iter().chain(found.settings));
+        for files in self.files.commands.iter().map(|command| command.files(root)) {
+            paths.extend(files.code.into_iter().chain(files.settings));
         }
         let code: BTreeMap<_, _> =
             paths.iter().map(|path| (path, trusted.code.get(path))).collect();

@@ -65,8 +65,8 @@ pub(super) fn effects(entry: &ConfigNode, site: &EntrySite<'_>) -> Vec<EntryEffe
         ));
     }
     if let Some(node) = entry.get("permissions").filter(|node| !node.is_null()) {
-        let said = permissions::read(node, &mut Vec::new()).lines();
-        effects.push(EntryEffect::Other(format!("may use only {}", said.join("; "))));
+        let lines = permissions::read(node, &mut Vec::new()).lines();
+        effects.push(EntryEffect::Other(format!("may use only {}", lines.join("; "))));
     }
     if effects.is_empty() {
         // It does not say how to reach it: the error is reported when the entry is resolved.

@@ -124,7 +124,7 @@ impl TrustStore {
         let root = &request.root;
         tracing::info!(root = ?root, allows_code_changes, "project trusted by a person");
         self.update(|content| {
-            content.projects.retain(|known| known.root != request.root);
+            content.projects.retain(|stored| stored.root != request.root);
             content.refused.retain(|refusal| refusal.root != request.root);
             content.projects.push(project);
         })
@@ -143,7 +143,7 @@ impl TrustStore {
         };
         tracing::info!(root = ?refusal.root, "project refused by a person");
         self.update(|content| {
-            content.refused.retain(|known| known.root != refusal.root);
+            content.refused.retain(|stored| stored.root != refusal.root);
             content.refused.push(refusal);
             let surplus = content.refused.len().saturating_sub(MAX_REFUSALS);
             content.refused.drain(..surplus);
@@ -156,10 +156,10 @@ impl TrustStore {
     /// When the record cannot be written.
     pub fn revoke(&mut self, directory: &Path) -> Result<Vec<Arc<ProjectRecord>>, Error> {
         let gone = |root: &Path| root == directory || root.starts_with(directory);
-        let known = self.content.projects.iter().any(|project| gone(&project.root))
+        let exists = self.content.projects.iter().any(|project| gone(&project.root))
             || self.content.refused.iter().any(|refusal| gone(&refusal.root));
         let mut forgotten = Vec::new();
-        if known {
+        if exists {
             tracing::info!(directory = ?directory, "trust revoked");
             self.update(|content| {
                 forgotten = content.projects.extract_if(.., |p| gone(&p.root)).collect();
@@ -253,9 +253,9 @@ mod tests {
         store.trust(&request("/p/deep", "two"), true, now).unwrap();
 
         let mut again = TrustStore::open(Some(&state)).unwrap();
-        let kept = again.project(Path::new("/p")).unwrap();
+        let project = again.project(Path::new("/p")).unwrap();
         assert_eq!(
-            (kept.trusted_at.as_str(), kept.allows_code_changes),
+            (project.trusted_at.as_str(), project.allows_code_changes),
             ("2027-01-15T08:00:00Z", false)
         );
         assert!(again.project(Path::new("/p/deep")).unwrap().allows_code_changes);

@@ -45,7 +45,7 @@ pub(super) fn entries<'n>(root: &'n ConfigNode, role: FileRole) -> Vec<WrittenEn
             entries::servers_as_written(root).into_iter().map(server).collect()
         }
         FileRole::Tools => {
-            let mut found = Vec::new();
+            let mut entries = Vec::new();
             for (key, list) in root.entries() {
                 let word = canonical(TOOLS_FILE, &key.text);
                 let NodeValue::List(items) = &list.value else { continue };
@@ -55,7 +55,7 @@ pub(super) fn entries<'n>(root: &'n ConfigNode, role: FileRole) -> Vec<WrittenEn
                 for node in items {
                     let Some(name) = entries::written_name(node) else { continue };
                     let is_component = entries::may_be_component(node, &key.text);
-                    found.push(WrittenEntry {
+                    entries.push(WrittenEntry {
                         role,
                         name,
                         location: node.location(),
@@ -64,7 +64,7 @@ pub(super) fn entries<'n>(root: &'n ConfigNode, role: FileRole) -> Vec<WrittenEn
                     });
                 }
             }
-            found
+            entries
         }
     }
 }
@@ -198,7 +198,7 @@ pub(super) fn list_loaded_code(
                 continue;
             }
             let kind = kind_of(entry.node, &base_dir, kinds).ok();
-            let Some(list) = kind.and_then(|words| words.code) else { continue };
+            let Some(list) = kind.and_then(|descriptor| descriptor.code) else { continue };
             match list(entry.node, &site) {
                 Ok(paths) => {
                     for path in paths {
@@ -232,7 +232,7 @@ fn effects(
     match entry.role {
         FileRole::Servers => server::effects(entry.node, site),
         FileRole::Tools => match kind_of(entry.node, site.base_dir, kinds) {
-            Ok(words) => (words.effects)(entry.node, site),
+            Ok(descriptor) => (descriptor.effects)(entry.node, site),
             // Its kind is unknown, so it does nothing; the reason is reported when it is resolved.
             Err(_) => Vec::new(),
         },
@@ -253,9 +253,9 @@ fn describe(
     for effect in effects {
         match effect {
             EntryEffect::Runs(runs) => {
-                let (known, line) = program::inspect(runs, (site.base_dir, site.root), environment);
+                let (info, line) = program::inspect(runs, (site.base_dir, site.root), environment);
                 files.commands.push(line);
-                programs.push((runs, known));
+                programs.push((runs, info));
             }
             EntryEffect::Document(text) | EntryEffect::EnvFile(text) => {
                 files.documents.extend(site.path(text));
@@ -360,24 +360,24 @@ fn settings(tree: &ConfigNode, role: FileRole, file: &str) -> Option<EntryRecord
 
 /// Files that schemas anywhere in a file refer to.
 fn documents(tree: &ConfigNode, site: &EntrySite<'_>) -> Vec<PathBuf> {
-    let mut found = Vec::new();
+    let mut paths = Vec::new();
     walk_refs(tree, &mut |text| {
         let path = text.split('#').next().unwrap_or_default();
         if !path.is_empty() && !path.contains(':') {
-            found.push(site.base_dir.join(path).components().collect());
+            paths.push(site.base_dir.join(path).components().collect());
         }
     });
-    found
+    paths
 }
 
-fn walk_refs(node: &ConfigNode, found: &mut impl FnMut(&str)) {
+fn walk_refs(node: &ConfigNode, visit: &mut impl FnMut(&str)) {
     match &node.value {
-        NodeValue::List(items) => items.iter().for_each(|item| walk_refs(item, found)),
+        NodeValue::List(items) => items.iter().for_each(|item| walk_refs(item, visit)),
         NodeValue::Map(pairs) => {
             for (key, value) in pairs {
                 match &value.value {
-                    NodeValue::Text(text) if key.text == "$ref" => found(text),
-                    _ => walk_refs(value, found),
+                    NodeValue::Text(text) if key.text == "$ref" => visit(text),
+                    _ => walk_refs(value, visit),
                 }
             }
         }

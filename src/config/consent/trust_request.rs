@@ -239,19 +239,19 @@ pub(super) fn entry_lines(
 ) -> Vec<String> {
     let mut parts: Vec<String> = Vec::new();
     let mut more: Vec<String> = Vec::new();
-    for (effect, known) in programs {
-        parts.push(starts(effect, known, site));
+    for (effect, info) in programs {
+        parts.push(starts(effect, info, site));
         more.extend(effect.env.iter().map(|(name, value)| {
             let is_hidden = names_secret(name) && !has_reference(value);
             format!("{name}={}", if is_hidden { "***" } else { value })
         }));
-        more.extend(chosen_by(known));
-        if !known.files.data.is_empty() {
+        more.extend(chosen_by(info));
+        if !info.files.data.is_empty() {
             let files: Vec<String> =
-                known.files.data.iter().map(|path| path.display().to_string()).collect();
+                info.files.data.iter().map(|path| path.display().to_string()).collect();
             more.push(format!("is given {} (not bound by content)", files.join(", ")));
         }
-        let warnings = program::warnings(&effect.argv, known.program.as_deref());
+        let warnings = program::warnings(&effect.argv, info.program.as_deref());
         more.extend(warnings.into_iter().map(|text| format!("{WARNING}{text}")));
     }
     for effect in effects {
@@ -271,7 +271,7 @@ pub(super) fn entry_lines(
                 format!("calls {tool} with {with}")
             }
             EntryEffect::Renames(server) => format!("lists the tools of '{server}' as its own"),
-            EntryEffect::Other(words) => words.clone(),
+            EntryEffect::Other(text) => text.clone(),
         });
     }
     for (reference, places) in references {
@@ -289,8 +289,8 @@ pub(super) fn entry_lines(
 }
 
 /// The files that decide which code a runner of packages fetches, if there are any.
-fn chosen_by(known: &ProgramInfo) -> Option<String> {
-    let files = known.files.settings.iter().filter(|path| path.is_file());
+fn chosen_by(info: &ProgramInfo) -> Option<String> {
+    let files = info.files.settings.iter().filter(|path| path.is_file());
     let files: Vec<String> = files.map(|path| path.display().to_string()).collect();
     (!files.is_empty()).then(|| format!("what it runs is decided by {} too", files.join(", ")))
 }
@@ -310,31 +310,31 @@ fn variables(file: &Path, site: &EntrySite<'_>) -> Vec<String> {
 }
 
 /// Describes the program that starts, such as `starts npx server (/usr/bin/npx)`.
-fn starts(effect: &ProgramEffect, known: &ProgramInfo, site: &EntrySite<'_>) -> String {
+fn starts(effect: &ProgramEffect, info: &ProgramInfo, site: &EntrySite<'_>) -> String {
     let mut about: Vec<String> = Vec::new();
-    match &known.program {
+    match &info.program {
         Some(program) => {
-            let found = program.display().to_string();
-            if effect.argv.first().is_none_or(|word| *word != found) {
-                about.push(found);
+            let path = program.display().to_string();
+            if effect.argv.first().is_none_or(|word| *word != path) {
+                about.push(path);
             }
             if program.starts_with(site.root) {
                 about.push("part of the project".to_owned());
             }
         }
-        None if known.decided_by.is_empty() => about.push("not found".to_owned()),
+        None if info.decided_by.is_empty() => about.push("not found".to_owned()),
         None => {}
     }
-    if !known.decided_by.is_empty() {
-        about.push(format!("decided by your {}", known.decided_by.join(", ")));
+    if !info.decided_by.is_empty() {
+        about.push(format!("decided by your {}", info.decided_by.join(", ")));
     }
     // What the system's administrator put there needs no mention.
     let is_own = |path: &PathBuf| {
         let resolved = path.canonicalize().unwrap_or_default();
-        known.program.as_ref() != Some(&resolved) && !is_system(&resolved, site.root)
+        info.program.as_ref() != Some(&resolved) && !is_system(&resolved, site.root)
     };
-    let named = known.files.programs.values().filter(|path| is_own(path));
-    let (inside, outside): (BTreeSet<&PathBuf>, BTreeSet<&PathBuf>) = (known.files.code.iter())
+    let named = info.files.programs.values().filter(|path| is_own(path));
+    let (inside, outside): (BTreeSet<&PathBuf>, BTreeSet<&PathBuf>) = (info.files.code.iter())
         .filter(|path| !path.starts_with(site.root) && is_own(path))
         .chain(named)
         .partition(|path| path.starts_with(site.root));

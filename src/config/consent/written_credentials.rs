@@ -35,10 +35,11 @@ struct WrittenCredential {
 impl WrittenCredentials {
     /// The handles of all files; of several with the same name, the first.
     pub fn of(files: &[SourceFile]) -> Self {
-        let mut found = Self::default();
+        let mut credentials = Self::default();
         for file in files {
             let handles = file.parsed.root.get("credentials").map(ConfigNode::entries);
-            let map = if file.is_project() { &mut found.project } else { &mut found.own };
+            let map =
+                if file.is_project() { &mut credentials.project } else { &mut credentials.own };
             for (key, node) in handles.unwrap_or_default() {
                 map.entry(key.text.clone()).or_insert_with(|| WrittenCredential {
                     kind: node.get("type").and_then(|n| n.as_text().ok()).unwrap_or("?").to_owned(),
@@ -47,7 +48,7 @@ impl WrittenCredentials {
                 });
             }
         }
-        found
+        credentials
     }
 
     /// What an entry of the project that names these handles would use, as human-readable lines;
@@ -57,15 +58,15 @@ impl WrittenCredentials {
         let handles = handles.map(|node| node.as_texts().unwrap_or_default()).unwrap_or_default();
         let (mut lines, mut own) = (Vec::new(), BTreeMap::new());
         for handle in handles {
-            let (whose, known) = match (self.project.get(&handle), self.own.get(&handle)) {
-                (Some(known), _) => ("the credential", Some(known)),
-                (None, known) => {
-                    let digest = known.map(|known| known.digest.clone());
+            let (whose, credential) = match (self.project.get(&handle), self.own.get(&handle)) {
+                (Some(credential), _) => ("the credential", Some(credential)),
+                (None, credential) => {
+                    let digest = credential.map(|credential| credential.digest.clone());
                     own.insert(handle.clone(), digest.unwrap_or_default());
-                    ("your credential", known)
+                    ("your credential", credential)
                 }
             };
-            lines.push(match known {
+            lines.push(match credential {
                 Some(WrittenCredential { kind, references, .. }) if references.is_empty() => {
                     format!("uses {whose} '{handle}' ({kind})")
                 }

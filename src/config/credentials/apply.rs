@@ -174,9 +174,11 @@ impl EntryCredentials<'_> {
         if !pairs.iter().any(|(key, _)| key.text == mapping) {
             pairs.push((key_at(mapping, at), node_at(NodeValue::Map(Vec::new()), at)));
         }
-        let found = pairs.iter_mut().find(|(key, _)| key.text == mapping);
+        let existing = pairs.iter_mut().find(|(key, _)| key.text == mapping);
         // If it is not a mapping, the code that reads the key reports it.
-        let Some((_, ConfigNode { value: NodeValue::Map(own), .. })) = found else { return Ok(()) };
+        let Some((_, ConfigNode { value: NodeValue::Map(own), .. })) = existing else {
+            return Ok(());
+        };
         let is_header = mapping == "headers";
         let same = |key: &str| if is_header { key.eq_ignore_ascii_case(name) } else { key == name };
         if own.iter().any(|(key, _)| same(&key.text)) {

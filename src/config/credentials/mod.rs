@@ -66,7 +66,7 @@ impl<'a> CredentialTable<'a> {
         for (key, value) in handles {
             let location = node.location_of(key);
             let handle = key.text.clone();
-            if self.entries.iter().any(|known| known.layer == layer && known.handle == handle) {
+            if self.entries.iter().any(|entry| entry.layer == layer && entry.handle == handle) {
                 let message = format!("duplicate credential '{handle}'");
                 diagnostics.push(Diagnostic::error(message).with_location(location));
                 continue;
@@ -105,14 +105,14 @@ impl<'a> CredentialTable<'a> {
     }
 
     /// The handles that an entry of this layer may name.
-    fn known(&self, layer: Layer) -> Vec<&str> {
+    fn handles(&self, layer: Layer) -> Vec<&str> {
         let may_name =
             |entry: &&CredentialEntry<'_>| entry.layer == layer || entry.layer != Layer::Project;
-        let mut known: Vec<&str> =
+        let mut handles: Vec<&str> =
             self.entries.iter().filter(may_name).map(|entry| entry.handle.as_str()).collect();
-        known.sort_unstable();
-        known.dedup();
-        known
+        handles.sort_unstable();
+        handles.dedup();
+        handles
     }
 
     /// The diagnostic for a handle that cannot be named, at the place that names it.
@@ -123,14 +123,14 @@ impl<'a> CredentialTable<'a> {
             let message = format!("the credential '{handle}' cannot be used: {}", reason.message);
             return Diagnostic::error(message).with_location(at.location());
         }
-        let known = self.known(layer);
+        let handles = self.handles(layer);
         let diagnostic = Diagnostic::error(format!("unknown credential '{handle}'"));
-        let diagnostic = match did_you_mean(handle, known.iter().copied()) {
+        let diagnostic = match did_you_mean(handle, handles.iter().copied()) {
             Some(hint) => diagnostic.with_hint(hint),
-            None if known.is_empty() => diagnostic.with_hint(
+            None if handles.is_empty() => diagnostic.with_hint(
                 "no file defines one; define them under 'credentials' at the top of a file",
             ),
-            None => diagnostic.with_hint(format!("known credentials: {}", known.join(", "))),
+            None => diagnostic.with_hint(format!("known credentials: {}", handles.join(", "))),
         };
         diagnostic.with_location(at.location())
     }
@@ -164,10 +164,10 @@ fn check(
         }
         let Some(word) = canonical(CREDENTIAL, &key.text) else {
             if !key.text.starts_with("x-") {
-                let known = keys::spellings(CREDENTIAL);
+                let spellings = keys::spellings(CREDENTIAL);
                 diagnostics.push(
                     Diagnostic::warning(format!("unknown key '{}'", key.text))
-                        .with_suggestion(&key.text, known)
+                        .with_suggestion(&key.text, spellings)
                         .with_location(node.location_of(key)),
                 );
             }

@@ -28,7 +28,7 @@ fn loaded(text: &str) -> Configuration {
     load(&request, &[], &environment)
 }
 
-fn told(configuration: &Configuration) -> Vec<String> {
+fn diagnostic_lines(configuration: &Configuration) -> Vec<String> {
     let line = |diagnostic: &crate::model::Diagnostic| {
         let place = diagnostic.location.as_ref().unwrap();
         let hint = diagnostic.hint.as_deref().unwrap_or_default();
@@ -44,7 +44,7 @@ fn a_server_gets_the_credentials_that_it_names_and_no_other() {
     let configuration = loaded(&format!(
         "{HANDLES}  web: {{ url: https://a.example/, credentials: [github, maps, team] }}\n  program: {{ command: x, credentials: [db, github] }}\n  corp: {{ url: https://b.example/, credentials: corp }}\n  none: {{ url: https://c.example/ }}\n"
     ));
-    assert_eq!(told(&configuration), [""; 0]);
+    assert_eq!(diagnostic_lines(&configuration), [""; 0]);
     let server = |name: &str| configuration.servers.iter().find(|s| s.name == name).unwrap();
     let Endpoint::Http { headers, auth, .. } = &server("web").endpoint else { panic!() };
     assert!(
@@ -95,11 +95,11 @@ fn what_does_not_fit_is_told_where_the_handle_is_named() {
         ),
     ] {
         let configuration = loaded(&format!("{HANDLES}  server: {entry}\n"));
-        let told = told(&configuration);
-        assert_eq!(told.len(), 1, "{entry}: {told:?}");
-        assert!(told[0].contains(text), "{entry}: {told:?}");
-        assert!(told[0].starts_with("9:"), "{entry}: {told:?}");
-        assert!(configuration.servers.is_empty() && !told[0].contains("hunter2"));
+        let lines = diagnostic_lines(&configuration);
+        assert_eq!(lines.len(), 1, "{entry}: {lines:?}");
+        assert!(lines[0].contains(text), "{entry}: {lines:?}");
+        assert!(lines[0].starts_with("9:"), "{entry}: {lines:?}");
+        assert!(configuration.servers.is_empty() && !lines[0].contains("hunter2"));
     }
 }
 
@@ -136,24 +136,24 @@ fn every_wrong_type_of_a_handle_has_its_place() {
         ("{ a: { type: bearer, value: 'hunter2-hunter2' } }", "looks like a hard-coded secret"),
     ] {
         let configuration = loaded(&format!("credentials: {credentials}\nmcp_servers: {{}}\n"));
-        let told = told(&configuration);
-        assert_eq!(told.len(), 1, "{credentials}: {told:?}");
-        assert!(told[0].contains(text), "{credentials}: {told:?}");
-        assert!(told[0].starts_with("1:") && !told[0].contains("hunter2"), "{told:?}");
+        let lines = diagnostic_lines(&configuration);
+        assert_eq!(lines.len(), 1, "{credentials}: {lines:?}");
+        assert!(lines[0].contains(text), "{credentials}: {lines:?}");
+        assert!(lines[0].starts_with("1:") && !lines[0].contains("hunter2"), "{lines:?}");
     }
     // An entry that names a broken handle says why, and a login's own mistakes are the entry's.
     let configuration = loaded(
         "credentials: { a: { type: bearer }, b: { type: oauth, redirect_port: x } }\nmcp_servers:\n  s: { url: https://a.example/, credentials: [a] }\n  t: { url: https://a.example/, credentials: [b] }\n",
     );
-    let told = told(&configuration);
-    assert!(told[2].contains("'a' cannot be used: a credential of the type bearer"), "{told:?}");
-    assert_eq!((told.len(), configuration.servers.len()), (3, 0), "{told:?}");
+    let lines = diagnostic_lines(&configuration);
+    assert!(lines[2].contains("'a' cannot be used: a credential of the type bearer"), "{lines:?}");
+    assert_eq!((lines.len(), configuration.servers.len()), (3, 0), "{lines:?}");
 }
 
 #[test]
 fn a_server_may_be_called_credentials() {
     let configuration = loaded("credentials: { command: x }\nother: { command: y }\n");
-    assert_eq!(configuration.servers.len(), 2, "{:?}", told(&configuration));
+    assert_eq!(configuration.servers.len(), 2, "{:?}", diagnostic_lines(&configuration));
 }
 
 #[test]
@@ -168,5 +168,5 @@ fn the_first_of_two_files_of_a_layer_has_a_handle() {
     }
     let request = LoadRequest { servers: files.to_vec(), ..LoadRequest::default() };
     let configuration = load(&request, &[], &FixedEnvironment::default());
-    assert!(told(&configuration)[0].contains("duplicate credential 'a'"));
+    assert!(diagnostic_lines(&configuration)[0].contains("duplicate credential 'a'"));
 }

@@ -126,7 +126,7 @@ impl Editor {
     /// Its existing files: those of the project in `cwd` first.
     pub fn files(&self, environment: &dyn Environment) -> Vec<PathBuf> {
         let (home, config) = (environment.home(), environment.config_dir());
-        let mut found: Vec<PathBuf> = Vec::new();
+        let mut paths: Vec<PathBuf> = Vec::new();
         for (base, path) in self.files {
             let base = match base {
                 Project => Some(environment.cwd()),
@@ -134,9 +134,9 @@ impl Editor {
                 Configuration => config.as_deref().and_then(Path::parent).map(Path::to_path_buf),
             };
             let path = base.map(|base| base.join(path));
-            found.extend(path.filter(|path| path.is_file() && !found.contains(path)));
+            paths.extend(path.filter(|path| path.is_file() && !paths.contains(path)));
         }
-        found
+        paths
     }
 }
 
@@ -158,11 +158,11 @@ pub fn read_file(
         parse::parse(&source, &text)?.root.to_json()
     };
     let editors = editor.map_or(EDITORS, std::slice::from_ref);
-    let found = editors.iter().find_map(|editor| {
+    let matching = editors.iter().find_map(|editor| {
         let servers = editor.servers.iter().try_fold(&root, |node, key| node.get(key))?;
         Some((editor, servers.as_object()?))
     });
-    let Some((editor, servers)) = found else {
+    let Some((editor, servers)) = matching else {
         let keys: Vec<&str> = editors.iter().flat_map(|editor| editor.servers).copied().collect();
         return Err(Diagnostic::error(format!("{} contains no servers", path.display()))
             .with_hint(format!("servers are expected under {}", unique(keys).join(", ")))
@@ -175,17 +175,17 @@ pub fn read_file(
     let mut imported: Vec<ImportedServer> = Vec::new();
     for (name, entry) in all {
         let server = entry::convert(editor.name, name, entry);
-        if !imported.iter().any(|known| known.name == server.name) {
+        if !imported.iter().any(|existing| existing.name == server.name) {
             imported.push(server);
         }
     }
     Ok(imported)
 }
 
-fn unique(mut words: Vec<&str>) -> Vec<&str> {
-    words.sort_unstable();
-    words.dedup();
-    words
+fn unique(mut values: Vec<&str>) -> Vec<&str> {
+    values.sort_unstable();
+    values.dedup();
+    values
 }
 
 /// Whether a file of servers contains an entry with this name.
@@ -194,5 +194,5 @@ fn unique(mut words: Vec<&str>) -> Vec<&str> {
 /// When the file cannot be parsed.
 pub fn has_server(path: &Path, text: &str, name: &str) -> Result<bool, Diagnostic> {
     let root = parse::parse(&SourceText::new(path, text), text)?.root;
-    Ok(super::entries::servers_as_written(&root).iter().any(|(known, _, _)| known == name))
+    Ok(super::entries::servers_as_written(&root).iter().any(|(existing, _, _)| existing == name))
 }

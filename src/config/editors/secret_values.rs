@@ -184,7 +184,7 @@ mod tests {
             })
         );
         for name in ["MY_SERVER_API_KEY", "MY_SERVER_TOKEN", "GITHUB_TOKEN", "PG", "API_KEY"] {
-            assert!(secrets.variables.iter().any(|known| known == name), "{name}");
+            assert!(secrets.variables.iter().any(|variable| variable == name), "{name}");
         }
     }
 }

@@ -149,7 +149,7 @@ impl<'a> JsonParser<'a> {
                 self.advance(1);
                 Ok(true)
             }
-            Some(found) if found == close => Ok(false),
+            Some(next) if next == close => Ok(false),
             _ => Err(self.diagnostic(format!("expected ',' or '{}'", close as char))),
         }
     }

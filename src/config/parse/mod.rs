@@ -112,8 +112,8 @@ impl TreeBuilder {
                 .filter(|&i| entries[..i].iter().any(|(k, _)| k.text == entries[i].0.text))
                 .collect()
         } else {
-            let mut seen = HashSet::with_capacity(entries.len());
-            (0..entries.len()).filter(|&i| !seen.insert(entries[i].0.text.as_str())).collect()
+            let mut keys = HashSet::with_capacity(entries.len());
+            (0..entries.len()).filter(|&i| !keys.insert(entries[i].0.text.as_str())).collect()
         };
         for index in repeated {
             let key = &entries[index].0;

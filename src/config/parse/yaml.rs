@@ -245,15 +245,15 @@ impl<'a> Composer<'a> {
                 _ => Ok(NodeValue::Text(text.into_owned())),
             };
         };
-        let wanted = tag.core_suffix();
-        let value = match wanted {
+        let suffix = tag.core_suffix();
+        let value = match suffix {
             // The non-specific tag `!` and `!!str` both say "text".
             Some("str") => return Ok(NodeValue::Text(text.into_owned())),
             Some("null" | "bool" | "int" | "float") => plain()?,
             _ => return Err(self.unknown_tag(tag, at)),
         };
         let fits = matches!(
-            (&value, wanted),
+            (&value, suffix),
             (NodeValue::Null, Some("null"))
                 | (NodeValue::Bool(_), Some("bool"))
                 | (NodeValue::Number(_), Some("int" | "float"))

@@ -85,8 +85,8 @@ pub fn resolve(
         "client_credentials" => program(node),
         other => {
             let location = node.get("type").unwrap_or(node).location();
-            let known = "bearer, none, oauth, client_credentials";
-            Err(Diagnostic::error(format!("unknown auth type '{other}'; expected one of {known}"))
+            let types = "bearer, none, oauth, client_credentials";
+            Err(Diagnostic::error(format!("unknown auth type '{other}'; expected one of {types}"))
                 .with_location(location))
         }
     };
@@ -153,28 +153,28 @@ fn oauth_request(node: &ConfigNode) -> Result<OAuthRequestSpec, Diagnostic> {
 /// The value of a key, under any of its spellings.
 fn find<'n>(node: &'n ConfigNode, name: &str) -> Option<&'n ConfigNode> {
     let spelled = |text: &str| crate::config::keys::canonical(AUTH, text) == Some(name);
-    let found = node.entries().iter().find(|(key, _)| spelled(&key.text));
-    found.map(|(_, value)| value).filter(|value| !value.is_null())
+    let pair = node.entries().iter().find(|(key, _)| spelled(&key.text));
+    pair.map(|(_, value)| value).filter(|value| !value.is_null())
 }
 
 fn text(node: &ConfigNode, name: &str) -> Result<Option<String>, Diagnostic> {
-    let Some(found) = find(node, name) else { return Ok(None) };
-    let text = found.as_scalar_text()?;
+    let Some(value) = find(node, name) else { return Ok(None) };
+    let text = value.as_scalar_text()?;
     if text.trim().is_empty() {
-        return Err(Diagnostic::error(format!("'{name}' is empty")).with_location(found.location()));
+        return Err(Diagnostic::error(format!("'{name}' is empty")).with_location(value.location()));
     }
     Ok(Some(text))
 }
 
 /// A URL that the user chose; it may lead anywhere.
 fn address(node: &ConfigNode, name: &str) -> Result<Option<Url>, Diagnostic> {
-    let Some(found) = find(node, name) else { return Ok(None) };
-    match Url::parse(found.as_text()?) {
+    let Some(value) = find(node, name) else { return Ok(None) };
+    match Url::parse(value.as_text()?) {
         Ok(url) if matches!(url.scheme(), "http" | "https") && url.host().is_some() => {
             Ok(Some(url))
         }
         _ => Err(Diagnostic::error(format!("'{name}' must be an http or https URL"))
-            .with_location(found.location())),
+            .with_location(value.location())),
     }
 }
 

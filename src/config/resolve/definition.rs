@@ -69,18 +69,18 @@ pub fn resolve(
                     entry_diagnostics.ok_or_report(schemas::named(value, file)).map(Arc::new);
             }
             "speed" => {
-                let words = "instant, fast, medium, slow";
+                let choices = "instant, fast, medium, slow";
                 if let Some(speed) =
-                    entry_diagnostics.ok_or_report(one_of(value, "speed", words, Speed::parse))
+                    entry_diagnostics.ok_or_report(one_of(value, "speed", choices, Speed::parse))
                 {
                     tool.speed = speed;
                     tool.has_declared_speed = true;
                 }
             }
             "safety" => {
-                let words = "native, sandboxed, external";
+                let choices = "native, sandboxed, external";
                 if let Some(safety) =
-                    entry_diagnostics.ok_or_report(one_of(value, "safety", words, Safety::parse))
+                    entry_diagnostics.ok_or_report(one_of(value, "safety", choices, Safety::parse))
                 {
                     tool.safety = safety;
                 }
@@ -137,13 +137,13 @@ fn report_named(name: &ConfigNode, file: &FileContext<'_>, diagnostics: &mut Ent
 pub fn one_of<T>(
     node: &ConfigNode,
     what: &str,
-    words: &str,
+    choices: &str,
     parse: impl Fn(&str) -> Option<T>,
 ) -> Result<T, Diagnostic> {
     let text = node.as_text()?;
     parse(text).ok_or_else(|| {
-        Diagnostic::error(format!("unknown {what} '{text}'; expected one of {words}"))
-            .with_suggestion(text, words.split(", "))
+        Diagnostic::error(format!("unknown {what} '{text}'; expected one of {choices}"))
+            .with_suggestion(text, choices.split(", "))
             .with_location(node.location())
     })
 }
@@ -154,12 +154,12 @@ fn check_source(value: &ConfigNode, source: ToolSource, entry_diagnostics: &mut 
         "mcp" => Some(ToolSource::Mcp),
         _ => None,
     };
-    let Some(said) =
+    let Some(declared) =
         entry_diagnostics.ok_or_report(one_of(value, "source", "internal, mcp", parse))
     else {
         return;
     };
-    if said != source {
+    if declared != source {
         let message = match source {
             ToolSource::Internal => "a tool of this file is internal; servers belong in mcp.yaml",
             ToolSource::Mcp => "a tool that a server provides has the source mcp",

@@ -44,8 +44,8 @@ pub fn resolve(
         }
         (None, None) => {
             let message = "this server has neither a command nor a URL";
-            let known = |key: &str| keys::canonical(keys::SERVER, key).is_some();
-            if let Some((key, meant)) = keys::misspelled(entry, &["command", "url"], known) {
+            let is_known = |key: &str| keys::canonical(keys::SERVER, key).is_some();
+            if let Some((key, meant)) = keys::misspelled(entry, &["command", "url"], is_known) {
                 let diagnostic =
                     Diagnostic::error(format!("{message}; unknown key '{}'", key.text));
                 let diagnostic = diagnostic.with_suggestion(&key.text, [meant]);
@@ -270,8 +270,8 @@ fn stdio(
         && let Some(path) = entry_diagnostics.ok_or_report(node.as_text())
     {
         match context.expander.env_file(path) {
-            Ok(found) => {
-                for (name, value) in found {
+            Ok(variables) => {
+                for (name, value) in variables {
                     env.entry(name).or_insert_with(|| SecretString::from(value));
                 }
             }

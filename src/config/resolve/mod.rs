@@ -125,12 +125,12 @@ impl<'a> ConfigurationBuilder<'a> {
         location: &SourceLocation,
         file: &FileContext<'_>,
     ) -> bool {
-        let kept = if file.is_project {
+        let users_entry = if file.is_project {
             self.consent.user_entry_location(name, is_component)
         } else {
             None
         };
-        let Some(own) = kept else { return false };
+        let Some(own) = users_entry else { return false };
         let diagnostic = Diagnostic::warning(format!("ignored: it would replace your own {own}"))
             .with_hint("'toolhost trust' shows what a project would replace, and allows it");
         self.configuration
@@ -245,19 +245,19 @@ impl EntryDiagnostics {
         if key.text.starts_with("x-") {
             return;
         }
-        let known = keys::spellings(table).chain(more.iter().copied());
+        let spellings = keys::spellings(table).chain(more.iter().copied());
         let diagnostic = Diagnostic::warning(format!("unknown key '{}'", key.text))
-            .with_suggestion(&key.text, known)
+            .with_suggestion(&key.text, spellings)
             .with_location(owner.location_of(key));
         self.diagnostics.push(diagnostic);
     }
 
     /// Removes the duplicate keys of `with_entry` from the file's list.
-    pub fn duplicates(&mut self, entry: &ConfigNode, found: &mut Vec<DuplicateKey>) {
-        if found.is_empty() {
+    pub fn duplicates(&mut self, entry: &ConfigNode, duplicates: &mut Vec<DuplicateKey>) {
+        if duplicates.is_empty() {
             return;
         }
-        found.retain(|duplicate| {
+        duplicates.retain(|duplicate| {
             let mine = contains_duplicate(entry, duplicate);
             if mine {
                 self.diagnostics.push(duplicate.diagnostic.clone());

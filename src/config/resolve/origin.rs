@@ -39,8 +39,8 @@ fn origin(
     keys: impl Iterator<Item = &'static str>,
     file: &FileContext<'_>,
 ) -> Arc<EntryOrigin> {
-    let mut words = Vec::new();
-    keys.filter_map(|key| entry.get(key)).for_each(|node| texts(node, &mut words));
+    let mut parts = Vec::new();
+    keys.filter_map(|key| entry.get(key)).for_each(|node| texts(node, &mut parts));
     let project = file.project_root.as_ref().filter(|_| file.layer == Layer::Project);
     // The user's own entries are identified by content, regardless of the location of their file.
     let directory = project.map(|root| root.canonicalize().unwrap_or_else(|_| root.clone()));
@@ -48,15 +48,15 @@ fn origin(
     Arc::new(EntryOrigin {
         layer: file.layer,
         directory,
-        declaration: words.join(" "),
+        declaration: parts.join(" "),
         command_end: file.command_end.clone(),
     })
 }
 
-fn texts(node: &ConfigNode, words: &mut Vec<String>) {
+fn texts(node: &ConfigNode, parts: &mut Vec<String>) {
     match &node.value {
-        NodeValue::List(items) => items.iter().for_each(|item| texts(item, words)),
-        _ => words.extend(node.as_scalar_text()),
+        NodeValue::List(items) => items.iter().for_each(|item| texts(item, parts)),
+        _ => parts.extend(node.as_scalar_text()),
     }
 }
 

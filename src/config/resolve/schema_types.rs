@@ -74,8 +74,9 @@ fn check(value: &ConfigNode, diagnostics: &mut EntryDiagnostics) {
         return all.iter().for_each(|one| check(one, diagnostics));
     }
     if value.is_null() {
-        let said = "null is not a type (the type \"null\" must be quoted), so nothing is checked";
-        return diagnostics.warn(value.location(), said);
+        let message =
+            "null is not a type (the type \"null\" must be quoted), so nothing is checked";
+        return diagnostics.warn(value.location(), message);
     }
     let word = value.as_scalar_text().unwrap_or_else(|_| value.kind().to_owned());
     if TYPES.contains(&word.as_str()) {
@@ -85,7 +86,7 @@ fn check(value: &ConfigNode, diagnostics: &mut EntryDiagnostics) {
     let diagnostic = Diagnostic::warning(message).with_location(value.location());
     let meant = FOREIGN.iter().find(|(foreign, _)| word.eq_ignore_ascii_case(foreign));
     diagnostics.diagnostics.push(match meant {
-        Some((_, known)) => diagnostic.with_hint(format!("did you mean '{known}'?")),
+        Some((_, name)) => diagnostic.with_hint(format!("did you mean '{name}'?")),
         None => diagnostic.with_suggestion(&word, TYPES),
     });
 }
@@ -98,16 +99,16 @@ mod tests {
 
     fn reported(schema: &str) -> Vec<String> {
         let source = SourceText::new("tools.yaml", schema);
-        let mut found = EntryDiagnostics::default();
-        report(&parse::parse(&source, schema).unwrap().root, &mut found);
+        let mut entry_diagnostics = EntryDiagnostics::default();
+        report(&parse::parse(&source, schema).unwrap().root, &mut entry_diagnostics);
         let place = |at: &Diagnostic| {
             let at = at.location.as_ref().unwrap();
             format!("{}:{}", at.line, at.column)
         };
-        let said = |d: &Diagnostic| {
+        let format_line = |d: &Diagnostic| {
             format!("{} {} {}", place(d), d.message, d.hint.as_deref().unwrap_or_default())
         };
-        found.diagnostics.iter().map(said).collect()
+        entry_diagnostics.diagnostics.iter().map(format_line).collect()
     }
 
     #[test]

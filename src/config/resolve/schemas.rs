@@ -47,12 +47,12 @@ pub fn inline(node: &ConfigNode, file: &FileContext<'_>) -> Result<Value, Diagno
 /// The schema that `node` names under the file's `schemas`.
 pub fn named(node: &ConfigNode, file: &FileContext<'_>) -> Result<Value, Diagnostic> {
     let name = node.as_text()?;
-    let known = file.schemas.as_ref().map(ConfigNode::entries).unwrap_or_default();
-    if let Some((_, schema)) = known.iter().find(|(key, _)| key.text == name) {
+    let schemas = file.schemas.as_ref().map(ConfigNode::entries).unwrap_or_default();
+    if let Some((_, schema)) = schemas.iter().find(|(key, _)| key.text == name) {
         return inline(schema, file);
     }
     Err(Diagnostic::error(format!("no schema '{name}' under 'schemas'"))
-        .with_suggestion(name, known.iter().map(|(key, _)| key.text.as_str()))
+        .with_suggestion(name, schemas.iter().map(|(key, _)| key.text.as_str()))
         .with_location(node.location()))
 }
 
@@ -60,7 +60,7 @@ pub fn named(node: &ConfigNode, file: &FileContext<'_>) -> Result<Value, Diagnos
 pub fn accepts_object(schema: &Value) -> bool {
     match schema.get("type") {
         Some(Value::String(word)) => word == "object",
-        Some(Value::Array(words)) => words.iter().any(|w| w == "object"),
+        Some(Value::Array(types)) => types.iter().any(|w| w == "object"),
         _ => *schema != Value::Bool(false),
     }
 }

@@ -253,9 +253,9 @@ fn resolve(
                 spec.description = entry_diagnostics.ok_or_report(value.as_scalar_text());
             }
             "protocol" => {
-                let words = "auto, legacy, 2026-07-28";
+                let choices = "auto, legacy, 2026-07-28";
                 let choice =
-                    entry_diagnostics.ok_or_report(one_of(value, "protocol", words, protocol));
+                    entry_diagnostics.ok_or_report(one_of(value, "protocol", choices, protocol));
                 spec.protocol = choice.unwrap_or_default();
                 let sse = HttpTransport::Sse;
                 if spec.protocol == ProtocolChoice::Modern
@@ -323,8 +323,8 @@ fn resolve(
             names_sandbox: entry.get("sandbox").is_some_and(|node| !node.is_null()),
             credentials: &spec.credentials,
         };
-        let found = permissions::contradictions(node, &spec.permissions, &parts);
-        entry_diagnostics.diagnostics.extend(found);
+        let contradictions = permissions::contradictions(node, &spec.permissions, &parts);
+        entry_diagnostics.diagnostics.extend(contradictions);
     }
     if let Some(defaults) = &file.defaults {
         if let (None, Some(node)) = (spec.timeout, defaults.get("timeout")) {

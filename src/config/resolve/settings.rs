@@ -283,9 +283,9 @@ fn policy_order(rules: Vec<(Layer, PolicyRule)>) -> Vec<PolicyRule> {
 }
 
 /// The settings of a record, and where its path is written.
-fn merge(mut said: Vec<(Layer, RecordOptions)>) -> (RecordSpec, Option<SourceLocation>) {
+fn merge(mut options: Vec<(Layer, RecordOptions)>) -> (RecordSpec, Option<SourceLocation>) {
     // The user's own file takes precedence; a project's comes last.
-    said.sort_by_key(|(layer, _)| match layer {
+    options.sort_by_key(|(layer, _)| match layer {
         Layer::User => 0,
         Layer::Flag => 1,
         Layer::Variable => 2,
@@ -293,14 +293,15 @@ fn merge(mut said: Vec<(Layer, RecordOptions)>) -> (RecordSpec, Option<SourceLoc
         Layer::Project => 4,
     });
     let fallback = RecordSpec::default();
-    let first = |pick: fn(&RecordOptions) -> Option<bool>| said.iter().find_map(|(_, r)| pick(r));
-    let (path, location) = said.iter().find_map(|(_, r)| r.path.clone()).unzip();
+    let first =
+        |pick: fn(&RecordOptions) -> Option<bool>| options.iter().find_map(|(_, r)| pick(r));
+    let (path, location) = options.iter().find_map(|(_, r)| r.path.clone()).unzip();
     let record = RecordSpec {
         enabled: first(|r| r.enabled).unwrap_or(fallback.enabled),
         path,
         sync: first(|r| r.sync).unwrap_or(fallback.sync),
-        retention: said.iter().find_map(|(_, r)| r.retention).unwrap_or(fallback.retention),
-        ignored: said.iter().flat_map(|(_, r)| r.ignored.iter().cloned()).collect(),
+        retention: options.iter().find_map(|(_, r)| r.retention).unwrap_or(fallback.retention),
+        ignored: options.iter().flat_map(|(_, r)| r.ignored.iter().cloned()).collect(),
     };
     (record, location)
 }

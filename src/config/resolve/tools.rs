@@ -83,7 +83,7 @@ fn tool(
         return;
     }
     builder.literals.inspect(&entry, &mut entry_diagnostics.diagnostics);
-    let Some(words) = entry_diagnostics.ok_or_report(kind_of(&entry, &file.base_dir, file.kinds))
+    let Some(kind) = entry_diagnostics.ok_or_report(kind_of(&entry, &file.base_dir, file.kinds))
     else {
         let plain = ToolName::plain(&name);
         // Errors in the other keys are reported once the allowed keys are known.
@@ -98,10 +98,10 @@ fn tool(
     let may_act =
         file.access.grant().is_some() || builder.consent.is_harmless(FileRole::Tools, &name);
     if !may_act {
-        untrusted(&entry, &name, words, file, builder, entry_diagnostics);
+        untrusted(&entry, &name, kind, file, builder, entry_diagnostics);
         return;
     }
-    let spec = resolve(entry, &name, words, file, builder, &mut entry_diagnostics);
+    let spec = resolve(entry, &name, kind, file, builder, &mut entry_diagnostics);
     if builder.report_entry(&name, FileRole::Tools, entry_diagnostics) {
         builder.configuration.tools.push(spec);
     } else {
@@ -113,7 +113,7 @@ fn tool(
 fn untrusted(
     entry: &ConfigNode,
     name: &str,
-    words: &KindDescriptor,
+    kind: &KindDescriptor,
     file: &FileContext<'_>,
     builder: &mut ConfigurationBuilder<'_>,
     mut entry_diagnostics: EntryDiagnostics,
@@ -124,8 +124,8 @@ fn untrusted(
         entry,
         plain,
         source,
-        words.key,
-        words.keys,
+        kind.key,
+        kind.keys,
         file,
         &mut entry_diagnostics,
     );
@@ -136,7 +136,7 @@ fn untrusted(
         builder.add_untrusted(UntrustedEntry {
             name: name.to_owned(),
             role: FileRole::Tools,
-            kind: words.key,
+            kind: kind.key,
             description: definition.description.clone(),
             definitions: vec![definition],
             effects,
@@ -153,7 +153,7 @@ fn untrusted(
 fn resolve(
     entry: ConfigNode,
     name: &str,
-    words: &KindDescriptor,
+    kind: &KindDescriptor,
     file: &FileContext<'_>,
     builder: &mut ConfigurationBuilder<'_>,
     entry_diagnostics: &mut EntryDiagnostics,
@@ -161,16 +161,16 @@ fn resolve(
     let written = Arc::new(entry);
     let mut entry = Arc::clone(&written);
     if let Some(expander) = file.expander()
-        && Expander::has_references_in(&entry, words.expand)
+        && Expander::has_references_in(&entry, kind.expand)
     {
-        expander.entry(Arc::make_mut(&mut entry), words.expand, &mut entry_diagnostics.diagnostics);
+        expander.entry(Arc::make_mut(&mut entry), kind.expand, &mut entry_diagnostics.diagnostics);
     }
     let mut written = written;
     let mut credentials = Vec::new();
     if entry.get("credentials").is_some() {
-        let target = if words.keys.contains(&"headers") {
+        let target = if kind.keys.contains(&"headers") {
             CredentialTarget::Requests
-        } else if words.keys.contains(&"env") {
+        } else if kind.keys.contains(&"env") {
             CredentialTarget::Program
         } else {
             CredentialTarget::Nothing
@@ -188,8 +188,8 @@ fn resolve(
         &entry,
         plain,
         ToolSource::Internal,
-        words.key,
-        words.keys,
+        kind.key,
+        kind.keys,
         file,
         entry_diagnostics,
     );
@@ -197,7 +197,7 @@ fn resolve(
     definition.credentials = credentials.into();
     ToolSpec {
         definition,
-        kind: words.key,
+        kind: kind.key,
         location: entry.location(),
         entry,
         unexpanded: written,

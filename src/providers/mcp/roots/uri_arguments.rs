@@ -31,13 +31,13 @@ struct PendingSchema<'a> {
 /// The addresses in the argument `key` of a tool with this input schema.
 pub(super) fn addresses<'a>(root: &'a Value, key: &str, value: &'a Value) -> Vec<UriArgument<'a>> {
     let mut collected = Vec::new();
-    let mut seen: HashSet<(*const Value, *const Value)> = HashSet::new();
+    let mut visited: HashSet<(*const Value, *const Value)> = HashSet::new();
     let mut left: Vec<PendingSchema<'a>> = Vec::new();
     // The argument is a property of an object that is not at hand as a value.
     let mut tops = vec![root];
-    let mut known: HashSet<*const Value> = HashSet::new();
+    let mut visited_schemas: HashSet<*const Value> = HashSet::new();
     while let Some(schema) = tops.pop() {
-        if !known.insert(std::ptr::from_ref(schema)) {
+        if !visited_schemas.insert(std::ptr::from_ref(schema)) {
             continue;
         }
         tops.extend(applicable_schemas(root, schema).map(|(schema, _)| schema));
@@ -46,7 +46,7 @@ pub(super) fn addresses<'a>(root: &'a Value, key: &str, value: &'a Value) -> Vec
         }
     }
     while let Some(step) = left.pop() {
-        if !seen.insert((std::ptr::from_ref(step.schema), std::ptr::from_ref(step.value))) {
+        if !visited.insert((std::ptr::from_ref(step.schema), std::ptr::from_ref(step.value))) {
             continue;
         }
         let PendingSchema { schema, value, path, choice } = step;

@@ -271,15 +271,15 @@ fn interpreters() -> Vec<PathBuf> {
             .iter()
             .any(|prefix| version.starts_with(prefix))
     };
-    let mut found: Vec<PathBuf> = versions
+    let mut interpreters: Vec<PathBuf> = versions
         .map(|version| version.path())
         .filter(is_known)
         .map(|version| version.join("bin/python3"))
         .chain([PathBuf::from("/usr/bin/python3")])
         .filter(|program| program.is_file())
         .collect();
-    found.push(PathBuf::from("python3"));
-    found
+    interpreters.push(PathBuf::from("python3"));
+    interpreters
 }
 
 #[tokio::test]
