@@ -2,6 +2,7 @@
 //! a key that is added to the schema is a place the day it is added.
 
 use std::collections::BTreeSet;
+use std::sync::OnceLock;
 
 use serde_json::{Map, Value, json};
 
@@ -54,10 +55,16 @@ pub struct Place {
 }
 
 /// The schema of a file, as the program prints it.
-pub fn schema(file: File) -> Value {
-    let name = if file == File::Tools { "tools" } else { "servers" };
-    let room = Sandbox::new();
-    serde_json::from_str(&room.toolhost(["config", "schema", name]).go().exits(0).out()).unwrap()
+pub fn schema(file: File) -> &'static Value {
+    static SCHEMAS: [OnceLock<Value>; 2] = [const { OnceLock::new() }; 2];
+    let (schema, name) = match file {
+        File::Tools => (&SCHEMAS[0], "tools"),
+        File::Servers => (&SCHEMAS[1], "mcp"),
+    };
+    schema.get_or_init(|| {
+        let printed = Sandbox::new().toolhost(["config", "schema", name]).go();
+        serde_json::from_str(&printed.exits(0).out()).unwrap()
+    })
 }
 
 /// The kinds that some key of a tool says it is for.
@@ -77,12 +84,12 @@ const FOR_KINDS: &str = "For tools of the kind ";
 /// All places of both files, in the order of the schemas.
 pub fn all() -> Vec<Place> {
     let (tools, servers) = (schema(File::Tools), schema(File::Servers));
-    let kinds = kinds_of(&tools);
+    let kinds = kinds_of(tools);
     let kinds: Vec<&str> = kinds.iter().map(String::as_str).collect();
     let mut definitions = servers["$defs"].as_object().unwrap().clone();
     definitions.extend(tools["$defs"].as_object().unwrap().clone());
     let mut found = Vec::new();
-    for (file, schema) in [(File::Tools, &tools), (File::Servers, &servers)] {
+    for (file, schema) in [(File::Tools, tools), (File::Servers, servers)] {
         let walk = Walk { definitions: &definitions };
         for (key, property) in schema["properties"].as_object().unwrap() {
             match entry_definition(property) {
