@@ -12,10 +12,9 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use toolhost::{
-    CallArguments, CallRequest, ComponentConfig, Environment, Error, FileRole, FrontEnd,
-    JsonObject, ListRequest, Origin, Preview, ProcessEnvironment, ProfileSpec, ToolCall,
-    ToolContext, ToolDefinition, ToolHost, ToolName, ToolProvider, ToolResult, ToolSource,
-    host_builder,
+    CallArguments, CallRequest, ComponentConfig, Environment, Error, FrontEnd, JsonObject,
+    ListRequest, Origin, Preview, ProcessEnvironment, ProfileSpec, ToolCall, ToolContext,
+    ToolDefinition, ToolHost, ToolName, ToolProvider, ToolResult, ToolSource, host_builder,
 };
 
 /// A component that greets: one tool, `{component}-hello`.
@@ -109,17 +108,6 @@ async fn main() -> Result<(), Error> {
     let entry = json!({ "command": server[0], "args": server[1..] });
     host.register_client(&component("demo", entry))?;
     println!("registered: {}", host.sources().join(" "));
-
-    // Text in the format of a config file: each entry is registered, or reported with its line.
-    let text = "tools:\n  - { name: sums, module: builtin.calculator, function: calculate }\n  \
-                - { name: worse, module: builtin.calculater, function: calculate }\n";
-    let registered = host.register_file(FileRole::Tools, "more.yaml".as_ref(), text)?;
-    println!("of the text: {}", registered.sources.join(" "));
-    for diagnostic in &registered.diagnostics {
-        let place = diagnostic.location.as_ref().map(|at| format!("{}:{}", at.line, at.column));
-        println!("more.yaml:{}: {}", place.unwrap_or_default(), diagnostic.message);
-    }
-    host.unregister_provider("sums").await?;
 
     // Names must be unique, and types must be known.
     for (key, name) in [("greeter", "notes"), ("greter", "other")] {

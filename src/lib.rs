@@ -130,7 +130,7 @@ pub use host::request::{
 };
 pub use host::sessions::SessionInfo;
 pub use host::usage_counter::UsageCounter;
-pub use host::{ClientScope, FileRegistration, RegistrationError, Removal, ScopeProfile, ToolHost};
+pub use host::{ClientScope, RegistrationError, Removal, ScopeProfile, ToolHost};
 pub use model::traffic::{Direction, MessageInfo, TraceGateGuard, TrafficKind};
 pub use model::{
     Annotations, AuthorizationRequest, Browser, CallId, CallMetadata, CallPlace, CallRecord,

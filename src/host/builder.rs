@@ -18,7 +18,7 @@ use crate::audit::Masker;
 use crate::catalogue::pins::Pins;
 use crate::config::spec::{DisabledEntry, PolicyRule, ProfileSpec};
 use crate::model::{EventSink, JsonObject, TraceContext};
-use crate::provider::{ComponentFactory, FileFactory, ToolProvider};
+use crate::provider::{ComponentFactory, ToolProvider};
 use crate::util::clock::Clock;
 use crate::util::current::Current;
 use crate::util::ids::Ids;
@@ -219,15 +219,6 @@ impl ToolHostBuilder {
     #[must_use]
     pub fn client_factory(mut self, factory: Arc<dyn ComponentFactory>) -> Self {
         self.directory.client_factory = Some(factory);
-        self
-    }
-
-    /// Sets the factory for config texts registered while the host runs; without it none can be
-    /// registered.
-    #[must_use]
-    #[doc(hidden)] // for `assembly`, which knows the kinds
-    pub fn file_factory(mut self, factory: Arc<dyn FileFactory>) -> Self {
-        self.directory.file_factory = Some(factory);
         self
     }
 

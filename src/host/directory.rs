@@ -22,7 +22,7 @@ use crate::catalogue::pins::Pins;
 use crate::catalogue::{Catalogue, ServerListing, naming};
 use crate::config::spec::DisabledEntry;
 use crate::model::{Error, ErrorKind, ToolDefinition};
-use crate::provider::{ComponentFactory, FileFactory, ToolProvider};
+use crate::provider::{ComponentFactory, ToolProvider};
 use crate::util::current::Current;
 
 /// All providers of a host and what is known of them.
@@ -56,7 +56,6 @@ pub(super) struct DirectoryParts {
     pub(super) command_end: String,
     pub(super) factories: BTreeMap<String, Arc<dyn ComponentFactory>>,
     pub(super) client_factory: Option<Arc<dyn ComponentFactory>>,
-    pub(super) file_factory: Option<Arc<dyn FileFactory>>,
 }
 
 impl ToolDirectory {
@@ -70,11 +69,7 @@ impl ToolDirectory {
         let providers = parts.providers.into_iter().map(registered).chain([own]).collect();
         Self {
             table: Current::new(ProviderTable(providers)),
-            roster: Mutex::new(Roster::new(
-                parts.factories,
-                parts.client_factory,
-                parts.file_factory,
-            )),
+            roster: Mutex::new(Roster::new(parts.factories, parts.client_factory)),
             registry,
             pins,
             disabled: Current::new(parts.disabled),

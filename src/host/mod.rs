@@ -90,7 +90,7 @@ use router::Search;
 use session_manager::SessionManager;
 
 pub use profiles::{ClientScope, ScopeProfile, hidden_by_profile, unknown_profile};
-pub use registration::{FileRegistration, HostContents, RegistrationError, Removal};
+pub use registration::{HostContents, RegistrationError, Removal};
 
 /// The single gateway to all tools: the public face of its three parts.
 pub struct ToolHost {

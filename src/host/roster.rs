@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::listings::RegisteredProvider;
 use crate::catalogue::naming;
 use crate::model::{Error, ErrorCause, RetryAdvice, ToolDefinition, ToolName};
-use crate::provider::{ComponentFactory, FileFactory};
+use crate::provider::ComponentFactory;
 
 /// How many removed providers and tools are remembered.
 const MAX_REMOVED: usize = 1_000;
@@ -21,8 +21,6 @@ pub(super) struct Roster {
     pub(super) factories: BTreeMap<String, Arc<dyn ComponentFactory>>,
     /// What makes providers of MCP servers.
     pub(super) client_factory: Option<Arc<dyn ComponentFactory>>,
-    /// What makes providers of a text that is written like a file.
-    pub(super) file_factory: Option<Arc<dyn FileFactory>>,
     /// Nothing can be registered once the host is closed.
     pub(super) is_closed: bool,
     /// Providers that were removed and are not closed yet.
@@ -49,9 +47,8 @@ impl Roster {
     pub(super) fn new(
         factories: BTreeMap<String, Arc<dyn ComponentFactory>>,
         client_factory: Option<Arc<dyn ComponentFactory>>,
-        file_factory: Option<Arc<dyn FileFactory>>,
     ) -> Self {
-        Self { factories, client_factory, file_factory, ..Self::default() }
+        Self { factories, client_factory, ..Self::default() }
     }
 
     /// Remembers that a tool was removed.

@@ -3,12 +3,10 @@
 //! Owns: the shape of a configuration and of what makes a provider of it. Never does: know a type of
 //! component.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use super::ToolProvider;
-use crate::config::spec::FileRole;
-use crate::model::{Diagnostic, Error, JsonObject, SourceLocation};
+use crate::model::{Error, JsonObject};
 
 /// One component as a program configures it.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,32 +22,6 @@ impl ComponentConfig {
     pub fn new(name: impl Into<String>, settings: JsonObject) -> Self {
         Self { name: name.into(), settings }
     }
-}
-
-/// Makes providers of all entries of a text that is written like a file.
-pub trait FileFactory: Send + Sync {
-    /// Makes the providers; `name` is used as the file name in messages. Starts and contacts
-    /// nothing. An entry with an error has no provider, and costs no other.
-    fn build(&self, role: FileRole, name: &Path, text: &str) -> FileProviders;
-}
-
-/// What the entries of a text gave.
-#[derive(Default)]
-pub struct FileProviders {
-    /// The providers, in the order of the text.
-    pub providers: Vec<FileEntry>,
-    /// What was wrong with the text and its entries, with line and column.
-    pub diagnostics: Vec<Diagnostic>,
-}
-
-/// The provider of one entry of a text.
-pub struct FileEntry {
-    /// The name that it is registered and removed by.
-    pub name: String,
-    /// The position of the entry in the text.
-    pub location: SourceLocation,
-    /// Its tools.
-    pub provider: Arc<dyn ToolProvider>,
 }
 
 /// Makes providers of the components of one type. Every function of this shape is one:

@@ -29,7 +29,7 @@ use crate::model::{
 };
 
 pub use crate::model::ToolListing;
-pub use component::{ComponentConfig, ComponentFactory, FileEntry, FileFactory, FileProviders};
+pub use component::{ComponentConfig, ComponentFactory};
 use load::LoadSupport;
 pub use shared_state::SharedState;
 

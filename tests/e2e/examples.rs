@@ -89,8 +89,6 @@ fn a_program_registers_and_removes_everything_while_its_host_runs() {
         lines[1..],
         [
             "registered: desk notes worker demo",
-            "of the text: sums",
-            "more.yaml:3:28: there is no module 'builtin.calculater'",
             "refused: the name 'notes' is taken by the storage component 'notes'",
             "refused: unknown component type 'greter'",
             "writer sees: desk-hello notes-read notes-write notes-list notes-delete",

@@ -4,7 +4,7 @@
 //! files, so that keys, defaults and messages are the same. What a program registers is its own
 //! code and needs no consent. Never does: read a file of entries, or keep a provider.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -20,8 +20,7 @@ use crate::host::builder::ToolHostBuilder;
 use crate::host::questions::QuestionQueue;
 use crate::model::{Diagnostic, Error, EventSink, HostEvent};
 use crate::provider::{
-    BuiltProviders, ComponentConfig, ComponentFactory, FileEntry, FileFactory, FileProviders,
-    ProviderDeps, ProviderKind, ToolProvider,
+    ComponentConfig, ComponentFactory, ProviderDeps, ProviderKind, ToolProvider,
 };
 use crate::providers::mcp::{self, McpSetup};
 use crate::providers::storage::server_alias;
@@ -56,7 +55,7 @@ pub fn host_builder(environment: &Arc<dyn Environment>, front_end: FrontEnd) -> 
     with_factories(builder, &deps, setup, &masker, Vec::new())
 }
 
-/// Allows components of every kind, MCP servers and texts with entries to be registered on the
+/// Allows components of every kind and MCP servers to be registered on the
 /// host. They may name the handles of `credentials`.
 pub(super) fn with_factories(
     builder: ToolHostBuilder,
@@ -68,9 +67,8 @@ pub(super) fn with_factories(
     let environment = Arc::clone(&deps.environment);
     let compiler =
         Compiler { environment, masker: masker.clone(), credentials: credentials.into() };
-    let server = ServerFactory { setup: setup.clone(), compiler: compiler.clone() };
-    let text = TextFactory { setup, deps: deps.clone(), compiler: compiler.clone() };
-    let builder = builder.client_factory(Arc::new(server)).file_factory(Arc::new(text));
+    let server = ServerFactory { setup, compiler: compiler.clone() };
+    let builder = builder.client_factory(Arc::new(server));
     kinds().into_iter().fold(builder, |builder, kind| {
         let (deps, compiler) = (deps.clone(), compiler.clone());
         builder.kind(kind.words.key, Arc::new(KindFactory { kind, deps, compiler }))
@@ -130,63 +128,6 @@ impl ComponentFactory for ServerFactory {
     }
 }
 
-/// Creates the providers of all entries of a text.
-struct TextFactory {
-    setup: McpSetup,
-    deps: ProviderDeps,
-    compiler: Compiler,
-}
-
-impl FileFactory for TextFactory {
-    fn build(&self, role: FileRole, name: &Path, text: &str) -> FileProviders {
-        let kinds = kinds();
-        let words: Vec<KindDescriptor> = kinds.iter().map(|kind| kind.words).collect();
-        let mut configuration = self.compiler.compile(role, name, text.to_owned(), &words);
-        let mut built = FileProviders {
-            providers: Vec::new(),
-            diagnostics: std::mem::take(&mut configuration.diagnostics),
-        };
-        if !(configuration.policy.is_empty() && configuration.profiles.is_empty()) {
-            built.diagnostics.push(Diagnostic::warning(
-                "'policy' and 'profiles' of a registered text are ignored: they can only be set when \
-                 the host is built",
-            ));
-        }
-        let expanded = &configuration.expanded;
-        let deps = ProviderDeps { expanded: expanded.clone(), ..self.deps.clone() };
-        for spec in &configuration.tools {
-            let entry = spec.definition.name.full();
-            let location = spec.location.clone();
-            if server_alias(spec).is_some() {
-                let message = format!("'{entry}' takes its tools from an MCP server");
-                let refusal = Diagnostic::error(message)
-                    .with_hint("register that server under this name, as a text for mcp.yaml");
-                built.diagnostics.push(refusal.with_location(location).with_entry(entry));
-                continue;
-            }
-            let Some(kind) = kinds.iter().find(|kind| kind.words.key == spec.kind) else {
-                continue;
-            };
-            let BuiltProviders { providers, diagnostics } = (kind.build)(&[spec], &deps);
-            built.diagnostics.extend(diagnostics);
-            built.providers.extend(providers.into_iter().map(|provider| FileEntry {
-                name: entry.clone(),
-                location: location.clone(),
-                provider,
-            }));
-        }
-        for spec in configuration.servers {
-            let setup = McpSetup { expanded: expanded.clone(), ..self.setup.clone() };
-            let (name, location) = (spec.name.clone(), spec.location.clone());
-            let provider = mcp::provider(spec, setup);
-            built.providers.push(FileEntry { name, location, provider });
-        }
-        let masker = &self.compiler.masker;
-        built.diagnostics.iter_mut().for_each(|diagnostic| masker.diagnostic(diagnostic));
-        built
-    }
-}
-
 /// Reads what a program registers in the same way as a user's files.
 #[derive(Clone)]
 struct Compiler {
@@ -197,26 +138,6 @@ struct Compiler {
 }
 
 impl Compiler {
-    /// The text of a file, compiled.
-    fn compile(
-        &self,
-        role: FileRole,
-        name: &Path,
-        text: String,
-        kinds: &[KindDescriptor],
-    ) -> Configuration {
-        let inline = vec![(name.to_path_buf(), text)];
-        let request = match role {
-            FileRole::Tools => LoadRequest { inline_tools: inline, ..LoadRequest::default() },
-            FileRole::Servers => LoadRequest { inline_servers: inline, ..LoadRequest::default() },
-        };
-        let environment = &*self.environment;
-        let configuration =
-            config::load::load_beside(&request, &self.credentials, kinds, environment);
-        secrets::teach(&self.masker, &configuration, environment);
-        configuration
-    }
-
     /// The settings of one component, or one server, as the only entry of `text`.
     fn load(
         &self,
@@ -226,8 +147,15 @@ impl Compiler {
         kinds: &[KindDescriptor],
         events: &EventSink,
     ) -> Result<Configuration, Error> {
-        let name = PathBuf::from(format!("settings of {}", component.name));
-        let configuration = self.compile(role, &name, text, kinds);
+        let inline = vec![(PathBuf::from(format!("settings of {}", component.name)), text)];
+        let request = match role {
+            FileRole::Tools => LoadRequest { inline_tools: inline, ..LoadRequest::default() },
+            FileRole::Servers => LoadRequest { inline_servers: inline, ..LoadRequest::default() },
+        };
+        let environment = &*self.environment;
+        let configuration =
+            config::load::load_beside(&request, &self.credentials, kinds, environment);
+        secrets::teach(&self.masker, &configuration, environment);
         report(component, &configuration.diagnostics, events, &self.masker)?;
         Ok(configuration)
     }

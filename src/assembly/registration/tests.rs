@@ -156,55 +156,6 @@ async fn a_server_is_registered_started_when_needed_and_ended_when_removed() {
 }
 
 #[tokio::test]
-async fn a_text_registers_its_entries_and_tells_of_the_others_by_line_and_column() {
-    let dir = tempfile::tempdir().unwrap();
-    let host = host(dir.path());
-    let text = "\
-tools:
-  - { name: sums, module: builtin.calculator, function: calculate }
-  - { name: worse, module: builtin.calculater, function: calculate }
-  - { name: sums2, kind: command, commend: [echo] }
-components:
-  - { name: notes, type: storage, storage_type: memory }
-policy: [{ match: sums, action: deny }]
-";
-    let name = Path::new("bundle.yaml");
-    let done = host.register_file(FileRole::Tools, name, text).unwrap();
-    assert_eq!(done.sources, ["sums", "notes"], "{:?}", done.diagnostics);
-    let errors = done.diagnostics.iter().filter(|told| told.is_error());
-    let places: Vec<(u32, bool, Option<&str>)> = errors
-        .map(|told| {
-            let place = told.location.as_ref().unwrap();
-            assert_eq!(place.file.as_path(), name);
-            (place.line, place.column > 1, told.entry.as_deref())
-        })
-        .collect();
-    assert!(places.contains(&(3, true, Some("worse"))), "{places:?}");
-    assert!(places.iter().any(|place| place.0 == 4), "{places:?}");
-    assert!(done.diagnostics.iter().any(|told| told.message.contains("'policy'")));
-    let sum = call(&host, "sums", json!({ "expression": "2 + 3" })).await.unwrap();
-    assert!(sum.to_string().contains('5'), "{sum}");
-    call(&host, "notes-write", json!({ "key": "k", "value": "v" })).await.unwrap();
-    // What is taken is told at the place of the entry, and nothing replaces it.
-    let again = host.register_file(FileRole::Tools, name, text).unwrap();
-    assert!(again.sources.is_empty());
-    let taken = |told: &&Diagnostic| told.message.starts_with("the name 'notes' is taken");
-    let told = again.diagnostics.iter().find(taken).unwrap();
-    assert_eq!((told.location.as_ref().unwrap().line, told.entry.as_deref()), (6, Some("notes")));
-    host.unregister_provider("sums").await.unwrap();
-    assert_eq!(host.sources(), ["notes"]);
-    // A text that is no YAML has one error, with its place.
-    let broken = host.register_file(FileRole::Tools, name, "tools: [\n  {").unwrap();
-    assert!(broken.sources.is_empty() && broken.diagnostics[0].location.is_some());
-    let servers = "mcp_servers:\n  quiet: { command: /bin/cat }\n  both: { command: x, url: y }\n";
-    let done = host.register_file(FileRole::Servers, name, servers).unwrap();
-    assert_eq!(done.sources, ["quiet"], "{:?}", done.diagnostics);
-    assert_eq!(done.diagnostics[0].location.as_ref().unwrap().line, 3, "{:?}", done.diagnostics);
-    host.unregister_client("quiet").await.unwrap();
-    assert!(ToolHost::builder().build().register_file(FileRole::Tools, name, text).is_err());
-}
-
-#[tokio::test]
 async fn what_is_registered_may_name_the_credentials_of_the_files() {
     let dir = tempfile::tempdir().unwrap();
     let home = dir.path().join("home");

@@ -47,9 +47,6 @@ pub enum RegistrationError {
     /// The host was built without a way to reach MCP servers.
     #[error("this host was built without MCP servers")]
     NoClients,
-    /// The host was built without a way to read texts in config file format.
-    #[error("this host was built without the kinds of entries that files have")]
-    NoFiles,
     /// The host is closed, or is being closed.
     #[error("the host is closed")]
     HostClosed,
@@ -74,9 +71,7 @@ impl RegistrationError {
             }
             Self::NotRegistered { other: Some(other), .. } => Some(format!("it is {other}")),
             Self::NameTaken { .. } => Some("remove that first, or use another name".to_owned()),
-            Self::NoClients | Self::NoFiles => {
-                Some("`assembly::host_builder` builds one with them".to_owned())
-            }
+            Self::NoClients => Some("`assembly::host_builder` builds one with them".to_owned()),
             _ => None,
         }
     }

@@ -6,7 +6,6 @@
 
 mod components;
 mod error;
-mod files;
 mod providers;
 mod replacement;
 
@@ -29,7 +28,6 @@ use crate::model::{
 };
 
 pub use error::RegistrationError;
-pub use files::FileRegistration;
 pub use providers::Removal;
 pub use replacement::HostContents;
 
