@@ -318,9 +318,8 @@ impl ToolHost {
         };
         let Some(permit) = permit else {
             return Err(Error::timeout(format!(
-                "'{}' timed out in the queue: {} calls of its component are running",
-                call.name,
-                limits::MAX_PARALLEL_CALLS
+                "'{}' timed out in the queue: other calls of its component are running",
+                call.name
             )));
         };
         let _turn = self.pipeline.questions.hold_turn(&record.call.id, permit);

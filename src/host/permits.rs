@@ -1,7 +1,7 @@
 //! Permits for calls, for which clients take turns.
 //!
-//! Owns: how many calls of one component run at once, and whose is next. Never does: know what a
-//! call does.
+//! Owns: how many calls of one component run at once, and whose is next; one permit is always left
+//! for another client. Never does: know what a call does.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -45,6 +45,8 @@ struct ComponentPermits(Mutex<PermitQueue>);
 #[derive(Debug)]
 struct PermitQueue {
     free: usize,
+    /// How many each client holds.
+    held: HashMap<String, usize>,
     /// The clients whose calls wait, in the order of their turns.
     waiting: VecDeque<(String, VecDeque<oneshot::Sender<CallPermit>>)>,
 }
@@ -66,7 +68,11 @@ pub(super) struct PermitSource {
 
 impl Default for ComponentPermits {
     fn default() -> Self {
-        let queue = PermitQueue { free: MAX_PARALLEL_CALLS, waiting: VecDeque::new() };
+        let queue = PermitQueue {
+            free: MAX_PARALLEL_CALLS,
+            held: HashMap::new(),
+            waiting: VecDeque::new(),
+        };
         Self(Mutex::new(queue))
     }
 }
@@ -79,8 +85,8 @@ impl ComponentPermits {
     async fn acquire(self: &Arc<Self>, client: &str) -> CallPermit {
         let turn = {
             let mut queue = self.queue();
-            if queue.free > 0 {
-                queue.free -= 1;
+            if queue.has_permit(client) {
+                queue.take(client);
                 return CallPermit::new(client, self);
             }
             let (given, turn) = oneshot::channel();
@@ -99,13 +105,36 @@ impl ComponentPermits {
 }
 
 impl PermitQueue {
+    /// Whether this client may have another: the last one is for a client that has none.
+    fn has_permit(&self, client: &str) -> bool {
+        let held = self.held.get(client).copied().unwrap_or_default();
+        self.free > 0 && held + 1 < MAX_PARALLEL_CALLS
+    }
+
+    fn take(&mut self, client: &str) {
+        self.free -= 1;
+        *self.held.entry(client.to_owned()).or_default() += 1;
+    }
+
+    fn give_back(&mut self, client: &str) {
+        self.free += 1;
+        if let Some(held) = self.held.get_mut(client) {
+            *held -= 1;
+            if *held == 0 {
+                self.held.remove(client);
+            }
+        }
+    }
+
     /// The call whose turn it is; its client's next one comes after those of all others.
     fn next(&mut self) -> Option<(String, oneshot::Sender<CallPermit>)> {
         loop {
-            let (client, mut calls) = self.waiting.pop_front()?;
+            let turn = self.waiting.iter().position(|(client, _)| self.has_permit(client))?;
+            let (client, mut calls) = self.waiting.remove(turn)?;
             // What is not wanted any more is no turn of its client.
             calls.retain(|call| !call.is_closed());
             let Some(call) = calls.pop_front() else { continue };
+            self.take(&client);
             if !calls.is_empty() {
                 self.waiting.push_back((client.clone(), calls));
             }
@@ -133,18 +162,21 @@ impl PermitSource {
 impl Drop for CallPermit {
     fn drop(&mut self) {
         let Some(permits) = self.permits.take() else { return };
+        let mut holder = std::mem::take(&mut self.client);
         loop {
             let next = {
                 let mut queue = permits.queue();
-                let next = queue.next();
-                queue.free += usize::from(next.is_none());
-                next
+                queue.give_back(&holder);
+                queue.next()
             };
             let Some((client, call)) = next else { return };
             match call.send(Self::new(&client, &permits)) {
                 Ok(()) => return,
                 // It was given up just now.
-                Err(mut unused) => unused.permits = None,
+                Err(mut unused) => {
+                    unused.permits = None;
+                    holder = client;
+                }
             }
         }
     }
@@ -164,7 +196,7 @@ mod tests {
 
     async fn all_of(permits: &CallPermits, tool: &ToolDefinition, client: &str) -> Vec<CallPermit> {
         let mut held = Vec::new();
-        for _ in 0..MAX_PARALLEL_CALLS {
+        for _ in 1..MAX_PARALLEL_CALLS {
             held.push(permits.acquire(tool, 0, client).await);
         }
         held
@@ -183,9 +215,23 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn the_last_permit_is_for_another_client() {
+        let (permits, one) = (CallPermits::default(), tool("c"));
+        let mut held = all_of(&permits, &one, "many").await;
+        let mut more = Box::pin(permits.acquire(&one, 0, "many"));
+        assert!(poll!(&mut more).is_pending(), "one client holds all permits");
+        let other = permits.acquire(&one, 0, "few").now_or_never();
+        drop(other.expect("there is a permit for another client"));
+        assert!(poll!(&mut more).is_pending(), "the permit of another client became its own");
+        held.pop();
+        assert!(poll!(&mut more).is_ready());
+    }
+
+    #[tokio::test]
     async fn clients_take_turns_however_many_calls_one_of_them_has() {
         let (permits, one) = (CallPermits::default(), tool("c"));
         let mut held = all_of(&permits, &one, "many").await;
+        let _last = permits.acquire(&one, 0, "other").await;
         let wait = |client: &'static str| Box::pin(permits.acquire(&one, 0, client));
         let mut many: Vec<_> = (0..20).map(|_| wait("many")).collect();
         for call in &mut many {
@@ -197,7 +243,7 @@ mod tests {
         }
         // One that is not wanted any more has no turn.
         drop(few.remove(0));
-        held.truncate(MAX_PARALLEL_CALLS - 2);
+        held.truncate(held.len() - 2);
         let first = many.remove(0).now_or_never();
         assert!(first.is_some(), "it was first");
         let second = few.remove(0).now_or_never();
@@ -212,11 +258,12 @@ mod tests {
     async fn a_permit_that_nobody_takes_is_free_again() {
         let (permits, one) = (CallPermits::default(), tool("c"));
         let held = all_of(&permits, &one, "a").await;
+        let _last = permits.acquire(&one, 0, "c").await;
         let mut waiting = Box::pin(permits.acquire(&one, 0, "b"));
         assert!(poll!(&mut waiting).is_pending());
         drop(held);
         // It was given its permit and does not look.
         drop(waiting);
-        assert_eq!(all_of(&permits, &one, "a").await.len(), MAX_PARALLEL_CALLS);
+        assert_eq!(all_of(&permits, &one, "a").await.len(), MAX_PARALLEL_CALLS - 1);
     }
 }

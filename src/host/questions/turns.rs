@@ -89,7 +89,7 @@ mod tests {
             ToolDefinition::new(name, ToolSource::Internal, "kind", Origin::Server("c".into()));
         let mut held = Vec::new();
         for _ in 1..MAX_PARALLEL_CALLS {
-            held.push(permits.acquire(&tool, 0, "").await);
+            held.push(permits.acquire(&tool, 0, "other").await);
         }
         (permits, tool, held)
     }
