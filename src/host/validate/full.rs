@@ -91,7 +91,9 @@ impl FullValidator {
             Kind::MaxLength { limit } => Violation::count(path, "at most", *limit, "character"),
             Kind::MinItems { limit } => Violation::count(path, "at least", *limit, "item"),
             Kind::MaxItems { limit } => Violation::count(path, "at most", *limit, "item"),
-            Kind::AnyOf { .. } | Kind::OneOfNotValid { .. } => Violation::any_of(path),
+            Kind::AnyOf { context: forms } | Kind::OneOfNotValid { context: forms } => {
+                return self.translate_forms(error, forms, value);
+            }
             Kind::OneOfMultipleValid { .. } => {
                 Violation::new(path, "matches several forms, but only one is allowed")
             }
@@ -112,6 +114,37 @@ impl FullValidator {
         vec![one]
     }
 
+    /// What is wrong with a value that fits none of several forms: what the only form of its type
+    /// says, or the choices of all of them.
+    fn translate_forms(
+        &self,
+        error: &ValidationError<'_>,
+        forms: &[Vec<ValidationError<'_>>],
+        value: &Value,
+    ) -> Vec<Violation> {
+        let at = error.instance_path().as_str();
+        let is_of_type = |form: &&Vec<ValidationError<'_>>| {
+            let is_type = |kind: &_| matches!(kind, ValidationErrorKind::Type { .. });
+            !form.iter().any(|one| one.instance_path().as_str() == at && is_type(one.kind()))
+        };
+        let mut likely: Vec<_> = forms.iter().filter(is_of_type).collect();
+        if likely.is_empty() {
+            likely = forms.iter().collect();
+        }
+        if let [form] = likely[..] {
+            return form.iter().flat_map(|one| self.translate(one, value)).collect();
+        }
+        let one = match choices(&likely) {
+            Some((choice, options)) => Violation::options(
+                path(choice.instance_path().as_str(), value),
+                &options,
+                choice.instance(),
+            ),
+            None => Violation::any_of(path(at, value)),
+        };
+        vec![one]
+    }
+
     /// The properties next to the `additionalProperties` at a place in the schema.
     fn known_keys(&self, schema_path: &str) -> Vec<String> {
         schema_path
@@ -122,6 +155,25 @@ impl FullValidator {
             .map(|properties| properties.keys().cloned().collect())
             .unwrap_or_default()
     }
+}
+
+/// The values that forms allow at the same place, if each of them names some there.
+fn choices<'e, 'v>(
+    forms: &[&'e Vec<ValidationError<'v>>],
+) -> Option<(&'e ValidationError<'v>, Vec<Value>)> {
+    let options = |error: &ValidationError<'_>| match error.kind() {
+        ValidationErrorKind::Enum { options } => options.as_array().cloned(),
+        ValidationErrorKind::Constant { expected_value } => Some(vec![Value::clone(expected_value)]),
+        _ => None,
+    };
+    forms.first()?.iter().find_map(|choice| {
+        let mut all = Vec::new();
+        for form in forms {
+            let mut here = form.iter().filter(|one| one.instance_path() == choice.instance_path());
+            all.extend(here.find_map(options)?);
+        }
+        Some((choice, all))
+    })
 }
 
 /// Whether a place in a schema is the keyword, and not a property of that name.

@@ -152,6 +152,27 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn choices_within_forms_are_named() {
+        let titled = json!([{"const": "red", "title": "Red"}, {"const": "blue", "title": "Blue"}]);
+        let choice = json!({"type": "string", "enum": ["red", "blue"]});
+        let nothing = json!({"type": "null"});
+        let list = json!({"type": "array", "items": choice});
+        let one = "(value): must be one of \"red\", \"blue\"";
+        let item = "[0]: must be one of \"red\", \"blue\"";
+        let other = "(value): matches none of the allowed forms";
+        for (schema, value, problem) in [
+            (json!({"oneOf": titled}), json!("mauve"), one),
+            (json!({"type": "array", "items": {"anyOf": titled}}), json!(["mauve"]), item),
+            (json!({"anyOf": [choice, nothing]}), json!("mauve"), one),
+            (json!({"anyOf": [list, nothing]}), json!(["mauve"]), item),
+            (json!({"anyOf": [choice, list]}), json!("mauve"), one),
+            (json!({"anyOf": [choice, {"minLength": 9}]}), json!("mauve"), other),
+        ] {
+            assert_eq!(check(schema.clone(), value).await.unwrap(), [problem], "{schema}");
+        }
+    }
+
+    #[tokio::test]
     async fn references_inside_the_schema_are_followed() {
         let schema = json!({
             "type": "object",
