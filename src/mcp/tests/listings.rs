@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::connected;
 use super::peer::FakeServer;
+use super::{connected, connected_legacy, options};
 use crate::mcp::listing;
 use crate::model::{Error, ErrorKind, ToolListing};
 
@@ -53,6 +53,16 @@ async fn large_pages_do_not_add_up() {
     let listing = listed.unwrap();
     assert!(listing.is_partial && says(&listing, "MiB"), "{:?}", listing.diagnostics);
     assert_eq!((listing.tools.len(), requests), (5, 6));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_declares_other_things_is_not_asked_for_tools() {
+    for other in ["resources", "prompts"] {
+        let (connection, _peer) = connected_legacy(options(), &json!({ (other): {} })).await;
+        // Nobody answers: a request would time out.
+        let listing = listing::tools(&connection, "srv", Duration::from_secs(10)).await.unwrap();
+        assert!(listing.tools.is_empty() && !listing.is_partial, "{:?}", listing.diagnostics);
+    }
 }
 
 #[tokio::test(start_paused = true)]
