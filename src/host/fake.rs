@@ -197,6 +197,7 @@ impl ManagedServer for FakeProvider {
             connect: Some(Duration::from_millis(12)),
             ping: None,
             tools: None,
+            is_tool_list_partial: false,
             resources: None,
             prompts: None,
             starts: 1,

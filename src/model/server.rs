@@ -143,6 +143,9 @@ pub struct ServerStatus {
     pub ping: Option<Duration>,
     /// Number of tools listed; `None` before it was asked.
     pub tools: Option<usize>,
+    /// Whether part of its tool list is missing.
+    #[serde(default)]
+    pub is_tool_list_partial: bool,
     /// Number of resources listed, when asked.
     pub resources: Option<usize>,
     /// Number of prompts listed, when asked.
@@ -194,6 +197,7 @@ impl ServerStatus {
             connect: None,
             ping: None,
             tools: None,
+            is_tool_list_partial: false,
             resources: None,
             prompts: None,
             starts: 0,

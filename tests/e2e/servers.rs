@@ -225,3 +225,20 @@ fn a_negative_limit_is_told_with_what_is_possible() {
         room.toolhost(words).check().exits(2).says(&["-1 is not in 0..="]);
     }
 }
+
+#[test]
+fn a_list_with_a_missing_part_has_one_verdict_everywhere() {
+    let room = Sandbox::new();
+    let fixture = Fixture::fault(Place::Stdio, "evil-everywhere", "legacy", &room.log("srv"));
+    room.server("srv", &fixture);
+    for words in [&["list"][..], &["servers"], &["inspect", "srv"]] {
+        let run = room.with_servers(words.iter().copied()).check();
+        run.exits(11).says(&["server 'srv': part of its list is missing"]);
+    }
+    let listed = room.with_servers(["list", "--json"]).check().json();
+    let shown = room.with_servers(["servers", "--json"]).check().json();
+    let warnings = shown["servers"][0]["warnings"].to_string();
+    let missing = listed["diagnostics"][0]["message"].to_string();
+    assert!(warnings.contains(missing.trim_matches('"')), "{missing}: {warnings}");
+    room.with_servers(["trace", "srv"]).check().exits(0);
+}

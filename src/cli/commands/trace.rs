@@ -115,7 +115,7 @@ pub async fn run(args: &TraceArgs, context: &CommandContext) -> CommandResult {
     if let Some(stop) = viewer.stopped() {
         return Err(stop);
     }
-    if let Some(error) = views::server::verdict(&servers) {
+    if let Some(error) = views::server::failure(&servers) {
         return Err(error.into());
     }
     for server in &servers {
@@ -185,7 +185,7 @@ async fn follow_attached(
     let connecting = async {
         began.notified().await;
         let servers = host.check_servers(name).await;
-        if let Some(error) = views::server::verdict(&servers) {
+        if let Some(error) = views::server::failure(&servers) {
             return Err(CommandError::from(error));
         }
         for server in &servers {
@@ -250,7 +250,7 @@ async fn follow(
             () = tokio::time::sleep(POLL_INTERVAL) => {}
             () = tokio::time::sleep_until(next_ping) => {
                 next_ping = tokio::time::Instant::now() + PING_INTERVAL;
-                if let Some(error) = views::server::verdict(&host.check_servers(name).await) {
+                if let Some(error) = views::server::failure(&host.check_servers(name).await) {
                     return Err(error.into());
                 }
             }

@@ -128,24 +128,38 @@ pub fn verdict(catalogue: &Catalogue, broken: usize, answered: bool) -> Option<E
             None => error,
         });
     }
-    let total = plural(catalogue.servers.len() + broken, "server", "servers");
-    let message = if errors.is_empty() {
-        format!("the list is incomplete: {} of {total} returned a partial list", incomplete.len())
-    } else {
-        format!("the list is incomplete: {} of {total} could not be listed", errors.len() + broken)
-    };
+    let total = catalogue.servers.len() + broken;
+    if errors.is_empty() {
+        return partial(incomplete.iter().map(|server| server.name.as_str()), total);
+    }
+    let total = plural(total, "server", "servers");
+    let message =
+        format!("the list is incomplete: {} of {total} could not be listed", errors.len() + broken);
     let shared = shared_hint(&errors);
     let error =
         Error::partial(message).with_details(incomplete.iter().flat_map(
             |server| match &server.error {
                 Some(error) => evidence(error, shared.is_none()),
-                None => vec![format!("server '{}': part of its list is missing", server.name)],
+                None => vec![missing_part(&server.name)],
             },
         ));
     Some(match shared {
         Some(hint) => error.with_hint(hint),
         None => error,
     })
+}
+
+/// The error of servers that returned only part of their list, if there are any.
+pub fn partial<'s>(servers: impl Iterator<Item = &'s str>, total: usize) -> Option<Error> {
+    let details: Vec<String> = servers.map(missing_part).collect();
+    let total = plural(total, "server", "servers");
+    let message =
+        format!("the list is incomplete: {} of {total} returned a partial list", details.len());
+    (!details.is_empty()).then(|| Error::partial(message).with_details(details))
+}
+
+fn missing_part(server: &str) -> String {
+    format!("server '{server}': part of its list is missing")
 }
 
 /// The hint that all of these errors share.

@@ -252,8 +252,16 @@ fn facts(page: &mut StyledPage, server: &ServerStatus, width: Option<usize>) {
     );
 }
 
-/// The decisive error of a server check, if any server failed.
+/// The error of a server check, if any server failed or listed only part of its tools.
 pub fn verdict(servers: &[ServerStatus]) -> Option<Error> {
+    let partial = servers.iter().filter(|server| server.is_tool_list_partial);
+    failure(servers).or_else(|| {
+        super::catalogue::partial(partial.map(|server| server.name.as_str()), servers.len())
+    })
+}
+
+/// The decisive error of a server check, if any server failed.
+pub fn failure(servers: &[ServerStatus]) -> Option<Error> {
     let errors: Vec<&Error> = servers.iter().filter_map(|s| s.state.error()).collect();
     if errors.is_empty() {
         return None;
@@ -336,6 +344,7 @@ mod tests {
             connect: Some(Duration::from_millis(412)),
             ping: Some(Duration::from_micros(850)),
             tools: Some(26),
+            is_tool_list_partial: false,
             resources: None,
             prompts: Some(1),
             starts: 1,

@@ -36,6 +36,11 @@ impl ManagedServer for McpProvider {
             (None, _) => ServerState::Idle,
         };
         let alive = matches!(state, ServerState::Ready);
+        let listing = cached.listed.as_ref().map(|listed| &listed.listing);
+        let missing = listing.into_iter().flat_map(|listing| &listing.diagnostics);
+        let missing = missing.filter(|problem| problem.is_error());
+        let mut warnings = connection.map(Connection::protocol_warnings).unwrap_or_default();
+        warnings.extend(missing.map(|problem| problem.message.clone()));
         let (confinement, sandbox) = endpoint::confinement(&self.spec, &self.setup);
         ServerStatus {
             name: self.spec.name.clone(),
@@ -58,7 +63,8 @@ impl ManagedServer for McpProvider {
             cpu_time: vitals.pid.filter(|_| alive).and_then(cpu_time),
             connect: connection.map(|c| c.connect_time),
             ping: cached.ping,
-            tools: cached.listed.as_ref().map(|l| l.listing.tools.len()),
+            tools: listing.map(|listing| listing.tools.len()),
+            is_tool_list_partial: listing.is_some_and(|listing| listing.is_partial),
             resources: cached.counts.resources,
             prompts: cached.counts.prompts,
             starts: cached.health.starts(),
@@ -66,7 +72,7 @@ impl ManagedServer for McpProvider {
             last_error: cached.health.last(),
             weight: None,
             connections: None,
-            warnings: connection.map(Connection::protocol_warnings).unwrap_or_default(),
+            warnings,
             stderr_tail: vitals.stderr_tail,
         }
     }

@@ -37,6 +37,7 @@ pub(in crate::tui) fn ready(name: &str) -> ServerStatus {
         connect: Some(Duration::from_millis(38)),
         ping: Some(Duration::from_micros(300)),
         tools: Some(3),
+        is_tool_list_partial: false,
         resources: None,
         prompts: None,
         starts: 1,
