@@ -66,8 +66,17 @@ impl Secrets {
         self.address(name, value);
     }
 
-    /// The password in an address, such as `redis://me:password@host`.
+    /// The password in an address, such as `redis://me:password@host`, and its parameters with
+    /// names of secrets.
     fn address(&mut self, name: &str, value: &str) {
+        let (_, query) = value.split_once('?').unwrap_or_default();
+        let query = query.split('#').next().unwrap_or_default();
+        for (key, secret) in query.split('&').filter_map(|pair| pair.split_once('=')) {
+            if names_secret(key) {
+                self.add(key, secret);
+                self.add(key, &percent_decoded(secret));
+            }
+        }
         let Some((_scheme, rest)) = value.split_once("://") else { return };
         let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
         // A password may contain an unencoded '@'.
@@ -90,7 +99,8 @@ impl Secrets {
                     self.add(name, value);
                 }
             }
-            Endpoint::Http { headers, auth, .. } => {
+            Endpoint::Http { url, headers, auth, .. } => {
+                self.address("url", url.as_str());
                 for (name, value) in headers {
                     self.header(name, value.expose_secret());
                 }

@@ -137,3 +137,13 @@ fn the_console_opens_on_a_server_that_is_in_no_file() {
     let (code, _) = console.finish_with("toolhost-echo", "q");
     assert_eq!(code, Some(0));
 }
+
+#[test]
+fn a_secret_in_the_url_of_a_server_is_masked() {
+    let room = Sandbox::new();
+    let fixture = Fixture::fault(Place::Http, "none", "legacy", &room.log("srv"));
+    let url = format!("{}?token=hunter2-hunter2&page=ordinary-page", fixture.url().unwrap());
+    let message = "message=hunter2-hunter2 ordinary-page";
+    let run = room.toolhost(["call", "echo", message, "--", &url]).check();
+    assert_eq!(run.exits(0).out(), "‹secret:token› ordinary-page\n");
+}
