@@ -53,6 +53,25 @@ fn a_sandboxed_command_reads_no_secret_and_says_so() {
 }
 
 #[test]
+fn a_program_in_bubblewrap_gets_no_descriptor_of_ours() {
+    if !can("bwrap") {
+        return;
+    }
+    let room = Sandbox::new();
+    room.file(
+        "tools.yaml",
+        "tools:
+  - name: open
+    sandbox: bwrap
+    command: [sh, -c, 'for n in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do [ ! -L /proc/$$/fd/$n ] || echo $n; done']
+",
+    );
+    let open = call(&room, &["call", "open"]);
+    open.exits(0);
+    assert_eq!(open.out(), "0\n1\n2\n", "{open}");
+}
+
+#[test]
 fn python_runs_under_the_default_policy() {
     let python = Path::new("/usr/bin/python3").exists();
     if !python || !can("auto") {

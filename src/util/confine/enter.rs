@@ -4,7 +4,7 @@
 #![expect(unsafe_code, reason = "the kernel's interface to Landlock has no wrapper")]
 
 use std::io;
-use std::os::fd::AsRawFd as _;
+use std::os::fd::{AsRawFd as _, BorrowedFd, RawFd};
 
 use rustix::thread::{CapabilitySet, set_capabilities, set_no_new_privs};
 
@@ -68,6 +68,14 @@ impl PreparedConfinement {
 pub(super) fn heed_termination() {
     // SAFETY: no handler is set: the signal has its default action again.
     unsafe { libc::signal(libc::SIGTERM, libc::SIG_DFL) };
+}
+
+/// Keeps what this process becomes from inheriting one of its descriptors.
+pub(super) fn close_on_exec(fd: RawFd) -> io::Result<()> {
+    // SAFETY: the descriptor was inherited from the parent, and nothing in this process closes it; a
+    // number that is none is an error of the call.
+    let fd = unsafe { BorrowedFd::borrow_raw(fd) };
+    Ok(rustix::io::fcntl_setfd(fd, rustix::io::FdFlags::CLOEXEC)?)
 }
 
 /// The version of Landlock's interface; `None` when the kernel has none or it is switched off.

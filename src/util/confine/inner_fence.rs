@@ -25,14 +25,23 @@ static IS_LISTENING: AtomicBool = AtomicBool::new(false);
 pub fn become_program_if_requested(arguments: &[OsString]) -> Option<ConfinementError> {
     IS_LISTENING.store(true, Ordering::Relaxed);
     match arguments {
-        [_, request, rules, program, arguments @ ..] if request == REQUEST => {
-            Some(become_program(rules, program, arguments))
+        [own, request, rules, program, arguments @ ..] if request == REQUEST => {
+            Some(become_program(own, rules, program, arguments))
         }
         _ => None,
     }
 }
 
-fn become_program(rules: &OsStr, program: &OsStr, arguments: &[OsString]) -> ConfinementError {
+fn become_program(
+    own: &OsStr,
+    rules: &OsStr,
+    program: &OsStr,
+    arguments: &[OsString],
+) -> ConfinementError {
+    let own = Path::new(own).file_name().and_then(|fd| fd.to_str()?.parse().ok());
+    let Some(Ok(())) = own.map(enter::close_on_exec) else {
+        return ConfinementError::Failed("its own descriptor is unknown".into());
+    };
     let rules = rules.to_str().map(serde_json::from_str::<Confinement>);
     let Some(Ok(confinement)) = rules else {
         return ConfinementError::Failed("its rules cannot be read".into());
