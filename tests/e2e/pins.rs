@@ -255,7 +255,8 @@ fn poison_is_flagged_and_calls_go_on() {
     let house = House::new(Place::Stdio, "poisoned", "");
     house.exits(0, ["call", "srv-echo", "message=hi"]);
     let shown = house.exits(0, ["inspect", "srv-echo"]);
-    for word in ["Suspicious", "high", "<IMPORTANT>", "id_rsa", "behind the user's back"] {
+    for word in ["Suspicious", "high", "invisible characters", "⟨U+E0041⟩", "only a model reads"]
+    {
         assert!(shown.contains(word), "{word}: {shown}");
     }
     let listed = house.exits(0, ["list", "--flagged"]);
@@ -271,7 +272,7 @@ fn poison_is_flagged_and_calls_go_on() {
     assert_eq!(flagged["tools"][0]["findings"][0]["severity"], "high", "{flagged}");
     let server = house.json(0, ["inspect", "srv"]);
     assert_eq!(server["flagged_tools"], 4, "{server}");
-    assert_eq!(server["findings"][0]["rule"], "instructions", "{server}");
+    assert_eq!(server["findings"][0]["rule"], "hidden", "{server}");
     let honest = House::honest();
     assert!(honest.exits(0, ["list", "--flagged"]).contains("0 tools are suspicious"));
 }

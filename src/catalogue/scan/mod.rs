@@ -8,8 +8,6 @@
 //! |---|---|---|
 //! | `hidden` | high; low for what typesetting uses | [`hidden`] |
 //! | `look-alike` | high for a name that imitates another one, medium for a word of mixed scripts | [`hidden`], [`names`] |
-//! | `instructions` | high for words that turn a model against its user, medium for tags of prompts, low for claims to come first | [`phrases`] |
-//! | `secrets` | medium; low for `.env` | [`phrases`] |
 //! | `other-tools` | medium | [`names`] |
 //! | `annotations` | medium | [`names`] |
 //! | `address` | medium for a script, a bare IP address or a user before the host, otherwise low | [`blobs`] |
@@ -23,7 +21,6 @@ mod blobs;
 mod fields;
 mod hidden;
 mod names;
-mod phrases;
 
 #[cfg(test)]
 mod tests;
@@ -89,7 +86,6 @@ pub fn scan(tool: &ToolDefinition, neighbours: &ToolNameIndex) -> Vec<Finding> {
         found.field = field.path;
         hidden::check(field.text, &mut found);
         if field.is_prose {
-            phrases::check(field.text, &mut found);
             blobs::check(field.text, &mut found);
             names::mentions(tool, field.text, neighbours, &mut found);
         }
@@ -106,7 +102,6 @@ pub fn scan_text(field: &str, words: &str) -> Vec<Finding> {
     let mut found = FindingCollector { field: field.to_owned(), ..FindingCollector::default() };
     let words = fields::head(words, MOST_BYTES);
     hidden::check(words, &mut found);
-    phrases::check(words, &mut found);
     blobs::check(words, &mut found);
     found.sorted()
 }
