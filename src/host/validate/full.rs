@@ -163,7 +163,9 @@ fn choices<'e, 'v>(
 ) -> Option<(&'e ValidationError<'v>, Vec<Value>)> {
     let options = |error: &ValidationError<'_>| match error.kind() {
         ValidationErrorKind::Enum { options } => options.as_array().cloned(),
-        ValidationErrorKind::Constant { expected_value } => Some(vec![Value::clone(expected_value)]),
+        ValidationErrorKind::Constant { expected_value } => {
+            Some(vec![Value::clone(expected_value)])
+        }
         _ => None,
     };
     forms.first()?.iter().find_map(|choice| {
