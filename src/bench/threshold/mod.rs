@@ -79,50 +79,52 @@ impl ThresholdResult {
 /// What is wrong with the first one that cannot be read, and what to write instead.
 pub fn parse(expressions: &[String], targets: usize) -> Result<Vec<Threshold>, Error> {
     let read = |text: &String| {
-        expression(text, targets).map_err(|why| {
-            Error::usage(format!("--fail-if '{text}': {why}"))
+        expression(text, targets).map_err(|error| {
+            error
+                .context(&format!("--fail-if '{text}'"))
                 .with_hint("write it like 'p99>50ms', 'error_rate>1%' or 'throughput<1000'")
         })
     };
     expressions.iter().map(read).collect()
 }
 
-fn expression(text: &str, targets: usize) -> Result<Threshold, String> {
+fn expression(text: &str, targets: usize) -> Result<Threshold, Error> {
     let Some(at) = text.find(['<', '>', '=', '!']) else {
-        return Err("expected a comparison such as '>50ms'".to_owned());
+        return Err(Error::usage("expected a comparison such as '>50ms'"));
     };
     let (name, rest) = text.split_at(at);
     let comparator = COMPARATORS.iter().find_map(|(sign, comparator)| {
         rest.strip_prefix(sign).map(|value| (value.trim(), *comparator))
     });
     let (value, comparator) =
-        comparator.ok_or_else(|| "expected one of > >= < <= == !=".to_owned())?;
+        comparator.ok_or_else(|| Error::usage("expected one of > >= < <= == !="))?;
     let name = name.trim();
     let (target, name) = match name.split_once('.') {
         Some((letter, name)) if matches!(letter.as_bytes(), [b'A'..=b'Z']) => {
             let at = usize::from(letter.as_bytes()[0] - b'A');
             if at >= targets {
-                return Err(match targets {
+                return Err(Error::usage(match targets {
                     0 | 1 => format!("there is no {letter}: --vs adds a second tool"),
                     _ => format!("there is no {letter}: the run has {targets}"),
-                });
+                }));
             }
             (Some(at), name)
         }
         _ => (None, name),
     };
-    let metric = Metric::parse(name).map_err(|error| error.to_string())?;
+    let metric = Metric::parse(name).map_err(|error| Error::usage(error.to_string()))?;
     let limit = limit(value, metric.measure())?;
     Ok(Threshold { text: text.to_owned(), target, metric, comparator, limit })
 }
 
 /// A value with the unit of its metric.
-fn limit(text: &str, measure: MetricUnit) -> Result<f64, String> {
+fn limit(text: &str, measure: MetricUnit) -> Result<f64, Error> {
     let number = |text: &str| text.trim().parse::<f64>().ok().filter(|value| value.is_finite());
     let (value, example) = match measure {
         _ if text == "0" => (Some(0.0), ""),
         MetricUnit::Time if number(text).is_some() => {
-            return Err(format!("a time needs a unit: write {text}ms or {text}s"));
+            let message = format!("a time needs a unit: write {text}ms or {text}s");
+            return Err(Error::usage(message));
         }
         MetricUnit::Time => {
             (units::duration(text).map(|limit| limit.as_secs_f64()), "a time such as 50ms")
@@ -136,7 +138,7 @@ fn limit(text: &str, measure: MetricUnit) -> Result<f64, String> {
         }
         MetricUnit::Count => (number(text), "a number such as 10"),
     };
-    value.ok_or_else(|| format!("expected {example}, found '{text}'"))
+    value.ok_or_else(|| Error::usage(format!("expected {example}, found '{text}'")))
 }
 
 /// Judges a report by all of them.

@@ -42,7 +42,7 @@ pub(super) fn draw(
 }
 
 fn form(frame: &mut Frame<'_>, styler: &Styler<'_>, form: &PlanForm, focused: bool, area: Rect) {
-    let entries: Vec<PlanField> = form.entries().collect();
+    let entries = PlanField::ALL;
     let foot = foot(styler, form);
     let wrapped: usize = foot.iter().map(|line| wrap(line, area.width.into()).len()).sum();
     let below = u16::try_from(wrapped).unwrap_or(u16::MAX).min(FOOT).min(area.height / 3);

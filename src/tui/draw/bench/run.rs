@@ -197,7 +197,7 @@ fn rate(styler: &Styler<'_>, run: &BenchRun, seen: &BenchSnapshot) -> Option<Lin
     let made: f64 = if takes_turns { rates.fold(0.0, f64::max) } else { rates.sum() };
     let is_behind = match arrivals {
         Arrivals::Constant { rate } => made < rate * 0.95 && seen.phase == RunPhase::Measuring,
-        _ => false,
+        Arrivals::Poisson { .. } => false,
     };
     let wanted = crate::bench::formatting::arrivals(*arrivals);
     let meaning = if is_behind { StyleRole::Warning } else { StyleRole::Plain };

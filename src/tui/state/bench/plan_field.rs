@@ -13,7 +13,8 @@ pub enum PlanField {
 }
 
 impl PlanField {
-    pub(super) const ALL: [Self; 7] = [
+    /// In the order of the form.
+    pub const ALL: [Self; 7] = [
         Self::ToolA,
         Self::ArgumentsA,
         Self::ToolB,

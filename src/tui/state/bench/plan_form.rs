@@ -37,14 +37,9 @@ pub struct PlanForm {
 }
 
 impl PlanForm {
-    /// The entries, in their order.
-    pub fn entries(&self) -> impl Iterator<Item = PlanField> {
-        PlanField::ALL.into_iter()
-    }
-
     /// The entry of the chosen row.
     pub fn current(&self) -> PlanField {
-        self.entries().nth(self.at).unwrap_or(PlanField::ToolA)
+        PlanField::ALL.get(self.at).copied().unwrap_or(PlanField::ToolA)
     }
 
     /// Moves the cursor by `by` entries; back when negative.
@@ -160,7 +155,7 @@ impl PlanForm {
     /// The command line that runs the same.
     pub fn command_line(&self) -> String {
         let mut words = vec!["toolhost".to_owned(), "bench".to_owned()];
-        for entry in self.entries() {
+        for entry in PlanField::ALL {
             let text = self.text(entry);
             if entry == PlanField::ToolA || !text.is_empty() {
                 words.extend(entry.option().map(str::to_owned));
