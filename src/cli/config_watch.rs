@@ -135,7 +135,7 @@ impl<'a> ConfigWatch<'a> {
         };
         let files = watched_files(&loaded.configuration, self.context.environment.as_ref());
         // Changes made while it was read are picked up by the next poll.
-        self.files = files.as_they_were(&self.files);
+        self.files = files.with_state_of(&self.files);
         let socket = self.context.host_locator().socket(&loaded);
         let outcome = self.reloader.reload(loaded, NewErrors::Refused);
         if outcome.is_ok() {

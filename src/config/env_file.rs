@@ -34,7 +34,7 @@ pub fn parse(text: &str) -> Result<Vec<(String, String)>, EnvFileError> {
         let pair = line.split_once('=').map(|(name, value)| (name.trim(), value.trim()));
         match pair {
             Some((name, value)) if is_name(name) => {
-                variables.push((name.to_owned(), unquoted(value)))
+                variables.push((name.to_owned(), unquoted(value)));
             }
             _ => return Err(EnvFileError { line: index + 1 }),
         }

@@ -79,7 +79,7 @@ impl WatchedFiles {
 
     /// The same files, with those also in `earlier` in their earlier state.
     #[must_use]
-    pub fn as_they_were(mut self, earlier: &Self) -> Self {
+    pub fn with_state_of(mut self, earlier: &Self) -> Self {
         for (path, stamp) in &mut self.files {
             if let Some(previous) = earlier.files.get(path) {
                 *stamp = *previous;
@@ -133,7 +133,7 @@ mod tests {
         assert_eq!(changed(&before), ["mcp.yml"]);
         let after = WatchedFiles::of(&configuration, []);
         assert_eq!(changed(&after), [""; 0]);
-        assert_eq!(changed(&after.as_they_were(&before)), ["mcp.yml"]);
+        assert_eq!(changed(&after.with_state_of(&before)), ["mcp.yml"]);
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub struct ListCursor {
 
 impl ListCursor {
     /// The number of the chosen line, from 0.
-    pub fn chosen(&self) -> usize {
+    pub fn chosen(self) -> usize {
         self.chosen
     }
 
@@ -41,7 +41,7 @@ impl ListCursor {
 
     /// The first line that is seen in a window of this height: the chosen line stands in its middle
     /// where there is enough on both sides.
-    pub fn first(&self, height: usize, length: usize) -> usize {
+    pub fn first(self, height: usize, length: usize) -> usize {
         let last = length.saturating_sub(height);
         self.chosen.saturating_sub(height / 2).min(last)
     }

@@ -82,7 +82,7 @@ impl Painter {
             self.buffer.0.borrow_mut().clear();
         }
         let theme = state.context.appearance.theme();
-        self.terminal.draw(|frame| draw::console(frame, state, &theme))?;
+        self.terminal.draw(|frame| draw::console(frame, state, theme))?;
         let frame = self.buffer.0.take();
         // A picture that is the same as before comes to a reset of the style and the place of the
         // cursor, which is how the last frame ended, too. One that differs begins with a cell that

@@ -60,6 +60,7 @@ impl Screen {
     ///
     /// # Errors
     /// When it is gone.
+    #[expect(clippy::unused_self, reason = "only who has the terminal may ask it")]
     pub fn size(&self) -> Result<(u16, u16), Error> {
         terminal::size().map_err(|error| terminal_error(&error))
     }
@@ -129,6 +130,7 @@ impl Screen {
     ///
     /// # Errors
     /// When the terminal is gone.
+    #[expect(clippy::unused_self, reason = "only who has the terminal may write to it")]
     pub fn copy(&mut self, text: &str) -> Result<(), Error> {
         let text = text.get(..text.floor_char_boundary(CLIPBOARD)).unwrap_or_default();
         execute!(io::stdout(), CopyToClipboard::to_clipboard_from(text))

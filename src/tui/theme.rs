@@ -80,7 +80,7 @@ impl Default for Appearance {
 
 impl Appearance {
     /// The effective scheme: without colour there is only one palette, whatever was chosen.
-    pub fn theme(&self) -> Theme {
+    pub fn theme(self) -> Theme {
         let palette = if self.has_colour { self.palette } else { ColourScheme::Mono };
         Theme { palette, ascii: self.ascii }
     }
@@ -134,7 +134,7 @@ pub struct Theme {
 
 impl Theme {
     /// The style of a role in this theme.
-    pub fn style(&self, meaning: StyleRole) -> Style {
+    pub fn style(self, meaning: StyleRole) -> Style {
         let plain = Style::new();
         let colour = |default, light, strong| match self.palette {
             ColourScheme::Default => plain.fg(default),
@@ -169,7 +169,7 @@ impl Theme {
     }
 
     /// The lines around a pane; those of the focused one are told apart without colour, too.
-    pub fn border(&self, focused: bool) -> border::Set<'static> {
+    pub fn border(self, focused: bool) -> border::Set<'static> {
         const ASCII: border::Set<'static> = border::Set {
             top_left: "+",
             top_right: "+",
@@ -189,12 +189,12 @@ impl Theme {
     }
 
     /// Points at the chosen line.
-    pub fn pointer(&self) -> &'static str {
+    pub fn pointer(self) -> &'static str {
         if self.ascii { "> " } else { "▸ " }
     }
 
     /// Says that something was cut.
-    pub fn more(&self) -> &'static str {
+    pub fn more(self) -> &'static str {
         if self.ascii { "..." } else { "…" }
     }
 }

@@ -10,13 +10,18 @@
 //! credentials is met once more, over a connection of its own. A well-formed no is no
 //! fault of the client. Only where nothing else tells scenarios apart are they known by name.
 
-#![expect(clippy::print_stderr, reason = "the suite keeps what is said here beside its results")]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::exit,
+    reason = "the suite sees how the process of a scenario ends"
+)]
 
 mod answers;
 mod direct;
 mod gateway;
 mod login;
 
+use std::process::exit;
 use std::sync::Arc;
 
 use crate::config::environment::{Environment as _, ProcessEnvironment};
@@ -67,7 +72,7 @@ async fn exercise() {
         }
     }
     let gravest = faults.iter().map(Error::kind).min_by_key(|kind| kind.precedence());
-    std::process::exit(gravest.map_or(0, |kind| kind.exit_code().into()));
+    exit(gravest.map_or(0, |kind| kind.exit_code().into()));
 }
 
 async fn run() -> Result<Vec<Error>, Box<dyn std::error::Error>> {

@@ -15,7 +15,7 @@ use toolhost::{
     TrafficKind, TrafficSink, host_builder,
 };
 
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_mins(1);
 
 /// A host with the demo server, whose events and traffic go there.
 fn host(events: EventSink, traffic: TrafficSink) -> Arc<ToolHost> {
@@ -24,11 +24,11 @@ fn host(events: EventSink, traffic: TrafficSink) -> Arc<ToolHost> {
     let host =
         host_builder(&environment, FrontEnd { events, traffic, ..FrontEnd::headless() }).build();
     let entry = json!({ "command": env!("CARGO_BIN_EXE_toolhost"), "args": ["demo-server"] });
-    host.register_client(&ComponentConfig::new("demo", object(entry))).unwrap();
+    host.register_client(&ComponentConfig::new("demo", object(&entry))).unwrap();
     host
 }
 
-fn object(value: Value) -> JsonObject {
+fn object(value: &Value) -> JsonObject {
     value.as_object().cloned().unwrap()
 }
 
@@ -54,7 +54,7 @@ async fn a_program_benchmarks_a_tool_and_reads_the_report() {
     let host = host(EventSink::discard(), TrafficSink::disabled());
     let tool = |name: &str, arguments: Value| TargetSpec {
         name: name.to_owned(),
-        arguments: ArgumentInput::Single(CallArguments::Object(object(arguments))),
+        arguments: ArgumentInput::Single(CallArguments::Object(object(&arguments))),
     };
     let echo = vec![tool("demo-echo", json!({ "message": "hi" }))];
     let options = TargetOptions::default();

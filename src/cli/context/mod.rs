@@ -131,6 +131,7 @@ impl CommandContext {
     }
 
     /// The time since the Unix epoch.
+    #[expect(clippy::unused_self, reason = "the context is what commands take the time from")]
     pub fn now(&self) -> Duration {
         SystemClock.unix()
     }

@@ -47,10 +47,10 @@ use super::theme::Theme;
 use styler::Styler;
 
 /// Draws the whole console.
-pub fn console(frame: &mut Frame<'_>, state: &AppState, theme: &Theme) {
+pub fn console(frame: &mut Frame<'_>, state: &AppState, theme: Theme) {
     let area = frame.area();
     let room = SizeClass::for_area(area);
-    let mut styler = Styler::new(theme);
+    let mut styler = Styler::new(&theme);
     if room == SizeClass::None {
         return bars::too_small(frame, &styler, area);
     }
@@ -69,7 +69,7 @@ pub fn console(frame: &mut Frame<'_>, state: &AppState, theme: &Theme) {
     if let Some(place) = state.context.live_shown() {
         live_calls::draw(frame, &styler, state, place);
     }
-    overlay::draw(frame, &Styler::new(theme), state, area);
+    overlay::draw(frame, &Styler::new(&theme), state, area);
 }
 
 /// Tells the layout how many rows the form of a tool needs, before places are given out.

@@ -21,7 +21,7 @@ const MONO: Theme = Theme { palette: ColourScheme::Mono, ascii: true };
 fn styled(state: &AppState, theme: Theme) -> String {
     let (width, height) = state.context.size;
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
-    terminal.draw(|frame| console(frame, state, &theme)).unwrap();
+    terminal.draw(|frame| console(frame, state, theme)).unwrap();
     let buffer = terminal.backend().buffer().clone();
     let mut picture = terminal.backend().to_string();
     for y in 0..height {

@@ -13,7 +13,7 @@ use crate::tui::theme::ColourScheme;
 pub(in crate::tui) fn picture(state: &AppState, theme: Theme) -> String {
     let (width, height) = state.context.size;
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
-    terminal.draw(|frame| console(frame, state, &theme)).unwrap();
+    terminal.draw(|frame| console(frame, state, theme)).unwrap();
     terminal.backend().to_string()
 }
 

@@ -262,6 +262,6 @@ proptest! {
             state.update(AppEvent::Input(UserInput::Key(key)));
             prop_assert!(state.context.view.panes().contains(&state.context.focus));
         }
-        terminal.draw(|frame| crate::tui::draw::console(frame, &state, &crate::tui::theme::Theme::default())).unwrap();
+        terminal.draw(|frame| crate::tui::draw::console(frame, &state, crate::tui::theme::Theme::default())).unwrap();
     }
 }

@@ -41,6 +41,7 @@ const DATED_AHEAD: Duration = Duration::from_hours(24);
 
 /// When a log starts a new segment and which old ones are removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::struct_field_names, reason = "each is a maximum, of different things")]
 pub struct SegmentRetention {
     /// The length in bytes at which a file is set aside.
     pub max_segment_bytes: u64,

@@ -204,7 +204,7 @@ impl OfferingTree {
     }
 
     /// The resource that an item is.
-    pub fn resource(&self, item: &OfferingId) -> Option<WatchedResource> {
+    pub fn resource(item: &OfferingId) -> Option<WatchedResource> {
         let is_resource = item.kind == OfferingKind::Resource;
         is_resource.then(|| WatchedResource { server: item.server.clone(), uri: item.name.clone() })
     }

@@ -3,7 +3,8 @@
 //! Owns: the effect of a change: a mark, or reloading the opened item.
 
 use super::{
-    AppContext, MAX_CHANGED, OfferingId, OfferingRequest, OfferingsView, OpenOffering, ViewId,
+    AppContext, MAX_CHANGED, OfferingId, OfferingRequest, OfferingTree, OfferingsView,
+    OpenOffering, ViewId,
 };
 use crate::model::{HostEvent, ListKind, ListOwner, SubscriptionEvent};
 use crate::tui::event::AppEffect;
@@ -12,7 +13,7 @@ use crate::tui::event::offerings::{OfferingsEffect, WatchedResource};
 impl OfferingsView {
     /// The status of an item in two marks: whether it is watched, whether it changed.
     pub fn marks(&self, item: &OfferingId) -> (char, char) {
-        let Some(watched_resource) = self.tree.resource(item) else { return (' ', ' ') };
+        let Some(watched_resource) = OfferingTree::resource(item) else { return (' ', ' ') };
         let watched = match self.watched.get(&watched_resource) {
             Some(true) => 'S',
             Some(false) => 's',
@@ -108,7 +109,7 @@ impl OfferingsView {
             }
             OfferingRequest::Get(..) => None,
         });
-        let resource = || self.tree.resource(&self.chosen_item()?);
+        let resource = || OfferingTree::resource(&self.chosen_item()?);
         let Some(watched_resource) = read.or_else(resource) else {
             context.show_error("only resources can be watched");
             return Vec::new();
