@@ -9,7 +9,7 @@ use crate::model::ToolDefinition;
 pub struct DefinitionCost {
     /// The bytes of compact JSON, exactly.
     pub bytes: u64,
-    /// About how many tokens that is, see [`estimate_tokens`](super::estimate_tokens).
+    /// About how many tokens that is, see [`estimate_tokens`].
     pub tokens: u64,
 }
 
