@@ -81,13 +81,13 @@ where
 {
     let RecordedServer { mut process, tracer } = server;
     let pipes = (process.stdin.take(), process.stdout.take(), process.stderr.take());
-    let (Some(to), Some(from), Some(words)) = pipes else {
+    let (Some(to), Some(from), Some(stderr)) = pipes else {
         return Err(Error::internal("the server was started without pipes"));
     };
-    let mut said = StderrLines::new(tracer.clone());
-    let words = tokio::spawn(forward(words, errors, shown, move |piece| match piece {
-        Some(piece) => said.push(piece),
-        None => said.flush(),
+    let mut stderr_lines = StderrLines::new(tracer.clone());
+    let stderr = tokio::spawn(forward(stderr, errors, shown, move |piece| match piece {
+        Some(piece) => stderr_lines.push(piece),
+        None => stderr_lines.flush(),
     }));
     let (up, down) = (tracer.clone(), tracer.clone());
     let mut up = pin!(forward(input, to, unfiltered, lines(move |line| up.sent(line, None))));
@@ -113,7 +113,7 @@ where
         alone = timeout(LAST_ANSWERS_TIMEOUT, last).await.ok().and_then(Result::ok);
     }
     let status = process.shut_down(SHUTDOWN_STEPS).await;
-    let _held = timeout(DRAIN_TIMEOUT, words).await;
+    let _held = timeout(DRAIN_TIMEOUT, stderr).await;
     let how = status.map_or_else(|| "did not end".to_owned(), show_exit);
     tracer.closed(&match ended {
         RelayEnd::Client => format!("the client disconnected; the process {how}"),
@@ -213,7 +213,7 @@ mod tests {
 
     #[tokio::test]
     async fn every_byte_passes_and_every_line_is_told() {
-        let (tracer, kept) = captured();
+        let (tracer, traffic) = captured();
         let (mut client, mut answers, run) =
             start("cat; echo bye >&2", tracer, &CancellationToken::new());
         let bytes = b"{\"id\":1, \"method\":\"ping\"}\r\n\xff\x00\nhalf";
@@ -223,15 +223,16 @@ mod tests {
         answers.read_to_end(&mut back).await.unwrap();
         assert_eq!(back, bytes);
         run.await.unwrap().unwrap();
-        let kept = kept.lock().unwrap();
-        let lines = |wanted: Direction| -> Vec<Vec<u8>> {
-            kept.iter()
+        let traffic = traffic.lock().unwrap();
+        let lines = |side: Direction| -> Vec<Vec<u8>> {
+            traffic
+                .iter()
                 .filter_map(|traffic| match &traffic.kind {
-                    TrafficKind::Message { direction, bytes, .. } if *direction == wanted => {
+                    TrafficKind::Message { direction, bytes, .. } if *direction == side => {
                         Some(bytes.to_vec())
                     }
                     // Output of the server that is not a message.
-                    TrafficKind::NonJsonLine(text) if wanted == Direction::Received => {
+                    TrafficKind::NonJsonLine(text) if side == Direction::Received => {
                         Some(text.clone().into_bytes())
                     }
                     _ => None,
@@ -241,7 +242,9 @@ mod tests {
         let expected = [&b"{\"id\":1, \"method\":\"ping\"}\r"[..], b"\xff\x00", b"half"];
         assert_eq!(lines(Direction::Sent), expected);
         assert_eq!(lines(Direction::Received), expected);
-        assert!(kept.iter().any(|t| matches!(&t.kind, TrafficKind::Stderr(text) if text == "bye")));
+        assert!(
+            traffic.iter().any(|t| matches!(&t.kind, TrafficKind::Stderr(text) if text == "bye"))
+        );
     }
 
     #[test]

@@ -269,10 +269,10 @@ impl HostClient {
                             });
                         }
                         Some(HostMessage::Event(event)) => self.front_end.events.emit(event),
-                        Some(HostMessage::Observed(seen)) => {
+                        Some(HostMessage::Observed(observations)) => {
                             if let Some(sink) = sink {
-                                for seen in seen {
-                                    sink(seen);
+                                for observation in observations {
+                                    sink(observation);
                                 }
                             }
                         }
@@ -331,9 +331,9 @@ impl HostClient {
         Self::unknown_outcome(format!("the outcome of '{what}' is not known: {}", self.silence()))
     }
 
-    fn unknown_outcome(words: String) -> LinkError {
+    fn unknown_outcome(reason: String) -> LinkError {
         LinkError::Lost(
-            Error::unreachable(words)
+            Error::unreachable(reason)
                 .with_phase(ErrorPhase::Call)
                 .with_detail("the call was sent; whether it was executed is not known")
                 .with_hint("see 'toolhost audit'; --fresh calls without the host"),
@@ -377,11 +377,12 @@ impl HostLink for HostClient {
 
     async fn observe(
         &self,
-        wanted: &ObserveRequest,
+        request: &ObserveRequest,
         sink: &ObservationSink,
         cancel: &CancellationToken,
     ) -> Result<(), LinkError> {
-        let line = connection::request(REQUEST_ID, protocol::OBSERVE, &Payload { payload: wanted });
+        let line =
+            connection::request(REQUEST_ID, protocol::OBSERVE, &Payload { payload: request });
         let sent = HostRequest { line, cancel, what: "observing", call: None, sink: Some(sink) };
         let ended = self.exchange(sent).await;
         if cancel.is_cancelled() { Ok(()) } else { ended.map(drop) }

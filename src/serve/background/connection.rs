@@ -102,8 +102,8 @@ pub(in crate::serve) fn answer(id: u64, result: &impl Serialize) -> String {
 }
 
 /// The answer to a request that failed as a line.
-pub(in crate::serve) fn error(id: u64, code: i32, words: &str) -> String {
-    message(&json!({ "id": id, "error": { "code": code, "message": words } }))
+pub(in crate::serve) fn error(id: u64, code: i32, reason: &str) -> String {
+    message(&json!({ "id": id, "error": { "code": code, "message": reason } }))
 }
 
 /// One message as a line; `content` is everything but the version.
@@ -148,8 +148,8 @@ mod tests {
     fn a_result_that_cannot_be_written_is_an_error() {
         // A key of JSON is a text.
         let line = answer(7, &BTreeMap::from([((1, 2), 3)]));
-        let said = MessageParts::read(&line).unwrap();
-        assert_eq!(said.number(), Some(7));
-        assert_eq!(said.error.unwrap()["code"], INTERNAL);
+        let parts = MessageParts::read(&line).unwrap();
+        assert_eq!(parts.number(), Some(7));
+        assert_eq!(parts.error.unwrap()["code"], INTERNAL);
     }
 }

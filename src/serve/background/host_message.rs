@@ -75,9 +75,9 @@ fn refusal(error: &Value) -> LinkError {
     if code(error) == Some(protocol::NOT_BEGUN) {
         return LinkError::Unsent;
     }
-    let words = error.get("message").and_then(Value::as_str).unwrap_or("no reason given");
+    let reason = error.get("message").and_then(Value::as_str).unwrap_or("no reason given");
     LinkError::Lost(
-        Error::unreachable(format!("the background host refused: {words}"))
+        Error::unreachable(format!("the background host refused: {reason}"))
             .with_hint("--fresh runs without it"),
     )
 }

@@ -213,7 +213,7 @@ mod tests {
         }
     }
 
-    fn said(text: String) -> Traffic {
+    fn stderr_traffic(text: String) -> Traffic {
         let (server, at) = ("a".to_owned(), std::time::Duration::ZERO);
         Traffic { server, sequence: 1, at, call: None, kind: TrafficKind::Stderr(text) }
     }
@@ -221,10 +221,10 @@ mod tests {
     /// What is told at once, without the beginning.
     async fn next(viewer: &Observer) -> Vec<Observation> {
         loop {
-            let mut told = SentObservation::read(&viewer.next().await);
-            told.retain(|seen| !matches!(seen, Observation::Started));
-            if !told.is_empty() {
-                return told;
+            let mut observations = SentObservation::read(&viewer.next().await);
+            observations.retain(|observation| !matches!(observation, Observation::Started));
+            if !observations.is_empty() {
+                return observations;
             }
         }
     }
@@ -246,17 +246,17 @@ mod tests {
         };
         assert_eq!((&*call_id.0, client.as_deref()), ("two", Some("an editor")));
         events.emit(finished("two"));
-        wires.emit(said("a line\nand another".to_owned()));
+        wires.emit(stderr_traffic("a line\nand another".to_owned()));
         // Both waited, so both are told at once.
-        let told = next(&viewer).await;
+        let observations = next(&viewer).await;
         let [
             Observation::Event(HostEvent::CallFinished { success: true, .. }),
-            Observation::Traffic(seen),
-        ] = &*told
+            Observation::Traffic(traffic),
+        ] = &*observations
         else {
-            panic!("{told:?}")
+            panic!("{observations:?}")
         };
-        let TrafficKind::Stderr(text) = &seen.traffic.kind else { panic!("{seen:?}") };
+        let TrafficKind::Stderr(text) = &traffic.traffic.kind else { panic!("{traffic:?}") };
         assert_eq!(text, "a line\nand another");
         drop(viewer);
         assert!(!wires.is_enabled());
@@ -268,21 +268,21 @@ mod tests {
         let wires = hub.traffic(TrafficSink::disabled());
         let (slow, quick) = (hub.watch(), hub.watch());
         let large = "x".repeat(200 << 10);
-        let mut seen = 0;
+        let mut messages = 0;
         for _ in 0..100 {
-            wires.emit(said(large.clone()));
+            wires.emit(stderr_traffic(large.clone()));
             assert!(matches!(*next(&quick).await, [Observation::Traffic(_)]));
         }
         let lost = loop {
             match *next(&slow).await {
-                [Observation::Traffic(_)] => seen += 1,
+                [Observation::Traffic(_)] => messages += 1,
                 [Observation::Lost(lost)] => break lost,
                 ref other => panic!("more at once than a batch has: {}", other.len()),
             }
         };
-        assert_eq!(seen + lost, 100);
-        assert!((30..=41).contains(&seen), "{seen} of 200 KiB in 8 MiB");
-        wires.emit(said("again".to_owned()));
+        assert_eq!(messages + lost, 100);
+        assert!((30..=41).contains(&messages), "{messages} of 200 KiB in 8 MiB");
+        wires.emit(stderr_traffic("again".to_owned()));
         assert!(matches!(*next(&slow).await, [Observation::Traffic(_)]), "and then goes on");
     }
 }

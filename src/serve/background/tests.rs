@@ -58,8 +58,8 @@ struct Person {
 #[async_trait]
 impl Approver for Person {
     async fn ask(&self, request: &ApprovalRequest<'_>) -> Approval {
-        let asked = format!("{}: {}", request.definition.name.full(), request.reason);
-        self.asked.lock().unwrap().push(asked);
+        let question = format!("{}: {}", request.definition.name.full(), request.reason);
+        self.asked.lock().unwrap().push(question);
         if self.approves { Approval::Granted } else { Approval::Refused }
     }
 }
@@ -92,7 +92,7 @@ fn with_tools(builder: ToolHostBuilder, running: &Arc<Semaphore>) -> Arc<ToolHos
 impl FrontEnd {
     fn in_process(approves: bool) -> Self {
         let person = Arc::new(Person { approves, asked: Mutex::default() });
-        let (send, told) = mpsc::channel(EVENTS);
+        let (send, receiver) = mpsc::channel(EVENTS);
         let events = EventSink::new(move |event| drop(send.try_send(event)));
         let running = Arc::new(Semaphore::new(0));
         let builder = ToolHost::builder().approver(Arc::clone(&person) as _).events(events);
@@ -100,7 +100,7 @@ impl FrontEnd {
         Self {
             host,
             person,
-            told: Mutex::new(told),
+            told: Mutex::new(receiver),
             running,
             served: None,
             is_current: Arc::default(),
@@ -118,9 +118,9 @@ impl FrontEnd {
         let (stop, abort) = (CancellationToken::new(), CancellationToken::new());
         let life = (place.path().to_owned(), Duration::from_mins(1));
         let is_current = Arc::new(AtomicBool::new(true));
-        let seen = Arc::clone(&is_current);
+        let flag = Arc::clone(&is_current);
         let current = Box::new(move || {
-            if seen.load(Ordering::Relaxed) {
+            if flag.load(Ordering::Relaxed) {
                 HostCurrency::Current
             } else {
                 HostCurrency::Untrusted
@@ -129,8 +129,8 @@ impl FrontEnd {
         let lifetime = HostLifetime::new(life.0, life.1, stop.clone(), abort.clone(), current);
         let settings =
             ServeSettings { lifetime: Some(Arc::clone(&lifetime)), ..ServeSettings::default() };
-        let (host, asked) = (Arc::clone(&behind), Arc::clone(&clients));
-        let server = CatalogueServer::new(host, asked, settings, abort.clone());
+        let (host, server_clients) = (Arc::clone(&behind), Arc::clone(&clients));
+        let server = CatalogueServer::new(host, server_clients, settings, abort.clone());
         let (host, sessions) = (behind, None);
         let front_ends = FrontEndService { host, clients, lifetime, observers, sessions, abort };
         let socket = place.path().join("host.sock");
@@ -149,9 +149,9 @@ impl FrontEnd {
         let host = ToolHost::builder().build();
         let client = HostClient::connect(&socket, "a front end", front_end).await.unwrap();
         host.attach(Arc::new(client));
-        let (send, told) = mpsc::channel(EVENTS);
+        let (send, receiver) = mpsc::channel(EVENTS);
         let (ready, mut is_ready) = mpsc::channel(EVENTS);
-        let sink: ObservationSink = Arc::new(move |seen| match seen {
+        let sink: ObservationSink = Arc::new(move |observation| match observation {
             Observation::Started => drop(ready.try_send(())),
             Observation::Event(event) => drop(send.try_send(event)),
             _ => {}
@@ -163,7 +163,7 @@ impl FrontEnd {
         });
         is_ready.recv().await.unwrap();
         let served = Some((place, stop.drop_guard()));
-        Self { host, person, told: Mutex::new(told), running, served, is_current }
+        Self { host, person, told: Mutex::new(receiver), running, served, is_current }
     }
 
     async fn call(&self, tool: &str) -> Result<CallOutcome, Error> {
@@ -404,8 +404,8 @@ impl FrontEnd {
 async fn a_host_that_ends_does_not_wait_for_those_who_watch() {
     let mut front_end = FrontEnd::attached(true).await;
     let mut lines = front_end.lines().await;
-    let wanted = json!({ "payload": ObserveRequest::Activity });
-    lines.send(&connection::request(1, protocol::OBSERVE, &wanted)).await.unwrap();
+    let payload = json!({ "payload": ObserveRequest::Activity });
+    lines.send(&connection::request(1, protocol::OBSERVE, &payload)).await.unwrap();
     assert_eq!(next_message(&mut lines).await["method"], protocol::OBSERVED);
     let before = tokio::time::Instant::now();
     let (_place, stop) = front_end.served.take().unwrap();

@@ -67,7 +67,7 @@ impl CatalogueServer {
         item: ItemRequest,
     ) -> Result<CallToolResult, ErrorData> {
         let ItemRequest { id, session, metadata, user_id, trace, client, cancel, .. } = item;
-        let offered = self.tools.known();
+        let offered = self.tools.latest();
         let name = offered.find(&key.name).map_or(key.name.as_str(), |tool| &tool.full_name);
         let request = CallRequest {
             id,
@@ -87,7 +87,7 @@ impl CatalogueServer {
                 Err(error) => error,
             },
             Err(error) if self.is_unknown(&key.name, &error).await => {
-                return Err(ErrorData::invalid_params(result::words(&error), None));
+                return Err(ErrorData::invalid_params(result::error_text(&error), None));
             }
             Err(error) => error,
         };
@@ -103,7 +103,7 @@ impl CatalogueServer {
         if error.kind() != ErrorKind::Usage {
             return false;
         }
-        let found = self.host.find(name, &LookupScope::default()).await;
-        found.is_err_and(|error| error.kind() == ErrorKind::Usage)
+        let lookup = self.host.find(name, &LookupScope::default()).await;
+        lookup.is_err_and(|error| error.kind() == ErrorKind::Usage)
     }
 }

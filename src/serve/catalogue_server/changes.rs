@@ -54,17 +54,17 @@ impl ChangeFeed {
     /// Watches a resource as long as the result lives.
     pub(super) fn watch(&self, host: &Arc<ToolHost>, uri: &str) -> ResourceWatch {
         let mut watched = lock(&self.watched);
-        if let Some(known) = watched.get_mut(uri) {
-            known.clients += 1;
+        if let Some(existing) = watched.get_mut(uri) {
+            existing.clients += 1;
         } else {
             let cancel = CancellationToken::new();
-            let (host, wanted, stop) = (Arc::clone(host), [uri.to_owned()], cancel.clone());
+            let (host, uris, stop) = (Arc::clone(host), [uri.to_owned()], cancel.clone());
             tokio::spawn(async move {
                 let scope = LookupScope::default();
                 // A resource that cannot be watched sends no changes; the client can read it instead.
-                let (host, wanted, scope) = (&host, &wanted, &scope);
+                let (host, uris, scope) = (&host, &uris, &scope);
                 watch_anew(host, &stop, |updates, stop| async move {
-                    let _unwatched = host.watch_resources(wanted, scope, &updates, &stop).await;
+                    let _unwatched = host.watch_resources(uris, scope, &updates, &stop).await;
                 })
                 .await;
             });
@@ -106,8 +106,8 @@ pub(super) async fn watch_servers(host: &ToolHost, stop: &CancellationToken) {
     let everything = &everything;
     watch_anew(host, stop, |updates, stop| async move {
         let servers = host.servers().into_iter();
-        let wanted = servers.map(|server| (server.name, everything())).collect();
-        let _all_failed = host.watch_servers(wanted, &updates, &stop).await;
+        let filters = servers.map(|server| (server.name, everything())).collect();
+        let _all_failed = host.watch_servers(filters, &updates, &stop).await;
     })
     .await;
 }
@@ -122,9 +122,9 @@ async fn watch_anew<F: Future<Output = ()>>(
     let mut server_changes = host.server_changes();
     while !stop.is_cancelled() {
         server_changes.borrow_and_update();
-        let ((updates, mut seen), round) = (mpsc::channel(WATCH_QUEUE), stop.child_token());
+        let ((updates, mut receiver), round) = (mpsc::channel(WATCH_QUEUE), stop.child_token());
         let watching = async {
-            let draining = async { while seen.recv().await.is_some() {} };
+            let draining = async { while receiver.recv().await.is_some() {} };
             tokio::join!(watch(updates, round.clone()), draining);
         };
         let ending = async {

@@ -68,31 +68,32 @@ impl CatalogueServer {
         F: Future<Output = Result<ServedResult, ErrorData>> + Send + 'static,
     {
         let ClientRequest { key, state, answers, session_level, place } = request;
-        let mut given = answers.unwrap_or_default();
+        let mut answers = answers.unwrap_or_default();
         let is_modern = sender.is_modern;
         // In the newer era what the request says, and none without; in the older one the session's.
-        let wanted = if is_modern { sender.log_level() } else { session_level };
-        let heard = wanted.or((!is_modern).then_some(DEFAULT_LEVEL));
+        let client_level = if is_modern { sender.log_level() } else { session_level };
+        let log_level = client_level.or((!is_modern).then_some(DEFAULT_LEVEL));
         let mut waiting = Vec::new();
         let mut running = if let Some(state) = &state {
             let Some(parked) = self.parked.take(state, &key) else {
-                let words = "this requestState does not belong to a waiting request of this client";
-                return Err(ErrorData::invalid_params(words, None));
+                let message =
+                    "this requestState does not belong to a waiting request of this client";
+                return Err(ErrorData::invalid_params(message, None));
             };
             for (name, question) in parked.questions {
-                match given.remove(&name).filter(Value::is_object) {
+                match answers.remove(&name).filter(Value::is_object) {
                     Some(answer) => questions::answer_question(question, answer),
                     None => waiting.push(question),
                 }
             }
             parked.running
         } else {
-            let client = abilities(&sender, wanted);
+            let client = abilities(&sender, client_level);
             let item = ItemRequest { client, ..self.item_request(&sender, &key.session) };
             self.start(item, place, work)?
         };
         // Asked in this task: over HTTP that is what ties them to the stream of the request.
-        let mut asked = FuturesUnordered::new();
+        let mut pending = FuturesUnordered::new();
         loop {
             if !waiting.is_empty() {
                 return self.require_input(key, running, waiting);
@@ -101,7 +102,7 @@ impl CatalogueServer {
                 () = sender.cancelled.cancelled() => {
                     return Err(ErrorData::internal_error("the request was cancelled", None));
                 }
-                Some(()) = asked.next(), if !asked.is_empty() => continue,
+                Some(()) = pending.next(), if !pending.is_empty() => continue,
                 step = running.next() => step,
             };
             match step {
@@ -118,19 +119,19 @@ impl CatalogueServer {
                         }
                     }
                 }
-                RequestStep::Update(update) => tell(&sender, update, heard).await,
+                RequestStep::Update(update) => tell(&sender, update, log_level).await,
                 RequestStep::Question(first) => {
                     for question in std::iter::once(first).chain(running.more_questions()) {
-                        let known = question.key.as_ref().and_then(|key| given.remove(key));
+                        let answer = question.key.as_ref().and_then(|key| answers.remove(key));
                         if !questions::is_supported(&question.body, sender.capabilities.as_ref()) {
                             let _gone = question.reply.send(QuestionReply::Unattended);
-                        } else if let Some(answer) = known.filter(Value::is_object) {
+                        } else if let Some(answer) = answer.filter(Value::is_object) {
                             // A client may come back without a state, and a server may need none.
                             questions::answer_question(question, answer);
                         } else if is_modern {
                             waiting.push(question);
                         } else if let Some(peer) = sender.connection().cloned() {
-                            asked.push(questions::ask(peer, question));
+                            pending.push(questions::ask(peer, question));
                         }
                     }
                 }
@@ -142,7 +143,7 @@ impl CatalogueServer {
     /// What a request of `own_session` says about its sender, which tools and servers may know: whose
     /// it is, the trace that it belongs to (W3C), and what else is in its `_meta`.
     pub(super) fn item_request(&self, sender: &RequestSender, own_session: &str) -> ItemRequest {
-        let text = |key: &str| sender.said(key).and_then(Value::as_str);
+        let text = |key: &str| sender.meta_member(key).and_then(Value::as_str);
         // No client with its own token enters the session of another by naming it.
         let session = match text(SESSION).filter(|name| caller::check_user(name).is_ok()) {
             Some(name) if self.is_for_one_client => format!("{own_session}/{name}"),
@@ -153,7 +154,7 @@ impl CatalogueServer {
         if let Some(name) = &sender.name {
             metadata.insert("client".into(), Value::String(name.clone()));
         }
-        let plain = sender.said(METADATA).and_then(Value::as_object).into_iter().flatten();
+        let plain = sender.meta_member(METADATA).and_then(Value::as_object).into_iter().flatten();
         let is_of_protocol = |key: &str| {
             matches!(key, "progressToken" | "traceparent" | "tracestate")
                 || caller::is_reserved(key)
@@ -177,8 +178,8 @@ impl CatalogueServer {
     /// That the host is about to end.
     fn admit_call(&self) -> Result<Option<RunningCallGuard>, ErrorData> {
         let Some(lifetime) = &self.settings.lifetime else { return Ok(None) };
-        let words = "this host is shutting down";
-        let ending = || ErrorData::new(ErrorCode(protocol::NOT_BEGUN), words, None);
+        let message = "this host is shutting down";
+        let ending = || ErrorData::new(ErrorCode(protocol::NOT_BEGUN), message, None);
         lifetime.begin_call().map(Some).ok_or_else(ending)
     }
 
@@ -213,20 +214,20 @@ impl CatalogueServer {
         running: RunningServed,
         waiting: Vec<ClientQuestion>,
     ) -> Result<ServedAnswer, ErrorData> {
-        let mut asked = InputRequests::new();
+        let mut requests = InputRequests::new();
         let mut questions = Vec::new();
         for (number, question) in waiting.into_iter().enumerate() {
-            let own = question.key.clone().filter(|key| !asked.contains_key(key));
+            let own = question.key.clone().filter(|key| !requests.contains_key(key));
             let name = own.unwrap_or_else(|| format!("input-{}", number + 1));
-            asked.insert(name.clone(), questions::asked(&question.body)?);
+            requests.insert(name.clone(), questions::input_request_of(&question.body)?);
             questions.push((name, question));
         }
         let parked = ParkedRequest { key, running, questions, taken: None };
         let Some(state) = self.parked.park(parked) else {
-            let words = "too many requests are waiting for input from clients; try again later";
-            return Err(ErrorData::internal_error(words, None));
+            let message = "too many requests are waiting for input from clients; try again later";
+            return Err(ErrorData::internal_error(message, None));
         };
-        Ok(ServedAnswer::InputRequired(InputRequiredResult::new(Some(asked), Some(state))))
+        Ok(ServedAnswer::InputRequired(InputRequiredResult::new(Some(requests), Some(state))))
     }
 }
 
@@ -243,8 +244,8 @@ async fn tell(sender: &RequestSender, update: CallUpdate, level: Option<&str>) {
             ServerNotification::ProgressNotification(update)
         }
         CallUpdate::Log(line) => {
-            let wanted = level.is_some_and(|level| line.is_at_least(level));
-            let Some(line) = wanted.then(|| line.notification()).flatten() else { return };
+            let is_loud = level.is_some_and(|level| line.is_at_least(level));
+            let Some(line) = is_loud.then(|| line.notification()).flatten() else { return };
             let mut line = Notification::new(line);
             line.extensions.insert(OriginatingRequestId(sender.id.clone()));
             ServerNotification::LoggingMessageNotification(line)

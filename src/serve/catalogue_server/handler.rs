@@ -107,10 +107,10 @@ impl ServedClient {
         // Boxed: it is most of what a connection holds.
         Box::pin(async move {
             if self.calls.len() >= MAX_CALLS {
-                let words = format!(
+                let message = format!(
                     "{MAX_CALLS} calls of this client are already running; wait for one to end"
                 );
-                return Err(ErrorData::internal_error(words, None));
+                return Err(ErrorData::internal_error(message, None));
             }
             let _counted = self.calls.token();
             let answer = pin!(work);
@@ -149,12 +149,12 @@ impl ServedClient {
             }
         }
         loop {
-            let told = tokio::select! {
+            let notifications = tokio::select! {
                 () = context.cancelled() => return Ok(()),
-                told = subscription.next() => told,
+                notifications = subscription.next() => notifications,
             };
-            let Some(told) = told else { return Ok(()) };
-            for notification in told {
+            let Some(notifications) = notifications else { return Ok(()) };
+            for notification in notifications {
                 if context.sink().send(notification).await.is_err() {
                     return Ok(());
                 }
@@ -248,7 +248,7 @@ impl ServerHandler for ServedClient {
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        self.server.tools.known().find(name).map(|tool| tool.wire.clone())
+        self.server.tools.latest().find(name).map(|tool| tool.wire.clone())
     }
 
     async fn call_tool(
@@ -345,13 +345,13 @@ impl ServerHandler for ServedClient {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         if !Box::pin(self.server.host.has_resource(&request.uri)).await {
-            let words = format!("no server lists the resource '{}'", request.uri);
-            return Err(ErrorData::resource_not_found(words, None));
+            let message = format!("no server lists the resource '{}'", request.uri);
+            return Err(ErrorData::resource_not_found(message, None));
         }
         let mut watched = self.state(&context.extensions).watched();
         if watched.len() >= MAX_WATCHED {
-            let words = format!("one client may watch {MAX_WATCHED} resources");
-            return Err(ErrorData::invalid_params(words, None));
+            let message = format!("one client may watch {MAX_WATCHED} resources");
+            return Err(ErrorData::invalid_params(message, None));
         }
         let uri = request.uri;
         watched
@@ -405,7 +405,7 @@ impl ServerHandler for ServedClient {
         _context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
         let CustomRequest { method, .. } = request;
-        let words = if method.starts_with("tasks/") {
+        let message = if method.starts_with("tasks/") {
             format!(
                 "{method}: tasks of revision 2025-11-25 are not served; call the tool, its end is \
                  waited for"
@@ -413,7 +413,7 @@ impl ServerHandler for ServedClient {
         } else {
             method
         };
-        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, words, None))
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None))
     }
 
     async fn get_task(

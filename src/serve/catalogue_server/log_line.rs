@@ -21,8 +21,8 @@ pub(in crate::serve) struct ServedLogLine {
 impl ServedLogLine {
     /// Whether it is at least as severe as `level`. An unknown level is below every level.
     pub(in crate::serve) fn is_at_least(&self, level: &str) -> bool {
-        let place = |level: &str| LOG_LEVELS.iter().position(|known| *known == level);
-        place(&self.level.0).zip(place(level)).is_some_and(|(own, wanted)| own >= wanted)
+        let place = |level: &str| LOG_LEVELS.iter().position(|name| *name == level);
+        place(&self.level.0).zip(place(level)).is_some_and(|(own, other)| own >= other)
     }
 
     /// The line as sent; `None` when its level is not one of the protocol.
@@ -37,5 +37,5 @@ impl ServedLogLine {
 /// The name of a level, as [`LOG_LEVELS`] has it.
 pub(super) fn known_level(level: rmcp::model::LoggingLevel) -> Option<&'static str> {
     let word = serde_json::to_value(level).ok()?;
-    LOG_LEVELS.into_iter().find(|known| word.as_str() == Some(known))
+    LOG_LEVELS.into_iter().find(|name| word.as_str() == Some(name))
 }

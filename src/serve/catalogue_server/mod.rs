@@ -140,7 +140,7 @@ impl CatalogueServer {
 
     /// Whether a tool that clients know takes arguments in headers too, which have to be the same.
     pub(in crate::serve) fn takes_header_arguments(&self, name: &str) -> bool {
-        self.tools.known().find(name).is_some_and(|tool| tool.takes_header_arguments)
+        self.tools.latest().find(name).is_some_and(|tool| tool.takes_header_arguments)
     }
 
     /// The room for the messages of its clients.
@@ -167,8 +167,8 @@ impl CatalogueServer {
 
 /// The error of requests that the end of the server cut off; a client that left reads none.
 fn ended() -> ErrorData {
-    let words = "the server ended during the request";
-    ErrorData::new(ErrorCode(protocol::ENDED), words, None)
+    let message = "the server ended during the request";
+    ErrorData::new(ErrorCode(protocol::ENDED), message, None)
 }
 
 fn mixed_up() -> ErrorData {

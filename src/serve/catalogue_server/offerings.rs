@@ -51,24 +51,24 @@ impl CatalogueServer {
 
     pub(super) async fn list_resources(&self) -> ListResourcesResult {
         let listed = self.host.resources(&LookupScope::default()).await.unwrap_or_default();
-        let mut seen = HashSet::new();
+        let mut unique = HashSet::new();
         let resources = listed.items.iter().filter_map(|resource| {
             let mut wire: rmcp::model::Resource = parse(&resource.raw)?;
             wire.title.clone_from(&resource.title);
             wire.description.clone_from(&resource.description);
-            seen.insert(&resource.uri).then_some(wire)
+            unique.insert(&resource.uri).then_some(wire)
         });
         ListResourcesResult::with_all_items(resources.collect())
     }
 
     pub(super) async fn list_resource_templates(&self) -> ListResourceTemplatesResult {
         let listed = self.host.templates(&LookupScope::default()).await.unwrap_or_default();
-        let mut seen = HashSet::new();
+        let mut unique = HashSet::new();
         let templates = listed.items.iter().filter_map(|template| {
             let mut wire: rmcp::model::ResourceTemplate = parse(&template.raw)?;
             wire.title.clone_from(&template.title);
             wire.description.clone_from(&template.description);
-            seen.insert(&template.template).then_some(wire)
+            unique.insert(&template.template).then_some(wire)
         });
         ListResourceTemplatesResult::with_all_items(templates.collect())
     }
@@ -81,7 +81,7 @@ impl CatalogueServer {
         let read = self.host.read(uri, request).await.map_err(|error| match error.kind() {
             ErrorKind::Usage => {
                 let data = json!({ "uri": uri });
-                ErrorData::resource_not_found(result::words(&error), Some(data))
+                ErrorData::resource_not_found(result::error_text(&error), Some(data))
             }
             _ => protocol_error(&error),
         })?;
@@ -138,15 +138,15 @@ fn meta(meta: Value) -> Option<MetaObject> {
 
 /// An error of the protocol: the server's own code where it gave one.
 pub(super) fn protocol_error(error: &Error) -> ErrorData {
-    let words = result::words(error);
+    let message = result::error_text(error);
     match (error.cause(), error.kind()) {
         (ErrorCause::Rpc { code }, _) => match i32::try_from(code) {
             Ok(code) => {
-                ErrorData::new(rmcp::model::ErrorCode(code), words, error.rpc_data().cloned())
+                ErrorData::new(rmcp::model::ErrorCode(code), message, error.rpc_data().cloned())
             }
-            Err(_) => ErrorData::internal_error(words, None),
+            Err(_) => ErrorData::internal_error(message, None),
         },
-        (_, ErrorKind::Usage) => ErrorData::invalid_params(words, None),
-        _ => ErrorData::internal_error(words, None),
+        (_, ErrorKind::Usage) => ErrorData::invalid_params(message, None),
+        _ => ErrorData::internal_error(message, None),
     }
 }

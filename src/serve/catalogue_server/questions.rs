@@ -77,7 +77,7 @@ fn input_request(body: &AskedOfClient) -> Result<InputRequest, serde_json::Error
 ///
 /// # Errors
 /// As [`input_request`].
-pub(super) fn asked(body: &AskedOfClient) -> Result<InputRequest, ErrorData> {
+pub(super) fn input_request_of(body: &AskedOfClient) -> Result<InputRequest, ErrorData> {
     input_request(body).map_err(|error| ErrorData::internal_error(error.to_string(), None))
 }
 

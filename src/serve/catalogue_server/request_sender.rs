@@ -54,13 +54,13 @@ impl RequestSender {
         }
     }
 
-    /// The client of a request of the newer era that came alone. It hears what is sent to `told`, and
+    /// The client of a request of the newer era that came alone. It hears what is sent to `notifier`, and
     /// gives the request up by leaving.
     pub(super) fn of_request(
         id: RequestId,
         meta: RequestMetaObject,
         capabilities: ClientCapabilities,
-        told: mpsc::Sender<ServerNotification>,
+        notifier: mpsc::Sender<ServerNotification>,
     ) -> Self {
         Self {
             id,
@@ -69,7 +69,7 @@ impl RequestSender {
             is_modern: true,
             cancelled: CancellationToken::new(),
             meta,
-            way_back: WayBack::Answer(told),
+            way_back: WayBack::Answer(notifier),
         }
     }
 
@@ -89,7 +89,7 @@ impl RequestSender {
     }
 
     /// A member of it.
-    pub(super) fn said(&self, key: &str) -> Option<&Value> {
+    pub(super) fn meta_member(&self, key: &str) -> Option<&Value> {
         self.meta.get(key)
     }
 
@@ -99,8 +99,8 @@ impl RequestSender {
             WayBack::Connection(peer) => {
                 let _client_gone = peer.send_notification(notification).await;
             }
-            WayBack::Answer(told) => {
-                let _client_gone = told.send(notification).await;
+            WayBack::Answer(notifier) => {
+                let _client_gone = notifier.send(notification).await;
             }
         }
     }

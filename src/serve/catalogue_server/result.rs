@@ -13,7 +13,7 @@ pub(super) fn of_result(result: ToolResult) -> CallToolResult {
     let mut content: Vec<ContentBlock> = result.content.iter().map(block).collect();
     // When a failed tool returned no content, its error is the content.
     if let Some(error) = result.error.as_ref().filter(|_| content.is_empty()) {
-        content.push(ContentBlock::text(words(error)));
+        content.push(ContentBlock::text(error_text(error)));
     }
     let mut sent = CallToolResult::success(content);
     sent.structured_content = result.structured;
@@ -27,23 +27,23 @@ pub(super) fn of_result(result: ToolResult) -> CallToolResult {
 
 /// A failure that the model is to read.
 pub(super) fn of_error(error: &Error) -> CallToolResult {
-    CallToolResult::error(vec![ContentBlock::text(words(error))])
+    CallToolResult::error(vec![ContentBlock::text(error_text(error))])
 }
 
 /// The message, the details and what to do, unless that is something to type into a shell, which a
 /// client does not have.
-pub(super) fn words(error: &Error) -> String {
-    let mut words = error.to_string();
+pub(super) fn error_text(error: &Error) -> String {
+    let mut text = error.to_string();
     for detail in error.details() {
-        words.push('\n');
-        words.push_str(detail);
+        text.push('\n');
+        text.push_str(detail);
     }
     let is_for_a_shell = |hint: &&str| hint.contains("--") || hint.contains("toolhost ");
     if let Some(hint) = error.hint().filter(|hint| !is_for_a_shell(hint)) {
-        words.push_str("\nhint: ");
-        words.push_str(hint);
+        text.push_str("\nhint: ");
+        text.push_str(hint);
     }
-    words
+    text
 }
 
 /// A block of a kind that the SDK does not know is sent as its JSON.

@@ -46,8 +46,8 @@ pub(in crate::serve) enum RequestStep<T> {
 pub(super) fn served(
     ended: Option<Result<ServedResult, ErrorData>>,
 ) -> Result<ServedResult, ErrorData> {
-    let words = "the request ended without a result";
-    ended.unwrap_or_else(|| Err(ErrorData::internal_error(words, None)))
+    let message = "the request ended without a result";
+    ended.unwrap_or_else(|| Err(ErrorData::internal_error(message, None)))
 }
 
 impl<T: Send + 'static> RunningRequest<T> {

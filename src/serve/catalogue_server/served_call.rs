@@ -53,8 +53,8 @@ impl CatalogueServer {
         call: StatelessCall,
     ) -> ServedCall {
         let StatelessCall { id, params, meta, capabilities, place } = call;
-        let (told, notifications) = mpsc::channel(NOTIFICATION_QUEUE);
-        let sender = RequestSender::of_request(id.clone(), meta, capabilities, told);
+        let (notifier, notifications) = mpsc::channel(NOTIFICATION_QUEUE);
+        let sender = RequestSender::of_request(id.clone(), meta, capabilities, notifier);
         let origin = RequestOrigin { session: session.to_owned(), level: None, place };
         let server = Arc::clone(self);
         let answering = async move {
@@ -76,13 +76,13 @@ impl ServedCall {
             let answer = tokio::select! {
                 // What was sent before the end is passed on before the end.
                 biased;
-                Some(told) = self.told.recv() => return Some(ServerJsonRpcMessage::notification(told)),
+                Some(notification) = self.told.recv() => return Some(ServerJsonRpcMessage::notification(notification)),
                 answer = answer => answer,
             };
             self.stage = CallStage::Answered(Some(Box::new(answer)));
         }
-        if let Ok(told) = self.told.try_recv() {
-            return Some(ServerJsonRpcMessage::notification(told));
+        if let Ok(notification) = self.told.try_recv() {
+            return Some(ServerJsonRpcMessage::notification(notification));
         }
         match &mut self.stage {
             CallStage::Running(_) => None,

@@ -58,7 +58,7 @@ impl ServedSubscription {
                 () = self.stop.cancelled() => return None,
                 change = self.changes.recv() => change,
             };
-            let told = match change {
+            let notification = match change {
                 Ok(CatalogueChange::List(list)) if self.has_list(list) => vec![list_changed(list)],
                 Ok(CatalogueChange::Resource(uri))
                     if self.watches.iter().any(|w| w.is_of(&uri)) =>
@@ -76,17 +76,17 @@ impl ServedSubscription {
                 }
                 Err(RecvError::Closed) => return None,
             };
-            return Some(told);
+            return Some(notification);
         }
     }
 
     fn has_list(&self, list: ListKind) -> bool {
-        let wanted = match list {
+        let flag = match list {
             ListKind::Tools => self.accepted.tools_list_changed,
             ListKind::Prompts => self.accepted.prompts_list_changed,
             ListKind::Resources => self.accepted.resources_list_changed,
         };
-        wanted == Some(true)
+        flag == Some(true)
     }
 
     /// A notification as sent, with the id of its subscription.

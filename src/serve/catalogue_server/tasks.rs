@@ -249,7 +249,8 @@ impl TaskState {
             None => {
                 let mut input_requests = InputRequests::new();
                 for (name, question) in &contents.questions {
-                    input_requests.insert(name.clone(), questions::asked(&question.body)?);
+                    input_requests
+                        .insert(name.clone(), questions::input_request_of(&question.body)?);
                 }
                 TaskPayload::InputRequired { input_requests }
             }
@@ -280,10 +281,10 @@ fn failed(error: &ErrorData) -> TaskPayload {
 
 fn too_much() -> ErrorData {
     let room = show_size(MAX_RESULT_BYTES as u64);
-    let words = format!(
+    let message = format!(
         "the call is done, but its result was discarded: results of tasks take more than {room}"
     );
-    ErrorData::internal_error(words, None)
+    ErrorData::internal_error(message, None)
 }
 
 fn object(value: &impl serde::Serialize) -> JsonObject {
@@ -345,9 +346,9 @@ mod tests {
         let first = begin(&tasks, "s", MAX_RESULT_BYTES / 2).unwrap();
         assert_eq!(ended(&first).await["status"], "completed");
         let second = begin(&tasks, "s", MAX_RESULT_BYTES / 2).unwrap();
-        let told = ended(&second).await;
-        assert_eq!(told["status"], "failed", "{told}");
-        assert!(told["error"]["message"].as_str().unwrap().contains("64.0 MiB"), "{told}");
+        let task = ended(&second).await;
+        assert_eq!(task["status"], "failed", "{task}");
+        assert!(task["error"]["message"].as_str().unwrap().contains("64.0 MiB"), "{task}");
         tasks.end_session("s");
         let third = begin(&tasks, "s", MAX_RESULT_BYTES / 2).unwrap();
         assert_eq!(ended(&third).await["status"], "completed");

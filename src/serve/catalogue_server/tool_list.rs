@@ -53,7 +53,7 @@ impl ServedTools {
 
 impl ToolList {
     /// The list as it was made last, without asking a server.
-    pub(super) fn known(&self) -> Arc<ServedTools> {
+    pub(super) fn latest(&self) -> Arc<ServedTools> {
         Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 

@@ -150,21 +150,21 @@ impl ServerHandler for DemoServer {
         request: CompleteRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        let known = match &request.r#ref {
+        let values = match &request.r#ref {
             Reference::Prompt(prompt) => prompts::values(&prompt.name, &request.argument.name),
             Reference::Resource(template) => {
                 resources::values(self, &template.uri, &request.argument.name)
             }
             _ => None,
         };
-        let Some(known) = known else {
+        let Some(values) = values else {
             return Err(ErrorData::invalid_params(
                 "nothing to complete under this reference",
                 None,
             ));
         };
         let typed = request.argument.value.to_lowercase();
-        let fitting = known.into_iter().filter(|value| value.to_lowercase().starts_with(&typed));
+        let fitting = values.into_iter().filter(|value| value.to_lowercase().starts_with(&typed));
         CompletionInfo::with_all_values(fitting.map(str::to_owned).collect())
             .map(CompleteResult::new)
             .map_err(|error| ErrorData::internal_error(error, None))

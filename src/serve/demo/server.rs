@@ -49,7 +49,7 @@ impl DemoServer {
     ) -> bool {
         let minimum = if is_modern(context) {
             match context.meta.log_level() {
-                Some(asked) => severity(asked),
+                Some(minimum_level) => severity(minimum_level),
                 None => return false,
             }
         } else {

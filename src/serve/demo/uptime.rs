@@ -31,9 +31,9 @@ pub(super) fn text(started: Instant) -> String {
 
 /// The part of a filter that this server accepts: changes of this one resource.
 pub(super) fn accepted(requested: &SubscriptionFilter) -> SubscriptionFilter {
-    let asked = requested.resource_subscriptions.iter().flatten().any(|uri| uri == URI);
+    let is_accepted = requested.resource_subscriptions.iter().flatten().any(|uri| uri == URI);
     let mut accepted = SubscriptionFilter::new();
-    accepted.resource_subscriptions = asked.then(|| vec![URI.to_owned()]);
+    accepted.resource_subscriptions = is_accepted.then(|| vec![URI.to_owned()]);
     accepted
 }
 

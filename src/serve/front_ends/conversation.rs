@@ -45,8 +45,8 @@ impl Conversation {
         loop {
             self.flush().await?;
             let line = self.end.run_until_cancelled(self.lines.next()).await??.ok()?;
-            let Some(said) = MessageParts::read(&line) else { continue };
-            match (said.method.as_deref(), said.number(), said.result) {
+            let Some(parts) = MessageParts::read(&line) else { continue };
+            match (parts.method.as_deref(), parts.number(), parts.result) {
                 (Some("ping"), Some(id), _) => self.add(&answer(id, &json!({}))),
                 (Some("notifications/cancelled"), ..) => return None,
                 (None, Some(number), Some(result)) => {

@@ -101,8 +101,8 @@ impl FrontEndService {
             FrontEndWork::Query(query) => {
                 conversation.during(Box::pin(self.query(id, *query, process))).await?
             }
-            FrontEndWork::Observe(wanted) => {
-                Box::pin(self.observe(id, wanted, conversation)).await?
+            FrontEndWork::Observe(request) => {
+                Box::pin(self.observe(id, request, conversation)).await?
             }
             FrontEndWork::Status => payload(id, &self.lifetime.status(&self.host)),
             FrontEndWork::Recheck => payload(id, &self.lifetime.recheck()),
@@ -203,13 +203,13 @@ impl FrontEndService {
     async fn observe(
         &self,
         id: u64,
-        wanted: ObserveRequest,
+        request: ObserveRequest,
         conversation: &mut Conversation,
     ) -> Option<String> {
         if !self.lifetime.recheck() {
             return Some(ending(id));
         }
-        match wanted {
+        match request {
             ObserveRequest::Activity => {
                 let observer = self.observers.watch();
                 loop {
@@ -226,14 +226,14 @@ impl FrontEndService {
 
     async fn show_changes(
         &self,
-        wanted: Vec<(String, SubscriptionFilter)>,
+        filters: Vec<(String, SubscriptionFilter)>,
         conversation: &mut Conversation,
     ) -> Option<()> {
         let (sender, mut changes) = mpsc::channel(CHANGE_QUEUE);
         let stop = conversation.end().child_token();
         let watching = async {
             // A failure was told as the last change of its server.
-            let _ended = self.host.watch_servers(wanted, &sender, &stop).await;
+            let _ended = self.host.watch_servers(filters, &sender, &stop).await;
             drop(sender);
         };
         let showing = async {

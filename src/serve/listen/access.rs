@@ -101,8 +101,9 @@ impl AccessRules {
     }
 
     fn is_known_host(&self, host: &str) -> bool {
-        let is_same = |known: &String| {
-            host.eq_ignore_ascii_case(known) || without_port(host).eq_ignore_ascii_case(known)
+        let is_same = |host_name: &String| {
+            host.eq_ignore_ascii_case(host_name)
+                || without_port(host).eq_ignore_ascii_case(host_name)
         };
         is_own_name(host) || self.allowed_hosts.iter().any(is_same)
     }
@@ -111,7 +112,7 @@ impl AccessRules {
     fn is_allowed(&self, origin: &str) -> bool {
         let host = origin.split_once("://").map(|(_, host)| host);
         host.is_some_and(is_own_name)
-            || self.allowed_origins.iter().any(|known| known.eq_ignore_ascii_case(origin))
+            || self.allowed_origins.iter().any(|allowed| allowed.eq_ignore_ascii_case(origin))
     }
 }
 

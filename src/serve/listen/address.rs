@@ -17,11 +17,11 @@ const OPTION: &str = "--dangerously-bind";
 /// # Errors
 /// An address that cannot be read or used, and one that other machines reach unless `is_dangerous`.
 pub async fn listen(text: &str, is_dangerous: bool) -> Result<TcpListener, Error> {
-    let wanted = match text.strip_prefix(':').unwrap_or(text).parse::<u16>() {
+    let address_text = match text.strip_prefix(':').unwrap_or(text).parse::<u16>() {
         Ok(port) => format!("127.0.0.1:{port}"),
         Err(_) => text.to_owned(),
     };
-    let resolved: Vec<SocketAddr> = lookup_host(&wanted)
+    let resolved: Vec<SocketAddr> = lookup_host(&address_text)
         .await
         .map_err(|error| {
             Error::usage(format!("'{text}' is not an address to listen on: {error}"))
@@ -30,11 +30,11 @@ pub async fn listen(text: &str, is_dangerous: bool) -> Result<TcpListener, Error
         .collect();
     let is_reachable = |address: &SocketAddr| !address.ip().to_canonical().is_loopback();
     if !is_dangerous && let Some(address) = resolved.iter().find(|address| is_reachable(address)) {
-        let words = format!("{} can be reached from other machines", address.ip());
+        let message = format!("{} can be reached from other machines", address.ip());
         let hint = format!("listen on 127.0.0.1 or [::1], or pass {OPTION}");
-        return Err(Error::usage(words).with_hint(hint));
+        return Err(Error::usage(message).with_hint(hint));
     }
     TcpListener::bind(resolved.as_slice())
         .await
-        .map_err(|error| Error::config(format!("cannot listen on {wanted}: {error}")))
+        .map_err(|error| Error::config(format!("cannot listen on {address_text}: {error}")))
 }

@@ -55,7 +55,7 @@ impl Authenticator {
             (Err(AccessError::Token), Some(resource)) if !token.starts_with(TOKEN_PREFIX) => {
                 resource.authenticate(token, now()).await.map(Requester::Client)
             }
-            (known, _) => known,
+            (outcome, _) => outcome,
         }
     }
 

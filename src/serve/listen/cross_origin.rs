@@ -25,10 +25,10 @@ pub(super) fn is_preflight(headers: &HeaderMap) -> bool {
 
 /// What a page may do that may ask.
 pub(super) fn preflight(headers: &HeaderMap) -> HttpAnswer {
-    let asked = headers.get_all(header::ACCESS_CONTROL_REQUEST_HEADERS).iter();
-    let asked = asked.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(','));
+    let names = headers.get_all(header::ACCESS_CONTROL_REQUEST_HEADERS).iter();
+    let names = names.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(','));
     let mut allowed = REQUEST_HEADERS.to_owned();
-    for name in asked.filter_map(|name| name.trim().parse::<HeaderName>().ok()) {
+    for name in names.filter_map(|name| name.trim().parse::<HeaderName>().ok()) {
         if name.as_str().starts_with(ARGUMENT_HEADER) {
             allowed.push_str(", ");
             allowed.push_str(name.as_str());

@@ -11,8 +11,8 @@ use http_body_util::{BodyExt as _, Full};
 pub(super) type HttpAnswer = Response<BoxBody<Bytes, Infallible>>;
 
 /// A response that contains only `words`.
-pub(super) fn text(status: StatusCode, words: &str) -> HttpAnswer {
-    let mut answer = Response::new(Full::new(Bytes::from(format!("{words}\n"))).boxed());
+pub(super) fn text(status: StatusCode, message: &str) -> HttpAnswer {
+    let mut answer = Response::new(Full::new(Bytes::from(format!("{message}\n"))).boxed());
     *answer.status_mut() = status;
     let plain = HeaderValue::from_static("text/plain; charset=utf-8");
     answer.headers_mut().insert(header::CONTENT_TYPE, plain);

@@ -48,9 +48,9 @@ impl HttpClients {
         end: &CancellationToken,
     ) -> Option<Arc<McpService>> {
         let mut clients = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = clients.get(&identity.key) {
-            known.expires.fetch_max(identity.expires.as_secs(), Ordering::Relaxed);
-            return Some(Arc::clone(&known.service));
+        if let Some(client) = clients.get(&identity.key) {
+            client.expires.fetch_max(identity.expires.as_secs(), Ordering::Relaxed);
+            return Some(Arc::clone(&client.service));
         }
         if clients.len() >= MAX_CLIENTS {
             return None;

@@ -40,8 +40,8 @@ impl IssuedTokens {
 
     /// The token with this digest, when it is valid now.
     pub(super) fn find(&self, digest: &TokenDigest, now: Duration) -> Option<Arc<IssuedToken>> {
-        let found = self.current().tokens.get(digest).cloned();
-        found.filter(|token| !token.is_expired(now))
+        let token = self.current().tokens.get(digest).cloned();
+        token.filter(|token| !token.is_expired(now))
     }
 
     /// Whether a token is still there.
@@ -67,20 +67,20 @@ impl IssuedTokens {
 
     /// The tokens as the file has them now.
     fn current(&self) -> MutexGuard<'_, KnownTokens> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut current = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let version = std::fs::metadata(self.store.path())
             .map(|meta| (meta.dev(), meta.ino(), meta.size(), meta.ctime(), meta.ctime_nsec()))
             .ok();
-        if version.is_none() || known.version != version {
+        if version.is_none() || current.version != version {
             let tokens = self.store.list().unwrap_or_else(|error| {
                 tracing::error!(error = error.message(), "no issued token is valid");
                 Vec::new()
             });
             let ids = tokens.iter().map(|token| token.id.clone()).collect();
             let digests = tokens.into_iter().filter_map(|t| Some((t.digest()?, Arc::new(t))));
-            *known = KnownTokens { version, tokens: digests.collect(), ids };
+            *current = KnownTokens { version, tokens: digests.collect(), ids };
         }
-        known
+        current
     }
 }
 

@@ -68,18 +68,20 @@ async fn next_frame(stage: Stage, end: &CancellationToken) -> (Option<Frame<Byte
             _ => (None, Stage::Ended),
         },
         Stage::Subscription(mut subscription) => {
-            let told = tokio::select! {
+            let notifications = tokio::select! {
                 () = end.cancelled() => Some(None),
-                told = subscription.next() => Some(told),
+                notifications = subscription.next() => Some(notifications),
                 () = tokio::time::sleep(KEEP_ALIVE) => None,
             };
-            match told {
+            match notifications {
                 None => {
                     let comment = Frame::data(Bytes::from_static(COMMENT));
                     (Some(comment), Stage::Subscription(subscription))
                 }
                 Some(Some(notifications)) => {
-                    let messages = notifications.into_iter().map(|told| subscription.message(told));
+                    let messages = notifications
+                        .into_iter()
+                        .map(|notification| subscription.message(notification));
                     (Some(events(messages)), Stage::Subscription(subscription))
                 }
                 Some(None) => {

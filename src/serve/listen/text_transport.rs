@@ -122,9 +122,9 @@ impl TextTransport {
 
     /// Answers a text that is not passed on. In its own task: the wait for the next message may be
     /// cancelled, and half a response would corrupt what follows.
-    fn refuse(&self, id: &Value, code: i32, words: &str) -> JoinHandle<()> {
+    fn refuse(&self, id: &Value, code: i32, message: &str) -> JoinHandle<()> {
         let error =
-            json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": words } });
+            json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } });
         let (sink, unsent) = (Arc::clone(&self.sink), self.backlog.add_answer(None));
         let lost = self.lost.clone();
         tokio::spawn(async move {
@@ -162,16 +162,16 @@ impl Transport<RoleServer> for TextTransport {
                 Some(Ok(parsed)) => parsed,
                 Some(Err(error)) => {
                     // Its last message; it may have stopped reading.
-                    let told = self.refuse(&Value::Null, -32700, &error.to_string());
-                    let _slow_client = tokio::time::timeout(LAST_WORDS, told).await;
+                    let refusal = self.refuse(&Value::Null, -32700, &error.to_string());
+                    let _slow_client = tokio::time::timeout(LAST_WORDS, refusal).await;
                     break;
                 }
                 None => break,
             };
             let message = match parsed {
                 Ok(message) => *message,
-                Err((id, code, words)) => {
-                    self.refuse(&id, code, &words);
+                Err((id, code, reason)) => {
+                    self.refuse(&id, code, &reason);
                     continue;
                 }
             };
@@ -180,8 +180,8 @@ impl Transport<RoleServer> for TextTransport {
             }
             if let JsonRpcMessage::Request(request) = message {
                 let id = serde_json::to_value(&request.id).unwrap_or_default();
-                let words = format!("{MAX_UNANSWERED} requests are already waiting for responses");
-                self.refuse(&id, -32603, &words);
+                let reason = format!("{MAX_UNANSWERED} requests are already waiting for responses");
+                self.refuse(&id, -32603, &reason);
             }
         }
         self.gone.cancel();

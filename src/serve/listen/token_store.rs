@@ -135,10 +135,10 @@ impl TokenStore {
             expires: expires.as_secs(),
         };
         self.change(|tokens| {
-            tokens.retain(|known| !known.is_expired(now.saturating_sub(EXPIRED_KEPT)));
+            tokens.retain(|stored| !stored.is_expired(now.saturating_sub(EXPIRED_KEPT)));
             if tokens.len() >= MAX_TOKENS {
-                let words = format!("{MAX_TOKENS} tokens are stored already");
-                return Err(Error::config(words).with_hint("revoke some of them"));
+                let message = format!("{MAX_TOKENS} tokens are stored already");
+                return Err(Error::config(message).with_hint("revoke some of them"));
             }
             tokens.push(issued.clone());
             Ok(())
@@ -162,8 +162,8 @@ impl TokenStore {
             serde_json::from_slice(&bytes).map_err(|error| self.error("read", &error))?;
         if content.version != 1 {
             let version = content.version;
-            let words = format!("{}: version {version} is unknown", self.path.display());
-            return Err(Error::config(words).with_hint("it was written by a newer toolhost"));
+            let message = format!("{}: version {version} is unknown", self.path.display());
+            return Err(Error::config(message).with_hint("it was written by a newer toolhost"));
         }
         Ok(content.tokens)
     }
@@ -185,8 +185,8 @@ impl TokenStore {
                 let clients: BTreeSet<&str> = tokens.iter().map(|t| t.client.as_str()).collect();
                 let hint = crate::util::spelling::did_you_mean(named, clients)
                     .unwrap_or_else(|| "`toolhost serve token list` shows all tokens".to_owned());
-                let words = format!("no token and no client is called '{named}'");
-                return Err(Error::usage(words).with_hint(hint));
+                let message = format!("no token and no client is called '{named}'");
+                return Err(Error::usage(message).with_hint(hint));
             }
             Ok(())
         })?;
@@ -217,8 +217,8 @@ impl TokenStore {
 fn check_client(name: &str) -> Result<(), Error> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.@:/+".contains(c);
     if name.is_empty() || name.len() > MAX_CLIENT || !name.chars().all(is_plain) {
-        let words = format!("'{name}' is not a valid client name");
-        return Err(Error::usage(words)
+        let message = format!("'{name}' is not a valid client name");
+        return Err(Error::usage(message)
             .with_hint(format!("letters, digits and -_.@:/+, at most {MAX_CLIENT} characters")));
     }
     Ok(())

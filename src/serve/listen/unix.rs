@@ -44,13 +44,13 @@ impl UnixSocketListener {
             Error::config(format!("cannot listen on {}: {error}", path.display()))
         };
         match std::fs::symlink_metadata(path) {
-            Ok(found) if !found.file_type().is_socket() => {
-                let words = format!("{} exists and is not a socket", path.display());
-                return Err(Error::config(words).with_hint("choose another path"));
+            Ok(metadata) if !metadata.file_type().is_socket() => {
+                let message = format!("{} exists and is not a socket", path.display());
+                return Err(Error::config(message).with_hint("choose another path"));
             }
             Ok(_) if std::os::unix::net::UnixStream::connect(path).is_ok() => {
-                let words = format!("another process listens on {}", path.display());
-                return Err(Error::config(words).with_hint("end it, or choose another path"));
+                let message = format!("another process listens on {}", path.display());
+                return Err(Error::config(message).with_hint("end it, or choose another path"));
             }
             Ok(_) => std::fs::remove_file(path).map_err(|error| fail(&error))?,
             Err(_) => {}

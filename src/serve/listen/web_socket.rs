@@ -124,8 +124,8 @@ async fn open(
     let mut requester = None;
     #[expect(clippy::result_large_err, reason = "the library's own type of a refusal")]
     let check = |request: &Request, mut answer: Response<()>| {
-        let refuse = |status: StatusCode, words: String| -> ErrorResponse {
-            let mut refused = Response::new(Some(words));
+        let refuse = |status: StatusCode, message: String| -> ErrorResponse {
+            let mut refused = Response::new(Some(message));
             *refused.status_mut() = status;
             refused
         };
@@ -263,8 +263,8 @@ mod tests {
         let mut transport =
             TextTransport::new(source, FrameSink(sink), MessageRoom::new(), gone.clone());
         for id in 0..64_i64 {
-            let words = "much ".repeat(100);
-            let error = rmcp::model::ErrorData::internal_error(words, None);
+            let message = "much ".repeat(100);
+            let error = rmcp::model::ErrorData::internal_error(message, None);
             let answer = rmcp::model::ServerJsonRpcMessage::error(
                 error,
                 Some(rmcp::model::RequestId::Number(id)),

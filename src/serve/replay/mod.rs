@@ -144,8 +144,8 @@ impl ReplayServer {
     }
 
     fn find_any(&mut self, method: &str, key: String) -> Result<ExchangeMatch, (i64, String)> {
-        let known = self.recording.by_key(&key);
-        if known.is_empty() {
+        let indexes = self.recording.by_key(&key);
+        if indexes.is_empty() {
             return match method {
                 "ping" => Ok(ExchangeMatch::Pong),
                 // As a server of the other era says it, so that the client goes on to the next.
@@ -156,7 +156,7 @@ impl ReplayServer {
             };
         }
         let times = self.times_requested.entry(key).or_default();
-        let index = known.get(*times).or(known.last()).copied().unwrap_or_default();
+        let index = indexes.get(*times).or(indexes.last()).copied().unwrap_or_default();
         *times += 1;
         Ok(ExchangeMatch::Exchange(index))
     }
@@ -193,11 +193,11 @@ async fn send_exchange<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     note: WarningSink<'_>,
 ) -> Result<(), ClientEnd> {
     for step in &asker.recorded.before {
-        let Some(mut said) = parsed(&step.bytes, note) else { continue };
+        let Some(mut message) = parsed(&step.bytes, note) else { continue };
         if step.expects_answer {
-            client.ask(said, note).await?;
-        } else if retarget(&mut said, asker) {
-            client.send(&said).await?;
+            client.ask(message, note).await?;
+        } else if retarget(&mut message, asker) {
+            client.send(&message).await?;
         }
     }
     let Some(answer) = &asker.recorded.answer else {
@@ -218,11 +218,11 @@ async fn send_exchange<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
         resubscribe(result, asker);
     }
     client.send(&answer).await?;
-    for said in &asker.recorded.after {
-        if let Some(mut said) = parsed(said, note)
-            && retarget(&mut said, asker)
+    for message in &asker.recorded.after {
+        if let Some(mut message) = parsed(message, note)
+            && retarget(&mut message, asker)
         {
-            client.send(&said).await?;
+            client.send(&message).await?;
         }
     }
     Ok(())
@@ -236,9 +236,9 @@ fn parsed(bytes: &[u8], note: WarningSink<'_>) -> Option<Value> {
 
 /// Puts the client's id and token in the place of the recorded ones; false when a message means
 /// nothing to this client.
-fn retarget(said: &mut Value, asker: &ReplayRequest<'_>) -> bool {
-    let method = said.get("method").and_then(Value::as_str).unwrap_or_default().to_owned();
-    let Some(params) = said.get_mut("params") else { return true };
+fn retarget(message: &mut Value, asker: &ReplayRequest<'_>) -> bool {
+    let method = message.get("method").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let Some(params) = message.get_mut("params") else { return true };
     match method.as_str() {
         // It takes back a question, which was put to this client under another id.
         "notifications/cancelled" => return false,

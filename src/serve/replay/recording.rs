@@ -95,18 +95,18 @@ impl ServerRecording {
     /// A usage error when it is not clear which server is meant, or nothing was recorded of it.
     pub fn for_server(items: &[Traffic], server: Option<&str>) -> Result<Self, Error> {
         let names: BTreeSet<&str> = items.iter().map(|item| item.server.as_str()).collect();
-        let known = names.iter().copied().collect::<Vec<_>>().join(", ");
+        let names_text = names.iter().copied().collect::<Vec<_>>().join(", ");
         let server = match (server, names.len()) {
             (Some(server), _) if names.contains(server) => server,
             (Some(server), _) => {
                 return Err(Error::usage(format!("nothing was recorded for '{server}'"))
-                    .with_hint(format!("recorded: {known}")));
+                    .with_hint(format!("recorded: {names_text}")));
             }
             (None, 1) => names.first().copied().unwrap_or_default(),
             (None, 0) => return Err(Error::usage("the recording is empty")),
             (None, _) => {
                 return Err(Error::usage("the recording holds several servers")
-                    .with_hint(format!("--server NAME picks one of {known}")));
+                    .with_hint(format!("--server NAME picks one of {names_text}")));
             }
         };
         let mut winding = RecordingBuilder::default();
@@ -203,8 +203,8 @@ impl RecordingBuilder {
         let params = message.get("params").unwrap_or(&Value::Null);
         let token = params.get("progressToken");
         let subscription = params.get("_meta").and_then(|meta| meta.get(super::SUBSCRIPTION));
-        let open = |wanted: &dyn Fn(&RecordedExchange) -> bool| {
-            self.open.iter().rev().copied().find(|i| self.exchanges.get(*i).is_some_and(wanted))
+        let open = |predicate: &dyn Fn(&RecordedExchange) -> bool| {
+            self.open.iter().rev().copied().find(|i| self.exchanges.get(*i).is_some_and(predicate))
         };
         let named = open(&|exchange| {
             (token.is_some() && exchange.progress_token.as_ref() == token)
@@ -234,10 +234,10 @@ impl RecordingBuilder {
         let mut keys: HashMap<String, Vec<usize>> = HashMap::new();
         for answered in [true, false] {
             for (index, exchange) in self.exchanges.iter().enumerate() {
-                let known = keys.entry(exchange.key.clone()).or_default();
+                let indexes = keys.entry(exchange.key.clone()).or_default();
                 // One that was never answered counts only when none of its kind was.
-                if exchange.answer.is_some() == answered && (answered || known.is_empty()) {
-                    known.push(index);
+                if exchange.answer.is_some() == answered && (answered || indexes.is_empty()) {
+                    indexes.push(index);
                 }
             }
         }

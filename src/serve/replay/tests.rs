@@ -70,7 +70,7 @@ const ROLL: &str = r#""method":"tools/call","params":{"arguments":{"b":2,"a":1},
 #[tokio::test]
 async fn requests_are_answered_as_they_were_with_the_clients_ids_and_tokens() {
     let roll = |id: &str, meta: &str| format!(r#"{{"id":{id},{ROLL}{meta}}}}}"#);
-    let said = replay(
+    let messages = replay(
         recording(&RECORDED),
         false,
         &[
@@ -85,7 +85,7 @@ async fn requests_are_answered_as_they_were_with_the_clients_ids_and_tokens() {
     .await;
     let progress = json!({ "progressToken": "mine", "progress": 1 });
     assert_eq!(
-        said,
+        messages,
         [
             json!({ "id": "x", "result": { "protocolVersion": "2025-11-25" } }),
             json!({ "method": "notifications/progress", "params": progress }),
@@ -100,7 +100,7 @@ async fn requests_are_answered_as_they_were_with_the_clients_ids_and_tokens() {
 
 #[tokio::test]
 async fn what_was_not_recorded_is_an_error_that_says_what_was() {
-    let said = replay(
+    let answers = replay(
         recording(&RECORDED),
         false,
         &[
@@ -111,9 +111,9 @@ async fn what_was_not_recorded_is_an_error_that_says_what_was() {
         ],
     )
     .await;
-    let codes: Vec<&Value> = said.iter().map(|answer| &answer["error"]["code"]).collect();
+    let codes: Vec<&Value> = answers.iter().map(|answer| &answer["error"]["code"]).collect();
     assert_eq!(codes, [-32601, -32603, -32700, -32600]);
-    let text = said[1]["error"]["message"].as_str().unwrap();
+    let text = answers[1]["error"]["message"].as_str().unwrap();
     assert!(text.contains("roll") && text.contains("initialize"), "{text}");
 }
 
@@ -121,13 +121,13 @@ async fn what_was_not_recorded_is_an_error_that_says_what_was() {
 async fn a_strict_replay_wants_the_recorded_order() {
     let roll = format!(r#"{{"id":2,{ROLL}}}}}"#);
     let init = r#"{"id":1,"method":"initialize"}"#;
-    let said = replay(recording(&RECORDED), true, &[&roll, init, &roll, &roll, &roll]).await;
-    let text = |at: usize| said[at]["error"]["message"].as_str().unwrap_or_default();
+    let answers = replay(recording(&RECORDED), true, &[&roll, init, &roll, &roll, &roll]).await;
+    let text = |at: usize| answers[at]["error"]["message"].as_str().unwrap_or_default();
     assert_eq!(text(0), "request 1 of the recording is initialize");
-    assert_eq!(said[1]["result"]["protocolVersion"], "2025-11-25");
+    assert_eq!(answers[1]["result"]["protocolVersion"], "2025-11-25");
     // Without a token there is no progress to send.
-    assert_eq!(said[2]["result"]["n"], 1);
-    assert_eq!(said[4]["result"]["n"], 2);
+    assert_eq!(answers[2]["result"]["n"], 1);
+    assert_eq!(answers[4]["result"]["n"], 2);
     assert_eq!(text(5), "the recording ends after 3 requests");
 }
 
@@ -139,7 +139,7 @@ async fn a_recorded_question_is_put_again_and_its_answer_waited_for() {
         r#">{"id":"q","result":{"action":"decline"}}"#,
         r#"<{"id":1,"result":{"ok":true}}"#,
     ]);
-    let said = replay(
+    let messages = replay(
         recording,
         false,
         &[
@@ -149,9 +149,9 @@ async fn a_recorded_question_is_put_again_and_its_answer_waited_for() {
         ],
     )
     .await;
-    let ids: Vec<&Value> = said.iter().map(|message| &message["id"]).collect();
+    let ids: Vec<&Value> = messages.iter().map(|message| &message["id"]).collect();
     assert_eq!(ids, [&json!("replay-1"), &json!(1), &json!(2)]);
-    assert_eq!(said[0]["params"]["message"], "name?");
+    assert_eq!(messages[0]["params"]["message"], "name?");
 }
 
 #[tokio::test(start_paused = true)]
@@ -166,7 +166,7 @@ async fn a_client_that_never_answers_a_question_gets_the_rest_all_the_same() {
     let notes = Mutex::new(Vec::new());
     let note = |text: &str| notes.lock().unwrap().push(text.to_owned());
     let served = serve(recording, false, input, output, &note);
-    let asked = async {
+    let client_side = async {
         client.write_all(b"{\"id\":1,\"method\":\"tools/call\"}\n").await.unwrap();
         let mut lines = tokio::io::BufReader::new(answers);
         for expected in ["sampling", "result"] {
@@ -176,7 +176,7 @@ async fn a_client_that_never_answers_a_question_gets_the_rest_all_the_same() {
         }
         drop(client);
     };
-    let (served, ()) = tokio::join!(served, asked);
+    let (served, ()) = tokio::join!(served, client_side);
     served.unwrap();
     assert_eq!(notes.lock().unwrap().len(), 1);
 }
@@ -190,10 +190,10 @@ async fn what_was_never_answered_is_an_error_and_a_subscription_stays_open() {
     ]);
     let lines =
         [r#"{"id":8,"method":"tools/call"}"#, r#"{"id":9,"method":"subscriptions/listen"}"#];
-    let said = replay(recording, false, &lines).await;
-    assert_eq!(said[0]["error"]["code"], -32603);
-    assert_eq!(said[1]["params"]["_meta"][SUBSCRIPTION], 9);
-    assert_eq!(said.len(), 2);
+    let messages = replay(recording, false, &lines).await;
+    assert_eq!(messages[0]["error"]["code"], -32603);
+    assert_eq!(messages[1]["params"]["_meta"][SUBSCRIPTION], 9);
+    assert_eq!(messages.len(), 2);
 }
 
 #[test]

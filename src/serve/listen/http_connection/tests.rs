@@ -29,9 +29,9 @@ struct Served {
 /// the request, `/large` with a megabyte, `/open` with the events, and `/refuse` without reading.
 fn served(buffer: usize) -> Served {
     let (client, server) = tokio::io::duplex(buffer);
-    let (asked, stop) = (Arc::new(AtomicUsize::new(0)), CancellationToken::new());
+    let (requests, stop) = (Arc::new(AtomicUsize::new(0)), CancellationToken::new());
     let (events, queue) = mpsc::channel(1);
-    let (queue, counted) = (Arc::new(std::sync::Mutex::new(Some(queue))), Arc::clone(&asked));
+    let (queue, counted) = (Arc::new(std::sync::Mutex::new(Some(queue))), Arc::clone(&requests));
     let answer = move |request: Request<RequestBody>| {
         let number = counted.fetch_add(1, Ordering::Relaxed) + 1;
         let queue = Arc::clone(&queue);
@@ -58,14 +58,14 @@ fn served(buffer: usize) -> Served {
     };
     let until = stop.clone();
     let connection = tokio::spawn(async move { serve(server, Bytes::new(), answer, &until).await });
-    Served { client, asked, events, connection, stop }
+    Served { client, asked: requests, events, connection, stop }
 }
 
 impl Served {
     /// What the client reads until it read these words; all there is when the connection ends.
-    async fn read_until(&mut self, words: &str) -> String {
+    async fn read_until(&mut self, expected: &str) -> String {
         let (mut text, mut space) = (String::new(), [0; 4_096]);
-        while !text.contains(words) {
+        while !text.contains(expected) {
             let count = self.client.read(&mut space).await.unwrap_or(0);
             if count == 0 {
                 break;

@@ -81,11 +81,11 @@ impl EventStream {
         let event = self.keep(self.next, message);
         self.next += 1;
         if !self.is_read() {
-            self.kept.retain_mut(|kept| {
-                if let (None, Some(message)) = (&kept.bytes, &kept.event.message) {
-                    kept.bytes = answers.take(message);
+            self.kept.retain_mut(|event| {
+                if let (None, Some(message)) = (&event.bytes, &event.event.message) {
+                    event.bytes = answers.take(message);
                 }
-                kept.bytes.is_some()
+                event.bytes.is_some()
             });
         }
         (event, self.client.clone())
@@ -109,10 +109,10 @@ impl EventStream {
         let is_read = self.is_read();
         self.client = None;
         let last = self.next.saturating_sub(1);
-        if !is_read && self.kept.back().is_none_or(|kept| kept.index < last) {
-            let words = "the response was dropped: the connection ended before it was read, and too \
+        if !is_read && self.kept.back().is_none_or(|event| event.index < last) {
+            let message = "the response was dropped: the connection ended before it was read, and too \
                          much is waiting for other clients";
-            let error = ErrorData::internal_error(words, None);
+            let error = ErrorData::internal_error(message, None);
             self.keep(last, Arc::new(ServerJsonRpcMessage::error(error, id.cloned())));
         }
         is_read
@@ -136,10 +136,11 @@ impl EventStream {
         }
         let reader = self.open();
         if let Some(client) = &self.client {
-            let missed = self.kept.iter().filter(|kept| last.is_none_or(|last| kept.index > last));
-            for kept in missed {
+            let missed =
+                self.kept.iter().filter(|event| last.is_none_or(|last| event.index > last));
+            for event in missed {
                 // No more are kept than the queue takes.
-                let _queued = client.try_send(kept.event.clone());
+                let _queued = client.try_send(event.event.clone());
             }
         }
         if self.answered.is_some() {

@@ -76,11 +76,11 @@ impl ServedSession {
 
     /// Begins a service: what it is sent.
     pub(super) fn start_service(&self) -> mpsc::Receiver<Box<ClientJsonRpcMessage>> {
-        let (incoming, seen) = mpsc::channel(INCOMING);
+        let (incoming, receiver) = mpsc::channel(INCOMING);
         let mut state = self.state();
         state.last_used = Instant::now();
         state.service = Some(SessionService { incoming, handshake: None, is_ready: false });
-        seen
+        receiver
     }
 
     /// Hears that a service ended. Whether a new one can go on from what the session remembers.
@@ -250,8 +250,8 @@ impl ServedSession {
         if state.hello.is_none() {
             return;
         }
-        let told = state.streams.push_common(Arc::clone(message), &self.answers);
-        if let (event, Some(client)) = told {
+        let pushed = state.streams.push_common(Arc::clone(message), &self.answers);
+        if let (event, Some(client)) = pushed {
             let _slow_client = client.try_send(event);
         }
     }

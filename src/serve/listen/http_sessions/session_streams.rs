@@ -69,9 +69,9 @@ impl SessionStreams {
         if let Some(id) = &id
             && self.waiting.len() >= MAX_UNANSWERED
         {
-            let words =
+            let message =
                 format!("{MAX_UNANSWERED} requests of this session are waiting for responses");
-            let error = ErrorData::internal_error(words, None);
+            let error = ErrorData::internal_error(message, None);
             let answer = ServerJsonRpcMessage::error(error, Some(id.clone()));
             if let (event, Some(client)) = stream.push(Arc::new(answer), answers) {
                 // The queue has room for it.

@@ -34,9 +34,9 @@ async fn opened(sessions: &HttpSessions) -> (SessionId, ServedSessionTransport) 
     (id, transport)
 }
 
-fn sessions(known: usize, running: usize, few: usize) -> HttpSessions {
+fn sessions(most: usize, running: usize, few: usize) -> HttpSessions {
     let answers = KeptAnswers::new().of_one_token();
-    HttpSessions::with_limits(SessionLimits { known, running, few }, answers)
+    HttpSessions::with_limits(SessionLimits { known: most, running, few }, answers)
 }
 
 /// Asks something, leaves, and lets the service answer with a text of this length.
@@ -75,8 +75,8 @@ async fn one_session_has_only_so_many_answers_that_its_client_did_not_read() {
         ask_and_leave(&sessions, &mut one, number, 10).await;
     }
     assert_eq!(come_back(&sessions, &one.0, first).await, Err(SessionError::UnknownEvent));
-    let kept = come_back(&sessions, &one.0, last).await.unwrap();
-    assert!(kept[0].contains("xxxxxxxxxx"), "{kept:?}");
+    let messages = come_back(&sessions, &one.0, last).await.unwrap();
+    assert!(messages[0].contains("xxxxxxxxxx"), "{messages:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -90,10 +90,13 @@ async fn answers_that_clients_do_not_read_are_kept_up_to_a_number_of_bytes() {
     for number in 0..=fitting {
         ask_and_leave(&sessions, &mut one, number, answer).await;
     }
-    let kept = come_back(&sessions, &one.0, fitting - 1).await.unwrap();
-    assert!(kept[0].len() > answer, "{}", kept[0].len());
-    let told = come_back(&sessions, &one.0, fitting).await.unwrap();
-    assert!(told[0].contains("\"error\"") && told[0].contains("was dropped"), "{told:?}");
+    let messages = come_back(&sessions, &one.0, fitting - 1).await.unwrap();
+    assert!(messages[0].len() > answer, "{}", messages[0].len());
+    let messages = come_back(&sessions, &one.0, fitting).await.unwrap();
+    assert!(
+        messages[0].contains("\"error\"") && messages[0].contains("was dropped"),
+        "{messages:?}"
+    );
     // The client of another token still has its share.
     let others = HttpSessions::with_limits(limits, common.of_one_token());
     let mut other = opened(&others).await;
@@ -104,8 +107,8 @@ async fn answers_that_clients_do_not_read_are_kept_up_to_a_number_of_bytes() {
     sessions.sweep();
     let mut later = opened(&sessions).await;
     ask_and_leave(&sessions, &mut later, 1, answer).await;
-    let kept = come_back(&sessions, &later.0, 0).await.unwrap();
-    assert!(kept[0].len() > answer, "{}", kept[0].len());
+    let messages = come_back(&sessions, &later.0, 0).await.unwrap();
+    assert!(messages[0].len() > answer, "{}", messages[0].len());
 }
 
 #[tokio::test]
@@ -119,9 +122,12 @@ async fn a_session_has_only_so_many_requests_without_an_answer() {
     }
     let one_more = json!({ "jsonrpc": "2.0", "id": "more", "method": "ping" });
     let events = sessions.create_stream(&id, client(one_more)).await.unwrap();
-    let told = events.map(|event| serde_json::to_string(&event.message).unwrap());
-    let told: Vec<_> = told.collect().await;
-    assert!(told[1].contains("waiting for responses") && told[1].contains("\"more\""), "{told:?}");
+    let messages = events.map(|event| serde_json::to_string(&event.message).unwrap());
+    let messages: Vec<_> = messages.collect().await;
+    assert!(
+        messages[1].contains("waiting for responses") && messages[1].contains("\"more\""),
+        "{messages:?}"
+    );
 }
 
 #[tokio::test]

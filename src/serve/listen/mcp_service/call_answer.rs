@@ -37,8 +37,8 @@ fn whole(message: &ServerJsonRpcMessage) -> HttpAnswer {
     let body = match serde_json::to_vec(message) {
         Ok(body) => body,
         Err(error) => {
-            let words = format!("the response cannot be written: {error}");
-            return text(StatusCode::INTERNAL_SERVER_ERROR, &words);
+            let reason = format!("the response cannot be written: {error}");
+            return text(StatusCode::INTERNAL_SERVER_ERROR, &reason);
         }
     };
     let mut answer = Response::new(Full::new(Bytes::from(body)).boxed());

@@ -63,7 +63,9 @@ impl PlainCall {
         }
         let is_modern = match headers.version {
             Some(version) if version == ProtocolVersion::V_2026_07_28.as_str() => true,
-            Some(version) if SESSION_VERSIONS.iter().all(|known| known.as_str() != version) => {
+            Some(version)
+                if SESSION_VERSIONS.iter().all(|supported| supported.as_str() != version) =>
+            {
                 return None;
             }
             Some(_) | None => false,
@@ -96,16 +98,16 @@ impl PlainCall {
 
 impl<'a> CallHeaders<'a> {
     fn read(headers: &'a HeaderMap) -> Option<Self> {
-        let mut found = Self::default();
+        let mut call_headers = Self::default();
         for (name, value) in headers {
             let place = match name.as_str() {
-                "host" => &mut found.host,
-                "accept" => &mut found.accept,
-                "content-type" => &mut found.content_type,
-                "mcp-protocol-version" => &mut found.version,
-                "mcp-method" => &mut found.method,
-                "mcp-name" => &mut found.name,
-                "mcp-session-id" => &mut found.session,
+                "host" => &mut call_headers.host,
+                "accept" => &mut call_headers.accept,
+                "content-type" => &mut call_headers.content_type,
+                "mcp-protocol-version" => &mut call_headers.version,
+                "mcp-method" => &mut call_headers.method,
+                "mcp-name" => &mut call_headers.name,
+                "mcp-session-id" => &mut call_headers.session,
                 name if name.starts_with("mcp-param-") => return None,
                 _ => continue,
             };
@@ -113,7 +115,7 @@ impl<'a> CallHeaders<'a> {
                 return None;
             }
         }
-        Some(found)
+        Some(call_headers)
     }
 }
 

@@ -52,7 +52,7 @@ fn server(waiting: mpsc::Sender<&'static str>) -> Arc<CatalogueServer> {
         Err::<Value, Error>(Error::new(ErrorKind::Tool, "it never works"))
     };
     let wait = move |_: JsonObject, context: ToolContext| {
-        let told = waiting.clone();
+        let notices = waiting.clone();
         async move {
             context.events.emit(HostEvent::Progress {
                 call_id: context.call_id.clone(),
@@ -60,9 +60,9 @@ fn server(waiting: mpsc::Sender<&'static str>) -> Arc<CatalogueServer> {
                 total: None,
                 message: None,
             });
-            let _gone = told.try_send("begun");
+            let _gone = notices.try_send("begun");
             context.cancel.cancelled().await;
-            let _gone = told.try_send("cancelled");
+            let _gone = notices.try_send("cancelled");
             Err::<Value, Error>(Error::timeout("it was cancelled"))
         }
     };
@@ -84,9 +84,9 @@ fn server(waiting: mpsc::Sender<&'static str>) -> Arc<CatalogueServer> {
 
 impl Pair {
     async fn new() -> Self {
-        let (told, waiting) = mpsc::channel(4);
+        let (notices, waiting) = mpsc::channel(4);
         let service = async || {
-            let server = server(told.clone());
+            let server = server(notices.clone());
             let (answers, end) = (KeptAnswers::new(), CancellationToken::new());
             let service = Arc::new(McpService::new(&server, "http".into(), answers, end));
             // Clients list the tools before they call one.
@@ -99,8 +99,8 @@ impl Pair {
 
     /// Answers a request in both ways; the answer, if they are the same.
     async fn answer(&self, (head, body): (Parts, Bytes)) -> Seen {
-        let own = seen(self.own.answer(head.clone(), body.clone()).await.unwrap()).await;
-        let sdk = seen(self.sdk.judge(head.clone(), body.clone()).await.unwrap()).await;
+        let own = read_answer(self.own.answer(head.clone(), body.clone()).await.unwrap()).await;
+        let sdk = read_answer(self.sdk.judge(head.clone(), body.clone()).await.unwrap()).await;
         assert_eq!(own, sdk, "{head:?} {body:?}");
         own
     }
@@ -114,7 +114,7 @@ struct Seen {
     body: String,
 }
 
-async fn seen(answer: HttpAnswer) -> Seen {
+async fn read_answer(answer: HttpAnswer) -> Seen {
     let (head, body) = answer.into_parts();
     let mut headers: Vec<_> = head
         .headers
@@ -164,9 +164,9 @@ fn meta() -> Value {
 
 /// A call of the newer era with what it needs, in which `_meta` also has `more`.
 fn modern(name: &str, arguments: &Value, more: &Value) -> (Parts, Bytes) {
-    let mut said = meta();
-    said.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-    let params = json!({ "name": name, "arguments": arguments, "_meta": said });
+    let mut metadata = meta();
+    metadata.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    let params = json!({ "name": name, "arguments": arguments, "_meta": metadata });
     let call = json!({ "jsonrpc": "2.0", "id": "a", "method": "tools/call", "params": params });
     let (mut head, body) = request(MODERN, call.to_string());
     head.headers.insert("mcp-name", HeaderValue::from_str(name).unwrap());
@@ -348,9 +348,9 @@ async fn a_plain_call_in_a_session_is_answered_as_the_sdk_answers_it() {
     ] {
         let own = in_session(&ids[0], &message);
         assert_eq!(is_plain(&pair, &own), plain, "{message}");
-        let own = seen(pair.own.answer(own.0, own.1).await.unwrap()).await;
+        let own = read_answer(pair.own.answer(own.0, own.1).await.unwrap()).await;
         let (head, body) = in_session(&ids[1], &message);
-        let sdk = seen(pair.sdk.judge(head, body).await.unwrap()).await;
+        let sdk = read_answer(pair.sdk.judge(head, body).await.unwrap()).await;
         assert_eq!(own, sdk, "{message}");
         assert_eq!(own.status, status, "{own:?}");
     }
@@ -367,7 +367,7 @@ async fn a_call_in_a_session_that_rests_begins_its_service_anew() {
     tokio::time::sleep(Duration::from_secs(5)).await;
     assert!(!pair.own.sessions.is_ready(&id));
     let (head, body) = in_session(&id, &call("echo", &json!({})));
-    let answer = seen(pair.own.answer(head, body).await.unwrap()).await;
+    let answer = read_answer(pair.own.answer(head, body).await.unwrap()).await;
     assert!(answer.body.contains("said"), "{answer:?}");
 }
 
@@ -436,6 +436,6 @@ async fn a_server_that_stops_says_so_to_those_that_wait() {
         own.server.disconnect();
     };
     let (answer, ()) = tokio::join!(own.answer(head, body), ending);
-    let answer = seen(answer.unwrap()).await;
+    let answer = read_answer(answer.unwrap()).await;
     assert!(answer.body.contains("the server ended during the request"), "{answer:?}");
 }

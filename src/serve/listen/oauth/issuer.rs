@@ -135,8 +135,8 @@ impl TokenIssuer {
                 }
             };
             if metadata.issuer != self.name {
-                let words = format!("{} names a different issuer: {}", place, metadata.issuer);
-                return Err(Error::auth(words));
+                let message = format!("{} names a different issuer: {}", place, metadata.issuer);
+                return Err(Error::auth(message));
             }
             // The issuer was written by the one who runs the server; what it names was not.
             let is_own = metadata.jwks_uri.origin() == self.url.origin();
@@ -219,7 +219,7 @@ mod tests {
     }
 
     fn has(key: &'static str) -> impl Fn(&[JsonWebKey]) -> bool + Copy {
-        move |keys| keys.iter().any(|known| known.kid.as_deref() == Some(key))
+        move |keys| keys.iter().any(|jwk| jwk.kid.as_deref() == Some(key))
     }
 
     #[tokio::test]
@@ -234,8 +234,8 @@ mod tests {
         let unknown = tokio::spawn(async move { asking.keys(has("forged")).await });
         let silent = request(&server).await;
         for _ in 0..3 {
-            let known = issuer.keys(has("one")).now_or_never();
-            assert!(known.is_some_and(|keys| keys.is_some()), "it waits for the issuer");
+            let keys = issuer.keys(has("one")).now_or_never();
+            assert!(keys.is_some_and(|keys| keys.is_some()), "it waits for the issuer");
         }
         // Old keys are used while they are asked for again.
         *clock.1.lock().unwrap() = KEYS_FRESH * 2;

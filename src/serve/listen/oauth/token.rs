@@ -83,10 +83,10 @@ impl OneOrMore {
         }
     }
 
-    fn has(&self, wanted: &[String]) -> bool {
+    fn has(&self, audiences: &[String]) -> bool {
         match self {
-            Self::One(text) => wanted.contains(text),
-            Self::More(all) => all.iter().any(|text| wanted.contains(text)),
+            Self::One(text) => audiences.contains(text),
+            Self::More(all) => all.iter().any(|text| audiences.contains(text)),
         }
     }
 }
