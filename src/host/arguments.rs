@@ -38,11 +38,11 @@ pub fn unknown_keys(arguments: &JsonObject, schema: &Value) -> Vec<Violation> {
         return Vec::new();
     }
     let root = ValuePath::default();
-    let known = || properties.keys().map(String::as_str);
+    let names = || properties.keys().map(String::as_str);
     arguments
         .keys()
         .filter(|key| !properties.contains_key(*key))
-        .map(|key| Violation::unknown(&root, key, known()))
+        .map(|key| Violation::unknown(&root, key, names()))
         .collect()
 }
 
@@ -101,9 +101,9 @@ mod tests {
     fn unknown_keys_are_told_where_the_schema_is_closed_by_its_silence() {
         let arguments = object(&json!({"mesage": 1, "zzz": 2}));
         let schema = json!({"properties": {"message": {}}});
-        let told: Vec<String> =
+        let lines: Vec<String> =
             unknown_keys(&arguments, &schema).iter().map(ToString::to_string).collect();
-        assert_eq!(told, ["mesage: is not known; did you mean 'message'?", "zzz: is not known"]);
+        assert_eq!(lines, ["mesage: is not known; did you mean 'message'?", "zzz: is not known"]);
         for open in [
             json!({"type": "object"}),
             json!({"properties": {"message": {}}, "additionalProperties": true}),

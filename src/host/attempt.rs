@@ -87,13 +87,13 @@ impl Attempt<'_> {
         match done {
             Ok(answer) => answer.map_err(|error| self.with_context(error)),
             Err(panic) => {
-                let words = panic
+                let message = panic
                     .downcast_ref::<&str>()
                     .map(ToString::to_string)
                     .or_else(|| panic.downcast_ref::<String>().cloned())
                     .unwrap_or_default();
                 Err(self.with_context(Error::internal(format!(
-                    "the code of '{}' panicked: {words}",
+                    "the code of '{}' panicked: {message}",
                     self.definition.name
                 ))))
             }

@@ -199,8 +199,8 @@ impl ToolHostBuilder {
     /// Sets the end of a command line that names an ad-hoc server, which hints repeat.
     #[doc(hidden)] // for the program's own commands
     #[must_use]
-    pub fn command_end(mut self, words: Option<&str>) -> Self {
-        self.directory.command_end = words.map(|words| format!(" {words}")).unwrap_or_default();
+    pub fn command_end(mut self, text: Option<&str>) -> Self {
+        self.directory.command_end = text.map(|text| format!(" {text}")).unwrap_or_default();
         self
     }
 

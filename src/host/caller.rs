@@ -145,8 +145,8 @@ mod tests {
         let tool = |source| {
             ToolDefinition::new(ToolName::of("s", "t"), source, "x", Origin::Server("s".into()))
         };
-        let seen = without_secrets(context(), &tool(ToolSource::Mcp), &masker);
-        let text = format!("{:?}{:?}{:?}", seen.metadata, seen.environment, seen.user_id);
+        let cleaned = without_secrets(context(), &tool(ToolSource::Mcp), &masker);
+        let text = format!("{:?}{:?}{:?}", cleaned.metadata, cleaned.environment, cleaned.user_id);
         assert!(!text.contains("hunter2") && text.contains("‹secret:TOKEN›"), "{text}");
         let own = without_secrets(context(), &tool(ToolSource::Internal), &masker);
         assert_eq!(own.metadata, context().metadata);

@@ -159,9 +159,9 @@ mod tests {
             prop_assert!(!line.chars().any(|c| c.is_control() || is_invisible(c)), "{line:?}");
             let script = line.replacen("toolhost call t", r"printf '%s\0'", 1);
             let output = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
-            let said = String::from_utf8(output.stdout).unwrap();
+            let stdout = String::from_utf8(output.stdout).unwrap();
             let words: Vec<String> =
-                said.split_terminator('\0').filter(|word| !word.is_empty()).map(str::to_owned).collect();
+                stdout.split_terminator('\0').filter(|word| !word.is_empty()).map(str::to_owned).collect();
             prop_assert!(words.iter().all(|word| !word.starts_with('-')), "{line}");
             let sources = RawArguments { words, json_option: None, cwd: "/nonexistent".into() };
             let back = match read_words(&sources, &mut std::io::empty()).unwrap() {

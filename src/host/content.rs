@@ -94,7 +94,7 @@ pub fn is_text_copy_of(content: &[Value], value: &Value) -> bool {
             && block["text"]
                 .as_str()
                 .and_then(|text| serde_json::from_str::<Value>(text).ok())
-                .is_some_and(|said| said == *value)
+                .is_some_and(|copy| copy == *value)
     })
 }
 

@@ -80,13 +80,13 @@ pub fn limits(schema: &Value) -> String {
     range("", "minimum", "maximum");
     range(" characters", "minLength", "maxLength");
     range(" items", "minItems", "maxItems");
-    for (key, words) in [
+    for (key, relation) in [
         ("exclusiveMinimum", "above"),
         ("exclusiveMaximum", "below"),
         ("multipleOf", "multiple of"),
     ] {
         if let Some(value) = get(key) {
-            limits.push(format!("{words} {value}"));
+            limits.push(format!("{relation} {value}"));
         }
     }
     for key in ["format", "pattern"] {

@@ -126,9 +126,9 @@ impl ToolHost {
         let approval_wait = unsent.approval_wait();
         unsent.close();
         let tool = Arc::clone(&route.tool);
-        let asked = (request, &call.arguments);
+        let call_input = (request, &call.arguments);
         let mut recorded =
-            new_call_record(self, &tool.definition, &call_id, parent, asked, &decision);
+            new_call_record(self, &tool.definition, &call_id, parent, call_input, &decision);
         recorded.protocol.clone_from(&route.protocol);
         let trace = self.sessions.trace_of(request);
         let mut record = ActiveCallRecord::open(self, recorded, trace)?;

@@ -69,8 +69,8 @@ impl ExampleBuilder<'_> {
         let schema = resolve(self.root, schema, 0);
         let first = |key: &str| schema.get(key).and_then(|list| list.get(0));
         let one = |key: &str| schema.get(key).filter(|value| !value.is_null());
-        let said = first("examples").or_else(|| one("example")).or_else(|| one("default"));
-        if let Some(value) = said.or_else(|| one("const")).or_else(|| first("enum")) {
+        let sample = first("examples").or_else(|| one("example")).or_else(|| one("default"));
+        if let Some(value) = sample.or_else(|| one("const")).or_else(|| first("enum")) {
             return value.clone();
         }
         let left = self.left.get();
@@ -111,8 +111,8 @@ impl ExampleBuilder<'_> {
         // An example without any argument would teach nothing.
         let only_first = required.is_empty() && depth == 0;
         for (index, (key, property)) in properties.iter().enumerate() {
-            let wanted = required.contains(key.as_str()) || (only_first && index == 0);
-            if wanted && depth < MAX_DEPTH && self.left.get() > 0 {
+            let is_included = required.contains(key.as_str()) || (only_first && index == 0);
+            if is_included && depth < MAX_DEPTH && self.left.get() > 0 {
                 map.insert(key.clone(), self.value(property, depth));
             }
         }

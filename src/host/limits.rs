@@ -65,9 +65,9 @@ impl CallLimits {
 
     /// The same for a call inside another one, whose limits are not those of the command line.
     pub fn nested(tool: &ToolDefinition, requested: Option<Duration>) -> Self {
-        let words =
+        let advice =
             ("the timeout of its step", "a 'timeout' in its step or entry allows more time");
-        Self::set(tool, requested, words)
+        Self::set(tool, requested, advice)
     }
 
     fn set(
@@ -136,11 +136,11 @@ mod tests {
         assert_eq!(CallLimits::of(&patient, None, None).total, MAX_TOTAL);
         let requested = Duration::from_mins(15);
         assert_eq!(CallLimits::of(&patient, Some(requested), None).total, requested);
-        let brief = Duration::from_secs(1);
-        assert_eq!(CallLimits::of(&patient, Some(brief), None).total, brief);
+        let short = Duration::from_secs(1);
+        assert_eq!(CallLimits::of(&patient, Some(short), None).total, short);
         // The idle timeout is a separate limit.
-        let both = CallLimits::of(&patient, Some(requested), Some(brief));
-        assert_eq!((both.attempt, both.total), (brief, requested));
+        let both = CallLimits::of(&patient, Some(requested), Some(short));
+        assert_eq!((both.attempt, both.total), (short, requested));
         assert_eq!(CallLimits::of(&patient, None, Some(requested)).total, requested);
     }
 }

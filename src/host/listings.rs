@@ -179,10 +179,10 @@ impl RegisteredProvider {
         // A server's declarations come from a file; local tools may change.
         let version = self.inner.list_version();
         let mut declared = self.declared.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = &*declared
-            && (self.is_remote() || known.version == version)
+        if let Some(snapshot) = &*declared
+            && (self.is_remote() || snapshot.version == version)
         {
-            return Arc::clone(known);
+            return Arc::clone(snapshot);
         }
         let mut tools = self.inner.declared();
         self.mark_origin(&mut tools);
@@ -206,8 +206,8 @@ impl RegisteredProvider {
         &self,
         limit: Duration,
     ) -> Result<(Arc<ToolListSnapshot>, bool), Error> {
-        if let Some(known) = self.cached_snapshot() {
-            return Ok((known, false));
+        if let Some(snapshot) = self.cached_snapshot() {
+            return Ok((snapshot, false));
         }
         if !self.is_remote() {
             return Ok((self.declared(), false));
@@ -215,7 +215,7 @@ impl RegisteredProvider {
         self.with_timeout(limit, async {
             let _one_at_a_time = self.listing_lock.lock().await;
             match self.cached_snapshot() {
-                Some(known) => Ok((known, false)),
+                Some(snapshot) => Ok((snapshot, false)),
                 None => self.list().await.map(|fresh| (fresh, true)),
             }
         })
@@ -358,14 +358,14 @@ impl RegisteredProvider {
             let declared = self.inner.declared();
             problems.extend(drift::apply(name, &declared, &mut tools, listing.is_partial));
         }
-        let known = server.map(ManagedServer::connection_summary).unwrap_or_default();
-        self.pins.get().mark_tools(&mut tools, known.instructions.as_deref());
+        let summary = server.map(ManagedServer::connection_summary).unwrap_or_default();
+        self.pins.get().mark_tools(&mut tools, summary.instructions.as_deref());
         let snapshot = Arc::new(ToolListSnapshot {
             diagnostics: problems,
             partial: listing.is_partial,
             withheld: listing.withheld,
-            connect: known.connect.filter(|_| !was_ready),
-            protocol: known.protocol,
+            connect: summary.connect.filter(|_| !was_ready),
+            protocol: summary.protocol,
             version,
             ..ToolListSnapshot::new(tools)
         });

@@ -215,8 +215,8 @@ impl ToolHost {
     /// during the search.
     pub async fn find(&self, name: &str, scope: &LookupScope) -> Result<ToolDefinition, Error> {
         let query = || HostQuery::Find { name: name.to_owned(), scope: scope.clone() };
-        if let Some(found) = self.ask_link(query, &CancellationToken::new()).await {
-            return found;
+        if let Some(answer) = self.ask_link(query, &CancellationToken::new()).await {
+            return answer;
         }
         let view = self.view(scope.profile.as_deref())?;
         let servers = scope.servers.as_slice();
@@ -326,12 +326,12 @@ impl ToolHost {
         }
         let view = self.profiles.default_view();
         let providers = self.directory.providers();
-        let wanted = providers.iter().filter(|provider| match &provider.server {
+        let chosen = providers.iter().filter(|provider| match &provider.server {
             Some(name) if !names.is_empty() => names.contains(name),
             Some(_) => view.may_show(provider),
             None => false,
         });
-        let leases: Vec<ProviderLease> = wanted.filter_map(ProviderLease::of).collect();
+        let leases: Vec<ProviderLease> = chosen.filter_map(ProviderLease::of).collect();
         self.directory.mark_start(leases.iter().map(|lease| &**lease));
         let servers = leases.iter().filter_map(|lease| Some((lease, lease.inner.as_server()?)));
         let checks = servers.map(|(lease, server)| async {

@@ -46,7 +46,7 @@ impl ToolHost {
         adjust(&mut request);
         match self.call(request).await.and_then(|outcome| outcome.result) {
             Ok(result) => answer_of(result),
-            Err(error) => CallAnswer::failure(words(&error)),
+            Err(error) => CallAnswer::failure(error_text(&error)),
         }
     }
 }
@@ -61,7 +61,7 @@ fn answer_of(result: ToolResult) -> CallAnswer {
 
 /// An error as a model reads it: what happened, and each detail; the hint, which often names a command
 /// for a person, only without them.
-fn words(error: &Error) -> String {
+fn error_text(error: &Error) -> String {
     let mut lines = vec![error.to_string()];
     match (error.details(), error.hint()) {
         ([], Some(hint)) => lines.push(format!("hint: {hint}")),

@@ -37,8 +37,8 @@ impl ToolDirectory {
         }
         let declares = |(provider, _): &&(Arc<RegisteredProvider>, Error)| {
             provider.declared().tools.iter().any(|tool| {
-                let known = &tool.definition.name;
-                (known.full() == name || known.tool() == name)
+                let tool_name = &tool.definition.name;
+                (tool_name.full() == name || tool_name.tool() == name)
                     && (!search.view.is_scoped() || search.view.shows(&tool.definition))
             })
         };
@@ -68,8 +68,9 @@ impl ToolDirectory {
         let near = unknown_name_hint(name, begins.first().copied(), &names);
         if let Some(entry) = self.disabled_component(name) {
             // A typo of a tool whose name begins like the entry's is no call of the entry.
-            let begins_alike =
-                |known: &&ToolName| naming::after_component(&known.full(), &entry.name).is_some();
+            let begins_alike = |tool_name: &&ToolName| {
+                naming::after_component(&tool_name.full(), &entry.name).is_some()
+            };
             let alike: Vec<&ToolName> = names.iter().copied().filter(begins_alike).collect();
             if naming::did_you_mean(name, &alike).is_none() {
                 return entry.error();
@@ -91,7 +92,7 @@ impl ToolDirectory {
 /// component that it begins with.
 fn unknown_name_hint(name: &str, owner: Option<&str>, names: &[&ToolName]) -> Option<String> {
     let own: Vec<&ToolName> =
-        names.iter().copied().filter(|known| known.component() == owner).collect();
+        names.iter().copied().filter(|tool_name| tool_name.component() == owner).collect();
     let rest = owner.and_then(|owner| naming::after_component(name, owner));
     let near = match rest {
         Some(rest) if !own.is_empty() => naming::did_you_mean(rest, &own),

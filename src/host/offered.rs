@@ -22,7 +22,7 @@ pub struct OfferableTool {
 impl ToolHost {
     /// The tools of a catalogue that may be offered, in its order.
     pub fn offerable_tools(&self, catalogue: &Catalogue) -> Vec<OfferableTool> {
-        let mut kept = Vec::new();
+        let mut offerable = Vec::new();
         let mut approvals = Vec::new();
         for tool in catalogue.tools.iter().filter(|tool| is_usable(tool)) {
             approvals.push(match self.decision(tool) {
@@ -30,9 +30,9 @@ impl ToolHost {
                 Decision::Ask(_) => true,
                 Decision::Deny(_) => continue,
             });
-            kept.push(Arc::clone(tool));
+            offerable.push(Arc::clone(tool));
         }
-        let masked = self.masked_definitions(&kept).into_iter().zip(approvals);
+        let masked = self.masked_definitions(&offerable).into_iter().zip(approvals);
         masked
             .map(|(definition, needs_approval)| OfferableTool { definition, needs_approval })
             .collect()

@@ -56,7 +56,7 @@ pub fn decide(rules: &[PolicyRule], tool: &ToolDefinition) -> Decision {
 fn applies_to(rule: &PolicyRule, tool: &ToolDefinition) -> bool {
     let project = tool.entry.as_ref().and_then(|entry| entry.project());
     match &rule.project {
-        Some(wanted) => project == Some(wanted),
+        Some(required) => project == Some(required),
         None => project.is_none() || rule.action != PolicyAction::Allow,
     }
 }

@@ -77,13 +77,13 @@ pub(super) struct ProfileView {
 
 impl Profiles {
     /// Those of a host.
-    pub(super) fn new(known: KnownProfiles) -> Self {
-        Self { known: Arc::new(Current::new(known)), scope: None }
+    pub(super) fn new(profiles: KnownProfiles) -> Self {
+        Self { known: Arc::new(Current::new(profiles)), scope: None }
     }
 
     /// Replaces the profiles of the host, for all its clients.
-    pub(super) fn replace(&self, known: KnownProfiles) {
-        self.known.replace(known);
+    pub(super) fn replace(&self, profiles: KnownProfiles) {
+        self.known.replace(profiles);
     }
 
     /// What a request sees that names this profile, or none.
@@ -92,25 +92,25 @@ impl Profiles {
     /// A usage error for a name that no profile has.
     pub(super) fn view(&self, name: Option<&str>) -> Result<ProfileView, Error> {
         let Some(name) = name else { return Ok(self.default_view()) };
-        let known = self.known.get();
-        let Some(profile) = known.named.get(name) else {
-            return Err(unknown_profile(name, known.named.keys().map(String::as_str)));
+        let profiles = self.known.get();
+        let Some(profile) = profiles.named.get(name) else {
+            return Err(unknown_profile(name, profiles.named.keys().map(String::as_str)));
         };
         let (name, profile) = (Some(name.to_owned()), Some(Arc::clone(profile)));
-        Ok(ProfileView { name, profile, scope: self.scope_views(&known) })
+        Ok(ProfileView { name, profile, scope: self.scope_views(&profiles) })
     }
 
     /// What requests see that name no profile.
     pub(super) fn default_view(&self) -> ProfileView {
-        let known = self.known.get();
-        let (profile, scope) = (known.default.clone(), self.scope_views(&known));
+        let profiles = self.known.get();
+        let (profile, scope) = (profiles.default.clone(), self.scope_views(&profiles));
         ProfileView { name: None, profile, scope }
     }
 
     /// What the scope shows at the moment: a view with a profile that is not there shows nothing.
-    fn scope_views(&self, known: &KnownProfiles) -> Option<ScopeViews> {
+    fn scope_views(&self, profiles: &KnownProfiles) -> Option<ScopeViews> {
         let profile = |profile: &ScopeProfile| match profile {
-            ScopeProfile::Named(name) => known.named.get(name).cloned(),
+            ScopeProfile::Named(name) => profiles.named.get(name).cloned(),
             ScopeProfile::Own(profile) => Some(Arc::clone(profile)),
         };
         let views = self.scope.as_ref()?.iter();
@@ -207,17 +207,17 @@ pub fn hidden_by_profile(name: &str, profile: Option<&str>) -> Error {
 }
 
 /// The error for a profile that is not there, naming those that are.
-pub fn unknown_profile<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Error {
-    let known: Vec<&str> = known.collect();
+pub fn unknown_profile<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Error {
+    let names: Vec<&str> = names.collect();
     let error = Error::usage(format!("unknown profile '{name}'"));
-    if known.is_empty() {
+    if names.is_empty() {
         return error
             .with_hint("no profiles are configured; define them under `profiles:` in tools.yaml");
     }
-    match spelling::nearest(name, known.iter().copied()) {
+    match spelling::nearest(name, names.iter().copied()) {
         Some(near) => {
-            error.with_hint(format!("did you mean '{near}'? known profiles: {}", known.join(", ")))
+            error.with_hint(format!("did you mean '{near}'? known profiles: {}", names.join(", ")))
         }
-        None => error.with_hint(format!("known profiles: {}", known.join(", "))),
+        None => error.with_hint(format!("known profiles: {}", names.join(", "))),
     }
 }

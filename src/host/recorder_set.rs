@@ -97,16 +97,16 @@ impl RecorderSet {
     }
 
     fn fingerprint(&self, tool: &ToolDefinition) -> String {
-        let mut known = self.fingerprints.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut fingerprints = self.fingerprints.lock().unwrap_or_else(PoisonError::into_inner);
         let name = tool.name.full();
-        if let Some(cached) = known.get(&name).filter(|cached| cached.is_of(tool)) {
+        if let Some(cached) = fingerprints.get(&name).filter(|cached| cached.is_of(tool)) {
             return cached.value.clone();
         }
         let value = fingerprint::fingerprint(tool);
-        if known.len() >= MAX_FINGERPRINTS {
-            known.clear();
+        if fingerprints.len() >= MAX_FINGERPRINTS {
+            fingerprints.clear();
         }
-        known.insert(name, CachedFingerprint::new(tool, value.clone()));
+        fingerprints.insert(name, CachedFingerprint::new(tool, value.clone()));
         value
     }
 
@@ -183,8 +183,8 @@ impl Recorder for RecorderSet {
         let audited = self.write_audit_outcome(now, call, outcome);
         let place = self.place(call);
         let counted = self.write_spool(now, call, &place, outcome);
-        let kept = self.write_history(call, &place, outcome, result);
-        audited.and(counted).and(kept)
+        let history = self.write_history(call, &place, outcome, result);
+        audited.and(counted).and(history)
     }
 
     fn record_batch_outcome(

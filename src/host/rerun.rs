@@ -74,15 +74,15 @@ pub fn without_masked(arguments: &JsonObject) -> (JsonObject, Vec<String>) {
                 items.iter().map(clean).collect::<Option<Vec<_>>>().map(Value::from)
             }
             Value::Object(map) => {
-                let kept = map.iter().filter_map(|(key, item)| Some((key.clone(), clean(item)?)));
-                Some(Value::Object(kept.collect()))
+                let clear = map.iter().filter_map(|(key, item)| Some((key.clone(), clean(item)?)));
+                Some(Value::Object(clear.collect()))
             }
             other => Some(other.clone()),
         }
     }
     let missing = masked_paths(arguments).iter().map(ValuePath::dotted).collect();
-    let kept = arguments.iter().filter_map(|(key, value)| Some((key.clone(), clean(value)?)));
-    (kept.collect(), missing)
+    let clear = arguments.iter().filter_map(|(key, value)| Some((key.clone(), clean(value)?)));
+    (clear.collect(), missing)
 }
 
 impl ToolHost {
@@ -119,19 +119,19 @@ mod tests {
     #[test]
     fn what_was_hidden_is_found_and_put_back() {
         let mut arguments = arguments();
-        let found = masked_paths(&arguments);
-        let dotted: Vec<String> = found.iter().map(ValuePath::dotted).collect();
+        let paths = masked_paths(&arguments);
+        let dotted: Vec<String> = paths.iter().map(ValuePath::dotted).collect();
         assert_eq!(dotted, ["password", "auth.list.1.key", "tokens.1", "url"]);
-        restore_secret(&mut arguments, &found[1], "x".to_owned());
+        restore_secret(&mut arguments, &paths[1], "x".to_owned());
         assert_eq!(arguments["auth"]["list"][1]["key"], "x");
         assert_eq!(masked_paths(&arguments).len(), 3);
     }
 
     #[test]
     fn what_was_hidden_is_left_out_and_named() {
-        let (kept, missing) = without_masked(&arguments());
+        let (clear, missing) = without_masked(&arguments());
         assert_eq!(
-            Value::from(kept),
+            Value::from(clear),
             json!({ "user": "ada", "auth": { "list": [1, { "n": 2 }] } })
         );
         assert_eq!(missing, ["password", "auth.list.1.key", "tokens.1", "url"]);

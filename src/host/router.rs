@@ -24,8 +24,8 @@ use crate::util::spelling::did_you_mean;
 pub(super) const SHOWN: usize = 20;
 
 /// The error for a server that the configuration does not have.
-pub(super) fn unknown_server<'k>(name: &str, known: impl IntoIterator<Item = &'k str>) -> Error {
-    let hint = did_you_mean(name, known);
+pub(super) fn unknown_server<'k>(name: &str, names: impl IntoIterator<Item = &'k str>) -> Error {
+    let hint = did_you_mean(name, names);
     Error::usage(format!("unknown server '{name}'"))
         .with_hint(hint.unwrap_or_else(|| "`toolhost servers` shows all servers".to_owned()))
 }
@@ -95,8 +95,8 @@ pub(super) type ToolCandidate<'a> = (&'a ProviderListing, &'a Arc<ListedTool>);
 impl ToolDirectory {
     /// Finds the one tool that is meant.
     pub(super) async fn route(&self, search: &Search<'_>) -> Result<Route, Error> {
-        let found = self.find_route(search).await;
-        found.map_err(|error| match error.kind() {
+        let route = self.find_route(search).await;
+        route.map_err(|error| match error.kind() {
             // Why a name does not fit may say what there is outside of the client's scope.
             ErrorKind::Usage | ErrorKind::Denied | ErrorKind::Config if search.view.is_scoped() => {
                 Error::usage(format!("unknown tool '{}'", search.name))
@@ -142,8 +142,8 @@ impl ToolDirectory {
         }
 
         // A qualified name: only the servers whose names it begins with.
-        let known = components(&table, &local);
-        let begins = naming::components(name, known.iter().map(String::as_str));
+        let names = components(&table, &local);
+        let begins = naming::components(name, names.iter().map(String::as_str));
         let (contacted, hidden): (Vec<_>, Vec<_>) = table
             .remote()
             .filter(|provider| provider.inner.component().is_some_and(|c| begins.contains(&c)))
@@ -219,14 +219,14 @@ impl ToolDirectory {
     }
 
     /// `--server` must name something that exists.
-    fn check_scope(&self, servers: &[String], known: &[String]) -> Result<(), Error> {
-        let Some(server) = servers.iter().find(|server| !known.contains(server)) else {
+    fn check_scope(&self, servers: &[String], names: &[String]) -> Result<(), Error> {
+        let Some(server) = servers.iter().find(|server| !names.contains(server)) else {
             return Ok(());
         };
         if let Some(error) = self.disabled_entry_error(server) {
             return Err(error);
         }
-        Err(unknown_server(server, known.iter().map(String::as_str)))
+        Err(unknown_server(server, names.iter().map(String::as_str)))
     }
 
     /// Resolves a name among candidates. Tools that the profile hides do not count, unless

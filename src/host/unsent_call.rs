@@ -181,7 +181,7 @@ impl<'a> UnsentCall<'a> {
     /// The arguments without secrets. Without the schema it is unknown which of them are, so only their
     /// names are told.
     fn masked_arguments(&self) -> JsonObject {
-        let given = || match &self.request.arguments {
+        let fallback = || match &self.request.arguments {
             CallArguments::Object(object) => object.clone(),
             CallArguments::Words(words) => words
                 .iter()
@@ -191,7 +191,7 @@ impl<'a> UnsentCall<'a> {
                 })
                 .collect(),
         };
-        let arguments = self.arguments.get().cloned().unwrap_or_else(given);
+        let arguments = self.arguments.get().cloned().unwrap_or_else(fallback);
         match self.definition.get().cloned().or_else(|| self.declared_definition()) {
             Some(tool) => self.host.pipeline.masker.arguments(&arguments, &tool.input_schema),
             None => arguments.into_iter().map(|(key, _)| (key, Value::from(MASK))).collect(),

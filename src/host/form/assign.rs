@@ -79,10 +79,10 @@ impl FormNode {
             }
         }
         // What the schema does not speak of is not lost.
-        let known = self.children.len();
+        let old_count = self.children.len();
         for (key, value) in object {
-            let is_new = !self.children[..known].iter().any(|child| child.field.key == *key);
-            if is_new && self.children.len() < known + MAX_FIELDS {
+            let is_new = !self.children[..old_count].iter().any(|child| child.field.key == *key);
+            if is_new && self.children.len() < old_count + MAX_FIELDS {
                 let nowhere = ResolvedSchema::of(&Arc::default());
                 let mut extra = Self::new(FormField::of(key, nowhere, false), self.depth + 1);
                 extra.input = FieldInput::Json(value.to_string());

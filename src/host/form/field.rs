@@ -104,7 +104,7 @@ impl FormField {
 
     /// The accepted input, as text for people.
     pub fn expectation(&self) -> String {
-        let mut words = match &self.kind {
+        let mut text = match &self.kind {
             FieldKind::Text => self.format().map_or_else(|| "text".to_owned(), str::to_owned),
             FieldKind::Number { whole: true } => "a whole number".to_owned(),
             FieldKind::Number { whole: false } => "a number".to_owned(),
@@ -121,12 +121,12 @@ impl FormField {
             },
             FieldKind::Json => "JSON".to_owned(),
         };
-        self.add_bounds(&mut words);
-        words
+        self.add_bounds(&mut text);
+        text
     }
 
     /// What bounds its value, behind the words for it.
-    pub fn add_bounds(&self, words: &mut String) {
+    pub fn add_bounds(&self, text: &mut String) {
         for (key, before, after) in [
             ("minLength", "at least", "characters"),
             ("maxLength", "at most", "characters"),
@@ -140,7 +140,7 @@ impl FormField {
                     "characters" if bound == 1 => "character",
                     other => other,
                 };
-                words.push_str(format!(", {before} {bound} {after}").trim_end());
+                text.push_str(format!(", {before} {bound} {after}").trim_end());
             }
         }
     }

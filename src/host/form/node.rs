@@ -42,7 +42,7 @@ pub enum FieldInput {
 
 impl FormNode {
     /// The form of an object with this schema, holding what is known of it.
-    pub fn of_object(schema: ResolvedSchema, known: Option<&JsonObject>) -> Self {
+    pub fn of_object(schema: ResolvedSchema, initial: Option<&JsonObject>) -> Self {
         let mut field = FormField::of("", schema, true);
         if !matches!(field.kind, FieldKind::Object | FieldKind::Variants(_)) {
             field.kind = FieldKind::Object;
@@ -55,9 +55,9 @@ impl FormNode {
             FieldInput::Unset
         };
         root.open();
-        if let Some(known) = known {
+        if let Some(initial) = initial {
             let mut left = MAX_VALUE_FIELDS;
-            root.set_value(&serde_json::Value::Object(known.clone()), &mut left);
+            root.set_value(&serde_json::Value::Object(initial.clone()), &mut left);
         }
         root
     }

@@ -14,12 +14,12 @@ pub struct RequiredFields {
 impl FormNode {
     /// What has to be there, and what of it is not.
     pub fn required_fields(&self) -> RequiredFields {
-        let mut found = RequiredFields::default();
-        self.collect_required(&mut Vec::new(), &mut found);
-        found
+        let mut required = RequiredFields::default();
+        self.collect_required(&mut Vec::new(), &mut required);
+        required
     }
 
-    fn collect_required(&self, index_path: &mut Vec<usize>, found: &mut RequiredFields) {
+    fn collect_required(&self, index_path: &mut Vec<usize>, required: &mut RequiredFields) {
         if matches!(self.input, FieldInput::Null | FieldInput::Json(_)) {
             return;
         }
@@ -28,19 +28,19 @@ impl FormNode {
             index_path.push(at);
             // The fields of a chosen form are asked for, not the form.
             if child.field.required && !(is_variants && child.field.kind == FieldKind::Object) {
-                found.total += 1;
+                required.total += 1;
                 if !child.has_value() {
-                    found.missing.push(index_path.clone());
+                    required.missing.push(index_path.clone());
                 }
             }
             if child.has_value() {
-                child.collect_required(index_path, found);
+                child.collect_required(index_path, required);
             }
             index_path.pop();
         }
         if index_path.is_empty() && is_variants && !self.has_value() {
-            found.total += 1;
-            found.missing.push(Vec::new());
+            required.total += 1;
+            required.missing.push(Vec::new());
         }
     }
 

@@ -92,23 +92,23 @@ impl ResolvedSchema {
 
     /// The properties of the object it describes, each once, in order, up to a maximum.
     pub fn properties(&self, most: usize) -> Vec<(&str, Self)> {
-        let mut found: Vec<(&str, Self)> = Vec::new();
+        let mut entries: Vec<(&str, Self)> = Vec::new();
         for (place, here) in self.places() {
             let Some(properties) = here.get("properties").and_then(Value::as_object) else {
                 continue;
             };
             for key in properties.keys() {
-                if found.len() >= most {
-                    return found;
+                if entries.len() >= most {
+                    return entries;
                 }
-                if self.parts.len() > 1 && found.iter().any(|(known, _)| known == key) {
+                if self.parts.len() > 1 && entries.iter().any(|(name, _)| name == key) {
                     continue;
                 }
                 let escaped = key.replace('~', "~0").replace('/', "~1");
-                found.push((key, Self::at(&self.root, format!("{place}/properties/{escaped}"))));
+                entries.push((key, Self::at(&self.root, format!("{place}/properties/{escaped}"))));
             }
         }
-        found
+        entries
     }
 
     /// How many properties the object has, without reading them.

@@ -9,8 +9,8 @@ use super::required::RequiredFields;
 use super::rows::FieldRow;
 use super::*;
 
-fn form(schema: &Value, known: &Value) -> FormNode {
-    FormNode::of_object(ResolvedSchema::of(&Arc::new(schema.clone())), known.as_object())
+fn form(schema: &Value, values: &Value) -> FormNode {
+    FormNode::of_object(ResolvedSchema::of(&Arc::new(schema.clone())), values.as_object())
 }
 
 fn kind(property: &Value) -> FieldKind {
@@ -100,9 +100,9 @@ fn objects_and_lists_are_left_out_until_something_is_in_them() {
 #[test]
 fn what_no_field_can_hold_is_held_as_json() {
     let schema = json!({ "properties": { "n": { "type": "integer" }, "any": {} } });
-    let known = json!({ "n": { "odd": 1 }, "any": 12, "more": [true] });
-    let mut form = form(&schema, &known);
-    assert_eq!(form.value(), Some(known));
+    let values = json!({ "n": { "odd": 1 }, "any": 12, "more": [true] });
+    let mut form = form(&schema, &values);
+    assert_eq!(form.value(), Some(values));
     assert_eq!(form.at(&[0]).unwrap().text(), Some(r#"{"odd":1}"#));
     form.at_mut(&[0]).unwrap().set_text("{");
     assert!(form.at(&[0]).unwrap().syntax_error().unwrap().contains("line 1 column 1"));
@@ -201,8 +201,8 @@ fn any_value() -> impl Strategy<Value = Value> {
 proptest! {
     #[test]
     fn what_is_held_is_what_is_sent(schema in any_schema(), value in any_value()) {
-        let known = json!({ "a": value, "z": 1 });
-        prop_assert_eq!(form(&schema, &known).value(), Some(known));
+        let values = json!({ "a": value, "z": 1 });
+        prop_assert_eq!(form(&schema, &values).value(), Some(values));
     }
 
     #[test]

@@ -99,8 +99,8 @@ impl AttemptExecutor {
                         lane.context.cancel.cancel();
                         // The lane is not free before the tool has let go.
                         let _last = tokio::time::timeout(limits::STOP_GRACE_PERIOD, work).await;
-                        let words = format!("no response within {}", show_duration(limit));
-                        (Err(Error::timeout(words)), Some(sent + limit))
+                        let message = format!("no response within {}", show_duration(limit));
+                        (Err(Error::timeout(message)), Some(sent + limit))
                     }
                 }
             };

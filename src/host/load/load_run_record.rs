@@ -27,10 +27,10 @@ impl LoadRunRecord {
         host: &Arc<ToolHost>,
         tool: &ListedTool,
         call_id: &CallId,
-        asked: (&CallRequest, &JsonObject),
+        call_input: (&CallRequest, &JsonObject),
         decision: &str,
     ) -> Result<Self, Error> {
-        let call = new_call_record(host, &tool.definition, call_id, None, asked, decision);
+        let call = new_call_record(host, &tool.definition, call_id, None, call_input, decision);
         let warnings = record_intent(host, &call)?;
         let started = host.pipeline.clock.now();
         Ok(Self { host: Arc::clone(host), call, started, warnings })

@@ -278,8 +278,8 @@ impl LoadTarget {
     /// As for a call: when the record is unsafe to write, or required and cannot be written.
     pub fn record(&self, arguments: &JsonObject, planned: &str) -> Result<LoadRunRecord, Error> {
         let decision = format!("{}; {planned}", self.decision);
-        let asked = (&self.call, arguments);
-        LoadRunRecord::open(&self.host, &self.route.tool, &self.call_id, asked, &decision)
+        let call_input = (&self.call, arguments);
+        LoadRunRecord::open(&self.host, &self.route.tool, &self.call_id, call_input, &decision)
     }
 
     fn context(&self) -> ToolContext {

@@ -302,10 +302,10 @@ async fn a_step_has_limits_and_events_of_its_own() {
         caller.run(&context, nested).await
     });
     let started = Arc::new(Mutex::new(Vec::new()));
-    let seen = Arc::clone(&started);
+    let log = Arc::clone(&started);
     let sink = EventSink::new(move |event| {
         if let HostEvent::CallStarted { tool, parent, .. } = event {
-            seen.lock().unwrap().push((tool, parent.map(|id| id.0)));
+            log.lock().unwrap().push((tool, parent.map(|id| id.0)));
         }
     });
     let host = host(&[&Arc::new(fake)]).events(sink).build();

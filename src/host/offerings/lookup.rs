@@ -62,9 +62,9 @@ impl ToolHost {
             self.offerings_of(server)?;
             return Ok(OfferingOwner { server: server.clone(), routing: None });
         }
-        let asked = self.asked_servers(search, failover);
-        let asked_search = OfferingSearch { servers: &asked, ..search };
-        let mut resources = list_from(&asked, self.all_resources(asked_search)).await;
+        let candidates = self.asked_servers(search, failover);
+        let asked_search = OfferingSearch { servers: &candidates, ..search };
+        let mut resources = list_from(&candidates, self.all_resources(asked_search)).await;
         let is_shown = |r: &Resource| search.view.shows_offering(&ToolName::of(&r.server, &r.name));
         let is_hidden = |r: &&Resource| r.uri == uri && !is_shown(r);
         let hiding: Vec<String> =
@@ -75,7 +75,7 @@ impl ToolHost {
         if let Some(owner) = self.choose_owner(uri, &listed, &resources.servers, failover)? {
             return Ok(owner);
         }
-        let templates = list_from(&asked, self.templates_in(asked_search)).await;
+        let templates = list_from(&candidates, self.templates_in(asked_search)).await;
         // What is hidden is not found through a template of the same server either.
         let templates_shown = templates.items.iter().filter(|t| !hiding.contains(&t.server));
         let made = templates_shown.filter(|t| uri_template::matches(&t.template, uri));
@@ -111,7 +111,7 @@ impl ToolHost {
         failover: &Failover,
     ) -> Result<(Prompt, OfferingOwner), Error> {
         let servers = search.servers;
-        let wanted = (name, arguments);
+        let query = (name, arguments);
         let providers = self.directory.providers();
         if let Some(unknown) = servers.iter().find(|server| providers.server(server).is_none()) {
             return Err(self.unknown_server(unknown));
@@ -120,16 +120,16 @@ impl ToolHost {
         let is_qualified = scope != servers;
         if is_qualified {
             let prompts = self.prompts_in(OfferingSearch { servers: &scope, ..search }).await;
-            if let Ok(found) = self.choose_prompt(wanted, prompts, failover)? {
-                return Ok(found);
+            if let Ok(resolved) = self.choose_prompt(query, prompts, failover)? {
+                return Ok(resolved);
             }
             // It only looked like a name that starts with a server's.
         }
-        let asked = self.asked_servers(search, failover);
-        let asked_search = OfferingSearch { servers: &asked, ..search };
-        let prompts = list_from(&asked, self.prompts_in(asked_search)).await;
-        let prompts = match self.choose_prompt(wanted, prompts, failover)? {
-            Ok(found) => return Ok(found),
+        let candidates = self.asked_servers(search, failover);
+        let asked_search = OfferingSearch { servers: &candidates, ..search };
+        let prompts = list_from(&candidates, self.prompts_in(asked_search)).await;
+        let prompts = match self.choose_prompt(query, prompts, failover)? {
+            Ok(resolved) => return Ok(resolved),
             Err(prompts) => prompts,
         };
         if let Some(refusal) = prompts.refusal(name) {
@@ -202,13 +202,13 @@ impl ToolHost {
         let OfferingSearch { servers, view } = search;
         let providers = self.directory.providers();
         // One that is named and hidden is refused where it would be asked, and so is an unknown one.
-        let asked: Vec<String> = if servers.is_empty() {
+        let candidates: Vec<String> = if servers.is_empty() {
             let shown = providers.iter().filter(|provider| view.may_show(provider));
             shown.filter_map(|provider| provider.server.clone()).collect()
         } else {
             servers.to_vec()
         };
-        asked.into_iter().filter(|server| !failover.was_tried(server)).collect()
+        candidates.into_iter().filter(|server| !failover.was_tried(server)).collect()
     }
 
     /// The server among the `owners` of an item that a request goes to; `None` when there is none.
@@ -250,9 +250,9 @@ impl ToolHost {
         let OfferingSearch { servers, view } = search;
         let providers = self.directory.providers();
         let shown = providers.iter().filter(|provider| view.may_show(provider));
-        let known = shown.filter_map(|provider| provider.server.as_deref());
+        let names = shown.filter_map(|provider| provider.server.as_deref());
         let is_allowed = |s: &&str| servers.is_empty() || servers.iter().any(|name| name == s);
-        let begins = naming::components(name, known.filter(is_allowed));
+        let begins = naming::components(name, names.filter(is_allowed));
         if begins.is_empty() {
             return servers.to_vec();
         }
@@ -267,17 +267,18 @@ impl ToolHost {
         failover: &Failover,
     ) -> Result<(OfferingOwner, CompletionQuery), Error> {
         let servers = search.servers;
-        let (server, known): (OfferingOwner, Vec<String>) = match &query.reference {
+        let (server, argument_names): (OfferingOwner, Vec<String>) = match &query.reference {
             CompletionReference::Prompt(name) => {
                 let (prompt, server) = self.lookup_prompt(name, None, search, failover).await?;
-                let known = prompt.arguments.iter().map(|argument| argument.name.clone()).collect();
+                let argument_names =
+                    prompt.arguments.iter().map(|argument| argument.name.clone()).collect();
                 query.reference = CompletionReference::Prompt(prompt.name.tool().to_owned());
-                (server, known)
+                (server, argument_names)
             }
             CompletionReference::Template(template) => {
-                let asked = self.asked_servers(search, failover);
-                let asked_search = OfferingSearch { servers: &asked, ..search };
-                let templates = list_from(&asked, self.templates_in(asked_search)).await;
+                let candidates = self.asked_servers(search, failover);
+                let asked_search = OfferingSearch { servers: &candidates, ..search };
+                let templates = list_from(&candidates, self.templates_in(asked_search)).await;
                 let exact = templates.items.iter().filter(|t| t.template == *template);
                 let owners: Vec<&str> = exact.map(|t| t.server.as_str()).collect();
                 let owner = self.choose_owner(template, &owners, &templates.servers, failover)?;
@@ -285,14 +286,15 @@ impl ToolHost {
                     let end = &self.directory.command_end;
                     return Err(no_template(template, &templates, servers, end));
                 };
-                let known = uri_template::variables(template).into_iter().map(str::to_owned);
-                (server, known.collect())
+                let argument_names =
+                    uri_template::variables(template).into_iter().map(str::to_owned);
+                (server, argument_names.collect())
             }
         };
-        let words = std::iter::once(&query.argument).chain(query.context.keys());
-        for word in words {
-            if !known.contains(word) {
-                return Err(unknown_argument(word, &known));
+        let arguments = std::iter::once(&query.argument).chain(query.context.keys());
+        for word in arguments {
+            if !argument_names.contains(word) {
+                return Err(unknown_argument(word, &argument_names));
             }
         }
         Ok((server, query))
@@ -307,11 +309,11 @@ impl ToolHost {
 /// decisive one when no server answered. Otherwise silent servers are only a note.
 fn decisive_error(
     silent: &SilentServers<'_>,
-    asked: &[ServerListing],
+    listings: &[ServerListing],
     servers: &[String],
 ) -> Option<Error> {
     let error = silent.decisive_failure()?;
-    (!servers.is_empty() || silent.count() == asked.len()).then_some(error)
+    (!servers.is_empty() || silent.count() == listings.len()).then_some(error)
 }
 
 fn no_template(
@@ -327,19 +329,19 @@ fn no_template(
     if let Some(error) = decisive_error(&silent, &templates.servers, servers) {
         return error;
     }
-    let known = templates.items.iter().map(|t| t.template.as_str());
-    let hint = did_you_mean(template, known).unwrap_or_else(|| {
+    let known_templates = templates.items.iter().map(|t| t.template.as_str());
+    let hint = did_you_mean(template, known_templates).unwrap_or_else(|| {
         format!("`toolhost resources list --templates{command_end}` shows all templates")
     });
     let error = Error::usage(format!("unknown template '{template}'")).with_hint(hint);
     silent.annotate(error, &format!("'{template}'"))
 }
 
-fn unknown_argument(word: &str, known: &[String]) -> Error {
-    let hint = did_you_mean(word, known.iter().map(String::as_str));
-    let hint = hint.unwrap_or_else(|| match known {
+fn unknown_argument(word: &str, names: &[String]) -> Error {
+    let hint = did_you_mean(word, names.iter().map(String::as_str));
+    let hint = hint.unwrap_or_else(|| match names {
         [] => "it has no arguments".to_owned(),
-        _ => format!("its arguments are {}", known.join(", ")),
+        _ => format!("its arguments are {}", names.join(", ")),
     });
     Error::usage(format!("unknown argument '{word}'")).with_hint(hint)
 }

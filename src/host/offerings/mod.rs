@@ -183,11 +183,11 @@ impl ToolHost {
         let OfferingSearch { servers, view } = search;
         let providers = self.directory.providers();
         let is_named = |name| servers.is_empty() || servers.contains(name);
-        let wanted = providers.iter().filter(|provider| {
+        let matching = providers.iter().filter(|provider| {
             provider.server.as_ref().is_some_and(is_named) && view.may_show(provider)
         });
         let (offering, others): (Vec<_>, Vec<_>) =
-            wanted.partition(|provider| provider.inner.as_offerings().is_some());
+            matching.partition(|provider| provider.inner.as_offerings().is_some());
         let leases: Vec<ProviderLease> =
             offering.into_iter().filter_map(ProviderLease::of).collect();
         // Entries that are not trusted, or that something is wrong with: their part is missing too.

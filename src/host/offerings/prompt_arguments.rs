@@ -18,14 +18,14 @@ pub(super) fn accepting(
     command_end: &str,
 ) -> Result<Vec<usize>, Error> {
     let mut refusal = None;
-    let mut kept = Vec::with_capacity(candidates.len());
+    let mut accepted = Vec::with_capacity(candidates.len());
     for at in candidates {
         match prompts.get(at).map(|prompt| check_arguments(prompt, arguments, command_end)) {
             Some(Err(error)) => drop(refusal.get_or_insert(error)),
-            _ => kept.push(at),
+            _ => accepted.push(at),
         }
     }
-    refusal.filter(|_| kept.is_empty()).map_or(Ok(kept), Err)
+    refusal.filter(|_| accepted.is_empty()).map_or(Ok(accepted), Err)
 }
 
 /// Checks the arguments of a prompt: all problems at once.
@@ -37,12 +37,12 @@ fn check_arguments(
     arguments: &JsonObject,
     command_end: &str,
 ) -> Result<(), Error> {
-    let known = || prompt.arguments.iter().map(|argument| argument.name.as_str());
+    let names = || prompt.arguments.iter().map(|argument| argument.name.as_str());
     let missing =
         prompt.arguments.iter().filter(|a| a.required && !arguments.contains_key(&a.name));
     let missing = missing.map(|argument| format!("{}: required, but missing", argument.name));
-    let unknown = arguments.keys().filter(|key| !known().any(|name| name == *key)).map(|key| {
-        match nearest(key, known()) {
+    let unknown = arguments.keys().filter(|key| !names().any(|name| name == *key)).map(|key| {
+        match nearest(key, names()) {
             Some(near) => format!("{key}: unknown; did you mean '{near}'?"),
             None => format!("{key}: unknown"),
         }

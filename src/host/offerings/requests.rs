@@ -51,9 +51,9 @@ impl ToolHost {
     /// what reading ran into.
     pub async fn read(&self, uri: &str, request: &ItemRequest) -> Result<ResourceContents, Error> {
         require_filled(uri)?;
-        let asked =
+        let host_query =
             || HostQuery::Read { uri: uri.to_owned(), request: self.complete_item(request) };
-        if let Some(answer) = self.ask_link(asked, &request.cancel).await {
+        if let Some(answer) = self.ask_link(host_query, &request.cancel).await {
             return answer;
         }
         let work = async {
@@ -93,8 +93,8 @@ impl ToolHost {
     pub async fn find_prompt(&self, name: &str, scope: &LookupScope) -> Result<Prompt, Error> {
         let view = self.view(scope.profile.as_deref())?;
         let search = OfferingSearch { servers: &scope.servers, view: &view };
-        let found = self.lookup_prompt(name, None, search, &Failover::default()).await;
-        found.map(|(prompt, _)| prompt).map_err(|error| self.pipeline.masker.error(error))
+        let result = self.lookup_prompt(name, None, search, &Failover::default()).await;
+        result.map(|(prompt, _)| prompt).map_err(|error| self.pipeline.masker.error(error))
     }
 
     /// Fills in a prompt. Its arguments are checked before anything is sent.
@@ -108,22 +108,22 @@ impl ToolHost {
         arguments: &JsonObject,
         request: &ItemRequest,
     ) -> Result<PromptMessages, Error> {
-        let asked = || HostQuery::Prompt {
+        let host_query = || HostQuery::Prompt {
             name: name.to_owned(),
             arguments: arguments.clone(),
             request: self.complete_item(request),
         };
-        if let Some(answer) = self.ask_link(asked, &request.cancel).await {
+        if let Some(answer) = self.ask_link(host_query, &request.cancel).await {
             return answer;
         }
         let work = async {
             let checked = self.check_request(request)?;
             let mut failover = Failover::default();
             loop {
-                let found =
+                let resolution =
                     self.lookup_prompt(name, Some(arguments), checked.search(), &failover).await;
-                let (prompt, owner) = match found {
-                    Ok(found) => found,
+                let (prompt, owner) = match resolution {
+                    Ok(resolution) => resolution,
                     Err(error) => return Err(failover.exhausted(error)),
                 };
                 let provider = self.offerings_of(&owner.server)?;
@@ -160,9 +160,9 @@ impl ToolHost {
         query: CompletionQuery,
         request: &ItemRequest,
     ) -> Result<Completion, Error> {
-        let asked =
+        let host_query =
             || HostQuery::Complete { query: query.clone(), request: self.complete_item(request) };
-        if let Some(answer) = self.ask_link(asked, &request.cancel).await {
+        if let Some(answer) = self.ask_link(host_query, &request.cancel).await {
             return answer;
         }
         let work = async {
@@ -170,9 +170,9 @@ impl ToolHost {
             let mut failover = Failover::default();
             loop {
                 let query = query.clone();
-                let found = self.resolve_completion(query, checked.search(), &failover).await;
-                let (owner, query) = match found {
-                    Ok(found) => found,
+                let resolution = self.resolve_completion(query, checked.search(), &failover).await;
+                let (owner, query) = match resolution {
+                    Ok(resolution) => resolution,
                     Err(error) => return Err(failover.exhausted(error)),
                 };
                 let provider = self.offerings_of(&owner.server)?;

@@ -44,18 +44,18 @@ impl ToolHost {
     ) -> Result<(), Error> {
         let view = self.view(scope.profile.as_deref())?;
         let search = OfferingSearch { servers: &scope.servers, view: &view };
-        let mut wanted: Vec<(String, SubscriptionFilter)> = Vec::new();
+        let mut filters: Vec<(String, SubscriptionFilter)> = Vec::new();
         let owners = async {
             for uri in uris {
                 let server = self.resource_owner(uri, search, &Failover::default()).await?.server;
-                let known = wanted.iter_mut().find(|(known, _)| *known == server);
-                match known {
-                    Some((_, wanted)) if wanted.uris.contains(uri) => {}
-                    Some((_, wanted)) => wanted.uris.push(uri.clone()),
+                let existing = filters.iter_mut().find(|(existing, _)| *existing == server);
+                match existing {
+                    Some((_, filter)) if filter.uris.contains(uri) => {}
+                    Some((_, filter)) => filter.uris.push(uri.clone()),
                     None => {
                         let only =
                             SubscriptionFilter { lists: Vec::new(), uris: vec![uri.clone()] };
-                        wanted.push((server, only));
+                        filters.push((server, only));
                     }
                 }
             }
@@ -64,7 +64,7 @@ impl ToolHost {
         with_cancellation(owners, cancel)
             .await
             .map_err(|error| self.pipeline.masker.error(error))?;
-        self.watch_servers(wanted, updates, cancel).await
+        self.watch_servers(filters, updates, cancel).await
     }
 
     /// Hands on what servers tell about changes: for each server what is wanted of it.
@@ -74,17 +74,17 @@ impl ToolHost {
     #[doc(hidden)] // for `serve` and the program's own commands
     pub async fn watch_servers(
         &self,
-        wanted: Vec<(String, SubscriptionFilter)>,
+        filters: Vec<(String, SubscriptionFilter)>,
         updates: &mpsc::Sender<ServerChange>,
         cancel: &CancellationToken,
     ) -> Result<(), Error> {
-        if let Some(watched) = self.watch_over_link(&wanted, updates, cancel).await {
+        if let Some(watched) = self.watch_over_link(&filters, updates, cancel).await {
             return watched;
         }
-        let all = wanted.iter().map(|(server, wanted)| async move {
+        let all = filters.iter().map(|(server, filter)| async move {
             let outcome = match self.offerings_of(server) {
                 Ok(provider) => {
-                    let watching = self.watch_server(server, &provider, wanted, updates, cancel);
+                    let watching = self.watch_server(server, &provider, filter, updates, cancel);
                     provider.while_registered(watching).await
                 }
                 Err(error) => Err(error),
@@ -113,19 +113,19 @@ impl ToolHost {
     /// The same by an attached host; `None` when it has to be done here.
     async fn watch_over_link(
         &self,
-        wanted: &[(String, SubscriptionFilter)],
+        filters: &[(String, SubscriptionFilter)],
         updates: &mpsc::Sender<ServerChange>,
         cancel: &CancellationToken,
     ) -> Option<Result<(), Error>> {
         let link = self.link.get()?;
         let send = updates.clone();
-        let sink: ObservationSink = Arc::new(move |seen| {
-            if let Observation::Change(server, change) = seen {
+        let sink: ObservationSink = Arc::new(move |observation| {
+            if let Observation::Change(server, change) = observation {
                 let _slow_viewer = send.try_send(ServerChange { server, change });
             }
         });
-        let wanted = ObserveRequest::Changes(wanted.to_vec());
-        match link.observe(&wanted, &sink, cancel).await {
+        let request = ObserveRequest::Changes(filters.to_vec());
+        match link.observe(&request, &sink, cancel).await {
             Ok(()) => Some(Ok(())),
             Err(LinkError::Unsent) => None,
             Err(LinkError::Lost(error)) => Some(Err(error)),
@@ -136,7 +136,7 @@ impl ToolHost {
         &self,
         server: &str,
         provider: &ProviderLease,
-        wanted: &SubscriptionFilter,
+        filter: &SubscriptionFilter,
         updates: &mpsc::Sender<ServerChange>,
         cancel: &CancellationToken,
     ) -> Result<(), Error> {
@@ -160,7 +160,7 @@ impl ToolHost {
                 }
             }
         };
-        let watching = async move { provider.offerings()?.watch(wanted, &sender, cancel).await };
+        let watching = async move { provider.offerings()?.watch(filter, &sender, cancel).await };
         let (outcome, ()) = tokio::join!(watching, handing_on);
         outcome
     }

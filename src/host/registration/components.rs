@@ -102,10 +102,10 @@ impl ToolHost {
     fn factory(&self, key: &str) -> Result<Arc<dyn ComponentFactory>, RegistrationError> {
         let roster = self.directory.roster();
         roster.factories.get(key).cloned().ok_or_else(|| {
-            let known: Vec<String> = roster.factories.keys().cloned().collect();
-            let nearest = spelling::nearest(key, known.iter().map(String::as_str));
+            let types: Vec<String> = roster.factories.keys().cloned().collect();
+            let nearest = spelling::nearest(key, types.iter().map(String::as_str));
             let nearest = nearest.map(str::to_owned);
-            RegistrationError::UnknownType { key: key.to_owned(), known, nearest }
+            RegistrationError::UnknownType { key: key.to_owned(), known: types, nearest }
         })
     }
 }

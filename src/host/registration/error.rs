@@ -63,10 +63,10 @@ impl RegistrationError {
                 Some("no component type is registered: register_kind adds one".to_owned())
             }
             Self::UnknownType { known, nearest, .. } => {
-                let known = format!("known types: {}", known.join(", "));
+                let types = format!("known types: {}", known.join(", "));
                 Some(match nearest {
-                    Some(near) => format!("did you mean '{near}'? {known}"),
-                    None => known,
+                    Some(near) => format!("did you mean '{near}'? {types}"),
+                    None => types,
                 })
             }
             Self::NotRegistered { other: Some(other), .. } => Some(format!("it is {other}")),

@@ -148,8 +148,8 @@ impl ToolHost {
 
     /// Checks that no tool is known by this full name.
     fn require_free_tool(&self, full: &str) -> Result<(), RegistrationError> {
-        let Some(known) = self.directory.known_tool(full) else { return Ok(()) };
-        let owner = format!("the tool {}", describe_origin(&known.definition.origin));
+        let Some(existing) = self.directory.known_tool(full) else { return Ok(()) };
+        let owner = format!("the tool {}", describe_origin(&existing.definition.origin));
         Err(RegistrationError::NameTaken { name: full.to_owned(), owner })
     }
 

@@ -67,10 +67,10 @@ fn notes(host: &ToolHost) {
 #[tokio::test]
 async fn a_provider_comes_and_goes_and_everybody_is_told() {
     let changes = Arc::new(AtomicUsize::new(0));
-    let seen = Arc::clone(&changes);
+    let count = Arc::clone(&changes);
     let sink = EventSink::new(move |event| {
         if let HostEvent::ListChanged { owner: ListOwner::Program, list: ListKind::Tools } = event {
-            seen.fetch_add(1, Ordering::Relaxed);
+            count.fetch_add(1, Ordering::Relaxed);
         }
     });
     let host = host(&[]).events(sink).build();
@@ -307,9 +307,9 @@ async fn two_agents_see_the_same_host_through_their_own_profiles() {
     let profiles = profiles.map(|(name, profile)| (name.to_owned(), profile));
     let host = host(&[&local, &git, &web]).profiles(profiles).build();
     let list = async |profile: &str| {
-        let seen = host.list(&ListRequest::in_profile(profile)).await.unwrap();
-        assert!(seen.servers.iter().all(|server| server.error.is_none()));
-        seen.tools.iter().map(|tool| tool.name.full()).collect::<Vec<_>>()
+        let listing = host.list(&ListRequest::in_profile(profile)).await.unwrap();
+        assert!(listing.servers.iter().all(|server| server.error.is_none()));
+        listing.tools.iter().map(|tool| tool.name.full()).collect::<Vec<_>>()
     };
     let (writer, reader) = tokio::join!(list("writer"), list("reader"));
     assert_eq!((writer, reader), (vec!["notes-read".to_owned()], vec!["git-log".to_owned()]));
@@ -467,8 +467,8 @@ proptest! {
                         model.push((source, component));
                     }
                 } else {
-                    let known = model.iter().any(|(s, _)| *s == source);
-                    prop_assert_eq!(host.unregister_provider(&source).await.is_ok(), known);
+                    let is_registered = model.iter().any(|(s, _)| *s == source);
+                    prop_assert_eq!(host.unregister_provider(&source).await.is_ok(), is_registered);
                     model.retain(|(s, _)| *s != source);
                 }
                 let listed: BTreeSet<String> = names(&host).await.into_iter().collect();

@@ -132,21 +132,21 @@ impl ToolHost {
             let (name, owner) = (name.to_owned(), owner.describe());
             Err(RegistrationError::NameTaken { name, owner })
         };
-        for known in table.iter() {
-            let known_components = known.components();
-            if known.source.as_ref() == Some(&source) || known_components.contains(&source) {
-                return taken(&source, known);
+        for existing in table.iter() {
+            let known_components = existing.components();
+            if existing.source.as_ref() == Some(&source) || known_components.contains(&source) {
+                return taken(&source, existing);
             }
             let both = |name: &&String| {
-                known_components.contains(*name) || known.source == Some((*name).clone())
+                known_components.contains(*name) || existing.source == Some((*name).clone())
             };
             if let Some(name) = components.iter().find(both) {
-                return taken(name, known);
+                return taken(name, existing);
             }
         }
         names.iter().try_for_each(|name| self.require_free_tool(name))?;
         roster.forget_removed(|name| {
-            components.contains(name) || names.iter().any(|known| known == name)
+            components.contains(name) || names.iter().any(|existing| existing == name)
         });
         let mut providers = table.0.clone();
         // The registry of single tools stays the last one.
@@ -198,9 +198,10 @@ impl ToolHost {
     ) -> Result<Arc<RegisteredProvider>, RegistrationError> {
         let mut roster = self.directory.roster();
         let table = self.directory.providers();
-        let found = table.source(name);
-        let Some(provider) = found.filter(|provider| ProviderSort::of(provider) == sort) else {
-            let other = found.map(|provider| provider.describe());
+        let registered = table.source(name);
+        let Some(provider) = registered.filter(|provider| ProviderSort::of(provider) == sort)
+        else {
+            let other = registered.map(|provider| provider.describe());
             let (name, sort) = (name.to_owned(), sort.as_str());
             return Err(RegistrationError::NotRegistered { name, sort, other });
         };

@@ -55,26 +55,27 @@ impl ToolHost {
             return Err(RegistrationError::HostClosed);
         }
         let old = self.directory.providers();
-        let known = |wanted: &Arc<dyn ToolProvider>| {
-            let is_same = |known: &&Arc<RegisteredProvider>| Arc::ptr_eq(&known.inner, wanted);
-            old.iter().filter(|known| known.is_of_files).find(is_same).cloned()
+        let existing = |provider: &Arc<dyn ToolProvider>| {
+            let is_same =
+                |existing: &&Arc<RegisteredProvider>| Arc::ptr_eq(&existing.inner, provider);
+            old.iter().filter(|existing| existing.is_of_files).find(is_same).cloned()
         };
         let mut table: Vec<Arc<RegisteredProvider>> = providers
             .into_iter()
-            .map(|wanted| {
+            .map(|provider| {
                 let pins = &self.directory.pins;
-                known(&wanted).unwrap_or_else(|| RegisteredProvider::of_files(wanted, pins))
+                existing(&provider).unwrap_or_else(|| RegisteredProvider::of_files(provider, pins))
             })
             .collect();
-        let is_kept = |known: &RegisteredProvider| {
-            table.iter().any(|kept| std::ptr::eq(Arc::as_ptr(kept), known))
+        let is_kept = |existing: &RegisteredProvider| {
+            table.iter().any(|current| std::ptr::eq(Arc::as_ptr(current), existing))
         };
         let (of_files, own): (Vec<_>, Vec<_>) = old.iter().cloned().partition(|p| p.is_of_files);
-        let removed: Vec<_> = of_files.into_iter().filter(|known| !is_kept(known)).collect();
+        let removed: Vec<_> = of_files.into_iter().filter(|existing| !is_kept(existing)).collect();
         let is_new = |provider: &&Arc<RegisteredProvider>| provider.is_of_files;
         let changed: BTreeSet<String> = table
             .iter()
-            .filter(|provider| !old.iter().any(|known| Arc::ptr_eq(known, provider)))
+            .filter(|provider| !old.iter().any(|existing| Arc::ptr_eq(existing, provider)))
             .filter(is_new)
             .chain(&removed)
             .filter_map(|provider| provider.server.clone())

@@ -34,10 +34,10 @@ fn number(name: &str, n: i64) -> CallRequest {
 #[tokio::test]
 async fn a_registered_tool_is_like_any_other_until_it_is_taken_away() {
     let changes = Arc::new(AtomicUsize::new(0));
-    let seen = Arc::clone(&changes);
+    let count = Arc::clone(&changes);
     let sink = EventSink::new(move |event| {
         if matches!(event, HostEvent::ListChanged { owner: ListOwner::Program, .. }) {
-            seen.fetch_add(1, Ordering::Relaxed);
+            count.fetch_add(1, Ordering::Relaxed);
         }
     });
     let host = host(&[]).events(sink).build();

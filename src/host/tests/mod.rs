@@ -202,10 +202,10 @@ mod decisions {
             .build();
         let arguments = json!({"password": "x", "note": "it is hunter22"});
         let arguments = CallArguments::Object(arguments.as_object().cloned().unwrap());
-        let rehearsal = host.dry_run(&CallRequest::new("danger", arguments)).await.unwrap();
-        assert_eq!(rehearsal.decision, Decision::Ask("the rule '*: ask' at t:1".into()));
+        let preview = host.dry_run(&CallRequest::new("danger", arguments)).await.unwrap();
+        assert_eq!(preview.decision, Decision::Ask("the rule '*: ask' at t:1".into()));
         assert_eq!(
-            rehearsal.preview.request["arguments"],
+            preview.preview.request["arguments"],
             json!({"password": "‹secret›", "note": "it is ‹secret:KEY›"})
         );
     }
@@ -224,9 +224,9 @@ mod decisions {
             let arguments = CallArguments::Object(arguments.as_object().cloned().unwrap());
             let outcome = host.call(CallRequest::new("danger", arguments)).await;
             assert_eq!(outcome.is_ok(), runs);
-            let asked = person.asked.lock().unwrap();
+            let requests = person.asked.lock().unwrap();
             let shown = json!({"password": "‹secret›", "note": "it is ‹secret:KEY›"});
-            assert_eq!(asked.as_slice(), [("the rule '*: ask' at t:1".to_owned(), shown)]);
+            assert_eq!(requests.as_slice(), [("the rule '*: ask' at t:1".to_owned(), shown)]);
         }
         assert_eq!(tools.called(), 1);
     }
@@ -267,11 +267,11 @@ mod records {
 
     #[tokio::test]
     async fn a_call_that_is_dropped_has_an_outcome_and_its_tool_is_told() {
-        let told = Arc::new(Mutex::new(None));
+        let token = Arc::new(Mutex::new(None));
         let tools = FakeProvider::local(vec![internal(ToolName::plain("t"), 1)]).answering({
-            let told = Arc::clone(&told);
+            let token = Arc::clone(&token);
             move |context, _| {
-                *told.lock().unwrap() = Some(context.cancel);
+                *token.lock().unwrap() = Some(context.cancel);
                 std::future::pending()
             }
         });
@@ -282,7 +282,7 @@ mod records {
             assert!(futures_util::poll!(&mut running).is_pending());
         }
         assert_eq!(book.lines()[1], "outcome t interrupted after 1");
-        assert!(told.lock().unwrap().as_ref().unwrap().is_cancelled());
+        assert!(token.lock().unwrap().as_ref().unwrap().is_cancelled());
     }
 }
 

@@ -62,7 +62,7 @@ async fn a_call_sets_only_the_variables_that_the_entry_declares() {
     let host = host(&[&fake]).environment(standing).build();
     let with =
         |name: &str| CallRequest { environment: variables(&[(name, "1")]), ..call("danger") };
-    for (name, told) in [
+    for (name, expected) in [
         ("OTHER_ID", "context_env: [OTHER_ID]"),
         ("PYTHONUSERBASE", "may decide which code runs"),
         ("BASH_FUNC_ls%%", "may decide which code runs"),
@@ -73,19 +73,19 @@ async fn a_call_sets_only_the_variables_that_the_entry_declares() {
             host.dry_run(&with(name)).await.err().unwrap(),
         ] {
             assert_eq!(error.kind().exit_code(), 2, "{name}");
-            assert!(error.hint().unwrap().contains(told), "{name}: {error:?}");
+            assert!(error.hint().unwrap().contains(expected), "{name}: {error:?}");
         }
         let mut many = LoadTargetRequest::new("danger");
         many.environment = variables(&[(name, "1")]);
         assert_eq!(host.load_target(&many).await.err().unwrap().kind().exit_code(), 2);
     }
     assert_eq!(fake.called(), 0);
-    let seen = |name: &'static str| {
+    let environment = |name: &'static str| {
         let called = host.call(with(name));
         async move { called.await.unwrap().result.unwrap().structured.unwrap() }
     };
-    assert_eq!(seen("TICKET").await, json!({ "TICKET": "1" }));
-    assert_eq!(seen("TOOLHOST_X").await, json!({ "TICKET": "0", "TOOLHOST_X": "1" }));
+    assert_eq!(environment("TICKET").await, json!({ "TICKET": "1" }));
+    assert_eq!(environment("TOOLHOST_X").await, json!({ "TICKET": "0", "TOOLHOST_X": "1" }));
 }
 
 #[tokio::test]

@@ -199,14 +199,14 @@ impl OfferingSupport for FakeOfferingServer {
 
     async fn watch(
         &self,
-        wanted: &SubscriptionFilter,
+        filter: &SubscriptionFilter,
         changes: &mpsc::Sender<SubscriptionEvent>,
         cancel: &CancellationToken,
     ) -> Result<(), Error> {
         if let Some(error) = &self.error {
             return Err(error.clone());
         }
-        for uri in &wanted.uris {
+        for uri in &filter.uris {
             let change = SubscriptionEvent::ResourceUpdated { uri: uri.clone(), times: 1 };
             if changes.send(change).await.is_err() {
                 return Ok(());
@@ -283,8 +283,8 @@ async fn a_prompt_is_found_by_full_and_by_bare_name() {
 #[tokio::test]
 async fn arguments_of_a_prompt_are_checked_all_at_once() {
     let host = builder(vec![FakeOfferingServer { prompts: vec!["greet"], ..shop("one") }]).build();
-    let given = JsonObject::from_iter([("hows".to_owned(), json!("x"))]);
-    let error = host.prompt("greet", &given, &ItemRequest::default()).await.unwrap_err();
+    let arguments = JsonObject::from_iter([("hows".to_owned(), json!("x"))]);
+    let error = host.prompt("greet", &arguments, &ItemRequest::default()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Usage);
     assert_eq!(
         error.details(),
@@ -390,7 +390,7 @@ async fn changes_of_several_servers_come_together_and_one_failure_is_told() {
     let one = FakeOfferingServer { uris: vec!["a:1"], ..shop("one") };
     let two = FakeOfferingServer { uris: vec!["a:2", "a:3"], ..shop("two") };
     let host = builder(vec![one, two]).build();
-    let (sender, mut seen) = mpsc::channel(1);
+    let (sender, mut receiver) = mpsc::channel(1);
     let stop = never();
     let uris = ["a:1", "a:2", "a:3", "a:2"].map(str::to_owned);
     let (watched, counts) = tokio::join!(
@@ -406,7 +406,7 @@ async fn changes_of_several_servers_come_together_and_one_failure_is_told() {
                 let Some(ServerChange {
                     server,
                     change: SubscriptionEvent::ResourceUpdated { .. },
-                }) = seen.recv().await
+                }) = receiver.recv().await
                 else {
                     panic!("no change");
                 };
@@ -421,12 +421,12 @@ async fn changes_of_several_servers_come_together_and_one_failure_is_told() {
 
     let bad = FakeOfferingServer { error: Some(Error::tool("no such thing")), ..shop("bad") };
     let host = builder(vec![bad]).build();
-    let (sender, mut seen) = mpsc::channel(4);
+    let (sender, mut receiver) = mpsc::channel(4);
     let failed = host
         .watch_resources(&uris[..1], &LookupScope::of_servers(&of("bad")), &sender, &never())
         .await;
     assert_eq!(failed.unwrap_err().message(), "no such thing");
-    assert!(matches!(seen.try_recv().unwrap().change, SubscriptionEvent::Failed(_)));
+    assert!(matches!(receiver.try_recv().unwrap().change, SubscriptionEvent::Failed(_)));
 }
 
 #[tokio::test(start_paused = true)]

@@ -48,7 +48,7 @@ async fn each_request_sees_what_its_own_profile_shows() {
 #[tokio::test]
 async fn a_request_carries_its_caller_and_no_known_secret() {
     let one = FakeOfferingServer { uris: vec!["a:1"], prompts: vec!["greet"], ..shop("one") };
-    let seen = Arc::clone(&one.contexts);
+    let contexts = Arc::clone(&one.contexts);
     let host = builder(vec![one]).masker(Masker::new([("KEY", "hunter22")])).build();
     let request = ItemRequest {
         id: Some(host.new_call_id()),
@@ -60,8 +60,8 @@ async fn a_request_carries_its_caller_and_no_known_secret() {
     host.read("a:1", &request).await.unwrap();
     host.prompt("greet", &who("Ada"), &ItemRequest::default()).await.unwrap();
     let (first, second) = {
-        let seen = seen.lock().unwrap();
-        (seen[0].clone(), seen[1].clone())
+        let contexts = contexts.lock().unwrap();
+        (contexts[0].clone(), contexts[1].clone())
     };
     assert_eq!((&first.call_id, first.session_id.as_str()), (request.id.as_ref().unwrap(), "s-1"));
     assert_eq!(
