@@ -66,7 +66,7 @@ pub fn replace(path: &Path, bytes: &[u8], mode: FileMode) -> io::Result<()> {
 
 /// Creates `temporary` with the permissions of `path`, or with `new` where there is no such file.
 fn create_like(path: &Path, new: u32, temporary: &Path) -> io::Result<File> {
-    let old = std::fs::metadata(path).ok().map(|found| found.permissions().mode() & 0o777);
+    let old = std::fs::metadata(path).ok().map(|metadata| metadata.permissions().mode() & 0o777);
     let mode = old.unwrap_or(new);
     let file = OpenOptions::new().create_new(true).write(true).mode(mode).open(temporary)?;
     if old.is_some() {

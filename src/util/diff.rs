@@ -90,8 +90,8 @@ mod tests {
 
     #[test]
     fn a_change_stands_between_what_is_the_same() {
-        let found = hunks("a\nb\nc\nd\n", "a\nB\nc\nd\n", 1);
-        let [hunk] = &found[..] else { panic!("{found:?}") };
+        let changes = hunks("a\nb\nc\nd\n", "a\nB\nc\nd\n", 1);
+        let [hunk] = &changes[..] else { panic!("{changes:?}") };
         assert_eq!((hunk.old.clone(), hunk.new.clone()), (0..3, 0..3));
         let lines: Vec<String> =
             hunk.lines.iter().map(|l| format!("{}{}", l.mark.sign(), l.text)).collect();

@@ -37,8 +37,8 @@ mod system {
     pub(super) fn unread_bytes(socket: BorrowedFd<'_>) -> Option<libc::c_int> {
         let mut bytes: libc::c_int = 0;
         // SAFETY: the descriptor is open, as it is borrowed, and the kernel writes one integer.
-        let asked = unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
-        (asked == 0).then_some(bytes)
+        let status = unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
+        (status == 0).then_some(bytes)
     }
 }
 

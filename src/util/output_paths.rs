@@ -17,23 +17,23 @@ const MEDIA_EXTENSIONS: [&str; 20] = [
 /// payloads a text is `.txt`, unless the given extension may be that of a text.
 pub fn output_paths(path: &Path, kinds: &[&str]) -> Vec<PathBuf> {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let given = path.extension().map(|e| e.to_string_lossy().into_owned());
+    let suffix = path.extension().map(|e| e.to_string_lossy().into_owned());
     // A device or a pipe is what it is.
-    let special = fs::metadata(path).is_ok_and(|found| !found.is_file());
+    let special = fs::metadata(path).is_ok_and(|metadata| !metadata.is_file());
     let named = |(index, kind): (usize, &&str)| {
         let number = if kinds.len() > 1 { format!("-{}", index + 1) } else { String::new() };
         let usual = match extension(kind) {
             None if kinds.len() > 1 && is_text(kind) => Some("txt"),
             usual => usual,
         };
-        let is_other_media = |given: &str| kinds.len() > 1 && is_media(given) && usual.is_some();
-        match given.as_deref().filter(|given| !is_other_media(given)).or(usual) {
+        let is_other_media = |suffix: &str| kinds.len() > 1 && is_media(suffix) && usual.is_some();
+        match suffix.as_deref().filter(|suffix| !is_other_media(suffix)).or(usual) {
             Some(extension) => path.with_file_name(format!("{stem}{number}.{extension}")),
             None => path.with_file_name(format!("{stem}{number}")),
         }
     };
     match kinds {
-        [_] if special || given.is_some() => vec![path.to_path_buf()],
+        [_] if special || suffix.is_some() => vec![path.to_path_buf()],
         kinds => kinds.iter().enumerate().map(named).collect(),
     }
 }
@@ -43,7 +43,7 @@ pub fn output_paths(path: &Path, kinds: &[&str]) -> Vec<PathBuf> {
 /// into the name.
 pub fn extension(media_type: &str) -> Option<&'static str> {
     let essence = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    let known = match essence.as_str() {
+    let extension = match essence.as_str() {
         "image/png" => "png",
         "image/jpeg" | "image/jpg" => "jpg",
         "image/gif" => "gif",
@@ -65,7 +65,7 @@ pub fn extension(media_type: &str) -> Option<&'static str> {
         "application/gzip" => "gz",
         _ => return None,
     };
-    Some(known)
+    Some(extension)
 }
 
 fn is_text(media_type: &str) -> bool {
@@ -85,8 +85,8 @@ mod tests {
     #[test]
     fn several_payloads_get_numbers() {
         let named = |path: &str, kinds: &[&str]| -> Vec<String> {
-            let found = output_paths(Path::new(path), kinds);
-            found.iter().map(|path| path.to_str().unwrap().to_owned()).collect()
+            let paths = output_paths(Path::new(path), kinds);
+            paths.iter().map(|path| path.to_str().unwrap().to_owned()).collect()
         };
         assert_eq!(named("a/pic.png", &["image/gif"]), ["a/pic.png"]);
         assert_eq!(named("a/pic.png", &["x", "y"]), ["a/pic-1.png", "a/pic-2.png"]);

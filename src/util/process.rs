@@ -183,8 +183,8 @@ impl Process {
     }
 
     /// What the end of this child says about its limits; see [`ResourceLimits::exit_cause`].
-    pub fn exit_cause(&self, status: ExitStatus, words: &[String]) -> Option<LimitCause> {
-        self.limits.exit_cause(status, words)
+    pub fn exit_cause(&self, status: ExitStatus, lines: &[String]) -> Option<LimitCause> {
+        self.limits.exit_cause(status, lines)
     }
 
     /// The process id, which is also the id of its group and session.
@@ -242,10 +242,10 @@ impl Process {
     async fn wait_group(
         &mut self,
         limit: Duration,
-        known: Option<ExitStatus>,
+        exit_status: Option<ExitStatus>,
     ) -> Option<ExitStatus> {
         let deadline = tokio::time::Instant::now() + limit;
-        let status = match known {
+        let status = match exit_status {
             Some(status) => Some(status),
             None => self.wait_timeout(limit).await,
         };

@@ -73,9 +73,9 @@ pub fn lacks(programs: &[&str]) -> bool {
 #[test]
 fn what_was_left_out_is_told_by_reason() {
     assert_eq!(summary(""), "");
-    let told = summary("a\tno git\nb\tno python3\nb\tno python3\nc\tno python3\n");
-    let lines: Vec<&str> = told.lines().collect();
+    let text = summary("a\tno git\nb\tno python3\nb\tno python3\nc\tno python3\n");
+    let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines[0], "left out on this machine, in whole or in part: 3 tests");
     assert_eq!(lines[1..3], ["    2  no python3 (b, …)", "    1  no git (a)"]);
-    assert!(lines[3].starts_with("TOOLHOST_REQUIRE_ALL=1"), "{told}");
+    assert!(lines[3].starts_with("TOOLHOST_REQUIRE_ALL=1"), "{text}");
 }

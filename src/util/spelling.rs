@@ -8,32 +8,35 @@ const MAX_LENGTH: usize = 256;
 /// From how many characters on the beginning of a word counts as the word.
 const MIN_PREFIX: usize = 3;
 
-/// The one of `known` that `word` probably was meant to be: the one with the fewest typing
+/// The one of `candidates` that `word` probably was meant to be: the one with the fewest typing
 /// mistakes, at most one for every three letters and fewer than it has letters, or one that begins
 /// with `word`.
-pub fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+pub fn nearest<'k>(word: &str, candidates: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
     if word.len() > MAX_LENGTH {
         return None;
     }
     let lower = word.to_lowercase();
-    known
+    candidates
         .into_iter()
-        .filter(|known| known.len() <= MAX_LENGTH)
-        .map(|known| (known, known.to_lowercase()))
-        .map(|(known, other)| {
+        .filter(|candidate| candidate.len() <= MAX_LENGTH)
+        .map(|candidate| (candidate, candidate.to_lowercase()))
+        .map(|(candidate, other)| {
             let is_prefix = lower.len() >= MIN_PREFIX && other.starts_with(&lower);
-            (strsim::damerau_levenshtein(&lower, &other), is_prefix, known)
+            (strsim::damerau_levenshtein(&lower, &other), is_prefix, candidate)
         })
-        .filter(|(distance, is_prefix, known)| {
-            *is_prefix || *distance < known.len() && *distance <= known.len().max(3) / 3
+        .filter(|(distance, is_prefix, candidate)| {
+            *is_prefix || *distance < candidate.len() && *distance <= candidate.len().max(3) / 3
         })
         .min_by_key(|(distance, ..)| *distance)
-        .map(|(.., known)| known)
+        .map(|(.., candidate)| candidate)
 }
 
 /// The hint that names the [`nearest`] word: `did you mean 'name'?`.
-pub fn did_you_mean<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<String> {
-    nearest(word, known).map(|near| format!("did you mean '{near}'?"))
+pub fn did_you_mean<'k>(
+    word: &str,
+    candidates: impl IntoIterator<Item = &'k str>,
+) -> Option<String> {
+    nearest(word, candidates).map(|near| format!("did you mean '{near}'?"))
 }
 
 /// How alike two names are, from 0 to 1, for ranking many names.
@@ -47,15 +50,15 @@ mod tests {
 
     #[test]
     fn the_nearest_word_has_few_mistakes_or_begins_alike() {
-        let known = ["message", "count", "counter"];
-        assert_eq!(nearest("mesage", known), Some("message"));
-        assert_eq!(nearest("Coutn", known), Some("count"));
-        assert_eq!(nearest("mes", known), Some("message"));
-        assert_eq!(nearest("counte", known), Some("count"));
-        assert_eq!(nearest("me", known), None);
+        let names = ["message", "count", "counter"];
+        assert_eq!(nearest("mesage", names), Some("message"));
+        assert_eq!(nearest("Coutn", names), Some("count"));
+        assert_eq!(nearest("mes", names), Some("message"));
+        assert_eq!(nearest("counte", names), Some("count"));
+        assert_eq!(nearest("me", names), None);
         assert_eq!(nearest("z", ["x", "y"]), None);
-        assert_eq!(nearest("colour", known), None);
-        assert_eq!(nearest(&"message".repeat(40), known), None);
-        assert_eq!(did_you_mean("mesage", known).unwrap(), "did you mean 'message'?");
+        assert_eq!(nearest("colour", names), None);
+        assert_eq!(nearest(&"message".repeat(40), names), None);
+        assert_eq!(did_you_mean("mesage", names).unwrap(), "did you mean 'message'?");
     }
 }

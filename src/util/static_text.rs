@@ -20,8 +20,8 @@ static WORDS: Mutex<BTreeSet<StaticText>> = Mutex::new(BTreeSet::new());
 /// The one copy of a word; `None` when there are too many already.
 fn intern(word: String) -> Option<StaticText> {
     let mut words = WORDS.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(known) = words.get(word.as_str()) {
-        return Some(known);
+    if let Some(interned) = words.get(word.as_str()) {
+        return Some(interned);
     }
     if words.len() >= MAX_WORDS {
         return None;
@@ -48,8 +48,8 @@ pub fn deserialize_list<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<StaticText>, D::Error> {
     let words = Vec::<String>::deserialize(deserializer)?;
-    let kept = words.into_iter().map(intern).collect::<Option<Vec<_>>>();
-    kept.ok_or_else(|| D::Error::custom("too many distinct words"))
+    let interned = words.into_iter().map(intern).collect::<Option<Vec<_>>>();
+    interned.ok_or_else(|| D::Error::custom("too many distinct words"))
 }
 
 #[cfg(test)]

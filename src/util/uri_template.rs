@@ -17,13 +17,13 @@ const OPERATORS: [char; 7] = ['+', '#', '.', '/', ';', '?', '&'];
 
 /// The names of the variables, in order, each once.
 pub fn variables(template: &str) -> Vec<&str> {
-    let mut found = Vec::new();
+    let mut variables = Vec::new();
     for name in parts(template).filter_map(|(_, expression)| expression).flat_map(names) {
-        if !found.contains(&name) {
-            found.push(name);
+        if !variables.contains(&name) {
+            variables.push(name);
         }
     }
-    found
+    variables
 }
 
 /// The names in an expression.
@@ -38,13 +38,13 @@ fn names(expression: &str) -> impl Iterator<Item = &str> {
 pub fn required_variables(template: &str) -> Vec<&str> {
     let needed = |expression: &&str| !expression.starts_with(['#', '.', '/', ';', '?', '&']);
     let inside: Vec<&str> = parts(template).filter_map(|(_, inner)| inner).filter(needed).collect();
-    let mut found = Vec::new();
+    let mut required = Vec::new();
     for name in inside.iter().flat_map(|expression| names(expression)) {
-        if !found.contains(&name) {
-            found.push(name);
+        if !required.contains(&name) {
+            required.push(name);
         }
     }
-    found
+    required
 }
 
 /// The address that a template makes of texts; a variable without one is left out.

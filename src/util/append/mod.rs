@@ -145,8 +145,8 @@ impl AppendFile {
             if state.checked_at.is_some_and(|looked| looked.abs_diff(now) < RECHECK_INTERVAL) {
                 return Ok(());
             }
-            let found = rustix::fs::statat(&opened.directory, name, AtFlags::SYMLINK_NOFOLLOW);
-            if found.is_ok_and(|stat| FileIdentity::of(&stat) == opened.identity) {
+            let stat = rustix::fs::statat(&opened.directory, name, AtFlags::SYMLINK_NOFOLLOW);
+            if stat.is_ok_and(|stat| FileIdentity::of(&stat) == opened.identity) {
                 state.checked_at = Some(now);
                 return Ok(());
             }

@@ -61,10 +61,10 @@ pub(super) fn arguments(
     scratch: Option<&Path>,
     filter_fd: i32,
 ) -> Result<Vec<OsString>, ConfinementError> {
-    let mut words: Vec<OsString> = Vec::new();
-    let mut given: Vec<PathBuf> = Vec::new();
+    let mut arguments: Vec<OsString> = Vec::new();
+    let mut covered: Vec<PathBuf> = Vec::new();
     let mut say = |items: &[&dyn AsRef<std::ffi::OsStr>]| {
-        words.extend(items.iter().map(|item| item.as_ref().to_owned()));
+        arguments.extend(items.iter().map(|item| item.as_ref().to_owned()));
     };
     say(&[&"--die-with-parent", &"--unshare-uts", &"--unshare-pid", &"--unshare-ipc"]);
     if !confinement.network {
@@ -80,7 +80,7 @@ pub(super) fn arguments(
         // First of all, since it would cover the rest.
         let writable = confinement.writable_paths().any(|path| path == Path::new("/"));
         say(&[&if writable { "--bind" } else { "--ro-bind" }, &"/", &"/"]);
-        given.push("/".into());
+        covered.push("/".into());
     }
     if scratch.is_none() {
         if let Some(size) = confinement.limits.file_size {
@@ -94,13 +94,13 @@ pub(super) fn arguments(
     }
     if confinement.system && !whole {
         let shared = system_paths::shared();
-        given.extend(shared.readable);
+        covered.extend(shared.readable);
         let mut hidden = Vec::new();
         if let Some((directory, parts)) = shared.split {
-            given.push(directory);
+            covered.push(directory);
             hidden = parts.restricted;
         }
-        for path in &given {
+        for path in &covered {
             say(&[&"--ro-bind-try", path, path]);
         }
         // One mount for what is open, and one over each thing that is not.
@@ -112,7 +112,7 @@ pub(super) fn arguments(
             }
         }
     }
-    for mount in mounts(confinement, given)? {
+    for mount in mounts(confinement, covered)? {
         say(&[&if mount.writable { "--bind" } else { "--ro-bind" }, &mount.path, &mount.path]);
     }
     if let Some(scratch) = scratch {
@@ -123,7 +123,7 @@ pub(super) fn arguments(
         say(&[&"--dir", &cwd, &"--remount-ro", &"/"]);
     }
     say(&[&"--chdir", &cwd, &"--seccomp", &filter_fd.to_string(), &"--"]);
-    Ok(words)
+    Ok(arguments)
 }
 
 struct Mount {
@@ -132,22 +132,22 @@ struct Mount {
 }
 
 /// The paths of the declaration, outer before inner, so that none covers another. What stands
-/// below a writable directory is writable with it, and what stands below one of `given` is there.
+/// below a writable directory is writable with it, and what stands below one of `covered` is there.
 fn mounts(
     confinement: &Confinement,
-    mut given: Vec<PathBuf>,
+    mut covered: Vec<PathBuf>,
 ) -> Result<Vec<Mount>, ConfinementError> {
     let writable = |path: &PathBuf| Mount { path: path.clone(), writable: true };
     let inner = confinement.writable_paths().filter(|path| *path != Path::new("/"));
     let mut mounts: Vec<Mount> = inner.map(writable).collect();
-    given.extend(confinement.writable_paths().cloned());
+    covered.extend(confinement.writable_paths().cloned());
     let mut read: Vec<&PathBuf> = confinement.read.iter().collect();
     read.sort_by_key(|path| path.components().count());
     for path in read {
         // A path through a link leads elsewhere, whatever it begins with.
         let plain = path.canonicalize().is_ok_and(|real| real == *path);
-        if !(plain && given.iter().any(|outer| path.starts_with(outer))) {
-            given.push(path.clone());
+        if !(plain && covered.iter().any(|outer| path.starts_with(outer))) {
+            covered.push(path.clone());
             mounts.push(Mount { path: path.clone(), writable: false });
         }
     }

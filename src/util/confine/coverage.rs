@@ -37,14 +37,16 @@ pub struct Coverage {
 impl Coverage {
     /// In lines for people: one for what is kept, one for what is open.
     pub fn lines(&self) -> Vec<String> {
-        let kept: Vec<String> = self
+        let protections: Vec<String> = self
             .protects
             .iter()
-            .map(|kept| format!("{} ({})", kept.subject, kept.mechanisms.join(", ")))
+            .map(|protection| {
+                format!("{} ({})", protection.subject, protection.mechanisms.join(", "))
+            })
             .collect();
         let mut lines = Vec::new();
-        if !kept.is_empty() {
-            lines.push(format!("out of reach: {}", kept.join("; ")));
+        if !protections.is_empty() {
+            lines.push(format!("out of reach: {}", protections.join("; ")));
         }
         if !self.leaves_open.is_empty() {
             lines.push(format!("left open: {}", self.leaves_open.join("; ")));
@@ -85,8 +87,8 @@ mod linux {
         };
         for subject in SandboxSubject::ALL {
             let mut by: Vec<&'static str> = Vec::new();
-            for (name, kept) in &mechanisms {
-                if kept.contains(&subject) && !by.contains(name) {
+            for (name, subjects) in &mechanisms {
+                if subjects.contains(&subject) && !by.contains(name) {
                     by.push(*name);
                 }
             }

@@ -61,11 +61,11 @@ pub(super) fn program(confinement: &Confinement) -> Result<BpfProgram, Confineme
         let more = rules_of(when).map_err(failed)?;
         match rules.entry(*call) {
             // No rule means "always", which stays the case whatever else is said.
-            Entry::Occupied(known) if known.get().is_empty() => {}
-            Entry::Occupied(mut known) if more.is_empty() => {
-                known.insert(more);
+            Entry::Occupied(existing) if existing.get().is_empty() => {}
+            Entry::Occupied(mut existing) if more.is_empty() => {
+                existing.insert(more);
             }
-            Entry::Occupied(mut known) => known.get_mut().extend(more),
+            Entry::Occupied(mut existing) => existing.get_mut().extend(more),
             Entry::Vacant(new) => {
                 new.insert(more);
             }

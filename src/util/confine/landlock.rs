@@ -100,7 +100,7 @@ impl HandledRights {
     /// In terms of what is kept.
     pub(super) fn subjects(&self) -> Vec<SandboxSubject> {
         // A process in a Landlock domain cannot trace one outside, whatever the rules say.
-        let mut kept = vec![SandboxSubject::Memory];
+        let mut subjects = vec![SandboxSubject::Memory];
         let kinds = [
             (self.files.contains(AccessFs::ReadFile), SandboxSubject::Files),
             (self.files.contains(AccessFs::ReadFile), SandboxSubject::ProcessDetails),
@@ -109,8 +109,8 @@ impl HandledRights {
             (self.scopes.contains(Scope::Signal), SandboxSubject::Signals),
             (self.scopes.contains(Scope::AbstractUnixSocket), SandboxSubject::AbstractSockets),
         ];
-        kept.extend(kinds.into_iter().filter(|(held, _)| *held).map(|(_, subject)| subject));
-        kept
+        subjects.extend(kinds.into_iter().filter(|(held, _)| *held).map(|(_, subject)| subject));
+        subjects
     }
 }
 
@@ -124,16 +124,16 @@ struct FileRights {
 
 impl FileRights {
     fn of(abi: u32) -> Self {
-        let known = match abi {
+        let rights = match abi {
             ..DEVICE_ABI => ABI::V3,
             DEVICE_ABI..UNIX_ABI => ABI::V5,
             _ => ABI::V9,
         };
-        let all = AccessFs::from_all(known);
+        let all = AccessFs::from_all(rights);
         // A device made in a directory would be a way out of it.
         let never = AccessFs::MakeBlock | AccessFs::MakeChar;
         let devices = if abi >= DEVICE_ABI { AccessFs::IoctlDev.into() } else { BitFlags::EMPTY };
-        Self { all, read: AccessFs::from_read(known), write: all & !never & !devices }
+        Self { all, read: AccessFs::from_read(rights), write: all & !never & !devices }
     }
 }
 

@@ -58,7 +58,7 @@ impl ResourceLimits {
     }
 
     /// Determines why a child ended, from its status and the end of its stderr output.
-    pub fn exit_cause(&self, status: ExitStatus, words: &[String]) -> Option<LimitCause> {
+    pub fn exit_cause(&self, status: ExitStatus, lines: &[String]) -> Option<LimitCause> {
         const XCPU: i32 = 24;
         const XFSZ: i32 = 25;
         const KILL: i32 = 9;
@@ -77,7 +77,7 @@ impl ResourceLimits {
         if status.success() {
             return None;
         }
-        if let Some(memory) = memory.clone().filter(|_| words.iter().any(|w| mentions_memory(w))) {
+        if let Some(memory) = memory.clone().filter(|_| lines.iter().any(|w| mentions_memory(w))) {
             return Some(LimitCause::Limit(memory));
         }
         let possible: Vec<String> = match signal {
@@ -113,14 +113,14 @@ impl ResourceLimits {
         let counted = |more: u64| more.saturating_add(count_of_tasks()).saturating_add(helpers);
         let nproc = self.processes.map(counted);
         let cpu = self.cpu.map(|time| time.as_secs().max(1));
-        let wanted = [
+        let limits = [
             (Resource::Data, self.memory, 0),
             (Resource::Cpu, cpu, 1),
             (Resource::Nproc, nproc, 0),
             (Resource::Fsize, self.file_size, 0),
             (Resource::Nofile, self.open_files, 0),
         ];
-        let resources = wanted.into_iter().filter_map(|(resource, limit, reserve)| {
+        let resources = limits.into_iter().filter_map(|(resource, limit, reserve)| {
             let limit = limit?;
             let strictest = getrlimit(resource).maximum.unwrap_or(u64::MAX);
             let maximum = limit.saturating_add(reserve).min(strictest);
@@ -180,8 +180,8 @@ mod tests {
         }
     }
 
-    fn cause(status: i32, words: &str) -> Option<LimitCause> {
-        limits().exit_cause(ExitStatus::from_raw(status), &[words.to_owned()])
+    fn cause(status: i32, text: &str) -> Option<LimitCause> {
+        limits().exit_cause(ExitStatus::from_raw(status), &[text.to_owned()])
     }
 
     #[test]

@@ -177,10 +177,10 @@ impl Confinement {
         let mut facts = Vec::new();
         if self.level.confines() {
             let system = self.system.then_some("the system's programs and settings");
-            let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
-            let mut reads: Vec<String> = words(system.as_slice());
+            let texts = |texts: &[&str]| texts.iter().map(|word| (*word).to_owned()).collect();
+            let mut reads: Vec<String> = texts(system.as_slice());
             reads.extend(self.read.iter().map(display_path));
-            reads.extend::<Vec<String>>(words(own));
+            reads.extend::<Vec<String>>(texts(own));
             if !reads.is_empty() {
                 facts.push(format!("reads {}", reads.join(", ")));
             }

@@ -93,8 +93,8 @@ impl PreparedConfinement {
         let temporary = temporary.unwrap_or(Path::new(bwrap::TMP)).to_path_buf();
         self.inherited.push(filter);
         if inner_fence::is_available(system) {
-            let (words, own) = inner_fence::wrap(confinement, &temporary)?;
-            arguments.extend(words);
+            let (wrapper, own) = inner_fence::wrap(confinement, &temporary)?;
+            arguments.extend(wrapper);
             self.inherited.push(own);
             self.ignores_termination = true;
         }

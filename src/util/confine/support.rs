@@ -67,8 +67,8 @@ pub(super) fn available_on(
     system: &dyn SystemSupport,
 ) -> Result<ConfinementLevel, ConfinementError> {
     let best = [ConfinementLevel::Bwrap, ConfinementLevel::Landlock];
-    let kept = best.into_iter().find(|level| check_on(system, *level).is_ok());
-    kept.map_or_else(
+    let level = best.into_iter().find(|level| check_on(system, *level).is_ok());
+    level.map_or_else(
         || check_on(system, ConfinementLevel::Landlock).map(|()| ConfinementLevel::Landlock),
         Ok,
     )

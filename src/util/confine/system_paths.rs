@@ -101,7 +101,7 @@ fn split_by_permission(directory: &Path, depth: usize) -> Option<SplitDirectory>
     if depth == 0 || is_link || !directory.is_dir() {
         return None;
     }
-    let mut found = SplitDirectory::default();
+    let mut split = SplitDirectory::default();
     for child in std::fs::read_dir(directory).into_iter().flatten().flatten() {
         let child = child.path();
         let open = |child: &Path| {
@@ -111,16 +111,16 @@ fn split_by_permission(directory: &Path, depth: usize) -> Option<SplitDirectory>
         if !open(&child) {
             // Where a link leads is given or kept there.
             if !is_link {
-                found.restricted.push(child);
+                split.restricted.push(child);
             }
         } else if let Some(mut inner) = split_by_permission(&child, depth - 1) {
-            found.readable.append(&mut inner.readable);
-            found.restricted.append(&mut inner.restricted);
+            split.readable.append(&mut inner.readable);
+            split.restricted.append(&mut inner.restricted);
         } else {
-            found.readable.push(child);
+            split.readable.push(child);
         }
     }
-    (!found.restricted.is_empty()).then_some(found)
+    (!split.restricted.is_empty()).then_some(split)
 }
 
 /// What stands beside a program and belongs to it: its directory, and for one in a `bin` the
@@ -149,7 +149,7 @@ pub fn program_paths(program: &Path, home: Option<&Path>) -> Vec<PathBuf> {
 
 /// Whether a program in this confinement may read a path, as far as the paths it was given tell.
 pub fn can_read(confinement: &Confinement, path: &Path) -> bool {
-    if confinement.read.iter().chain(&confinement.write).any(|given| contains(given, path)) {
+    if confinement.read.iter().chain(&confinement.write).any(|shown| contains(shown, path)) {
         return true;
     }
     if !confinement.system {
@@ -158,7 +158,7 @@ pub fn can_read(confinement: &Confinement, path: &Path) -> bool {
     let shared = shared();
     let parts = shared.split.into_iter().flat_map(|(_, parts)| parts.readable);
     let all = shared.readable.into_iter().chain(parts).chain(machine()).chain(devices());
-    all.into_iter().any(|given| contains(&given, path))
+    all.into_iter().any(|shown| contains(&shown, path))
 }
 
 /// Whether `directory` is `path` or holds it, whatever links lead to either.

@@ -59,13 +59,13 @@ pub fn set_journaling(
 ) -> rusqlite::Result<()> {
     let set: String =
         db.pragma_update_and_check(None, "journal_mode", journal, |row| row.get(0))?;
-    let wanted = durability as i64;
-    db.pragma_update(None, "synchronous", wanted)?;
+    let level = durability as i64;
+    db.pragma_update(None, "synchronous", level)?;
     let got: i64 = db.pragma_query_value(None, "synchronous", |row| row.get(0))?;
-    if got != wanted || !set.eq_ignore_ascii_case(journal) {
+    if got != level || !set.eq_ignore_ascii_case(journal) {
         return Err(rusqlite::Error::SqliteFailure(
             rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CANTOPEN),
-            Some(format!("journal {set} and synchronous {got} instead of {journal} and {wanted}")),
+            Some(format!("journal {set} and synchronous {got} instead of {journal} and {level}")),
         ));
     }
     Ok(())

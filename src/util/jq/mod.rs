@@ -102,8 +102,8 @@ impl fmt::Display for JqSyntaxError {
 }
 
 fn undefined_words(names: &[(&'static str, String)]) -> String {
-    let words = names.iter().map(|(sort, name)| format!("there is no {sort} '{name}'"));
-    words.collect::<Vec<_>>().join("; ")
+    let messages = names.iter().map(|(sort, name)| format!("there is no {sort} '{name}'"));
+    messages.collect::<Vec<_>>().join("; ")
 }
 
 /// Runs a jq expression over a value and returns its results.
@@ -182,12 +182,12 @@ const MAIN: &str = "toolhost_main_filter";
 /// A definition, after those of jq's own that it needs. Compiling all of them would cost most of
 /// the time of a small query.
 fn with_prelude(main: InstrumentedDef<'_>) -> Vec<Def<&str>> {
-    let mut wanted = main.calls;
+    let mut calls = main.calls;
     let mut needed = vec![main.definition];
     // A definition calls itself or earlier ones only, so one pass from the end finds them all.
     for woven in prelude().iter().rev() {
-        if wanted.contains(woven.definition.name) {
-            wanted.extend(&woven.calls);
+        if calls.contains(woven.definition.name) {
+            calls.extend(&woven.calls);
             needed.push(woven.definition.clone());
         }
     }
@@ -209,8 +209,8 @@ fn prelude() -> &'static [InstrumentedDef<'static>] {
 }
 
 fn parse(filter: &str) -> Result<Term<&str>, JqError> {
-    let syntax = |found: Option<&str>, expected: &str| {
-        let offset = found
+    let syntax = |token: Option<&str>, expected: &str| {
+        let offset = token
             .and_then(|part| part.as_ptr().addr().checked_sub(filter.as_ptr().addr()))
             .filter(|offset| *offset < filter.len());
         let before = offset.map(|offset| filter.get(..offset).unwrap_or_default());
@@ -219,11 +219,11 @@ fn parse(filter: &str) -> Result<Term<&str>, JqError> {
     };
     let tokens = Lexer::new(filter).lex().map_err(|errors| {
         let first = errors.first();
-        JqError::Syntax(first.map(|(expected, found)| syntax(Some(found), expected.as_str())))
+        JqError::Syntax(first.map(|(expected, token)| syntax(Some(token), expected.as_str())))
     })?;
     Parser::new(&tokens).parse(Parser::term).map_err(|errors| {
-        JqError::Syntax(errors.first().map(|(expected, found)| {
-            syntax(found.map(jaq_core::load::lex::Token::as_str), expected.as_str())
+        JqError::Syntax(errors.first().map(|(expected, token)| {
+            syntax(token.map(jaq_core::load::lex::Token::as_str), expected.as_str())
         }))
     })
 }

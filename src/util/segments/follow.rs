@@ -68,7 +68,7 @@ impl LineFollower {
         let mut lines = Vec::new();
         let growing = self.location.open_to_read()?;
         let moved = match (&growing, self.open.back()) {
-            (Some((_, found)), Some(last)) => *found != last.identity,
+            (Some((_, identity)), Some(last)) => *identity != last.identity,
             (Some(_), None) => true,
             (None, _) => false,
         };

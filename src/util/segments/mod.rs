@@ -167,8 +167,8 @@ impl SegmentedLog {
             Err(Errno::WOULDBLOCK) => return Ok(()),
             other => other?,
         }
-        let found = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW);
-        let done = match found {
+        let stat = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW);
+        let done = match stat {
             Ok(stat) if FileIdentity::of(&stat) == identity => {
                 self.rename(directory, name, now).map(|()| self.prune(directory, now))
             }
@@ -228,10 +228,10 @@ impl SegmentedLog {
                 (u64::try_from(stat.st_size).unwrap_or(0), changed)
             })
         };
-        let found: Vec<_> = segments.iter().filter_map(|name| Some((name, stat(name)?))).collect();
-        let mut total: u64 = found.iter().map(|(_, (size, _))| size).sum();
+        let sizes: Vec<_> = segments.iter().filter_map(|name| Some((name, stat(name)?))).collect();
+        let mut total: u64 = sizes.iter().map(|(_, (size, _))| size).sum();
         let mut removed = 0;
-        for (name, (size, changed)) in found {
+        for (name, (size, changed)) in sizes {
             let old = now.saturating_sub(changed) > self.retention.max_age;
             if !(old || total > self.retention.max_total_bytes) || removed == REMOVALS {
                 return;
@@ -303,15 +303,15 @@ impl SegmentNames {
     /// The files set aside in a directory, the oldest first.
     fn list(&self, directory: impl AsFd) -> Result<Vec<OsString>, Errno> {
         use std::os::unix::ffi::OsStringExt as _;
-        let mut found = Vec::new();
+        let mut names = Vec::new();
         for entry in Dir::read_from(directory)? {
             let name = OsString::from_vec(entry?.file_name().to_bytes().to_vec());
             if self.second(&name).is_some() {
-                found.push(name);
+                names.push(name);
             }
         }
-        found.sort_unstable();
-        Ok(found)
+        names.sort_unstable();
+        Ok(names)
     }
 }
 

@@ -162,31 +162,31 @@ fn what_is_followed_goes_on_in_the_next_files() {
     let log = SegmentedLog::new(here(&root), false, small(20));
     log.append(NOW, "\"before\"").unwrap();
     let mut follow = LineFollower::from_end(here(&root)).unwrap();
-    let mut seen = Vec::new();
-    let mut look = |seen: &mut Vec<String>| {
-        seen.extend(follow.poll().unwrap().into_iter().map(text));
+    let mut texts = Vec::new();
+    let mut look = |texts: &mut Vec<String>| {
+        texts.extend(follow.poll().unwrap().into_iter().map(text));
     };
-    look(&mut seen);
-    assert_eq!(seen, [""; 0]);
+    look(&mut texts);
+    assert_eq!(texts, [""; 0]);
     for line in 0..4 {
         log.append(NOW, &format!("\"line {line}\"")).unwrap();
         if line == 1 {
-            look(&mut seen);
+            look(&mut texts);
         }
     }
     // A writer that still has the set-aside file open writes its last line there.
     for _ in 0..3 {
-        look(&mut seen);
+        look(&mut texts);
     }
-    assert_eq!(seen, [0, 1, 2, 3].map(|line| format!("\"line {line}\"")));
+    assert_eq!(texts, [0, 1, 2, 3].map(|line| format!("\"line {line}\"")));
     // Half a line is no line yet.
     let mut file = File::options().append(true).create(true).open(log.path()).unwrap();
     file.write_all(b"[1,").unwrap();
-    look(&mut seen);
+    look(&mut texts);
     file.write_all(b"2]\n").unwrap();
-    look(&mut seen);
-    assert_eq!(seen.last().unwrap(), "[1,2]");
-    assert_eq!(seen.len(), 5);
+    look(&mut texts);
+    assert_eq!(texts.last().unwrap(), "[1,2]");
+    assert_eq!(texts.len(), 5);
 }
 
 #[test]

@@ -87,8 +87,8 @@ fn the_same_holds_for_an_ordinary_user() {
             crate::util::skipped::left_out(&format!("{} as nobody: {why}", tests.display()));
         }
         Ok(run) => {
-            let said = String::from_utf8_lossy(&run.stdout);
-            assert!(run.status.success() && said.contains("attacks::metadata"), "{said}");
+            let output = String::from_utf8_lossy(&run.stdout);
+            assert!(run.status.success() && output.contains("attacks::metadata"), "{output}");
         }
     }
 }
@@ -316,9 +316,9 @@ git -c user.name=n -c user.email=e commit -qm m && git show HEAD:f",
     for level in levels() {
         for (program, script) in scripts {
             let room = Room::new();
-            let found =
+            let lookup =
                 room.shell(&room.confinement(level), &format!("command -v {program}")).await;
-            if found.out.is_empty() {
+            if lookup.out.is_empty() {
                 crate::util::skipped::left_out(&format!("there is no {program}"));
                 continue;
             }

@@ -22,19 +22,22 @@ const PYTHON: &str = "/usr/bin/python3";
 
 /// The levels that confine files and can be kept on this machine; says so when one cannot.
 fn levels() -> Vec<ConfinementLevel> {
-    let kept = |level: &ConfinementLevel| {
+    let is_enforced = |level: &ConfinementLevel| {
         let refused = check(*level).err();
         if let Some(why) = &refused {
             crate::util::skipped::left_out(&format!("{}: {why}", level.as_str()));
         }
         refused.is_none()
     };
-    [ConfinementLevel::Landlock, ConfinementLevel::Bwrap].into_iter().filter(kept).collect()
+    [ConfinementLevel::Landlock, ConfinementLevel::Bwrap].into_iter().filter(is_enforced).collect()
 }
 
 /// Whether signals stay inside on this system.
 fn keeps_signals(confinement: &Confinement) -> bool {
-    coverage(confinement).protects.iter().any(|kept| kept.subject.starts_with("signals"))
+    coverage(confinement)
+        .protects
+        .iter()
+        .any(|protection| protection.subject.starts_with("signals"))
 }
 
 /// What a child left behind.

@@ -56,9 +56,9 @@ fn a_level_that_cannot_be_kept_is_refused_before_anything_starts() {
 }
 
 /// What is kept and what is open, by the beginnings of the lines.
-fn said(system: &Other, confinement: &Confinement) -> (Vec<&'static str>, Vec<String>) {
+fn protections(system: &Other, confinement: &Confinement) -> (Vec<&'static str>, Vec<String>) {
     let coverage = coverage_on(system, confinement);
-    (coverage.protects.iter().map(|kept| kept.subject).collect(), coverage.leaves_open)
+    (coverage.protects.iter().map(|protection| protection.subject).collect(), coverage.leaves_open)
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn nothing_is_left_open_silently() {
         {
             let confinement = Confinement { network, metadata, ..room.confinement(level) };
             let system = Other { landlock: Some(abi), ..WHOLE };
-            let (keeps, open) = said(&system, &confinement);
+            let (keeps, open) = protections(&system, &confinement);
             // Each subject is on one of the two sides; the number of processes is beside them.
             assert_eq!(
                 keeps.len() + open.len(),
@@ -78,7 +78,7 @@ fn nothing_is_left_open_silently() {
                 "{level:?}"
             );
             assert_eq!(keeps.is_empty(), level == ConfinementLevel::Limits);
-            let is_open = |words: &str| open.iter().any(|line| line.contains(words));
+            let is_open = |text: &str| open.iter().any(|line| line.contains(text));
             assert!(is_open("flaws of the kernel"));
             assert_eq!(is_open("the network, with"), network || level == ConfinementLevel::Limits);
             let changes = level == ConfinementLevel::Limits
@@ -107,8 +107,9 @@ fn every_protection_names_its_mechanisms() {
     let room = Room::new();
     let by = |level, what: &str| {
         let coverage = coverage_on(&WHOLE, &room.confinement(level));
-        let kept = coverage.protects.iter().find(|kept| kept.subject.starts_with(what));
-        kept.map(|kept| kept.mechanisms.join(", ")).unwrap_or_default()
+        let protection =
+            coverage.protects.iter().find(|protection| protection.subject.starts_with(what));
+        protection.map(|protection| protection.mechanisms.join(", ")).unwrap_or_default()
     };
     let (landlock, bwrap) = (ConfinementLevel::Landlock, ConfinementLevel::Bwrap);
     assert_eq!(by(landlock, "other files"), "Landlock");
