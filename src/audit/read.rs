@@ -130,14 +130,14 @@ pub fn newest(
     filter: &CallFilter,
     limit: usize,
 ) -> Result<AuditCalls, AppendError> {
-    let mut found = AuditCalls::default();
+    let mut page = AuditCalls::default();
     // Newest first; `None` is a call that the filter leaves out.
     let mut slots: Vec<Option<AuditedCall>> = Vec::new();
     // Outcomes whose intent was not met yet, and their slots.
     let mut pending: HashMap<String, usize> = HashMap::new();
     // Outcomes that the filter leaves out: their intents are not calls without an outcome.
     let mut rejected: HashSet<String> = HashSet::new();
-    let mut wanted = 0;
+    let mut selected = 0;
     let mut waited = 0;
     // The line after this one in the file: when it was written, and the call it belongs to.
     let mut later: Option<(f64, String)> = None;
@@ -147,7 +147,7 @@ pub fn newest(
             RecordLine::TooLong => None,
         };
         let Some(row) = row else {
-            found.damaged += 1;
+            page.damaged += 1;
             continue;
         };
         if let Some((written, call)) = later.replace((row.unix, row.call.clone()))
@@ -156,7 +156,7 @@ pub fn newest(
         {
             call.clock_set_back_by = Some(row.unix - written);
         }
-        let full = wanted >= limit;
+        let full = selected >= limit;
         match pending.remove(&row.call) {
             Some(at) if row.is_intent() => {
                 if let Some(slot) = slots.get_mut(at)
@@ -165,7 +165,7 @@ pub fn newest(
                     row.add_intent(call);
                     if !filter.matches(&call.facts()) {
                         *slot = None;
-                        wanted -= 1;
+                        selected -= 1;
                     }
                 }
             }
@@ -184,19 +184,19 @@ pub fn newest(
                 let waits = row.has_intent();
                 let call = row.into_call();
                 // What an intent would still tell cannot be judged yet.
-                let known = if waits { filter.without_beginning() } else { filter.clone() };
-                if known.matches(&call.facts()) {
+                let early_filter = if waits { filter.without_beginning() } else { filter.clone() };
+                if early_filter.matches(&call.facts()) {
                     if waits {
                         pending.insert(call.call.clone(), slots.len());
                     }
                     slots.push(Some(call));
-                    wanted += 1;
+                    selected += 1;
                 } else if waits {
                     rejected.insert(call.call);
                 }
             }
         }
-        if wanted >= limit {
+        if selected >= limit {
             if pending.is_empty() || waited == MAX_INTENT_DISTANCE {
                 break;
             }
@@ -211,9 +211,9 @@ pub fn newest(
             *slot = slot.take().filter(|call| filter.matches(&call.facts()));
         }
     }
-    found.calls = slots.into_iter().flatten().take(limit).collect();
-    found.calls.reverse();
-    Ok(found)
+    page.calls = slots.into_iter().flatten().take(limit).collect();
+    page.calls.reverse();
+    Ok(page)
 }
 
 /// Joins lines as they are appended.
@@ -287,8 +287,8 @@ struct AuditRow {
 impl AuditRow {
     fn parse(line: &[u8]) -> Option<Self> {
         let row: Self = serde_json::from_slice(line).ok()?;
-        let known = row.is_intent() || (row.event == "outcome" && row.result.is_some());
-        (known && row.unix.is_finite()).then_some(row)
+        let is_complete = row.is_intent() || (row.event == "outcome" && row.result.is_some());
+        (is_complete && row.unix.is_finite()).then_some(row)
     }
 
     fn is_intent(&self) -> bool {
@@ -361,8 +361,8 @@ mod tests {
         newest(lines, filter, limit).unwrap()
     }
 
-    fn ids(found: &AuditCalls) -> Vec<&str> {
-        found.calls.iter().map(|call| call.call.as_str()).collect()
+    fn ids(calls: &AuditCalls) -> Vec<&str> {
+        calls.calls.iter().map(|call| call.call.as_str()).collect()
     }
 
     #[test]
@@ -375,15 +375,15 @@ mod tests {
             intent("d", 5.0),
             outcome("a", 6.0, "ok", 1),
         ];
-        let found = find(&lines, &CallFilter::default(), 10);
-        assert_eq!(ids(&found), ["b", "c", "d", "a"]);
-        let [b, c, d, a] = &found.calls[..] else { panic!() };
+        let calls = find(&lines, &CallFilter::default(), 10);
+        assert_eq!(ids(&calls), ["b", "c", "d", "a"]);
+        let [b, c, d, a] = &calls.calls[..] else { panic!() };
         assert_eq!((a.at, a.session.as_deref(), a.has_failed()), (1.0, Some("s"), false));
         assert_eq!(a.arguments.as_ref().unwrap()["a"], "a");
         assert_eq!(b.outcome.as_ref().unwrap().result, "timeout");
         assert!(c.was_refused() && c.has_failed() && !b.was_refused());
         assert!(d.outcome.is_none() && d.has_failed());
-        assert_eq!(found.damaged, 0);
+        assert_eq!(calls.damaged, 0);
     }
 
     #[test]
@@ -391,9 +391,9 @@ mod tests {
         let mut refused = outcome("b", 4.0, "unreachable", 0);
         refused["session"] = "s".into();
         let lines = [intent("a", 1.0), outcome("a", 3.0, "timeout", 0), refused];
-        let found = find(&lines, &CallFilter::default(), 10);
-        assert_eq!(ids(&found), ["a", "b"]);
-        let [a, b] = &found.calls[..] else { panic!() };
+        let calls = find(&lines, &CallFilter::default(), 10);
+        assert_eq!(ids(&calls), ["a", "b"]);
+        let [a, b] = &calls.calls[..] else { panic!() };
         assert_eq!((a.decision_text(), b.decision_text()), ("allowed", "not sent"));
         assert!(b.was_not_sent() && !b.was_refused() && !a.was_not_sent());
     }
@@ -428,8 +428,8 @@ mod tests {
         let mut newest_first =
             lines.iter().rev().map(|line| Ok(RecordLine::Text(line.to_string().into_bytes())));
         let rest = std::iter::from_fn(|| panic!("it read on"));
-        let found = newest(newest_first.by_ref().chain(rest), &CallFilter::default(), 1).unwrap();
-        assert_eq!(ids(&found), ["a"]);
+        let calls = newest(newest_first.by_ref().chain(rest), &CallFilter::default(), 1).unwrap();
+        assert_eq!(ids(&calls), ["a"]);
     }
 
     #[test]
@@ -444,8 +444,8 @@ mod tests {
             json!({"event": "note", "unix": 1, "call": "x", "tool": "t"}),
             outcome("a", 2.0, "ok", 1),
         ];
-        let found = find(&lines, &CallFilter::default(), 10);
-        assert_eq!((ids(&found), found.damaged), (vec!["a"], 6));
+        let calls = find(&lines, &CallFilter::default(), 10);
+        assert_eq!((ids(&calls), calls.damaged), (vec!["a"], 6));
     }
 
     #[test]
@@ -458,8 +458,8 @@ mod tests {
             intent("c", 50_000.5),
             outcome("c", 50_002.0, "ok", 1),
         ];
-        let found = find(&lines, &CallFilter::default(), 10);
-        let back: Vec<_> = found.calls.iter().map(|call| call.clock_set_back_by).collect();
+        let calls = find(&lines, &CallFilter::default(), 10);
+        let back: Vec<_> = calls.calls.iter().map(|call| call.clock_set_back_by).collect();
         assert_eq!(back, [None, Some(50_001.0), None]);
     }
 

@@ -151,13 +151,13 @@ mod tests {
         let plain = |value: &str| -> Vec<String> {
             forms(value).into_iter().filter(|form| !form.exact).map(|form| form.text).collect()
         };
-        let found = plain("https://ada:p%40ss-word@db.corp.example:99/tenant-0815-x?key=abcdefgh1");
+        let forms = plain("https://ada:p%40ss-word@db.corp.example:99/tenant-0815-x?key=abcdefgh1");
         for part in ["p%40ss-word", "p@ss-word", "db.corp.example", "tenant-0815-x", "abcdefgh1"] {
-            assert!(found.iter().any(|form| form == part), "{part} {found:?}");
+            assert!(forms.iter().any(|form| form == part), "{part} {forms:?}");
         }
-        let found = plain("http://localhost:8080/mcp");
+        let forms = plain("http://localhost:8080/mcp");
         for part in ["localhost", "/mcp", "mcp", "8080"] {
-            assert!(!found.iter().any(|form| form == part), "{part} {found:?}");
+            assert!(!forms.iter().any(|form| form == part), "{part} {forms:?}");
         }
     }
 }

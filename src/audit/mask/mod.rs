@@ -47,7 +47,7 @@ struct KnownSecrets {
 
 impl std::fmt::Debug for Masker {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Masker({} values)", self.known().values.len())
+        write!(f, "Masker({} values)", self.secrets().values.len())
     }
 }
 
@@ -80,30 +80,30 @@ impl Masker {
         if value.len() < MIN_SECRET_LEN {
             return;
         }
-        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        if !known.values.iter().any(|(_, other)| other == value) {
-            known.values.push((mark, value.to_owned()));
-            known.search = None;
+        let mut secrets = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if !secrets.values.iter().any(|(_, other)| other == value) {
+            secrets.values.push((mark, value.to_owned()));
+            secrets.search = None;
         }
     }
 
-    fn known(&self) -> RwLockReadGuard<'_, KnownSecrets> {
+    fn secrets(&self) -> RwLockReadGuard<'_, KnownSecrets> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What to search with; `None` when no value is known.
     fn search(&self) -> Option<Arc<SecretSearch>> {
-        let known = self.known();
-        if known.values.is_empty() || known.search.is_some() {
-            return known.search.clone();
+        let secrets = self.secrets();
+        if secrets.values.is_empty() || secrets.search.is_some() {
+            return secrets.search.clone();
         }
-        drop(known);
-        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        let search = match &known.search {
+        drop(secrets);
+        let mut secrets = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let search = match &secrets.search {
             Some(search) => Arc::clone(search),
-            None => Arc::new(SecretSearch::new(&known.values)),
+            None => Arc::new(SecretSearch::new(&secrets.values)),
         };
-        known.search = Some(Arc::clone(&search));
+        secrets.search = Some(Arc::clone(&search));
         Some(search)
     }
 
@@ -125,7 +125,7 @@ impl Masker {
 
     /// Whether no value is known, so that there is nothing to replace.
     pub fn is_empty(&self) -> bool {
-        self.known().values.is_empty()
+        self.secrets().values.is_empty()
     }
 
     /// What a call gave, without known values: a server may send back what it was given.
@@ -285,16 +285,16 @@ impl Masker {
                 call_id,
                 round,
                 kind,
-                message: words,
+                message,
                 outcome: verdict,
             } => {
-                let words = self.text(&words);
+                let message = self.text(&message);
                 HostEvent::QuestionAnswered {
                     server,
                     call_id,
                     round,
                     kind,
-                    message: words,
+                    message,
                     outcome: verdict,
                 }
             }
@@ -362,10 +362,10 @@ impl Masker {
 
 /// The texts of a definition, but for its names.
 fn texts_of(tool: &ToolDefinition) -> impl Iterator<Item = Cow<'_, str>> {
-    let said = [&tool.title, &tool.description, &tool.category, &tool.version];
-    let said = said.into_iter().chain([&tool.annotations.title]).flatten();
+    let texts = [&tool.title, &tool.description, &tool.category, &tool.version];
+    let texts = texts.into_iter().chain([&tool.annotations.title]).flatten();
     let lines =
-        said.chain(&tool.warnings).chain(&tool.touches).map(|text| Cow::from(text.as_str()));
+        texts.chain(&tool.warnings).chain(&tool.touches).map(|text| Cow::from(text.as_str()));
     let schemas = [Some(&tool.input_schema), tool.output_schema.as_ref()].into_iter().flatten();
     let raw = tool.raw.as_ref().map(|raw| Cow::from(raw.get()));
     lines.chain(schemas.map(|schema| Cow::from(schema.to_string()))).chain(raw)

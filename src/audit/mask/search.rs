@@ -62,16 +62,16 @@ impl SecretSearch {
     /// Searches for `values`, each with the mark that replaces it. Of a form that several values
     /// have, the first has it.
     pub(super) fn new(values: &[(String, String)]) -> Self {
-        let mut known: BTreeMap<(Vec<u8>, bool), Option<usize>> = BTreeMap::new();
+        let mut marks_by_text: BTreeMap<(Vec<u8>, bool), Option<usize>> = BTreeMap::new();
         for (number, (mark, value)) in values.iter().enumerate() {
             for form in forms(value) {
                 let text = if form.exact { form.text } else { form.text.to_ascii_lowercase() };
-                known.entry((text.into_bytes(), form.exact)).or_insert(Some(number));
+                marks_by_text.entry((text.into_bytes(), form.exact)).or_insert(Some(number));
             }
             // A text may be masked twice, and `${NAME}` may hold what is a value elsewhere.
-            known.entry((mark.clone().into_bytes(), true)).or_insert(None);
+            marks_by_text.entry((mark.clone().into_bytes(), true)).or_insert(None);
         }
-        let patterns: Vec<SecretPattern> = known
+        let patterns: Vec<SecretPattern> = marks_by_text
             .into_iter()
             .map(|((text, exact), mark)| SecretPattern { text, exact, mark })
             .collect();
@@ -103,13 +103,13 @@ impl SecretSearch {
         if self.automaton.is_none() {
             return Some(MASK.as_bytes().to_vec());
         }
-        let found = self.find(text);
-        if found.is_empty() {
+        let spans = self.find(text);
+        if spans.is_empty() {
             return None;
         }
         let mut out = Vec::with_capacity(text.len());
         let mut rest = 0;
-        for SecretSpan { at, mark } in found {
+        for SecretSpan { at, mark } in spans {
             out.extend_from_slice(text.get(rest..at.start).unwrap_or_default());
             out.extend_from_slice(self.marks.get(mark).map_or(MASK, String::as_str).as_bytes());
             rest = at.end;
@@ -124,20 +124,20 @@ impl SecretSearch {
         self.view(text, MAX_UNESCAPE_DEPTH, &|at| at, &mut hits);
         let SearchHits { mut secrets, mut marks } = hits;
         marks.sort_by_key(|mark| mark.start);
-        secrets.retain(|found| {
-            let before = marks.partition_point(|mark| mark.start <= found.at.start);
+        secrets.retain(|span| {
+            let before = marks.partition_point(|mark| mark.start <= span.at.start);
             let nearest = before.checked_sub(1).and_then(|at| marks.get(at));
-            !nearest.is_some_and(|mark| within(&found.at, mark))
+            !nearest.is_some_and(|mark| within(&span.at, mark))
         });
         secrets.sort_by(|a, b| a.at.start.cmp(&b.at.start).then_with(|| b.at.end.cmp(&a.at.end)));
         let mut apart: Vec<SecretSpan> = Vec::new();
-        for found in secrets {
+        for span in secrets {
             match apart.last_mut() {
                 // The first of those that overlap gives its name to all.
-                Some(last) if found.at.start < last.at.end => {
-                    last.at.end = last.at.end.max(found.at.end);
+                Some(last) if span.at.start < last.at.end => {
+                    last.at.end = last.at.end.max(span.at.end);
                 }
-                _ => apart.push(found),
+                _ => apart.push(span),
             }
         }
         apart
@@ -150,15 +150,15 @@ impl SecretSearch {
         origin: &dyn Fn(usize) -> usize,
         hits: &mut SearchHits,
     ) {
-        let found = self.automaton.iter().flat_map(|all| all.find_overlapping_iter(text));
-        for found in found {
-            let Some(pattern) = self.patterns.get(found.pattern().as_usize()) else { continue };
-            let end = found.start() + pattern.text.len();
-            let whole = text.get(found.start()..end);
+        let hits_here = self.automaton.iter().flat_map(|all| all.find_overlapping_iter(text));
+        for hit in hits_here {
+            let Some(pattern) = self.patterns.get(hit.pattern().as_usize()) else { continue };
+            let end = hit.start() + pattern.text.len();
+            let whole = text.get(hit.start()..end);
             if !whole.is_some_and(|whole| same(whole, &pattern.text, pattern.exact)) {
                 continue;
             }
-            let at = origin(found.start())..origin(end);
+            let at = origin(hit.start())..origin(end);
             match pattern.mark {
                 Some(mark) => hits.secrets.push(SecretSpan { at, mark }),
                 None => hits.marks.push(at),
@@ -200,11 +200,12 @@ impl SecretSearch {
         let first = text.len().saturating_sub(self.longest);
         (first..text.len()).find_map(|from| {
             let rest = text.get(from..)?;
-            let known = self.heads.get(&lower(rest.first_chunk()?))?;
+            let numbers = self.heads.get(&lower(rest.first_chunk()?))?;
             let begins = |pattern: &SecretPattern| {
                 pattern.text.get(..rest.len()).is_some_and(|head| same(rest, head, pattern.exact))
             };
-            let pattern = known.iter().filter_map(|at| self.patterns.get(*at)).find(|p| begins(p));
+            let pattern =
+                numbers.iter().filter_map(|at| self.patterns.get(*at)).find(|p| begins(p));
             Some((from, pattern?.mark?))
         })
     }
@@ -227,13 +228,13 @@ impl SecretSearch {
         let last = text.len().min(self.longest);
         (MIN_SECRET_LEN..=last).rev().find_map(|length| {
             let part = text.get(..length)?;
-            let known = self.tails.get(&lower(part.last_chunk()?))?;
+            let numbers = self.tails.get(&lower(part.last_chunk()?))?;
             let ends = |pattern: &SecretPattern| {
                 let from = pattern.text.len().checked_sub(length);
                 let tail = from.and_then(|from| pattern.text.get(from..));
                 tail.is_some_and(|tail| same(part, tail, pattern.exact))
             };
-            let pattern = known.iter().filter_map(|at| self.patterns.get(*at)).find(|p| ends(p));
+            let pattern = numbers.iter().filter_map(|at| self.patterns.get(*at)).find(|p| ends(p));
             Some((length, pattern?.mark?))
         })
     }

@@ -14,10 +14,10 @@ fn object(value: &Value) -> JsonObject {
 #[test]
 fn traffic_is_masked_and_otherwise_exact() {
     use std::sync::{Arc, Mutex};
-    let kept = Arc::new(Mutex::new(Vec::new()));
+    let kinds = Arc::new(Mutex::new(Vec::new()));
     let sink = {
-        let kept = Arc::clone(&kept);
-        TrafficSink::new(move |traffic: Traffic| kept.lock().unwrap().push(traffic.kind))
+        let kinds = Arc::clone(&kinds);
+        TrafficSink::new(move |traffic: Traffic| kinds.lock().unwrap().push(traffic.kind))
     };
     let masked = Masker::new([("TOKEN", "hunter2")]).traffic(sink);
     let message = |bytes: &'static [u8]| TrafficKind::Message {
@@ -45,10 +45,10 @@ fn traffic_is_masked_and_otherwise_exact() {
         let (at, call, server) = (std::time::Duration::ZERO, None, "a".to_owned());
         masked.emit(Traffic { server, sequence: 1, at, call, kind: what });
     }
-    let kept = kept.lock().unwrap();
-    let all = format!("{kept:?}");
+    let kinds = kinds.lock().unwrap();
+    let all = format!("{kinds:?}");
     assert!(!all.contains("hunter2"), "{all}");
-    let exact = |index: usize| match &kept[index] {
+    let exact = |index: usize| match &kinds[index] {
         TrafficKind::Message { bytes, .. } => bytes.clone(),
         other => panic!("{other:?}"),
     };

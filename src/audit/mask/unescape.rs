@@ -107,7 +107,7 @@ impl UnescapedText {
                 }
             };
             let rest = text.get(at..).unwrap_or_default();
-            next = memchr::memchr(mark, rest).map(|found| at + found);
+            next = memchr::memchr(mark, rest).map(|offset| at + offset);
         }
         view.plain(text, at..text.len());
         Some(view.finish(text.len()))
