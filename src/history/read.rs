@@ -165,10 +165,10 @@ pub fn select<T>(
     limit: usize,
     mut keep: impl FnMut(HistoryEntry) -> T,
 ) -> Result<HistoryPage<T>, AppendError> {
-    let mut found = HistoryPage { entries: Vec::new(), damaged: 0, has_more: false };
+    let mut page = HistoryPage { entries: Vec::new(), damaged: 0, has_more: false };
     for line in lines {
-        if found.entries.len() >= limit {
-            found.has_more = true;
+        if page.entries.len() >= limit {
+            page.has_more = true;
             break;
         }
         let entry = match line? {
@@ -176,13 +176,13 @@ pub fn select<T>(
             RecordLine::TooLong => None,
         };
         match entry {
-            None => found.damaged += 1,
+            None => page.damaged += 1,
             Some(entry) if filter.ends_at(entry.unix) => break,
-            Some(entry) if filter.matches(&entry.facts()) => found.entries.push(keep(entry)),
+            Some(entry) if filter.matches(&entry.facts()) => page.entries.push(keep(entry)),
             Some(_) => {}
         }
     }
-    Ok(found)
+    Ok(page)
 }
 
 /// What looking for one call came to.
@@ -264,8 +264,8 @@ mod tests {
     #[test]
     fn the_newest_come_first_and_damage_is_counted() {
         let ids = |filter: &CallFilter, limit| -> (Vec<String>, usize) {
-            let found = newest(lines(), filter, limit).unwrap();
-            (found.entries.into_iter().map(|entry| entry.id).collect(), found.damaged)
+            let page = newest(lines(), filter, limit).unwrap();
+            (page.entries.into_iter().map(|entry| entry.id).collect(), page.damaged)
         };
         assert_eq!(
             ids(&CallFilter::default(), 9),
@@ -285,17 +285,17 @@ mod tests {
 
     #[test]
     fn a_unique_beginning_is_enough() {
-        let found = |id: &str| match find(lines(), id, None).unwrap() {
+        let id_of = |id: &str| match find(lines(), id, None).unwrap() {
             HistoryLookup::One(entry) => entry.id,
             HistoryLookup::NotFound => "nothing".to_owned(),
             HistoryLookup::Ambiguous(ids) => ids.join(" "),
         };
-        assert_eq!(found("ab"), "ab-2");
-        assert_eq!(found("aa-1"), "aa-1");
-        assert_eq!(found("last"), "aa-3");
-        assert_eq!(found("aa"), "aa-3 aa-1");
-        assert_eq!(found("zz"), "nothing");
-        assert_eq!(found("\"},{\\"), "nothing");
+        assert_eq!(id_of("ab"), "ab-2");
+        assert_eq!(id_of("aa-1"), "aa-1");
+        assert_eq!(id_of("last"), "aa-3");
+        assert_eq!(id_of("aa"), "aa-3 aa-1");
+        assert_eq!(id_of("zz"), "nothing");
+        assert_eq!(id_of("\"},{\\"), "nothing");
     }
 
     #[test]
