@@ -152,7 +152,7 @@ impl ModelFormat {
     /// The dialect that a model of this name is spoken to in; `None` for names of no known family.
     pub fn of_model(model: &str) -> Option<Self> {
         let name = model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase();
-        let starts = |words: &[&str]| words.iter().any(|word| name.starts_with(word));
+        let starts = |prefixes: &[&str]| prefixes.iter().any(|word| name.starts_with(word));
         if starts(&["claude"]) {
             Some(Self::Anthropic)
         } else if starts(&["gemini", "gemma"]) {
@@ -343,8 +343,8 @@ impl RequestedCall {
 
 impl CallAnswer {
     /// A failure in words.
-    pub fn failure(words: impl Into<String>) -> Self {
-        let block = serde_json::json!({ "type": "text", "text": words.into() });
+    pub fn failure(text: impl Into<String>) -> Self {
+        let block = serde_json::json!({ "type": "text", "text": text.into() });
         Self { content: vec![block], structured: None, is_error: true }
     }
 

@@ -45,8 +45,8 @@ impl NameRule {
     pub(super) fn apply_unique(self, name: &str, is_free: impl Fn(&str) -> bool) -> String {
         let lengths = (DIGEST..=LONGEST_DIGEST).step_by(DIGEST);
         let mut candidates = lengths.map(|digits| self.shortened(name, digits));
-        let found = candidates.find(|candidate| is_free(candidate));
-        found.unwrap_or_else(|| self.shortened(name, LONGEST_DIGEST))
+        let free_name = candidates.find(|candidate| is_free(candidate));
+        free_name.unwrap_or_else(|| self.shortened(name, LONGEST_DIGEST))
     }
 
     fn allows_char(self, c: char) -> bool {
@@ -62,9 +62,9 @@ impl NameRule {
         let hex = digest.iter().flat_map(|byte| [byte >> 4, byte & 15]);
         let hex = hex.filter_map(|digit| char::from_digit(digit.into(), 16));
         let room = self.longest - digits - 2;
-        let kept = name.chars().map(|c| if self.allows_char(c) { c } else { '_' }).take(room);
+        let legal = name.chars().map(|c| if self.allows_char(c) { c } else { '_' }).take(room);
         let mut allowed = if self.allows_beginning(name) { String::new() } else { "_".to_owned() };
-        allowed.extend(kept);
+        allowed.extend(legal);
         allowed.push('_');
         allowed.extend(hex.take(digits));
         allowed

@@ -75,7 +75,7 @@ struct Adapter {
 
 impl Adapter {
     fn takes(&self, keyword: &str) -> bool {
-        self.subset.keywords.is_none_or(|known| known.contains(&keyword))
+        self.subset.keywords.is_none_or(|keywords| keywords.contains(&keyword))
     }
 
     fn schema(&mut self, schema: &Map<String, Value>, place: &str) -> Map<String, Value> {

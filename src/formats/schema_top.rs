@@ -63,8 +63,8 @@ fn gathered(
         }
         if !in_all {
             require(&mut top, common);
-            let words = format!("'{keyword}' at the top of the schema is left out");
-            downgrades.push(words);
+            let downgrade = format!("'{keyword}' at the top of the schema is left out");
+            downgrades.push(downgrade);
         }
     }
     top
@@ -76,10 +76,10 @@ fn add_part(top: &mut Map<String, Value>, part: Map<String, Value>, always_holds
     for (keyword, value) in part {
         match (keyword.as_str(), value) {
             ("properties" | "$defs" | "definitions", Value::Object(more)) => {
-                let known = top.entry(keyword).or_insert_with(|| json!({}));
-                if let Value::Object(known) = known {
+                let properties = top.entry(keyword).or_insert_with(|| json!({}));
+                if let Value::Object(properties) = properties {
                     for (name, schema) in more {
-                        known.entry(name).or_insert(schema);
+                        properties.entry(name).or_insert(schema);
                     }
                 }
             }
@@ -124,8 +124,8 @@ fn required_by_each(parts: &[Map<String, Value>]) -> BTreeSet<String> {
 
 /// What a JSON Pointer in a URI fragment points to.
 pub(super) fn target<'v>(root: &'v Value, pointer: &str) -> Option<&'v Value> {
-    let found = root.pointer(pointer);
-    found.or_else(|| {
+    let schema = root.pointer(pointer);
+    schema.or_else(|| {
         // Such as `%20`; `url` decodes nothing but forms, which differ in `+` only.
         let decoded = url::form_urlencoded::parse(pointer.replace('+', "%2B").as_bytes())
             .map(|(key, _)| key.into_owned())

@@ -50,12 +50,12 @@ fn one_call_reads_the_same_in_every_dialect() {
     for format in SPEAKING {
         let calls = format.requested_calls(&weather_call(format)).unwrap();
         let arguments = json!({ "city": "Oslo" }).as_object().cloned().unwrap();
-        let wanted = RequestedCall {
+        let expected = RequestedCall {
             id: Some("call_1".into()),
             name: "get_weather".into(),
             arguments: Ok(arguments),
         };
-        assert_eq!(calls, [wanted], "{}", format.as_str());
+        assert_eq!(calls, [expected], "{}", format.as_str());
     }
 }
 
@@ -109,14 +109,14 @@ fn arguments_that_do_not_parse_are_kept_as_they_were_written() {
 
 #[test]
 fn a_response_of_another_dialect_is_refused_with_what_is_missing() {
-    for (format, words) in [
+    for (format, expected) in [
         (ModelFormat::Openai, "choices[0].message is missing"),
         (ModelFormat::OpenaiResponses, "output is missing"),
         (ModelFormat::Anthropic, "content is missing"),
         (ModelFormat::Gemini, "candidates[0].content.parts is missing"),
     ] {
         let error = format.requested_calls(&json!({ "error": "overloaded" })).unwrap_err();
-        assert!(error.to_string().ends_with(words), "{error}");
+        assert!(error.to_string().ends_with(expected), "{error}");
     }
     let unnamed = json!({ "content": [{ "type": "tool_use", "id": "a", "input": {} }] });
     let error = ModelFormat::Anthropic.requested_calls(&unnamed).unwrap_err();
@@ -138,8 +138,8 @@ fn pictures_are_sent_where_they_are_taken_and_named_elsewhere() {
     );
     let url = "data:image/png;base64,iVBORw0K";
     assert_eq!(sent(ModelFormat::OpenaiResponses)[0]["output"][0]["image_url"], url);
-    let words = "[image of image/png, about 6 bytes, not shown to the model]";
-    assert_eq!(sent(ModelFormat::Openai)[0]["content"], words);
+    let placeholder = "[image of image/png, about 6 bytes, not shown to the model]";
+    assert_eq!(sent(ModelFormat::Openai)[0]["content"], placeholder);
 }
 
 #[test]
@@ -151,18 +151,18 @@ fn what_a_dialect_does_not_take_is_left_out_and_said() {
             "c": { "const": 1 },
         },
     });
-    let kept = ModelFormat::Openai.schema_subset().apply(&schema);
-    assert_eq!(kept.downgrades, ["'oneOf' at the top of the schema is left out"]);
-    assert_eq!(kept.schema["properties"]["a"]["pattern"], "^x");
-    assert_eq!(kept.schema["properties"]["b"], json!({}));
-    assert_eq!(kept.schema["required"], json!(["a"]));
-    let kept = ModelFormat::Gemini.schema_subset().apply(&schema);
+    let subset = ModelFormat::Openai.schema_subset().apply(&schema);
+    assert_eq!(subset.downgrades, ["'oneOf' at the top of the schema is left out"]);
+    assert_eq!(subset.schema["properties"]["a"]["pattern"], "^x");
+    assert_eq!(subset.schema["properties"]["b"], json!({}));
+    assert_eq!(subset.schema["required"], json!(["a"]));
+    let subset = ModelFormat::Gemini.schema_subset().apply(&schema);
     assert_eq!(
-        kept.schema["properties"],
+        subset.schema["properties"],
         json!({ "a": { "type": "string" }, "c": { "enum": [1] }, "b": {} })
     );
     assert_eq!(
-        kept.downgrades,
+        subset.downgrades,
         [
             "'oneOf' at the top of the schema is left out",
             "'/properties/a/pattern' is left out",
@@ -187,27 +187,27 @@ fn older_drafts_and_references_at_the_top_become_what_providers_check_against() 
             "List": { "type": "object", "properties": { "next": { "$ref": "#/definitions/List" } } },
         },
     });
-    let kept = ModelFormat::Anthropic.schema_subset().apply(&schema);
-    let properties = &kept.schema["properties"];
+    let subset = ModelFormat::Anthropic.schema_subset().apply(&schema);
+    let properties = &subset.schema["properties"];
     assert_eq!(properties["list"], json!({ "$ref": "#/$defs/List", "description": "a list" }));
     let pair = json!({ "type": "array", "prefixItems": [{ "type": "string" }], "items": false });
     assert_eq!(properties["pair"], pair);
     assert_eq!(properties["above"], json!({ "type": "number", "exclusiveMinimum": 1 }));
     assert_eq!(properties["bare"], json!({ "type": ["array", "null"], "items": {} }));
     assert_eq!(properties["far"], json!({}));
-    assert_eq!(kept.schema["required"], json!(["list"]));
-    assert_eq!(kept.schema["$defs"]["List"]["properties"]["next"]["$ref"], "#/$defs/List");
-    let said = "the reference '/properties/far/$ref' is left out".to_owned();
-    assert!(kept.downgrades.contains(&said), "{:?}", kept.downgrades);
+    assert_eq!(subset.schema["required"], json!(["list"]));
+    assert_eq!(subset.schema["$defs"]["List"]["properties"]["next"]["$ref"], "#/$defs/List");
+    let downgrade = "the reference '/properties/far/$ref' is left out".to_owned();
+    assert!(subset.downgrades.contains(&downgrade), "{:?}", subset.downgrades);
     // Gemini takes nothing beside a reference.
-    let kept = ModelFormat::Gemini.schema_subset().apply(&schema);
-    assert_eq!(kept.schema["properties"]["list"], json!({ "$ref": "#/$defs/List" }));
+    let subset = ModelFormat::Gemini.schema_subset().apply(&schema);
+    assert_eq!(subset.schema["properties"]["list"], json!({ "$ref": "#/$defs/List" }));
     // One invalid schema would have the whole request refused.
-    let kept = ModelFormat::Openai
+    let subset = ModelFormat::Openai
         .schema_subset()
         .apply(&json!({ "properties": { "a": { "type": "any" } } }));
-    assert_eq!(kept.schema, json!({ "type": "object", "properties": {} }));
-    assert_eq!(kept.downgrades, ["its schema is invalid and is left out"]);
+    assert_eq!(subset.schema, json!({ "type": "object", "properties": {} }));
+    assert_eq!(subset.downgrades, ["its schema is invalid and is left out"]);
 }
 
 fn tool(name: &str, schema: Value) -> ToolDefinition {
