@@ -117,9 +117,9 @@ impl Resolve for SystemResolver {
     fn resolve(&self, name: Name) -> Resolving {
         let (link_local, public) = (self.allows_link_local, self.requires_public);
         Box::pin(async move {
-            let found = lookup::addresses(name.as_str(), 0).await;
-            let found = found.map_err(|error| NoSuchHost { reason: error.to_string() })?;
-            let allowed = allowed(found.into_iter(), link_local, public)?;
+            let addresses = lookup::addresses(name.as_str(), 0).await;
+            let addresses = addresses.map_err(|error| NoSuchHost { reason: error.to_string() })?;
+            let allowed = allowed(addresses.into_iter(), link_local, public)?;
             Ok(Box::new(allowed.into_iter()) as Addrs)
         })
     }
@@ -127,11 +127,11 @@ impl Resolve for SystemResolver {
 
 /// Those of the addresses of a name that may be asked.
 fn allowed(
-    found: impl Iterator<Item = SocketAddr>,
+    addresses: impl Iterator<Item = SocketAddr>,
     link_local: bool,
     public: bool,
 ) -> Result<Vec<SocketAddr>, Box<dyn std::error::Error + Send + Sync>> {
-    let (refused, allowed): (Vec<_>, Vec<_>) = found.partition(|address| {
+    let (refused, allowed): (Vec<_>, Vec<_>) = addresses.partition(|address| {
         let ip = address.ip();
         (!link_local && is_link_local(ip)) || (public && !is_public(ip))
     });
@@ -159,8 +159,8 @@ mod tests {
     #[test]
     fn what_a_name_leads_to_is_judged_and_not_the_name() {
         let judged = |ips: &[&str], link_local, public| {
-            let found = ips.iter().map(|ip| SocketAddr::new(ip.parse().unwrap(), 80));
-            allowed(found, link_local, public).map(|left| left.len()).map_err(|e| e.to_string())
+            let addresses = ips.iter().map(|ip| SocketAddr::new(ip.parse().unwrap(), 80));
+            allowed(addresses, link_local, public).map(|left| left.len()).map_err(|e| e.to_string())
         };
         let metadata = "169.254.169.254";
         assert_eq!(
@@ -186,12 +186,12 @@ mod tests {
         let peer = TestServer::start(|_, _| TestResponse::accepted()).await;
         let mut url = peer.url("/");
         url.set_host(Some("localhost")).unwrap();
-        let asked = |settings: ClientSettings| {
+        let send_with = |settings: ClientSettings| {
             let client = build(&url, &settings, HeaderMap::new()).unwrap();
             client.get(url.clone()).send()
         };
         let refused =
-            asked(ClientSettings { requires_public: true, ..SETTINGS }).await.unwrap_err();
+            send_with(ClientSettings { requires_public: true, ..SETTINGS }).await.unwrap_err();
         assert!(
             super::super::errors::causes(&refused)
                 .iter()
@@ -199,7 +199,7 @@ mod tests {
             "{refused:?}"
         );
         assert!(peer.requests().is_empty());
-        asked(SETTINGS).await.unwrap();
+        send_with(SETTINGS).await.unwrap();
         assert_eq!(peer.requests().len(), 1);
     }
 }

@@ -27,9 +27,12 @@ mod tests {
     #[tokio::test]
     async fn names_of_this_machine_are_loopback_without_a_lookup() {
         for name in ["localhost", "a.localhost", "A.LocalHost", "x.y.localhost.", "localhost."] {
-            let found = addresses(name, 80).await.unwrap();
-            assert!(found.iter().all(|address| address.ip().is_loopback()), "{name}: {found:?}");
-            assert_eq!(found.len(), 2, "{name}");
+            let addresses = addresses(name, 80).await.unwrap();
+            assert!(
+                addresses.iter().all(|address| address.ip().is_loopback()),
+                "{name}: {addresses:?}"
+            );
+            assert_eq!(addresses.len(), 2, "{name}");
         }
     }
 }

@@ -104,16 +104,16 @@ impl PlainClient {
         &self,
         method: Method,
         url: &Url,
-        given: &HeaderMap,
+        headers_of_call: &HeaderMap,
         body: PostedBody,
     ) -> Result<Request<PostedBody>, Error> {
         let target = &url[Position::BeforePath..Position::AfterQuery];
         let target = Uri::try_from(target).map_err(|cause| {
             Error::config(format!("cannot send requests to {}: {cause}", host_and_port(url)))
         })?;
-        let mut headers = HeaderMap::with_capacity(self.headers.len() + given.len());
-        let own = self.headers.iter().filter(|(name, _)| !given.contains_key(*name));
-        for (name, value) in given.iter().chain(own) {
+        let mut headers = HeaderMap::with_capacity(self.headers.len() + headers_of_call.len());
+        let own = self.headers.iter().filter(|(name, _)| !headers_of_call.contains_key(*name));
+        for (name, value) in headers_of_call.iter().chain(own) {
             headers.append(name.clone(), value.clone());
         }
         let mut request = Request::new(body);

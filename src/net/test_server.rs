@@ -73,8 +73,8 @@ impl TestResponse {
     }
 
     /// The result `{}` for a request.
-    pub(crate) fn result(heard: &TestRequest) -> Self {
-        Self::json(answer(&heard.id()))
+    pub(crate) fn result(request: &TestRequest) -> Self {
+        Self::json(answer(&request.id()))
     }
 
     /// An event stream that ends after `events`.
@@ -128,9 +128,9 @@ impl TestServer {
     ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let heard = Arc::new(Mutex::new(Vec::new()));
+        let requests = Arc::new(Mutex::new(Vec::new()));
         let script: Arc<TestScript> = Arc::new(script);
-        let log = Arc::clone(&heard);
+        let log = Arc::clone(&requests);
         let gone = Arc::new(AtomicUsize::new(0));
         let left = Arc::clone(&gone);
         let task = tokio::spawn(async move {
@@ -144,7 +144,7 @@ impl TestServer {
                 );
             }
         });
-        Self { address, requests: heard, hangups: gone, task }
+        Self { address, requests, hangups: gone, task }
     }
 
     /// The URL of a path on this server.
@@ -167,9 +167,9 @@ impl TestServer {
     /// Waits until something was asked `n` times.
     pub(crate) async fn wait_for_requests(&self, n: usize) -> Vec<TestRequest> {
         loop {
-            let heard = self.requests();
-            if heard.len() >= n {
-                return heard;
+            let requests = self.requests();
+            if requests.len() >= n {
+                return requests;
             }
             tokio::task::yield_now().await;
         }
@@ -190,13 +190,13 @@ async fn serve(
     gone: &AtomicUsize,
 ) -> io::Result<()> {
     let mut buffer = Vec::new();
-    while let Some(heard) = read_request(&mut stream, &mut buffer, connection).await? {
+    while let Some(request) = read_request(&mut stream, &mut buffer, connection).await? {
         let number = {
             let mut log = log.lock().unwrap();
-            log.push(heard.clone());
+            log.push(request.clone());
             log.len() - 1
         };
-        match script(number, &heard) {
+        match script(number, &request) {
             TestResponse::Raw(bytes) => stream.write_all(&bytes).await?,
             TestResponse::Last(bytes) => return stream.write_all(&bytes).await,
             TestResponse::Hang(bytes) => {
