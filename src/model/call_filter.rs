@@ -58,7 +58,7 @@ impl CallFilter {
             && self.matches_project(call.project)
             && self.failed.is_none_or(|failed| failed == call.failed)
             && session.is_none_or(|session| call.session == Some(session))
-            && self.decision.as_ref().is_none_or(|words| call.decision.contains(words.as_str()))
+            && self.decision.as_ref().is_none_or(|text| call.decision.contains(text.as_str()))
     }
 
     /// Whether calls of this tool match.

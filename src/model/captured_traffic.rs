@@ -29,11 +29,11 @@ impl CapturedTraffic {
     pub fn capture(mut traffic: Traffic) -> Self {
         let mut is_cut = false;
         let size = match &mut traffic.kind {
-            TrafficKind::Message { bytes, info: glance, .. } => {
+            TrafficKind::Message { bytes, info, .. } => {
                 let size = bytes.len();
                 // A copy: what was read may be a small part of a large buffer that would stay.
                 *bytes = Bytes::copy_from_slice(bytes.get(..MAX_CAPTURED_BYTES).unwrap_or(bytes));
-                is_cut = shorten_glance(glance) || size > MAX_CAPTURED_BYTES;
+                is_cut = shorten_glance(info) || size > MAX_CAPTURED_BYTES;
                 size
             }
             TrafficKind::Stderr(text)
@@ -70,14 +70,14 @@ fn shorten(text: &mut String, most: usize) -> bool {
     is_long
 }
 
-fn shorten_glance(glance: &mut MessageInfo) -> bool {
+fn shorten_glance(info: &mut MessageInfo) -> bool {
     let id_is_long = |id: &mut Value| match id {
         Value::String(text) => shorten(text, NAME),
         Value::Array(_) | Value::Object(_) => !std::mem::take(id).is_null(),
         Value::Number(number) if number.as_str().len() > NAME => !std::mem::take(id).is_null(),
         _ => false,
     };
-    match glance {
+    match info {
         MessageInfo::Request { id, method } => id_is_long(id) | shorten(method, NAME),
         MessageInfo::Response { id, method, .. } => {
             id_is_long(id) | method.as_mut().is_some_and(|method| shorten(method, NAME))
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
     use crate::model::traffic::Direction;
 
-    fn seen(what: TrafficKind) -> CapturedTraffic {
+    fn captured_traffic(what: TrafficKind) -> CapturedTraffic {
         let (server, at) = ("a".to_owned(), Duration::ZERO);
         CapturedTraffic::capture(Traffic { server, sequence: 1, at, call: None, kind: what })
     }
@@ -105,12 +105,8 @@ mod tests {
         let long = "é".repeat(MAX_CAPTURED_BYTES);
         let bytes = Bytes::from(long.clone());
         let method = MessageInfo::Request { id: long.clone().into(), method: long.clone() };
-        let message = |glance| TrafficKind::Message {
-            direction,
-            bytes: bytes.clone(),
-            info: glance,
-            latency: None,
-        };
+        let message =
+            |info| TrafficKind::Message { direction, bytes: bytes.clone(), info, latency: None };
         let header = (long.clone(), String::new());
         let headers = vec![header, ("a".to_owned(), "b".to_owned())];
         let line = "200 OK".to_owned();
@@ -125,26 +121,25 @@ mod tests {
             TrafficKind::HttpHead { direction, line, headers, latency: None },
             TrafficKind::NonJsonLine(long.clone()),
         ] {
-            let seen = seen(what);
-            assert!(seen.is_cut && seen.size >= 2 * MAX_CAPTURED_BYTES, "{}", seen.size);
-            let kept = format!("{:?}", seen.traffic).len();
+            let capture = captured_traffic(what);
+            assert!(capture.is_cut && capture.size >= 2 * MAX_CAPTURED_BYTES, "{}", capture.size);
+            let length = format!("{:?}", capture.traffic).len();
             // Bytes that are no ASCII are written as `\xc3`.
-            assert!(kept < 5 * MAX_CAPTURED_BYTES, "{kept}");
-            if let TrafficKind::Message { bytes, info: glance, .. } = &seen.traffic.kind {
+            assert!(length < 5 * MAX_CAPTURED_BYTES, "{length}");
+            if let TrafficKind::Message { bytes, info, .. } = &capture.traffic.kind {
                 assert_eq!(bytes.len(), MAX_CAPTURED_BYTES);
-                assert!(format!("{glance:?}").len() < 4 * NAME);
+                assert!(format!("{info:?}").len() < 4 * NAME);
             }
         }
     }
 
     #[test]
     fn what_is_small_is_kept_whole() {
-        let glance = MessageInfo::Request { id: 7.into(), method: "ping".to_owned() };
+        let info = MessageInfo::Request { id: 7.into(), method: "ping".to_owned() };
         let bytes = Bytes::from_static(b"{}");
-        let what =
-            TrafficKind::Message { direction: Direction::Sent, bytes, info: glance, latency: None };
-        let seen = seen(what);
-        assert_eq!((seen.is_cut, seen.size), (false, 2));
-        assert_eq!(seen.traffic.kind.method(), Some("ping"));
+        let what = TrafficKind::Message { direction: Direction::Sent, bytes, info, latency: None };
+        let captured = captured_traffic(what);
+        assert_eq!((captured.is_cut, captured.size), (false, 2));
+        assert_eq!(captured.traffic.kind.method(), Some("ping"));
     }
 }

@@ -310,7 +310,7 @@ impl ToolDefinition {
     #[doc(hidden)] // for the program's own commands
     pub fn command_end(&self) -> String {
         let end = self.entry.as_ref().and_then(|entry| entry.command_end.as_ref());
-        end.map_or_else(String::new, |words| format!(" {words}"))
+        end.map_or_else(String::new, |text| format!(" {text}"))
     }
 
     /// Its declared speed; `None` for a tool of a server whose entry in `provides_tools` declares

@@ -66,10 +66,14 @@ impl Diagnostic {
         self
     }
 
-    /// Suggests the name in `known` that `word` was probably meant to be, if one is similar.
+    /// Suggests the name in `candidates` that `word` was probably meant to be, if one is similar.
     #[must_use]
-    pub fn with_suggestion<'k>(self, word: &str, known: impl IntoIterator<Item = &'k str>) -> Self {
-        match did_you_mean(word, known) {
+    pub fn with_suggestion<'k>(
+        self,
+        word: &str,
+        candidates: impl IntoIterator<Item = &'k str>,
+    ) -> Self {
+        match did_you_mean(word, candidates) {
             Some(hint) => self.with_hint(hint),
             None => self,
         }

@@ -235,8 +235,8 @@ impl Error {
 
     /// Says what the failure was part of: prefixes the message with `words`.
     #[must_use]
-    pub fn context(self, words: &str) -> Self {
-        self.update(|b| b.message = format!("{words}: {}", b.message))
+    pub fn context(self, prefix: &str) -> Self {
+        self.update(|b| b.message = format!("{prefix}: {}", b.message))
     }
 
     /// Names the server the error belongs to.

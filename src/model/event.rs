@@ -19,7 +19,7 @@ pub struct LogLevel(pub String);
 impl LogLevel {
     /// Whether it is less severe than `threshold`; a level that nobody knows is not.
     pub fn is_below(&self, threshold: &str) -> bool {
-        let place = |level: &str| LOG_LEVELS.iter().position(|known| *known == level);
+        let place = |level: &str| LOG_LEVELS.iter().position(|entry| *entry == level);
         matches!((place(&self.0), place(threshold)), (Some(own), Some(least)) if own < least)
     }
 }

@@ -274,14 +274,14 @@ mod tests {
             direction: only,
         };
         let method = || "tools/call".to_owned();
-        let asked = message(Sent, MessageInfo::Request { id: 1.into(), method: method() });
+        let question = message(Sent, MessageInfo::Request { id: 1.into(), method: method() });
         let info = MessageInfo::Response { id: 1.into(), method: Some(method()), is_error: false };
         let answered = message(Received, info);
         let lost =
             message(Received, MessageInfo::Response { id: 9.into(), method: None, is_error: true });
         let stderr = TrafficKind::Stderr("x".to_owned());
         let closed = TrafficKind::Closed("x".to_owned());
-        let all = [&asked, &answered, &lost, &stderr, &closed];
+        let all = [&question, &answered, &lost, &stderr, &closed];
         let taken = |filter: &TrafficFilter| all.map(|item| filter.matches(item));
         assert_eq!(taken(&filter(&[], None)), [true; 5]);
         assert_eq!(taken(&filter(&["ping", "tools/*"], None)), [true, true, false, false, true]);
@@ -291,8 +291,8 @@ mod tests {
 
     #[test]
     fn behind_a_closed_gate_nothing_is_traced() {
-        let seen = Arc::new(AtomicUsize::new(0));
-        let counts = Arc::clone(&seen);
+        let messages = Arc::new(AtomicUsize::new(0));
+        let counts = Arc::clone(&messages);
         let gate = TraceGate::default();
         let sink = TrafficSink::new(move |_| {
             counts.fetch_add(1, Ordering::Relaxed);
@@ -314,6 +314,6 @@ mod tests {
         drop(second);
         assert!(sink.is_enabled());
         sink.emit(traffic());
-        assert_eq!(seen.load(Ordering::Relaxed), 2);
+        assert_eq!(messages.load(Ordering::Relaxed), 2);
     }
 }
