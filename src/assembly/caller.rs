@@ -1,7 +1,4 @@
 //! On whose behalf a run makes calls, according to the user's own environment.
-//!
-//! Owns: the variables `TOOLHOST_USER`, `TRACEPARENT` and `TRACESTATE`. Never does: refuse a run
-//! because of them: an invalid one is ignored, with a warning.
 
 use crate::config::environment::Environment;
 use crate::host::builder::ToolHostBuilder;

@@ -1,8 +1,4 @@
 //! From the entries of a configuration to the providers of a host.
-//!
-//! Owns: one group of providers for each server and each kind of internal tools, and rebuilding
-//! them from a later reading of the files, except those that are unchanged. Never does: decide
-//! which are unchanged.
 
 use std::sync::Arc;
 
@@ -21,12 +17,10 @@ pub struct ProviderSources {
     pub(super) groups: Vec<ProviderGroup>,
 }
 
-/// The owner of a group of providers.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ProviderOwner {
     /// All entries of one kind of internal tools, by its type key.
     Kind(&'static str),
-    /// One MCP server.
     Server(String),
 }
 
@@ -83,7 +77,6 @@ impl ProviderSources {
         Self { deps, setup, groups }
     }
 
-    /// All providers in the order of the catalogue.
     pub(super) fn providers(&self, configuration: &Configuration) -> Vec<Arc<dyn ToolProvider>> {
         let built = self.groups.iter().flat_map(|group| group.providers.iter().cloned());
         built.chain(untrusted(configuration)).collect()
@@ -98,7 +91,6 @@ impl ProviderSources {
     }
 }
 
-/// Puts the entries out of service that their kind refused.
 fn note_refused(configuration: &mut Configuration, diagnostics: &[Diagnostic]) {
     for diagnostic in diagnostics.iter().filter(|diagnostic| diagnostic.is_error()) {
         let Some(name) = diagnostic.entry.clone() else { continue };

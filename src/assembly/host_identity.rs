@@ -1,8 +1,4 @@
 //! Determines which background host belongs to a configuration.
-//!
-//! Owns: the keyed digest over everything that determines what a host would do: the build, the
-//! files, what of them is trusted, the variables and secrets they refer to, and the options of the
-//! run. Equal digests mean that one host can answer for the other. Never does: look for a host.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt as _;
@@ -70,7 +66,6 @@ impl PartDigest {
         self.part(text.as_bytes());
     }
 
-    /// The path, and its content as far as metadata identifies it.
     fn file_stamp(&mut self, path: &Path) {
         let Ok(meta) = std::fs::metadata(path) else { return };
         if !meta.is_file() {
@@ -139,7 +134,6 @@ fn add_options(digest: &mut PartDigest, options: &AssemblyOptions) {
     digest.part(&flags.map(u8::from));
 }
 
-/// The files with their contents, as read.
 fn add_files(digest: &mut PartDigest, configuration: &Configuration, options: &AssemblyOptions) {
     let files = &options.files;
     let inline = files.inline_tools.iter().chain(&files.added_inline_tools);
@@ -170,7 +164,6 @@ fn mentioned<'a>(
     words.filter(|word| word.len() > 1 && variables.contains_key(*word)).collect()
 }
 
-/// The variables that may decide what a host does, with their values.
 fn deciding_variables<'a>(
     configuration: &Configuration,
     variables: &'a BTreeMap<String, String>,
@@ -184,7 +177,6 @@ fn deciding_variables<'a>(
     variables.iter().filter(|(name, _)| decides(name)).collect()
 }
 
-/// Whether relative paths are relative to the working directory.
 fn has_no_directory(configuration: &Configuration, options: &AssemblyOptions) -> bool {
     !options.files.inline_tools.is_empty()
         || !options.files.added_inline_tools.is_empty()

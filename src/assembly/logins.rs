@@ -23,18 +23,12 @@ fn file(environment: &dyn Environment) -> Option<FileVault> {
 }
 
 /// All stored logins, in the order they were created.
-///
-/// # Errors
-/// When they cannot be read.
 pub async fn list(environment: &dyn Environment) -> Result<Vec<LoginReport>, Error> {
     let logins = vault(environment).load().await?;
     Ok(logins.iter().filter_map(OAuthLogin::report).collect())
 }
 
 /// Removes all logins, even if they can no longer be read; returns whether there were any.
-///
-/// # Errors
-/// When the file cannot be removed.
 pub async fn forget_all(environment: &dyn Environment) -> Result<bool, Error> {
     match file(environment) {
         Some(file) => file.clear().await,

@@ -192,7 +192,6 @@ fn change() -> impl Strategy<Value = Mutation> {
     ]
 }
 
-/// The pointers of all values below the root.
 fn pointers(tree: &Value) -> Vec<String> {
     fn walk(value: &Value, at: &str, found: &mut Vec<String>) {
         let mut step = |key: &str, inner: &Value| {

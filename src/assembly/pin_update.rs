@@ -1,7 +1,4 @@
 //! Writes the accepted results of a pin comparison to a file of pins.
-//!
-//! Owns: which pins result from a comparison; the same for the command line and the console. Never
-//! does: ask, or decide what a pin means (`catalogue::pins` does).
 
 use std::sync::Arc;
 
@@ -12,9 +9,7 @@ use crate::model::{Origin, ToolDefinition, ToolStatus};
 
 /// The result of a comparison to be written.
 pub struct PinUpdate<'a> {
-    /// The host that made the comparison.
     pub host: &'a ToolHost,
-    /// The report that the user was shown.
     pub report: &'a PinReport,
     /// The listing behind it.
     pub catalogue: &'a Catalogue,

@@ -1,8 +1,4 @@
 //! Pin files: where they are, reading and writing them, and the entries they apply to.
-//!
-//! Owns: the file format, indented JSON with sorted keys, so that a change of one tool is a change
-//! of a few lines. It contains no invisible characters: these are written as `\u`
-//! escapes. Never does: compare, or decide what a pin means (`catalogue::pins` does).
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
@@ -26,12 +22,10 @@ use crate::providers::mcp::identity;
 use crate::util::atomic_file::{self, FileMode};
 use crate::util::json::pretty;
 
-/// The name of the file in the state directory.
 pub const PIN_FILE_NAME: &str = "pins.json";
 /// Maximum size of a file of pins in bytes.
 const MAX_BYTES: u64 = 32 << 20;
 
-/// Why a file of pins is ignored.
 #[derive(Debug, thiserror::Error)]
 enum PinFileError {
     #[error(transparent)]
@@ -52,7 +46,6 @@ enum PinFileError {
 /// A file of pins, which need not exist yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PinFile {
-    /// The path that is opened, and shown in errors.
     pub path: PathBuf,
     /// Whether it is the user's own, in the state directory: it names the files its pins apply to,
     /// and it affects calls, so no other user may write to it.
@@ -65,16 +58,11 @@ impl PinFile {
         Some(Self { path: environment.state_dir()?.join(PIN_FILE_NAME), own: true })
     }
 
-    /// A named file, such as one in a repository.
     pub fn named(path: PathBuf) -> Self {
         Self { path, own: false }
     }
 
     /// Reads the file; `None` if it does not exist.
-    ///
-    /// # Errors
-    /// A configuration error if it cannot be read or parsed, or others can write to the
-    /// user's own. Such a file is ignored.
     pub fn read(&self) -> Result<Option<PinFileContent>, Error> {
         self.content().map_err(|why| {
             let shown = self.path.display();
@@ -115,9 +103,6 @@ impl PinFile {
     }
 
     /// Changes the file, starting from its current content; one writer at a time.
-    ///
-    /// # Errors
-    /// When it cannot be read or written. Then it is unchanged.
     pub fn change(&self, change: impl FnOnce(&mut PinFileContent)) -> Result<(), Error> {
         let failed = |why: &std::io::Error| {
             Error::config(format!("cannot write the pins to {}: {why}", self.path.display()))
@@ -135,9 +120,6 @@ impl PinFile {
 }
 
 /// The pins in the user's own file, as far as they are for something configured.
-///
-/// # Errors
-/// When the file cannot be used.
 pub(super) fn load(
     configuration: &Configuration,
     environment: &dyn Environment,
@@ -147,7 +129,6 @@ pub(super) fn load(
     Ok(Pins::new(Arc::new(known(configuration, masker)), book.unwrap_or_default()))
 }
 
-/// The current configuration, as far as pins are bound to it.
 fn known(configuration: &Configuration, masker: &Masker) -> PinContext {
     let mut files: HashMap<PathBuf, String> = HashMap::new();
     let mut real = |path: &PathBuf| {

@@ -1,7 +1,4 @@
 //! Starting a server behind the proxy of `toolhost record`.
-//!
-//! Owns: what is started, and which secrets are masked in the recording. Never does: pass anything
-//! on (see `serve::record`).
 
 use crate::audit::Masker;
 use crate::audit::mask::is_secret_argument;
@@ -17,9 +14,6 @@ use crate::util::process::{Process, Program, resolve};
 use super::secrets;
 
 /// Starts the server of an entry like a connection would, to record it in `traffic`.
-///
-/// # Errors
-/// A usage error for a server reached over the network; otherwise why it cannot be started.
 pub fn start_server(
     configuration: &Configuration,
     name: &str,
@@ -47,9 +41,6 @@ pub fn start_server(
 
 /// Starts a command line as if toolhost were not there: in this directory and with all variables of
 /// this process, of which those whose name indicates a secret are masked.
-///
-/// # Errors
-/// Why it cannot be started.
 pub fn start_command(
     words: &[String],
     environment: &dyn Environment,

@@ -1,7 +1,4 @@
 //! The secret values of all entries, collected for the masker.
-//!
-//! Owns: which values of which keys are secrets, for every kind alike. Never does: mask; see
-//! `audit::mask`.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +19,6 @@ pub(super) fn masker(configuration: &Configuration, environment: &dyn Environmen
     masker
 }
 
-/// Lets a masker know these as well.
 pub(super) fn teach(masker: &Masker, configuration: &Configuration, environment: &dyn Environment) {
     let learning = masker.clone();
     configuration.expanded.listen(move |written, value| learning.add_reference(written, value));
@@ -191,7 +187,6 @@ fn percent_decoded(text: &str) -> String {
     String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
 }
 
-/// The texts of a mapping, with their keys.
 fn texts(node: Option<&ConfigNode>) -> impl Iterator<Item = (&str, &str)> {
     let entries = node.map(ConfigNode::entries).unwrap_or_default();
     entries.iter().filter_map(|(key, value)| Some((key.text.as_str(), value.as_text().ok()?)))

@@ -1,7 +1,4 @@
 //! Entries that list an MCP server's tools under their own name: the server takes that name.
-//!
-//! Owns: renaming the server's spec before anything is built from it, so that its old name is
-//! unknown from then on. Never does: contact the server.
 
 use crate::config::node::ConfigNode;
 use crate::config::spec::{Configuration, DisabledEntry, FileRole, ServerSpec, ToolSpec};

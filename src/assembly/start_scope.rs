@@ -1,15 +1,10 @@
 //! Determines which entries a request would start or contact, from the configuration alone.
-//!
-//! Owns: this decision, so that the user is asked about a project before a host is built, and only
-//! if the request needs one of its entries. Names follow the rules of `catalogue::naming`.
-//! Never does: ask, or load anything.
 
 use std::time::Duration;
 
 use crate::catalogue::naming;
 use crate::config::spec::{Configuration, FileRole, ServerSpec, UntrustedEntry};
 
-/// What a command may need to start.
 #[derive(Debug, Clone, Copy)]
 pub enum StartScope<'a> {
     /// Nothing: the command only reads files.

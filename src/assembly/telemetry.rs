@@ -1,9 +1,5 @@
 //! Traces and metrics of calls, exported over OTLP/HTTP to the collector that the standard
 //! variables `OTEL_*` name.
-//!
-//! Owns: a span and a duration for each call, named after the semantic conventions of generative AI
-//! and of MCP. Never does: export arguments, results, messages or the caller; block a call:
-//! what does not fit in the bounded queue of the exporter is dropped.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

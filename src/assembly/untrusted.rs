@@ -1,7 +1,4 @@
 //! Entries of an untrusted project, as the host sees them.
-//!
-//! Owns: listing what the file says about such an entry, and refusing everything else with what the
-//! entry would do. Never does: start, contact or read anything.
 
 use std::sync::Arc;
 

@@ -1,7 +1,5 @@
 //! The audit log: JSON lines, an *intent* before a call is dispatched and an *outcome* after it,
 //! so that a crash between the two leaves its evidence.
-//!
-//! Owns: the shape and the size of a line. Arguments arrive here already masked.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -28,13 +26,11 @@ const TEXT_LIMIT: usize = 2 * 1024;
 /// The process that makes the calls, as every row names it.
 #[derive(Debug, Clone)]
 pub struct AuditedProcess {
-    /// The process identifier, as the system counts.
     pub pid: u32,
     /// The name of the user it runs as, if the environment has it.
     pub user: Option<String>,
 }
 
-/// A question that came up during a call.
 #[derive(Debug, Serialize)]
 struct QuestionRow {
     kind: &'static str,
@@ -61,9 +57,6 @@ impl AuditLog {
     }
 
     /// Appends an intent: the call is about to be dispatched. `now` is the time since the Unix epoch.
-    ///
-    /// # Errors
-    /// When the file is not safe to write to, or the system refuses.
     pub fn append_intent(&self, now: Duration, call: &CallRecord) -> Result<(), AppendError> {
         let mut line = self.start_row("intent", now, call);
         line.text("session", &truncate(&call.caller.session)).value("caller", &call.caller);
@@ -76,9 +69,6 @@ impl AuditLog {
     }
 
     /// Appends an outcome: the call ended or was refused. `now` is the time since the Unix epoch.
-    ///
-    /// # Errors
-    /// When the file is not safe to write to, or the system refuses.
     pub fn append_outcome(
         &self,
         now: Duration,
@@ -131,7 +121,6 @@ impl AuditLog {
     }
 }
 
-/// The arguments, or what fits of them inside a marker that is valid JSON too.
 fn arguments(line: &mut JsonLineWriter, arguments: &JsonObject) {
     line.value_bounded("arguments", arguments, ARGUMENTS_LIMIT, |whole| {
         let head = whole.get(..whole.floor_char_boundary(ARGUMENTS_HEAD)).unwrap_or_default();

@@ -1,7 +1,4 @@
 //! Reading the audit log: intents and outcomes joined into calls.
-//!
-//! Owns: what a line means, which lines belong to one call, and which calls are asked for. Never
-//! does: trust a line. A line that is torn, foreign or broken is counted and skipped.
 
 use std::collections::{HashMap, HashSet};
 
@@ -22,7 +19,6 @@ const MAX_INTENT_DISTANCE: usize = 100_000;
 /// Maximum number of calls under way remembered while following.
 const MAX_OPEN_CALLS: usize = 10_000;
 
-/// One call, as recorded in the log.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AuditedCall {
     /// The identity that joins intent and outcome.
@@ -31,23 +27,16 @@ pub struct AuditedCall {
     pub at: f64,
     /// How many seconds the wall clock was put back just before its last line.
     pub clock_set_back_by: Option<f64>,
-    /// The identifier of the process that made the call.
     pub pid: Option<u32>,
-    /// The user it ran as.
     pub user: Option<String>,
-    /// The session the call was made in.
     pub session: Option<String>,
     /// Whose call it was; lines of earlier versions do not say.
     pub caller: Option<CallerRecord>,
-    /// The call this one was part of.
     pub parent: Option<String>,
-    /// The tool by its full name.
     pub tool: String,
-    /// The server, for MCP tools.
     pub server: Option<String>,
     /// `internal` for tools of a file, `mcp` for those of a server.
     pub source: Option<String>,
-    /// What was decided and why.
     pub decision: Option<String>,
     /// The arguments, secrets masked; long ones are cut.
     pub arguments: Option<JsonObject>,
@@ -55,7 +44,6 @@ pub struct AuditedCall {
     pub outcome: Option<AuditOutcome>,
 }
 
-/// The outcome row of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditOutcome {
     /// `ok`, or the word of the failure's kind.
@@ -66,7 +54,6 @@ pub struct AuditOutcome {
     pub duration_us: u64,
     /// Attempts made; 0 when refused.
     pub attempts: u32,
-    /// Bytes of the result as JSON.
     pub bytes: u64,
 }
 
@@ -82,7 +69,6 @@ impl AuditedCall {
             && self.decision.is_none()
     }
 
-    /// The decision on it, as text.
     pub fn decision_text(&self) -> &str {
         match &self.decision {
             Some(decision) => decision,
@@ -111,10 +97,8 @@ impl AuditedCall {
     }
 }
 
-/// The calls that match a filter.
 #[derive(Debug, Default)]
 pub struct AuditCalls {
-    /// The calls, in the order of their last lines.
     pub calls: Vec<AuditedCall>,
     /// Lines that could not be read.
     pub damaged: usize,
@@ -122,9 +106,6 @@ pub struct AuditCalls {
 
 /// The newest `limit` calls that `filter` wants, from lines that come newest first. Reads no
 /// further back than needed.
-///
-/// # Errors
-/// When the log cannot be read.
 pub fn newest(
     lines: impl Iterator<Item = Result<RecordLine, AppendError>>,
     filter: &CallFilter,
@@ -216,7 +197,6 @@ pub fn newest(
     Ok(page)
 }
 
-/// Joins lines as they are appended.
 #[derive(Debug, Default)]
 pub struct AuditJoiner {
     open: HashMap<String, AuditedCall>,
@@ -300,7 +280,6 @@ impl AuditRow {
         !self.is_intent() && self.session.is_none()
     }
 
-    /// Adds what the intent says to what the outcome said.
     fn add_intent(self, call: &mut AuditedCall) {
         let outcome = call.outcome.take();
         let clock_back = call.clock_set_back_by;

@@ -11,9 +11,6 @@ use crate::model::{Error, JsonObject, unreadable_file};
 const MAX_BYTES: u64 = 64 << 20;
 
 /// Reads the objects of a file, at least one; `option` says in errors what named the file.
-///
-/// # Errors
-/// A usage error that says what cannot be read, and where.
 pub fn read(option: &str, path: &Path) -> Result<Vec<JsonObject>, Error> {
     let named = || format!("{option}: '{}'", path.display());
     let refused = |why: &str| Error::usage(format!("{}: {why}", named()));

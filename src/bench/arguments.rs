@@ -12,10 +12,6 @@ use crate::provider::load::EncodedArguments;
 pub struct ArgumentRows(Vec<Arc<EncodedArguments>>);
 
 impl ArgumentRows {
-    /// Checks rows against the schema of their tool.
-    ///
-    /// # Errors
-    /// A usage error: what does not fit, and which row it is.
     pub async fn check(rows: Vec<JsonObject>, target: &LoadTarget) -> Result<Self, Error> {
         let mut encoded = Vec::with_capacity(rows.len());
         for (number, row) in (1..).zip(rows) {
@@ -28,13 +24,11 @@ impl ArgumentRows {
         Ok(Self(encoded))
     }
 
-    /// The arguments of the call with this number.
     pub fn of_call(&self, number: u64) -> &Arc<EncodedArguments> {
         let at = number % self.0.len() as u64;
         &self.0[usize::try_from(at).unwrap_or_default()]
     }
 
-    /// All rows.
     pub fn objects(&self) -> impl Iterator<Item = &JsonObject> {
         self.0.iter().map(|row| &row.object)
     }

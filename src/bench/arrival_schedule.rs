@@ -1,7 +1,4 @@
 //! The intended start times of calls in an open-loop load.
-//!
-//! Owns: arithmetic. A moment follows from its number and the seed, never from when the one before
-//! was really met, so that lateness does not add up and is not hidden.
 
 use std::time::Duration;
 
@@ -20,7 +17,6 @@ pub struct ArrivalSchedule {
 }
 
 impl ArrivalSchedule {
-    /// The moments of these arrivals within the limits.
     pub fn new(arrivals: Arrivals, limits: RunLimits, seed: u64) -> Self {
         let random = fastrand::Rng::with_seed(seed);
         Self { arrivals, limits, random, emitted: 0, last: 0.0 }

@@ -1,6 +1,4 @@
 //! A finished run: its report, its environment, its findings, and its exports.
-//!
-//! Owns: what a run ends as. Never does: write a file.
 
 use std::collections::BTreeMap;
 
@@ -93,7 +91,6 @@ fn most_common_failure(report: &BenchReport) -> Option<Error> {
     Some(Error::new(kind, format!("none of {made} calls succeeded: {said}")))
 }
 
-/// What was said at the first failure of this kind.
 fn first_message(report: &BenchReport, kind: ErrorKind) -> String {
     let samples: BTreeMap<u64, &str> = report
         .targets

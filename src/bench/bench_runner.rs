@@ -1,7 +1,4 @@
 //! One run, from prepared tools to the report.
-//!
-//! Owns: the order of its parts: open the ways, write down what is about to be done, drive the
-//! load on one target, or on several alternately, report.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,6 +1,4 @@
 //! A histogram condensed into a few buckets for display.
-//!
-//! Owns: classes of equal ratio, so that microseconds and seconds have room beside each other.
 
 use std::time::Duration;
 
@@ -11,9 +9,7 @@ use crate::util::histogram::Durations;
 pub struct Bucket {
     /// Longer than this (the first one: or as long).
     pub from: Duration,
-    /// Not longer than this.
     pub to: Duration,
-    /// How many.
     pub count: u64,
 }
 
@@ -45,7 +41,6 @@ pub fn between(durations: &Durations, low: Duration, high: Duration, most: usize
     buckets
 }
 
-/// The same over all that there is.
 pub fn of(durations: &Durations, most: usize) -> Vec<Bucket> {
     match (durations.min(), durations.max()) {
         (Some(low), Some(high)) => between(durations, low, high, most),

@@ -1,6 +1,4 @@
 //! Caveats: reasons to distrust the figures of a run.
-//!
-//! Owns: the rules for doubting figures and the texts of the warnings, most serious first. Pure.
 
 use std::time::Duration;
 
@@ -139,7 +137,6 @@ fn paused(report: &BenchReport) -> Option<String> {
     })
 }
 
-/// The first percentile with too few calls above it.
 fn unreliable_percentile(target: &TargetReport) -> Option<String> {
     let response = &target.response;
     if response.count() == 0 {
@@ -167,7 +164,6 @@ fn coordinated_omission(report: &BenchReport, target: &TargetReport) -> Option<S
     })
 }
 
-/// How many durations are outliers, by a modified z-score on classes.
 pub fn outlier_count(times: &Durations) -> u64 {
     let Some(median) = times.quantile(0.5).map(|median| median.as_secs_f64()) else { return 0 };
     let mut deviations: Vec<(f64, u64)> = times
@@ -210,7 +206,6 @@ fn cold_start(target: &TargetReport) -> Option<String> {
     })
 }
 
-/// Whether the wall clock and the elapsed time diverged, and by how much.
 pub(super) fn clock_step(wall: Duration, elapsed: Duration) -> Option<String> {
     let apart = wall.abs_diff(elapsed);
     (apart > Duration::from_secs(1)).then(|| {

@@ -1,6 +1,4 @@
 //! Pausing and stopping a run from outside.
-//!
-//! Owns: the pause and stop switches, and waking the parts of the run that wait on them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -49,7 +47,6 @@ impl RunControl {
         self.0.paused.load(Ordering::Relaxed)
     }
 
-    /// Returns when it is stopped.
     pub(super) async fn stopped(&self) {
         self.0.stopped.cancelled().await;
     }

@@ -1,6 +1,4 @@
 //! The distribution of durations, in a few buckets for display.
-//!
-//! Owns: classes that one outlier does not flatten. Never does: draw them.
 
 use std::time::Duration;
 
@@ -9,9 +7,7 @@ use crate::util::histogram::Durations;
 /// Durations in classes, short ones first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Distribution {
-    /// The shortest duration.
     pub from: Duration,
-    /// The longest duration of each class, and how many it has.
     pub classes: Vec<(Duration, u64)>,
     /// How many are longer than the last class.
     pub beyond: u64,
@@ -26,7 +22,6 @@ pub fn logarithmic(durations: &Durations, classes: usize) -> Option<Distribution
     classed(durations, classes, high, low, |limit| limit * factor)
 }
 
-/// The same in classes of equal length.
 pub fn linear(durations: &Durations, classes: usize) -> Option<Distribution> {
     let (low, high) = range(durations)?;
     #[expect(clippy::cast_precision_loss, reason = "as many classes as a screen is wide")]
@@ -62,7 +57,6 @@ fn classed(
 }
 
 impl Distribution {
-    /// The count of the largest class.
     pub fn highest_count(&self) -> u64 {
         self.classes.iter().map(|(_, count)| *count).max().unwrap_or(0)
     }

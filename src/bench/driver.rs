@@ -1,6 +1,4 @@
 //! Drives the load of one target: sends calls when the scheduler allows and meters their results.
-//!
-//! Owns: the calls of this target that are in flight. Pure but for the clock it is given.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -44,7 +42,6 @@ impl Hasher for TicketHasher {
     }
 }
 
-/// The load of one target.
 pub struct LoadDriver {
     clock: Arc<dyn Clock>,
     arguments: ArgumentRows,
@@ -88,7 +85,6 @@ impl LoadDriver {
         }
     }
 
-    /// Follows this plan from now on.
     pub(super) fn follow(&mut self, plan: BenchPlan, control: &RunControl, watch: &RunMonitor) {
         let meter = Arc::clone(&self.meter);
         self.scheduler = Scheduler::new(plan, control.clone(), watch.clone(), meter);
@@ -128,7 +124,6 @@ impl LoadDriver {
         self.scheduler.reconnected(self.clock.now());
     }
 
-    /// The schedule of the newest plan.
     pub(super) fn scheduler(&self) -> &Scheduler {
         &self.scheduler
     }

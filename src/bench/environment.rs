@@ -1,7 +1,4 @@
 //! The environment of a run: program version, system, machine, servers.
-//!
-//! Owns: what is reported about it, and the small port that it is read through. What cannot be
-//! found out is left out. Never does: read variables, or anything that names the user.
 
 use crate::util::number::float_len;
 use std::io::Read as _;
@@ -17,13 +14,10 @@ const BUSY: f64 = 0.5;
 
 /// The port through which facts about the machine are read.
 pub trait Machine {
-    /// The text of a file of the system.
     fn file(&self, path: &str) -> Option<String>;
-    /// Processors that this program may use.
     fn processors(&self) -> Option<usize>;
 }
 
-/// The machine that this program runs on.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct ThisMachine;
 
@@ -142,7 +136,6 @@ fn load(machine: &dyn Machine) -> Option<[f64; 3]> {
     Some([next()?, next()?, next()?])
 }
 
-/// The value of the first of these keys that a file of lines has.
 fn value_of(text: &str, separator: char, keys: &[&str]) -> Option<String> {
     let value = |wanted: &&str| {
         text.lines()

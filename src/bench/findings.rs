@@ -1,6 +1,4 @@
 //! Everything concluded from a run: comparisons, thresholds, bottlenecks, caveats.
-//!
-//! Owns: the order: compare, judge, read; and whether the run failed what was asked of it.
 
 use super::baseline::{self, BaselineChange, BaselineReport, SavedRun};
 use super::bottlenecks;

@@ -64,7 +64,6 @@ pub(crate) fn target(tool: &str, times: impl IntoIterator<Item = Duration>) -> T
     }
 }
 
-/// A finished run on these targets.
 pub(crate) fn report(targets: Vec<TargetReport>) -> BenchReport {
     let elapsed = targets
         .iter()

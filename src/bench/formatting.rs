@@ -30,12 +30,10 @@ pub fn load(plan: &BenchPlan) -> String {
     }
 }
 
-/// Numbers between commas.
 pub fn list(numbers: &[usize]) -> String {
     numbers.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// How the load was made, and what the times count from.
 pub fn model(model: &LoadModel) -> String {
     match model {
         LoadModel::Closed { concurrency: 1 } => {

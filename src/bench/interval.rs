@@ -1,7 +1,4 @@
 //! Confidence intervals of the ratio of two runs.
-//!
-//! Owns: the seeded bootstrap over stretches of runs, and the arithmetic of its intervals. Calls
-//! that follow each other are alike, so whole stretches are drawn, never single calls.
 
 use std::time::Duration;
 
@@ -26,7 +23,6 @@ const CLASSES: f64 = 1_000.0;
 pub(super) enum Pairing {
     /// One of each was measured at the same time: what the machine did then hit both.
     Paired,
-    /// They have nothing to do with each other.
     Independent,
 }
 
@@ -87,7 +83,6 @@ impl BlockSet {
         if seconds > 0.0 { float(calls) / seconds } else { 0.0 }
     }
 
-    /// The logarithm of each figure when each stretch is taken so many times.
     fn log_statistics(&self, times: &[u32]) -> [Option<f64>; Statistic::ALL.len()] {
         let mut found = [None; Statistic::ALL.len()];
         let (mut calls, mut sum, mut seconds) = (0, 0.0, 0.0);

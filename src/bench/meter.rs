@@ -1,6 +1,4 @@
 //! Counting the results of one target's calls as they end.
-//!
-//! Owns: counting, within bounded memory for any number of calls. Never does: read a clock.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -24,27 +22,19 @@ pub struct Meter {
     /// The first call that counts was to be sent then, of this turn and as if there had been no
     /// pauses.
     pub began: Option<Instant>,
-    /// The last call that counts was answered or given up then, of this turn.
     pub last: Option<Instant>,
-    /// The very first call took so long.
     pub first_call: Option<Duration>,
-    /// Calls that were sent to warm up.
     pub warm_up: u64,
     /// Of those: the tool answered, with a result or an error.
     pub warm_up_answered: u64,
     /// Calls that were sent and count.
     pub requests: u64,
-    /// Calls in flight now, and at most so far.
     pub in_flight: u64,
-    /// The maximum in flight at once.
     pub peak_in_flight: u64,
-    /// Answered.
     pub ok: u64,
-    /// Refused by the tool.
     pub tool_errors: u64,
     /// Failed, timeouts not included.
     pub errors: u64,
-    /// Timed out.
     pub timeouts: u64,
     /// Not answered when the run ended.
     pub unanswered: u64,
@@ -55,13 +45,9 @@ pub struct Meter {
     /// From the sending, of answered calls; of closed loads it is the response and not counted
     /// twice.
     service: Durations,
-    /// From the sending, of the others.
     pub failed: Durations,
-    /// By kind.
     pub errors_by_kind: BTreeMap<String, ErrorReport>,
-    /// Bytes sent.
     pub bytes_out: u64,
-    /// Bytes received.
     pub bytes_in: u64,
     /// From when a call could be sent to its sending.
     pub lag: Durations,
@@ -69,13 +55,11 @@ pub struct Meter {
     pub queued: u64,
     timeline: Vec<TimelineSlice>,
     slice: Duration,
-    /// How long earlier turns took.
     earlier_turns: Duration,
     /// The account of the current turn; its counts are those of everything before it.
     turn: Option<SampleBlock>,
 }
 
-/// What is known of a call beside its end.
 #[derive(Debug, Clone, Copy)]
 pub struct PendingCall {
     /// Whether it is the target's very first call, warm-up or not.
@@ -132,7 +116,6 @@ impl Meter {
         }
     }
 
-    /// A call ended.
     pub fn call_ended(&mut self, end: &CompletedRequest, call: PendingCall) {
         self.in_flight = self.in_flight.saturating_sub(1);
         let service = end.ended_at.saturating_duration_since(end.sent_at);
@@ -234,7 +217,6 @@ impl Meter {
         });
     }
 
-    /// The account of the turn that ends.
     pub fn end_turn(&mut self) -> Option<SampleBlock> {
         let active = self.active_time();
         let mut turn = self.turn.take()?;
@@ -251,7 +233,6 @@ impl Meter {
         self.tool_errors + self.errors + self.timeouts
     }
 
-    /// The timeline so far.
     pub fn timeline(&self) -> &[TimelineSlice] {
         &self.timeline
     }

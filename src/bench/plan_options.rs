@@ -1,6 +1,4 @@
 //! Turning the options of a benchmark into a plan.
-//!
-//! Owns: the defaults of options that are left out, and which options exclude each other.
 
 use std::time::Duration;
 
@@ -25,7 +23,6 @@ const MAX_WARM_UP_CALLS: u64 = 1_000;
 /// What a person specifies for a run; the rest has defaults.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PlanOptions {
-    /// Calls that are made.
     pub requests: Option<u64>,
     /// For how long calls are made.
     pub duration: Option<Duration>,
@@ -37,7 +34,6 @@ pub struct PlanOptions {
     pub rate: Option<f64>,
     /// Whether calls of an open load come at random moments.
     pub is_poisson: Option<bool>,
-    /// The overflow policy of an open load, for when too many calls are in flight.
     pub overflow: Option<OverflowPolicy>,
     /// Calls before the first one that counts.
     pub warm_up: Option<WarmUp>,
@@ -52,10 +48,6 @@ pub struct PlanOptions {
 }
 
 impl PlanOptions {
-    /// What the run is to do.
-    ///
-    /// # Errors
-    /// A usage error that names the options that cannot be combined.
     pub fn plan(&self) -> Result<BenchPlan, Error> {
         let plan = BenchPlan {
             model: model(self)?,

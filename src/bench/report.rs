@@ -1,6 +1,4 @@
 //! The report of a run, as it is displayed, saved and compared.
-//!
-//! Owns: the shape of it. Views and exports are made from it and from nothing else.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};

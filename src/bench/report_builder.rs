@@ -1,6 +1,4 @@
 //! Building the report of a finished run.
-//!
-//! Owns: making the report of what was metered. Never does: judge it (`advice`).
 
 use std::time::Duration;
 
@@ -12,7 +10,6 @@ use super::report::{BenchReport, ColdStart, GeneratorReport, Round, RunStatus, T
 use super::target_worker::TargetWorker;
 use crate::model::Error;
 
-/// What is known of a run beside its calls.
 #[derive(Debug, Default)]
 pub(super) struct RunFacts {
     pub(super) aborted: bool,

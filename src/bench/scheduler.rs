@@ -1,6 +1,4 @@
 //! The scheduler of one target: the phase of its run, and when its next call is made.
-//!
-//! Owns: warm-up, bounds, calls in flight, pauses and the end. Pure: it is told the time.
 
 use std::iter::Peekable;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,10 +10,8 @@ use super::meter::Meter;
 use super::monitor::{RunMonitor, RunPhase};
 use super::plan::{BenchPlan, LoadModel, OverflowPolicy, WarmUp};
 
-/// What is to be done now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ScheduleDecision {
-    /// Send a call.
     Send(ScheduledCall),
     /// One of its calls is not made: too many are in flight.
     Drop,
@@ -25,10 +21,8 @@ pub(super) enum ScheduleDecision {
     Done,
 }
 
-/// A call that is to be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ScheduledCall {
-    /// Whether it counts, or warms up.
     pub(super) is_counted: bool,
     /// Open loads: its moment, and from when on it could be sent.
     pub(super) planned: Option<(Instant, Instant)>,
@@ -49,7 +43,6 @@ pub(super) struct Scheduler {
     /// pauses.
     began: Option<Instant>,
     counting_since: Option<Instant>,
-    /// Since when there is room for another call.
     room_since: Option<Instant>,
     paused_at: Option<Instant>,
     paused: Duration,
@@ -250,7 +243,6 @@ impl Scheduler {
         ScheduleDecision::Send(ScheduledCall { is_counted: counts, planned })
     }
 
-    /// A call ended, at this time.
     pub(super) fn call_ended(&mut self, at: Instant, counts: bool, failed: bool) {
         self.in_flight = self.in_flight.saturating_sub(1);
         if let LoadModel::Open { in_flight, .. } = self.plan.model

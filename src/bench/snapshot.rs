@@ -1,7 +1,4 @@
 //! A snapshot of a running benchmark, for display.
-//!
-//! Owns: looking, which holds the lock of each meter for a moment. Drawing holds none. Never does:
-//! draw.
 
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
@@ -17,50 +14,39 @@ use crate::util::number::float;
 /// Classes that show how the times are spread.
 const CLASSES: usize = 24;
 
-/// The percentiles that are seen, with their names.
 pub const PERCENTILES: [(&str, f64); 4] =
     [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99)];
 
 /// What is seen of a run at one moment.
 #[derive(Debug, Clone, Default)]
 pub struct BenchSnapshot {
-    /// The phase of the run.
     pub phase: RunPhase,
     /// The time in which the calls that count were made: of targets that take turns, the turns of
     /// all together.
     pub elapsed: Duration,
     /// How much of it is done, as far as it is known, from 0 to 1.
     pub progress: Option<f64>,
-    /// The round that runs, and how many there are.
     pub round: Option<(u32, u32)>,
-    /// The results of each target so far.
     pub targets: Vec<TargetSnapshot>,
 }
 
 /// What is seen of one tool.
 #[derive(Debug, Clone, Default)]
 pub struct TargetSnapshot {
-    /// The full name.
     pub name: String,
-    /// Calls that were made to warm up.
     pub warm_up: u64,
     /// Calls that were made and count.
     pub requests: u64,
     /// Of those: answered.
     pub ok: u64,
-    /// Refused, failed or timed out.
     pub failed: u64,
     /// Not made, because too many were in flight.
     pub dropped: u64,
-    /// In flight now.
     pub in_flight: u64,
-    /// Failures by kind, the commonest first.
     pub kinds: Vec<(String, u64)>,
     /// Times of answered calls from their intended starts (open) or their sending (closed).
     pub response: Option<LatencySummary>,
-    /// Latencies measured from the moment of sending.
     pub service: Option<LatencySummary>,
-    /// Calls sent per second while it was called.
     pub sent: f64,
     /// Answered calls per second, in slices of equal length from the start.
     pub rates: Vec<f64>,
@@ -73,15 +59,11 @@ pub struct TargetSnapshot {
 /// Times in a few figures.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LatencySummary {
-    /// How many there are.
     pub count: u64,
     /// Those of [`PERCENTILES`], and whether enough lie beyond each to rely on it.
     pub quantiles: [(Duration, bool); 4],
-    /// The longest.
     pub max: Duration,
-    /// The mean.
     pub mean: Duration,
-    /// The standard deviation.
     pub deviation: Duration,
 }
 
@@ -103,7 +85,6 @@ impl LatencySummary {
 }
 
 impl BenchSnapshot {
-    /// Looks at a run.
     pub fn capture(watch: &RunMonitor, plan: &BenchPlan, now: Instant) -> Self {
         let stage = watch.lock();
         let (phase, round, began) = (stage.phase, stage.round, stage.began);
@@ -126,12 +107,10 @@ impl BenchSnapshot {
         Self { phase, elapsed, progress: share, round, targets }
     }
 
-    /// Answered calls.
     pub fn answered(&self) -> u64 {
         self.targets.iter().map(|target| target.ok).sum()
     }
 
-    /// Failed calls.
     pub fn failed(&self) -> u64 {
         self.targets.iter().map(|target| target.failed).sum()
     }
@@ -146,7 +125,6 @@ impl BenchSnapshot {
         self.targets.iter().map(|target| target.dropped).sum()
     }
 
-    /// Calls in flight.
     pub fn in_flight(&self) -> u64 {
         self.targets.iter().map(|target| target.in_flight).sum()
     }

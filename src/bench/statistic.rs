@@ -1,6 +1,4 @@
 //! The statistics by which runs are compared.
-//!
-//! Owns: their names, their order, and which way is better.
 
 use super::formatting;
 use crate::util::histogram::Durations;
@@ -11,7 +9,6 @@ use crate::util::units::show_duration;
 pub enum Statistic {
     /// What half of the answered calls did not exceed.
     P50,
-    /// The mean of the answered calls.
     Mean,
     /// What 90 of 100 answered calls did not exceed.
     P90,
@@ -28,7 +25,6 @@ impl Statistic {
     pub const ALL: [Self; 6] =
         [Self::P50, Self::Mean, Self::P90, Self::P95, Self::P99, Self::Throughput];
 
-    /// The name, as in the JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::P50 => "p50",
@@ -51,7 +47,6 @@ impl Statistic {
         }
     }
 
-    /// Whether more of it is worse. It is, but for the throughput.
     pub fn is_higher_worse(self) -> bool {
         self != Self::Throughput
     }

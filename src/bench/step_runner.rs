@@ -1,6 +1,4 @@
 //! A run in steps: one tool again and again, with other numbers of calls in flight.
-//!
-//! Owns: that each step has its own connections and warm-up, and when no more steps are made.
 
 use std::sync::Arc;
 

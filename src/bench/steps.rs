@@ -1,6 +1,4 @@
 //! The steps of a run: what each number of calls in flight gave, side by side.
-//!
-//! Owns: the table, and what follows from it. Pure.
 
 use std::time::Duration;
 

@@ -1,7 +1,4 @@
 //! A run in a few sentences: what a person wants to know first.
-//!
-//! Owns: which sentences, and in which order: the verdict, the calls, the times, what is wrong. Never
-//! does: measure or judge; that is done when it is asked.
 
 use std::time::Duration;
 
@@ -19,7 +16,6 @@ use crate::util::units::{show_count, show_duration};
 /// Maximum number of failures of one kind, thresholds or regressions that are listed one by one.
 const MAX_LINES: usize = 2;
 
-/// How a line of a report is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineTone {
     /// A figure, without a judgement.
@@ -34,10 +30,8 @@ pub enum LineTone {
     Bad,
 }
 
-/// A line of a report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReportLine {
-    /// How it is meant.
     pub tone: LineTone,
     /// The text; names and messages of others are in it unchanged.
     pub text: String,
@@ -88,7 +82,6 @@ fn comparison(compared: &TargetComparison) -> ReportLine {
     ReportLine::new(tone, first + letters.as_str())
 }
 
-/// The calls of all steps, which have their own table, and the first failures.
 fn step_lines(report: &BenchReport) -> Vec<ReportLine> {
     let made: u64 = report.targets.iter().map(|target| target.requests).sum();
     let failed: u64 = report.targets.iter().map(TargetReport::failed_calls).sum();
@@ -114,7 +107,6 @@ fn step_lines(report: &BenchReport) -> Vec<ReportLine> {
     lines
 }
 
-/// The calls of a target, their times, and the commonest failures.
 fn target_lines(report: &BenchReport, at: usize, target: &TargetReport) -> Vec<ReportLine> {
     let several = report.targets.len() > 1;
     let name = if several { format!("{} {}: ", letter(at), target.tool) } else { String::new() };
@@ -223,7 +215,6 @@ fn baseline(baseline: &BaselineReport) -> Vec<ReportLine> {
     baseline.targets.iter().map(of).collect()
 }
 
-/// The text up to the end of its first sentence or line.
 fn first_sentence(text: &str) -> &str {
     let line = text.lines().next().unwrap_or_default();
     let end = [". ", "; "].iter().filter_map(|end| line.find(end)).min();

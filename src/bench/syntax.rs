@@ -1,13 +1,10 @@
 //! Parsing rates, warm-ups and shares as written on the command line.
-//!
-//! Owns: their syntax, and saying what is understood when something is not.
 
 use std::str::FromStr;
 
 use super::plan::WarmUp;
 use crate::util::units;
 
-/// Calls in flight at most.
 const MAX_IN_FLIGHT: usize = 10_000;
 /// Steps of a run at most; thresholds call them A to Z.
 const MAX_STEPS: usize = 20;
@@ -17,10 +14,8 @@ const MAX_RATE: f64 = 10_000_000.0;
 /// What an option expected instead of what was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ParseLoadError {
-    /// Not a rate.
     #[error("expected calls per second such as 50 or 50/s")]
     Rate,
-    /// A warm-up of more calls than can be counted.
     #[error("too many calls")]
     WarmUpTooLong,
     /// Neither a count nor a time.
@@ -31,10 +26,8 @@ pub enum ParseLoadError {
         "expected 1 to 10000 calls in flight, or steps such as 1,4,16,64 (at most {MAX_STEPS})"
     )]
     Concurrency,
-    /// Not a share.
     #[error("expected a percentage such as 10%")]
     Percent,
-    /// Not a part of a whole.
     #[error("expected a percentage from 0% to 100%, such as 5%")]
     Part,
 }
@@ -42,19 +35,15 @@ pub enum ParseLoadError {
 /// Calls in flight, or several numbers of them for a step each.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConcurrencySpec {
-    /// The number of the first step, or of the whole run.
     pub first: usize,
-    /// Those of the further steps.
     pub further: Vec<usize>,
 }
 
 impl ConcurrencySpec {
-    /// Whether the run is made in steps.
     pub fn has_steps(&self) -> bool {
         !self.further.is_empty()
     }
 
-    /// The numbers of all steps.
     pub fn steps(&self) -> Vec<usize> {
         std::iter::once(self.first).chain(self.further.iter().copied()).collect()
     }
@@ -76,9 +65,6 @@ impl FromStr for ConcurrencySpec {
 }
 
 /// Reads calls per second: `50` or `50/s`.
-///
-/// # Errors
-/// What is understood instead.
 pub fn rate(text: &str) -> Result<f64, ParseLoadError> {
     let number = text.trim().strip_suffix("/s").unwrap_or(text).trim();
     let rate = number.parse().ok().filter(|rate| *rate > 0.0 && *rate <= MAX_RATE);
@@ -86,9 +72,6 @@ pub fn rate(text: &str) -> Result<f64, ParseLoadError> {
 }
 
 /// Reads a warm-up: a number is a count, a number with a unit is a time.
-///
-/// # Errors
-/// What is understood instead.
 pub fn warm_up(text: &str) -> Result<WarmUp, ParseLoadError> {
     if text.bytes().all(|byte| byte.is_ascii_digit()) {
         let calls = text.parse().map_err(|_| ParseLoadError::WarmUpTooLong)?;
@@ -98,9 +81,6 @@ pub fn warm_up(text: &str) -> Result<WarmUp, ParseLoadError> {
 }
 
 /// Reads a share written as `10%`.
-///
-/// # Errors
-/// What is understood instead.
 pub fn percent(text: &str) -> Result<f64, ParseLoadError> {
     let number = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
     match number {
@@ -110,9 +90,6 @@ pub fn percent(text: &str) -> Result<f64, ParseLoadError> {
 }
 
 /// Reads a part of a whole: a percentage of at most 100.
-///
-/// # Errors
-/// What is understood instead.
 pub fn part(text: &str) -> Result<f64, ParseLoadError> {
     percent(text).ok().filter(|share| *share <= 1.0).ok_or(ParseLoadError::Part)
 }

@@ -1,6 +1,4 @@
 //! The worker of one target: connects, opens the load, and reports the results.
-//!
-//! Owns: opening the connector again when it broke in the middle of a run, and how often that is tried.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

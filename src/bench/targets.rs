@@ -1,7 +1,4 @@
 //! Resolving the tool names of a run to callable targets.
-//!
-//! Owns: that each tool is found, may be called so often, and gets arguments that fit its schema;
-//! who their servers said they are.
 
 use std::time::Duration;
 
@@ -55,9 +52,6 @@ pub struct TargetOptions {
 
 /// Finds each tool and makes sure that it may be called so often and that its arguments fit;
 /// `warn` gets what a person should know before.
-///
-/// # Errors
-/// As for a call of each; and what is refused unless writes are allowed.
 pub async fn prepare(
     wanted: Vec<TargetSpec>,
     terms: &TargetOptions,

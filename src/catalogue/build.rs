@@ -1,7 +1,4 @@
 //! Merging the listings of all providers into one catalogue.
-//!
-//! Owns: the order of the list and what happens when two tools have one name. Never does: filter,
-//! compare with declarations, or contact a server.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -10,12 +7,9 @@ use std::sync::Arc;
 use super::{Catalogue, LocalFailure, ServerListing};
 use crate::model::{Diagnostic, Error, Origin, ToolDefinition};
 
-/// What one provider has to say.
 #[derive(Debug, Clone, Default)]
 pub struct Contribution {
-    /// The server's name, when the provider is one that was asked.
     pub server: Option<String>,
-    /// Its tools, in its own order.
     pub tools: Vec<Arc<ToolDefinition>>,
     /// What is wrong with single tools; one bad tool costs only itself.
     pub diagnostics: Vec<Diagnostic>,

@@ -1,8 +1,4 @@
 //! The differences between two definitions of one tool, part by part.
-//!
-//! Owns: which parts are shown to a model or a person, their form as text, and the few lines that
-//! stand in a failure. The same for every comparison: with a pin, and with what was listed before.
-//! Never does: decide what a difference means.
 
 use serde_json::Value;
 
@@ -78,7 +74,6 @@ pub fn lines(changes: &[DefinitionChange], most: usize) -> Vec<String> {
     all
 }
 
-/// The names of the changed parts, for one line.
 pub fn names(changes: &[DefinitionChange]) -> String {
     changes.iter().map(|change| change.part).collect::<Vec<_>>().join(", ")
 }
@@ -92,7 +87,6 @@ fn format_value(value: &Value) -> String {
     serde_json::to_string_pretty(sorted.as_ref().unwrap_or(value)).unwrap_or_default()
 }
 
-/// The text in lines of a readable length, no more of it than is compared.
 fn wrap_lines(text: &str) -> String {
     let mut end = text.len().min(MAX_COMPARED_BYTES);
     while !text.is_char_boundary(end) {

@@ -1,8 +1,4 @@
 //! Drift: `provides_tools` of an entry against the tools the server advertises.
-//!
-//! Owns: the comparison and its messages. Only what a declaration states is compared: a declaration
-//! without a schema cannot drift in its schema, and tools beyond the declared ones are not drift,
-//! since declaring a few of many is common. Never does: ask the server.
 
 use std::borrow::Borrow;
 use std::collections::HashMap;
@@ -21,7 +17,6 @@ pub struct Drift {
 }
 
 impl Drift {
-    /// Compares by the tools' own names.
     pub fn between<T: Borrow<ToolDefinition>>(declared: &[T], live: &[T]) -> Self {
         let by_name: HashMap<&str, &ToolDefinition> =
             live.iter().map(|tool| (tool.borrow().name.tool(), tool.borrow())).collect();

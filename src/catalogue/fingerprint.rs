@@ -1,7 +1,4 @@
 //! Fingerprints: the content hash of a definition, which pins compare.
-//!
-//! Owns: canonical JSON and the hash over what a model and a person are told about a tool. Never
-//! does: store pins or decide what a change means.
 
 use std::fmt::Write as _;
 
@@ -122,7 +119,6 @@ fn quote(text: &str, out: &mut String) {
     out.push_str(&serde_json::to_string(text).unwrap_or_default());
 }
 
-/// A number as ECMAScript writes it.
 fn number(n: &Number, out: &mut String) {
     let text = n.to_string();
     let digits = text.strip_prefix('-').unwrap_or(&text);

@@ -1,7 +1,4 @@
 //! Resolving a typed name to a tool.
-//!
-//! Owns: the rules of input names, as pure functions over the names at hand. Never does: find out
-//! which names exist.
 
 use crate::model::ToolName;
 use crate::util::spelling::similarity;
@@ -15,14 +12,11 @@ const SUGGESTIONS: usize = 3;
 /// Below this likeness (0 to 1) a name is not worth suggesting.
 const LIKENESS: f64 = 0.7;
 
-/// What a typed name means.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NameResolution {
     /// This one: its place in the list that was given.
     Found(usize),
-    /// Any of these, all with the same bare name.
     Ambiguous(Vec<usize>),
-    /// No tool of the list has such a name.
     Unknown,
 }
 

@@ -1,6 +1,4 @@
 //! Filtering a catalogue: the flags of `list`, search, and profiles.
-//!
-//! Owns: choosing and ranking. Never does: change a tool or build a catalogue.
 
 use std::borrow::Borrow;
 
@@ -17,9 +15,7 @@ pub struct CatalogueQuery {
     pub words: Vec<String>,
     /// Only tools from files, or only those of MCP servers; `None` is both.
     pub source: Option<ToolSource>,
-    /// Only tools of one of these components or servers.
     pub servers: Vec<String>,
-    /// Only these kinds of provider.
     pub kinds: Vec<String>,
     /// Only tools of these categories; empty means all.
     pub categories: Vec<String>,
@@ -65,7 +61,6 @@ pub fn is_in_profile(profile: &ProfileSpec, tool: &ToolDefinition) -> bool {
         && (profile.safety.is_empty() || one_of(&profile.safety, Some(tool.safety.as_str())))
 }
 
-/// Whether a profile may show tools of a component, as far as the component's name tells.
 pub fn may_show_component(profile: &ProfileSpec, component: &str) -> bool {
     let prefix = format!("{component}-");
     (profile.servers.is_empty() || one_of(&profile.servers, Some(component)))
@@ -74,7 +69,6 @@ pub fn may_show_component(profile: &ProfileSpec, component: &str) -> bool {
         && !profile.exclude.iter().any(|p| pattern::matches_all_after(p, &prefix))
 }
 
-/// Whether a profile may show an entry of a file, or a tool of it, as far as the entry's name tells.
 pub fn may_show_entry(profile: &ProfileSpec, name: &str) -> bool {
     let matches = |patterns: &[String]| patterns.iter().any(|p| pattern::matches(p, name));
     let as_tool = profile.servers.is_empty()
@@ -104,7 +98,6 @@ pub fn may_show_offered(profile: &ProfileSpec, entry: &ToolDefinition, component
     in_category && by_name
 }
 
-/// Whether a profile may show a tool of an untrusted entry.
 pub fn may_show_untrusted(profile: &ProfileSpec, entry: &UntrustedEntry) -> bool {
     match entry.role {
         FileRole::Servers => may_show_server(profile, &entry.name, entry.definitions.iter()),
@@ -145,7 +138,6 @@ impl WordMatcher {
         Self(words.iter().filter(|w| !w.is_empty()).filter_map(literal).collect())
     }
 
-    /// Whether each word occurs in one of the texts.
     pub fn matches(&self, texts: &[Option<&str>]) -> bool {
         let occurs = |word: &Regex| texts.iter().flatten().any(|text| word.is_match(text));
         self.0.iter().all(occurs)

@@ -1,7 +1,4 @@
 //! An ad-hoc server, named on the command line and in no file.
-//!
-//! Owns: which words name one, its name, and the entry made from them. Never does: start or contact
-//! it; everything else treats it like a server from a file given with `--mcp`.
 
 use std::path::{Path, PathBuf};
 
@@ -29,7 +26,6 @@ const LAUNCHERS: [&str; 21] = [
 /// Subcommands of launchers that run a program.
 const VERBS: [&str; 6] = ["run", "exec", "dlx", "x", "tool", "start"];
 
-/// Options of launchers that are followed by a value.
 const VALUE_OPTIONS: [&str; 11] = [
     "--env",
     "--env-file",
@@ -47,7 +43,6 @@ const VALUE_OPTIONS: [&str; 11] = [
 const CONTAINER_OPTIONS: [&str; 5] = ["-e", "-v", "-p", "-u", "-w"];
 /// Scripts that are named for what they are to their package, not for what they do.
 const ENTRY_POINTS: [&str; 4] = ["index", "main", "cli", "__main__"];
-/// Directories that say as little.
 const BUILD_DIRECTORIES: [&str; 6] = ["dist", "build", "out", "src", "lib", "bin"];
 /// How far above a script its package is searched, in directories.
 const MAX_DEPTH: usize = 6;
@@ -62,19 +57,15 @@ pub struct ServerCommandArgs {
     pub server_command: Vec<String>,
 }
 
-/// An ad-hoc server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AdHocServer {
-    /// Its name, the prefix of its tools.
     pub name: String,
-    /// Its entry, as in mcp.yaml.
     entry: Value,
     /// The end of a shell command line that names it again: `-- COMMAND`, preceded by `--as` and
     /// `--header` if given. Apparent secrets are replaced by `…`.
     pub command_end: String,
 }
 
-/// Whether a word is the URL of a server.
 pub fn is_url(word: &str) -> bool {
     ["http://", "https://", "ws://", "wss://", "unix:"]
         .iter()
@@ -84,9 +75,6 @@ pub fn is_url(word: &str) -> bool {
 impl AdHocServer {
     /// The server of a command line or a single URL. `name` is the value of `--as`; `headers` are
     /// those of `--header`, with variables to expand.
-    ///
-    /// # Errors
-    /// A usage error for a name or a header that cannot be used, and for headers of a program.
     pub fn new(words: &[String], name: Option<&str>, headers: &[String]) -> Result<Self, Error> {
         let derived = match words {
             [url] if is_url(url) => name_of_url(url),
@@ -227,7 +215,6 @@ fn package_of(script: &Path) -> Option<String> {
     })
 }
 
-/// A valid name derived from any text.
 fn usable(text: &str) -> String {
     let fits = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
     let name: String = text.chars().map(fits).take(MAX_NAME).collect();

@@ -63,9 +63,6 @@ impl Cli {
     }
 
     /// Parses a command line with the whole grammar.
-    ///
-    /// # Errors
-    /// The problem with the line, or the help or version it requests.
     pub fn read(arguments: &[OsString]) -> Result<Self, clap::Error> {
         Self::try_parse_from(arguments).map(Self::settled)
     }

@@ -1,6 +1,4 @@
 //! Running as a background host: `toolhost up --foreground`.
-//!
-//! Owns: the order of startup and shutdown. Never does: start another host.
 
 use std::fs::File;
 use std::path::PathBuf;

@@ -1,7 +1,4 @@
 //! `--context`: information about a call beside its arguments.
-//!
-//! Owns: the syntax, and which keys toolhost knows. Never does: check values; the host does, for
-//! every caller.
 
 use serde_json::Value;
 
@@ -36,9 +33,6 @@ pub enum ParseContextError {
 }
 
 /// Parses one word.
-///
-/// # Errors
-/// What is wrong with it.
 pub fn parse(text: &str) -> Result<ContextArg, ParseContextError> {
     let (key, value) = text.split_once('=').ok_or(ParseContextError::Pair)?;
     let word = match key.strip_suffix(':') {
@@ -57,9 +51,6 @@ pub fn parse(text: &str) -> Result<ContextArg, ParseContextError> {
 
 /// Adds the words to a request. `user_id`, `traceparent` and `tracestate` have their own fields
 /// there, whichever syntax is used.
-///
-/// # Errors
-/// A usage error for a reserved key, or an invalid user or trace.
 pub fn apply(words: &[ContextArg], request: &mut CallRequest) -> Result<(), Error> {
     let (mut traceparent, mut tracestate) = (None, None);
     for word in words {

@@ -1,7 +1,4 @@
 //! Reloading a changed configuration while a command serves it.
-//!
-//! Owns: detecting changed files and SIGHUP, and reporting the result of a reload. Never does:
-//! decide what may replace the served configuration.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -45,7 +42,6 @@ impl LinkedHost {
         host_sockets::attach_whenever_listening(&self.host, socket, front_end, "toolhost serve");
     }
 
-    /// Uses the host behind another socket from now on.
     fn follow(&mut self, socket: Option<PathBuf>) {
         if self.socket != socket {
             self.socket = socket;
@@ -54,7 +50,6 @@ impl LinkedHost {
     }
 }
 
-/// The files of a configuration that is served.
 pub struct ConfigWatch<'a> {
     context: &'a CommandContext,
     reloader: HostReloader,

@@ -7,10 +7,6 @@ use crate::host::hidden_by_profile;
 use crate::model::Error;
 
 /// Checks that every name in `names` is one of `known` servers.
-///
-/// # Errors
-/// A configuration error for an entry that is out of service, a usage error for an unknown one, a
-/// refusal for one hidden by the profile.
 pub fn require_servers(
     configuration: &Configuration,
     names: &[String],

@@ -1,6 +1,4 @@
 //! Which formats each command can print.
-//!
-//! Owns: the sets, for `-o` in help and completion and for validation. Never does: print.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::{Arg, ValueEnum as _};
@@ -10,23 +8,17 @@ use super::output::Format;
 /// Rows of items that have names.
 pub const LIST: &[Format] =
     &[Format::Text, Format::Table, Format::Json, Format::Yaml, Format::Names];
-/// A full report about one thing.
 pub const REPORT: &[Format] = &[Format::Text, Format::Json, Format::Yaml];
 /// Lines printed while the command runs.
 pub const STREAM: &[Format] = &[Format::Text, Format::Json];
-/// The result of a call.
 pub const RESULT: &[Format] =
     &[Format::Text, Format::Table, Format::Json, Format::Yaml, Format::Raw];
-/// The result of a saved call, or the saved calls.
 pub const SAVED: &[Format] =
     &[Format::Text, Format::Table, Format::Json, Format::Yaml, Format::Raw, Format::Names];
-/// Content of a server.
 pub const CONTENT: &[Format] = &[Format::Text, Format::Json, Format::Yaml, Format::Raw];
-/// Words, each of which is a name.
 pub const WORDS: &[Format] = &[Format::Text, Format::Json, Format::Yaml, Format::Names];
 /// Rows of items without names.
 pub const ROWS: &[Format] = &[Format::Text, Format::Table, Format::Json, Format::Yaml];
-/// A report of measurements.
 pub const MEASUREMENTS: &[Format] =
     &[Format::Text, Format::Json, Format::Yaml, Format::Csv, Format::Markdown];
 

@@ -1,9 +1,4 @@
 //! Parsing a command line with only the subcommands that it names.
-//!
-//! Owns: which part of the grammar that is. Building the whole one, each command with all global
-//! options, takes longer than everything else a short run does; a valid line needs only the one
-//! command it names. Never does: phrase an error; a line that the part cannot parse is parsed again
-//! with the whole grammar.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -22,9 +17,6 @@ use super::options::{GlobalOptions, RareOptions};
 use crate::util::spelling::nearest;
 
 /// Parses a command line; the first word is the program.
-///
-/// # Errors
-/// The error, help or version text of the whole grammar.
 pub fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
     let arguments = &*help_as_option(arguments);
     for options in [OptionSet::Usual, OptionSet::All] {
@@ -102,7 +94,6 @@ fn without_far_suggestion(mut error: clap::Error) -> clap::Error {
 enum OptionSet {
     /// Those that many runs need.
     Usual,
-    /// All of them.
     All,
 }
 
@@ -115,7 +106,6 @@ struct UsualCli {
     command: Option<CliCommand>,
 }
 
-/// The grammar of the command that a line appears to name.
 fn named_command(arguments: &[OsString]) -> Option<clap::Command> {
     arguments.iter().skip(1).filter_map(|word| word.to_str()).find_map(command_grammar)
 }
@@ -221,7 +211,6 @@ mod tests {
         line.split(' ').map(OsString::from).collect()
     }
 
-    /// What a command takes, nested commands included.
     fn takes(command: &clap::Command) -> Vec<String> {
         let mut all: Vec<String> =
             command.get_arguments().map(|argument| format!("{argument:?}")).collect();

@@ -1,7 +1,4 @@
 //! Writing entries to a server file, preserving its comments and layout.
-//!
-//! Owns: which file that is, and where in it an entry goes. Never does: decide the content of an
-//! entry, or trust a project.
 
 use std::path::{Path, PathBuf};
 
@@ -32,10 +29,8 @@ pub struct McpFileArgs {
     pub project: bool,
 }
 
-/// A server file being written.
 #[derive(Debug)]
 pub struct McpFile {
-    /// Where it is.
     pub path: PathBuf,
     /// Whether it is in the user's configuration directory.
     pub is_own: bool,
@@ -47,9 +42,6 @@ pub struct McpFile {
 
 impl McpFile {
     /// The requested file; by default that of the project if it has a server file, otherwise the user's.
-    ///
-    /// # Errors
-    /// If it cannot be read, or there is no configuration directory.
     pub fn open(args: McpFileArgs, environment: &dyn Environment) -> Result<Self, Error> {
         let own = environment.config_dir();
         let cwd = environment.cwd();
@@ -73,19 +65,11 @@ impl McpFile {
         Ok(Self { path, is_own, new: old.clone(), old })
     }
 
-    /// Whether it already has an entry with this name.
-    ///
-    /// # Errors
-    /// If it cannot be parsed.
     pub fn has(&self, name: &str) -> Result<bool, Error> {
         editors::has_server(&self.path, &self.new, name).map_err(|diagnostic| error(&diagnostic))
     }
 
     /// Adds an entry after the existing ones.
-    ///
-    /// # Errors
-    /// If the file cannot be parsed, or its layout does not allow adding to it; then the hint is
-    /// the entry to paste.
     pub fn add(&mut self, name: &str, entry: &Value) -> Result<(), Error> {
         let mut map = serde_json::Map::new();
         map.insert(name.to_owned(), entry.clone());
@@ -110,9 +94,6 @@ impl McpFile {
     }
 
     /// Writes it, creating its directory if missing.
-    ///
-    /// # Errors
-    /// If it cannot be written, or another program changed it in the meantime.
     pub fn write(&self) -> Result<(), Error> {
         let failed = |why: std::io::Error| {
             Error::internal(format!("cannot write {}: {why}", self.path.display()))
@@ -140,13 +121,11 @@ impl McpFile {
     }
 }
 
-/// The server file of a directory.
 fn existing(directory: &Path) -> Option<PathBuf> {
     let names = ["mcp.yaml", "mcp.yml", "mcp.json"];
     names.iter().map(|name| directory.join(name)).find(|path| path.is_file())
 }
 
-/// A diagnostic about a file as the error of a command.
 pub fn error(diagnostic: &Diagnostic) -> Error {
     let mut error = Error::config(diagnostic.message.clone());
     if let Some(location) = &diagnostic.location {
@@ -158,7 +137,6 @@ pub fn error(diagnostic: &Diagnostic) -> Error {
     }
 }
 
-/// The expected tree with the entry added.
 fn with_entry(mut tree: Value, name: &str, entry: &Value) -> Value {
     if tree.is_null() {
         tree = json!({});

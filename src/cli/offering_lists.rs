@@ -1,6 +1,4 @@
 //! Shared code of the commands for prompts, resources and templates.
-//!
-//! Owns: how such a list is printed in each format. Never does: ask a server.
 
 use std::collections::BTreeSet;
 

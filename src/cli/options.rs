@@ -1,6 +1,4 @@
 //! The options that every command accepts. Doc comments are the help texts.
-//!
-//! Never does: depend on a command.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -187,7 +185,6 @@ impl LogThreshold {
 }
 
 impl GlobalOptions {
-    /// The options that determine the configuration of a host, as command-line arguments.
     pub fn host_arguments(&self) -> Vec<OsString> {
         let mut arguments: Vec<OsString> = Vec::new();
         let mut add = |option: &str, value: OsString| arguments.extend([option.into(), value]);
@@ -211,7 +208,6 @@ impl GlobalOptions {
         arguments
     }
 
-    /// The output options.
     pub fn output_options(&self) -> OutputOptions {
         OutputOptions {
             colour: self.rare.color,

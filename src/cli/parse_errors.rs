@@ -1,14 +1,9 @@
 //! Help, version and usage errors of the argument parser, in the program's own format.
-//!
-//! Never does: parse.
 
 use super::output::{CommandError, Output, SpanStyle, StyledPage};
 use crate::model::Error;
 
 /// Prints the requested help or version, or converts an error to ours.
-///
-/// # Errors
-/// A usage error for a wrong command line.
 pub fn print_parse_error(error: &clap::Error, output: &Output) -> Result<(), CommandError> {
     let rendered = error.render().to_string();
     match error.kind() {
@@ -30,7 +25,6 @@ pub fn print_parse_error(error: &clap::Error, output: &Output) -> Result<(), Com
     }
 }
 
-/// The message of an error on one line.
 pub fn message(error: &clap::Error) -> String {
     usage_error(&error.render().to_string()).message().to_owned()
 }

@@ -1,6 +1,4 @@
 //! The servers and tools selected for a `pin` or `verify` command.
-//!
-//! Owns: resolving names of tools and servers to what has to be listed. Never does: compare.
 
 use std::collections::BTreeSet;
 
@@ -12,20 +10,15 @@ use crate::catalogue::pins::{PinReport, Pins};
 use crate::host::request::{ListScope, LookupScope};
 use crate::model::{Error, Origin};
 
-/// The selected servers and tools.
 #[derive(Debug, Default)]
 pub struct PinSelection {
     everything: bool,
-    /// Servers with all their tools.
     whole_servers: BTreeSet<String>,
-    /// Single tools by full name.
     tools: BTreeSet<String>,
-    /// Servers that have to be listed.
     listed_servers: BTreeSet<String>,
 }
 
 impl PinSelection {
-    /// What a command with these names may have to start.
     pub fn start_scope<'a>(names: &'a [String], servers: &'a [String]) -> StartScope<'a> {
         match names {
             [_] => StartScope::Named(names, servers),
@@ -35,9 +28,6 @@ impl PinSelection {
 
     /// Resolves the selection: all tools without a name, otherwise the named tools and servers. A
     /// tool with a pin need not exist any more.
-    ///
-    /// # Errors
-    /// Unknown or ambiguous names, or an error of the servers.
     pub async fn resolve(
         names: &[String],
         servers: &[String],
@@ -75,7 +65,6 @@ impl PinSelection {
         Ok(selection)
     }
 
-    /// Which tools and servers have to be listed.
     pub fn reach(&self) -> ListScope {
         if self.everything {
             return ListScope::Everything;
@@ -83,14 +72,12 @@ impl PinSelection {
         ListScope::Servers(self.listed_servers.iter().cloned().collect())
     }
 
-    /// Whether a tool is selected.
     pub fn includes(&self, name: &str, server: Option<&str>) -> bool {
         self.everything
             || self.tools.contains(name)
             || server.is_some_and(|server| self.whole_servers.contains(server))
     }
 
-    /// Whether a server was selected by its name or by one of its tools.
     pub fn includes_server(&self, server: &str) -> bool {
         self.listed_servers.contains(server)
     }
@@ -109,7 +96,6 @@ impl PinSelection {
     }
 }
 
-/// The server of the pinned tool with this name.
 fn pinned_at<'p>(pins: &'p Pins, name: &str) -> Option<&'p str> {
     let mut servers = pins.servers();
     let owner = servers.find(|(server, group)| {

@@ -1,8 +1,4 @@
 //! Progress and events of a running command, on stderr.
-//!
-//! Owns: what is shown, and how often. A terminal shows one line that is repainted at most ten
-//! times per second, and what the command is waiting for once that takes a second; with `-v` and no
-//! terminal, every event becomes a plain line.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -38,7 +34,6 @@ pub struct ProgressDisplay {
 /// A call made by another call.
 struct NestedProgress {
     tool: String,
-    /// How deeply the call is nested.
     depth: usize,
 }
 
@@ -156,7 +151,6 @@ impl ProgressDisplay {
         }
     }
 
-    /// Remembers the nesting of a call while it runs.
     fn track_nesting(&self, event: &HostEvent) {
         let mut nested = self.nested.lock().unwrap_or_else(PoisonError::into_inner);
         match event {
@@ -169,7 +163,6 @@ impl ProgressDisplay {
         }
     }
 
-    /// The progress of a nested call names its tool.
     fn with_tool_name(&self, call_id: &CallId, line: StyledLine) -> StyledLine {
         let nested = self.nested.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(NestedProgress { tool, depth }) = nested.get(call_id) else { return line };
@@ -230,7 +223,6 @@ fn was_unattended(verdict: QuestionOutcome) -> bool {
     matches!(verdict, QuestionOutcome::Unattended | QuestionOutcome::Refused)
 }
 
-/// A question of a server and its outcome, in one line.
 fn question_line(event: &HostEvent) -> String {
     let HostEvent::QuestionAnswered {
         server, round, kind, message: words, outcome: verdict, ..

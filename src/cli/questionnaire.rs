@@ -1,7 +1,4 @@
 //! A server's form (elicitation schema) as fields to ask for.
-//!
-//! Owns: which forms can be asked line by line, and how a typed line is interpreted. Fields and
-//! validation are in `host::form`. Never does: ask.
 
 use std::sync::Arc;
 
@@ -24,30 +21,23 @@ pub enum FormSchemaError {
     /// Its `properties` are not an object.
     #[error("`properties` of its form must be an object")]
     Properties,
-    /// It has too many fields.
     #[error("its form has {0} fields, more than {FIELDS}")]
     TooManyFields(usize),
 }
 
-/// Why input for a field is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum FieldInputError {
-    /// Nothing was typed for a field that is required.
     #[error("this must be filled in")]
     Required,
-    /// Not a number.
     #[error("this is not a number")]
     Number,
-    /// Not a whole number.
     #[error("this is not a whole number")]
     WholeNumber,
-    /// Neither yes nor no.
     #[error("type yes or no")]
     Boolean,
     /// None of this many choices.
     #[error("type a number from 1 to {0}, or one of the values")]
     Choice(usize),
-    /// Not JSON.
     #[error("this is not JSON: {0}")]
     Json(#[from] serde_json::Error),
     /// The schema of the field does not allow it.
@@ -61,16 +51,11 @@ pub enum FieldInputError {
 /// A form that a server asks for.
 #[derive(Debug, Clone)]
 pub struct Questionnaire {
-    /// Its fields, in the order of the schema.
     pub fields: Vec<FormField>,
     schema: Arc<Value>,
 }
 
 impl Questionnaire {
-    /// Parses a requested schema.
-    ///
-    /// # Errors
-    /// Why a person cannot be asked to fill it in.
     pub fn of(schema: &Value) -> Result<Self, FormSchemaError> {
         if !matches!(schema.get("type").and_then(Value::as_str), None | Some("object")) {
             return Err(FormSchemaError::NotAnObject);
@@ -100,9 +85,6 @@ impl Questionnaire {
 }
 
 /// Parses the input for a field: `None` leaves it out.
-///
-/// # Errors
-/// What was expected.
 pub async fn read(field: &FormField, typed: &str) -> Result<Option<Value>, FieldInputError> {
     let trimmed = typed.trim();
     if trimmed.is_empty() {
@@ -180,7 +162,6 @@ pub fn expectation(field: &FormField) -> String {
     }
 }
 
-/// The choice with this number, value or title, in this order.
 fn parse_choice(choices: &[FieldChoice], typed: &str) -> Result<Value, FieldInputError> {
     let by_number = typed.parse::<usize>().ok().and_then(|n| choices.get(n.checked_sub(1)?));
     let by_value = || choices.iter().find(|choice| choice.value.as_str() == Some(typed));

@@ -1,7 +1,4 @@
 //! The arguments of a call as written on the command line (`call NAME …`).
-//!
-//! Owns: the syntax (`key=value`, `key:=json`, `key=@file`, `@@`, one `{…}`, `--args`). Never does:
-//! guess a type: text stays text until the tool's schema says otherwise, which is the host's work.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -14,7 +11,6 @@ use crate::model::{Error, JsonObject, unreadable_file};
 /// Maximum size of a file or of stdin.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// Where the arguments of a call come from.
 #[derive(Debug)]
 pub struct RawArguments {
     /// The words after the name.
@@ -34,9 +30,6 @@ impl RawArguments {
 }
 
 /// Reads the arguments of a call; `stdin` is read for `--args -` only.
-///
-/// # Errors
-/// A usage error with the word and its problem.
 pub fn read(sources: &RawArguments, stdin: &mut dyn Read) -> Result<CallArguments, Error> {
     if let Some(whole) = &sources.json_option {
         if let Some(word) = sources.words.first() {

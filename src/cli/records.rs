@@ -1,6 +1,4 @@
 //! Shared code of the commands over records: parsing times, short ids, notes about damaged lines.
-//!
-//! Never does: read a record.
 
 use super::output::Output;
 use super::output::plural;

@@ -1,6 +1,4 @@
 //! `--save`: writing a result's content to files.
-//!
-//! Owns: writing each of them whole or not at all; their names are [`output_paths`]'s.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
@@ -12,9 +10,6 @@ use crate::util::atomic_file::{self, FileMode};
 pub use crate::util::output_paths::output_paths;
 
 /// Checks before a call that its result can be saved there.
-///
-/// # Errors
-/// A usage error if the path is a directory or its parent does not exist.
 pub fn check(path: &Path) -> Result<(), Error> {
     if path.is_dir() || path.file_name().is_none() {
         return Err(Error::usage(format!(
@@ -35,9 +30,6 @@ pub fn check(path: &Path) -> Result<(), Error> {
 }
 
 /// Checks that a file can be created or replaced there, without doing it.
-///
-/// # Errors
-/// As [`check`]; and a usage error when the system forbids it.
 pub fn check_writable(path: &Path) -> Result<(), Error> {
     check(path)?;
     // A file is replaced by a new one next to it; a device or pipe is written directly.
@@ -50,9 +42,6 @@ pub fn check_writable(path: &Path) -> Result<(), Error> {
 }
 
 /// Writes a file atomically: it has either all of `bytes` or its earlier content.
-///
-/// # Errors
-/// An internal error with the file and the system's reason.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     replace(path, bytes).map_err(|error| {
         Error::internal(format!("cannot write '{}': {error}", path.display()))
@@ -61,9 +50,6 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
 }
 
 /// The same, with only the system's reason as error.
-///
-/// # Errors
-/// If the file cannot be written; it is then unchanged.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     // A device or a pipe (`--save /dev/stdout`) is written, not replaced.
     if fs::metadata(path).is_ok_and(|found| !found.is_file()) {

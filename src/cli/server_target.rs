@@ -1,7 +1,4 @@
 //! Which ad-hoc server a command line names.
-//!
-//! Owns: finding its words on the line, and handing it to the options of the run. Never does: start
-//! or contact it.
 
 use super::ad_hoc::{AdHocServer, is_url};
 use super::args::{Cli, CliCommand};
@@ -12,9 +9,6 @@ use crate::model::Error;
 
 /// Moves the server from the words of a command, if given, to the options. A command that needs a
 /// server name and has none uses this server.
-///
-/// # Errors
-/// A usage error for two servers, for options without a server, and for invalid words.
 pub fn take_server(cli: &mut Cli) -> Result<(), Error> {
     let Cli { global, command, server_command, .. } = cli;
     let mut words = match command {
@@ -94,7 +88,6 @@ fn server_words(command: &mut CliCommand) -> Vec<String> {
     url.into_iter().collect()
 }
 
-/// Makes a command that needs a server name and has none use this server.
 fn set_default_server(command: &mut CliCommand, name: &str) {
     let named = match command {
         CliCommand::Inspect(args) => &mut args.name,

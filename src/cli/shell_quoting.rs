@@ -1,8 +1,4 @@
 //! Quoting completion candidates for a shell.
-//!
-//! Owns: which names may be put on a command line unquoted, and how the others are quoted for each
-//! shell. Names come from servers, files and directories, and a shell executes an unquoted `$(…)`.
-//! Never does: find candidates.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -29,9 +25,7 @@ pub const SHELLS: Shells<'static> = Shells(&[
 enum Quoting {
     /// A backslash before each special character, which also works inside open quotes.
     Backslash,
-    /// In single quotes, with single quotes doubled.
     Apostrophes,
-    /// The shell quotes candidates itself.
     QuotedByShell,
     /// The candidate is not offered.
     Omitted,
@@ -173,7 +167,6 @@ const CUT_PIECES: &str = r#"    if [[ -n "$on_line" ]]; then
     fi
 "#;
 
-/// The script of bash for whole words.
 fn with_whole_words(script: &str) -> Option<String> {
     const FROM: &str = "    local words=(";
     const TO: &str = "    COMPREPLY=()\n";

@@ -15,9 +15,6 @@ pub struct Signals {
 
 impl Signals {
     /// Replaces the default action of the signals, which would leave children behind.
-    ///
-    /// # Errors
-    /// When the system refuses.
     pub fn new() -> io::Result<Self> {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
@@ -30,9 +27,6 @@ impl Signals {
 /// Replaces the default action of SIGXFSZ for the rest of this process, so that exceeding a file
 /// size limit (`ulimit -f`) is a write error instead of the end of the process. Children are not
 /// affected: a handler does not survive `exec`.
-///
-/// # Errors
-/// When the system refuses.
 pub fn ignore_file_size_signal() -> io::Result<()> {
     // Without a limit it is never sent, and building a runtime for it would be wasted.
     if rustix::process::getrlimit(rustix::process::Resource::Fsize).current.is_none() {
@@ -46,7 +40,6 @@ pub fn ignore_file_size_signal() -> io::Result<()> {
 
 /// A source that delivers signals to the program.
 pub trait NextSignal {
-    /// Waits for the next one.
     fn next(&mut self) -> impl Future<Output = Signal>;
 }
 

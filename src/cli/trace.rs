@@ -1,7 +1,4 @@
 //! `--trace` and `--trace-save`: the traffic sinks of one run.
-//!
-//! Owns: what is shown and where, and the file that records everything. Items are formatted in
-//! `views::traffic`, lines of the file in `audit::trace`.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -34,7 +31,6 @@ pub struct TracePrinter {
     filter: TrafficFilter,
     stream: TraceStream,
     json: bool,
-    /// Start of the run, since the Unix epoch.
     started: Duration,
     stop_error: Mutex<Option<CommandError>>,
     /// Notified when the output cannot be written any more, and when a connection was closed.
@@ -124,9 +120,6 @@ impl TraceOutputs {
     }
 
     /// The file of `--trace-save` or of the command; opened if it is not yet.
-    ///
-    /// # Errors
-    /// If it cannot be written, or both are given.
     pub fn file(&self, other: Option<&PathBuf>) -> Result<Option<Arc<TraceFile>>, Error> {
         if let (Some(_), Some(_)) = (&self.save, other) {
             return Err(Error::usage("--save and --trace-save mean the same here")
@@ -140,9 +133,6 @@ impl TraceOutputs {
     }
 
     /// The sink for all traffic; disabled without `--trace` and `--trace-save`.
-    ///
-    /// # Errors
-    /// When the file cannot be written.
     pub fn sink(&self, output: &Arc<Output>) -> Result<TrafficSink, Error> {
         let saved = self.file(None)?.map(|file| {
             let output = Arc::clone(output);

@@ -1,7 +1,4 @@
 //! Statistics shown beside other output.
-//!
-//! Owns: reading them within a short time, while the servers respond; what is not available in time
-//! is left out.
 
 use std::collections::HashMap;
 
@@ -13,10 +10,8 @@ use crate::model::{CallFilter, ToolDefinition};
 use crate::stats::{ReadBudget, Statistics, Usage};
 use crate::util::clock::{Clock as _, SystemClock};
 
-/// Statistics being read on another thread.
 pub struct UsageReading(Option<JoinHandle<Option<UsagesRead>>>);
 
-/// The statistics, and what had to be repaired to read them.
 struct UsagesRead {
     usages: Vec<Usage>,
     notes: Vec<String>,
@@ -28,7 +23,6 @@ impl UsageReading {
         Self(None)
     }
 
-    /// Starts reading the statistics of an assembly's project, on its own thread.
     pub fn begin(context: &CommandContext, assembly: &Assembly) -> Self {
         let spec = &assembly.configuration.stats;
         let state_dir = context.environment.state_dir();

@@ -1,7 +1,4 @@
 //! Which files to load: flags, variables, project, user, embedded default.
-//!
-//! Owns: the search order and the record of where it searched. Never does: read a file's
-//! content, or decide which entry takes precedence.
 
 use std::io;
 use std::path::{Path, PathBuf};

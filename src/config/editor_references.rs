@@ -1,6 +1,4 @@
 //! References that editors support besides variables: project directories, and user input.
-//!
-//! Owns: what each of them means. Never does: read a variable.
 
 use std::path::Path;
 

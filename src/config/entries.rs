@@ -1,13 +1,9 @@
 //! Entries as written: their position in a file, and their names.
-//!
-//! Owns: what resolving an entry and showing it before consent must treat the same way. Never does:
-//! expand, or report what is wrong with an entry.
 
 use super::keys::{SERVERS_FILE, canonical};
 use super::node::{ConfigNode, NodeValue};
 use crate::model::{Diagnostic, SourceLocation, check_name};
 
-/// The keys of a server's entry that may hold its address.
 pub const URL_KEYS: [&str; 4] = ["url", "baseUrl", "serverUrl", "httpUrl"];
 
 /// Keys that name an entry, best first: one tool of a toolkit may use its name there.
@@ -24,10 +20,6 @@ pub fn written_name(entry: &ConfigNode) -> Option<String> {
     name(entry).ok()
 }
 
-/// The name of a tool's entry.
-///
-/// # Errors
-/// When the entry is not a mapping, or its name is missing or invalid.
 pub fn name(entry: &ConfigNode) -> Result<String, Diagnostic> {
     entry.as_map()?;
     let Some((_, node)) = entry.get_any(&NAMES) else {

@@ -1,12 +1,9 @@
 //! Files of `NAME=value` lines, which editors let an entry name as `envFile`.
-//!
-//! Owns: their grammar. Never does: open one, or replace references in it.
 
 use thiserror::Error;
 
 use super::variables::is_name;
 
-/// The most bytes that such a file may hold.
 pub const MAX_BYTES: u64 = 64 << 10;
 
 /// A line that cannot be parsed.
@@ -20,9 +17,6 @@ pub struct EnvFileError {
 /// The variables of a file, in its order. A line may start with `export`, a value may be in quotes;
 /// in double quotes `\n`, `\"` and `\\` are replaced. A `#` starts a comment at the start of a
 /// line, and after a space following an unquoted value.
-///
-/// # Errors
-/// The first line that is neither empty, nor a comment, nor a variable.
 pub fn parse(text: &str) -> Result<Vec<(String, String)>, EnvFileError> {
     let mut variables = Vec::new();
     for (index, line) in text.lines().enumerate() {

@@ -1,7 +1,4 @@
 //! The port to the process environment: variables and directories.
-//!
-//! Owns: the [`Environment`] trait, the real one and a fake for tests. Nothing else in the crate
-//! reads `std::env`.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -1,7 +1,4 @@
 //! A record of every value that replaced a reference.
-//!
-//! Owns: the collector that every variable or file read for an entry goes through, and which values
-//! need not be masked. Never does: mask them; `audit::mask` does, which is notified of each value.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -42,7 +39,6 @@ impl ExpandedValues {
         self.record(format!("${{{name}}}"), value);
     }
 
-    /// Records the content of a file.
     pub fn file(&self, path: &str, content: &str) {
         if !is_number(content) {
             self.record(format!("${{file:{path}}}"), content);
@@ -62,7 +58,6 @@ impl ExpandedValues {
         self.record(format!("${{keyring:{name}}}"), secret);
     }
 
-    /// Records the value of a credential, regardless of its content.
     pub fn credential(&self, handle: &str, value: &str) {
         self.record(format!("${{credential:{handle}}}"), value);
     }

@@ -86,7 +86,6 @@ fn load_one(path: &Path) -> Configuration {
     load(&request, &KINDS, &environment)
 }
 
-/// Everything about a configuration that a snapshot should hold.
 fn shown(configuration: &Configuration, base: &Path) -> String {
     let base = format!("{}/", base.display());
     let mut out = String::new();

@@ -1,7 +1,4 @@
 //! Every key of the configuration files: its aliases, its type and a description.
-//!
-//! Owns: the vocabulary, once for the resolver, for suggestions and for the JSON Schema of the
-//! files. Never does: give a key a meaning (see `resolve`).
 
 use super::node::{ConfigKey, ConfigNode};
 use crate::util::spelling;
@@ -13,9 +10,7 @@ pub struct KeySpec {
     pub name: &'static str,
     /// Other spellings that mean the same.
     pub aliases: &'static [&'static str],
-    /// The JSON Schema of its value, as JSON text.
     pub schema: &'static str,
-    /// A description of the key, for editors and documentation.
     pub description: &'static str,
 }
 
@@ -57,7 +52,6 @@ const TOOL_LIST: &str = r##"{"type":["array","null"],"items":{"$ref":"#/$defs/to
 const SERVER_MAP: &str =
     r##"{"type":["object","null"],"additionalProperties":{"$ref":"#/$defs/server"}}"##;
 
-/// Top-level keys of a file of tools.
 pub const TOOLS_FILE: &[KeySpec] = &[
     key("version", r#"{"enum":[1,"1"]}"#, "The version of the file format: 1."),
     key("$schema", TEXT, "The JSON Schema that editors validate this file against."),
@@ -211,7 +205,6 @@ pub const RECORD: &[KeySpec] = &[
     key("retention", DURATION, "How long to keep records."),
 ];
 
-/// Keys of a policy rule.
 pub const RULE: &[KeySpec] = &[
     key("match", TEXT, "A pattern for full tool names."),
     key("action", r#"{"enum":["allow","ask","deny"]}"#, "What to do."),
@@ -222,7 +215,6 @@ pub const RULE: &[KeySpec] = &[
     ),
 ];
 
-/// Top-level keys of a file of servers.
 pub const SERVERS_FILE: &[KeySpec] = &[
     key("version", r#"{"enum":[1,"1"]}"#, "The version of the file format: 1."),
     key("$schema", TEXT, "The JSON Schema that editors validate this file against."),
@@ -244,7 +236,6 @@ pub const SERVERS_FILE: &[KeySpec] = &[
     key("inputs", r#"{"type":"array"}"#, "Input prompts of an editor; ignored by toolhost."),
 ];
 
-/// Keys of a server's entry in a file of servers.
 pub const SERVER: &[KeySpec] = &[
     key_with_aliases("name", &["client_id"], TEXT, "The server's name, if it is not the key."),
     key("description", TEXT, "What it is for."),
@@ -486,7 +477,6 @@ pub fn misspelled<'e, 'k>(
     unknown.find_map(|key| Some((key, spelling::nearest(&key.text, keys.iter().copied())?)))
 }
 
-/// All spellings of a table.
 pub fn spellings(table: &[KeySpec]) -> impl Iterator<Item = &str> {
     table.iter().flat_map(|k| std::iter::once(k.name).chain(k.aliases.iter().copied()))
 }

@@ -95,7 +95,6 @@ struct Loader<'a> {
     settings: SettingsLayers,
     /// The scope `PROJECT_ROOT` if no file defines it.
     project_root: PathBuf,
-    /// The directory in which the project's configuration was found.
     project: Option<PathBuf>,
     /// The command-line arguments that name the ad-hoc server again; there is no other entry then.
     command_end: Option<String>,
@@ -149,7 +148,6 @@ impl<'a> Loader<'a> {
         self.builder.credentials.read(node, *layer, &access, base_dir)
     }
 
-    /// The environment, as the entries of a file may use it.
     fn access(&self, source: &SourceFile) -> EnvironmentAccess<'a> {
         EnvironmentAccess::new(
             self.environment,
@@ -231,7 +229,6 @@ impl<'a> Loader<'a> {
         }
     }
 
-    /// Resolves a file of tools.
     fn tools(&mut self, root: ConfigNode, file: &mut FileContext<'_>) {
         if root.is_null() {
             return;

@@ -1,7 +1,4 @@
 //! A configuration file as a tree with the source position of every key and value.
-//!
-//! Owns: [`ConfigNode`], its positions and the typed look-ups with their error messages. Never
-//! does: read files (see `parse`), expand variables (see `expand`), or know what a key means.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -17,10 +14,8 @@ pub const COMMAND_LINE: &str = "command line";
 /// One file's text, shared by all its nodes.
 #[derive(Debug)]
 pub struct SourceText {
-    /// The path as found or named.
     pub path: Arc<PathBuf>,
     text: Box<str>,
-    /// The start of each line in the text.
     starts: Vec<u32>,
     /// Lines quoted by locations, each once: a file may be one long line with thousands of values.
     quoted: Mutex<HashMap<usize, Arc<str>>>,
@@ -41,7 +36,6 @@ impl SourceText {
         self.path.to_str().is_some_and(|path| path.starts_with("--") || path == COMMAND_LINE)
     }
 
-    /// The whole text.
     pub fn as_str(&self) -> &str {
         &self.text
     }
@@ -72,9 +66,7 @@ pub struct TextPosition {
 /// A value of a file with its position.
 #[derive(Debug, Clone)]
 pub struct ConfigNode {
-    /// The value, with the positions of everything inside.
     pub value: NodeValue,
-    /// The position of its first character.
     pub position: TextPosition,
     /// The file that contains it.
     pub source: Arc<SourceText>,
@@ -87,9 +79,7 @@ pub enum NodeValue {
     Null,
     /// `true` or `false` without quotes.
     Bool(bool),
-    /// A whole or a decimal number.
     Number(serde_json::Number),
-    /// A string, quoted or plain.
     Text(String),
     /// A sequence, in file order.
     List(Vec<ConfigNode>),
@@ -97,22 +87,18 @@ pub enum NodeValue {
     Map(Vec<(ConfigKey, ConfigNode)>),
 }
 
-/// A key of a mapping.
 #[derive(Debug, Clone)]
 pub struct ConfigKey {
     /// The key as written, without quotes.
     pub text: String,
-    /// The position of its first character.
     pub position: TextPosition,
 }
 
 impl ConfigNode {
-    /// The location of this node, for a message.
     pub fn location(&self) -> SourceLocation {
         location_in(&self.source, self.position)
     }
 
-    /// The location of a key of this mapping, for a message.
     pub fn location_of(&self, key: &ConfigKey) -> SourceLocation {
         location_in(&self.source, key.position)
     }
@@ -127,7 +113,6 @@ impl ConfigNode {
         keys.iter().find_map(|k| self.get(k).map(|n| (*k, n)))
     }
 
-    /// The key as written in the file.
     pub fn key(&self, key: &str) -> Option<&ConfigKey> {
         self.entries().iter().find(|(k, _)| k.text == key).map(|(k, _)| k)
     }
@@ -166,10 +151,6 @@ impl ConfigNode {
         Diagnostic::error(format!("expected {what}, found {actual}")).with_location(self.location())
     }
 
-    /// The text of a text node.
-    ///
-    /// # Errors
-    /// A diagnostic pointing here if it is something else.
     pub fn as_text(&self) -> Result<&str, Diagnostic> {
         match &self.value {
             NodeValue::Text(text) => Ok(text),
@@ -178,9 +159,6 @@ impl ConfigNode {
     }
 
     /// Text, or a scalar written as text (`port: 80`, `flag: true`).
-    ///
-    /// # Errors
-    /// A diagnostic pointing here if it is a list, a mapping or null.
     pub fn as_scalar_text(&self) -> Result<String, Diagnostic> {
         match &self.value {
             NodeValue::Text(text) => Ok(text.clone()),
@@ -190,10 +168,6 @@ impl ConfigNode {
         }
     }
 
-    /// The value of a boolean node.
-    ///
-    /// # Errors
-    /// A diagnostic pointing here if it is something else.
     pub fn as_bool(&self) -> Result<bool, Diagnostic> {
         match &self.value {
             NodeValue::Bool(value) => Ok(*value),
@@ -202,9 +176,6 @@ impl ConfigNode {
     }
 
     /// A whole number that is not negative.
-    ///
-    /// # Errors
-    /// A diagnostic pointing here if it is something else.
     pub fn as_count(&self) -> Result<u64, Diagnostic> {
         match &self.value {
             NodeValue::Number(number) => {
@@ -214,10 +185,6 @@ impl ConfigNode {
         }
     }
 
-    /// The items of a list.
-    ///
-    /// # Errors
-    /// A diagnostic pointing here if it is something else.
     pub fn as_list(&self) -> Result<&[Self], Diagnostic> {
         match &self.value {
             NodeValue::List(items) => Ok(items),
@@ -226,9 +193,6 @@ impl ConfigNode {
     }
 
     /// The entries of a mapping.
-    ///
-    /// # Errors
-    /// A diagnostic pointing here if it is something else.
     pub fn as_map(&self) -> Result<&[(ConfigKey, Self)], Diagnostic> {
         match &self.value {
             NodeValue::Map(entries) => Ok(entries),
@@ -236,10 +200,6 @@ impl ConfigNode {
         }
     }
 
-    /// A list of texts, or one text as a list of one.
-    ///
-    /// # Errors
-    /// A diagnostic pointing at the first item that is not text.
     pub fn as_texts(&self) -> Result<Vec<String>, Diagnostic> {
         match &self.value {
             NodeValue::Text(text) => Ok(vec![text.clone()]),
@@ -249,9 +209,6 @@ impl ConfigNode {
     }
 
     /// A duration: a number of seconds, or text such as `500ms`, `30s`, `2m`, `1h`.
-    ///
-    /// # Errors
-    /// A diagnostic pointing here if it cannot be parsed.
     pub fn as_duration(&self) -> Result<std::time::Duration, Diagnostic> {
         let parsed = match &self.value {
             NodeValue::Number(number) => crate::util::units::duration(&number.to_string()),

@@ -1,7 +1,4 @@
 //! The `permissions` of a server's entry, and where they contradict the rest of the entry.
-//!
-//! Owns: reading them and detecting contradictions. Never does: enforce anything; `providers::mcp`
-//! does.
 
 use super::keys::{self, PERMISSIONS, canonical};
 use super::node::{ConfigNode, NodeValue};
@@ -58,7 +55,6 @@ fn ok_or_report<T>(result: Result<T, Diagnostic>, diagnostics: &mut Vec<Diagnost
     result.map_err(|diagnostic| diagnostics.push(diagnostic)).ok()
 }
 
-/// The diagnostic for an unknown credential type.
 pub(super) fn unknown_kind(word: &str, node: &ConfigNode) -> Diagnostic {
     let names = CredentialKind::ALL.map(CredentialKind::as_str);
     Diagnostic::error(format!(
@@ -73,10 +69,8 @@ pub(super) fn unknown_kind(word: &str, node: &ConfigNode) -> Diagnostic {
 pub(super) struct EntryParts<'a> {
     pub exclude: &'a [String],
     pub include: Option<&'a [String]>,
-    /// Whether it starts a program, rather than just connecting to a server.
     pub is_program: bool,
     pub sandbox: Option<&'a SandboxSpec>,
-    /// The sandbox that the entry names, possibly none.
     pub names_sandbox: bool,
     pub credentials: &'a [CredentialUse],
 }
@@ -177,7 +171,6 @@ mod tests {
     use crate::config::environment::FixedEnvironment;
     use crate::config::load::load;
 
-    /// What is wrong with an entry that says this beside its command.
     fn problems(entry: &str) -> Vec<String> {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("mcp.yaml");

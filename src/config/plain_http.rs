@@ -1,7 +1,4 @@
 //! Whether credentials may be sent to an address without TLS.
-//!
-//! Owns: the one rule, for servers and for API tools alike. Never does: decide what a credential
-//! is; the code that reads an entry does.
 
 use url::Url;
 
@@ -13,9 +10,6 @@ use crate::util::hosts::is_loopback;
 pub const INSECURE: &str = "insecure";
 
 /// Reads `insecure` of an entry: whether its credentials may be sent unencrypted.
-///
-/// # Errors
-/// When the entry is from a project: only the user's own files may allow this.
 pub fn insecure(entry: &ConfigNode, origin: Option<&EntryOrigin>) -> Result<bool, Diagnostic> {
     let Some(node) = entry.get(INSECURE).filter(|node| !node.is_null()) else { return Ok(false) };
     let insecure = node.as_bool()?;

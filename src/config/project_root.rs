@@ -1,8 +1,4 @@
 //! The root of the project that calls belong to.
-//!
-//! Owns: the search for it on first use, because most of the search is finding out that files do
-//! not exist, and a run whose calls another process makes never needs it. Never does: know where
-//! configuration files are.
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -10,14 +6,12 @@ use std::sync::OnceLock;
 use super::discover;
 use super::environment::Environment;
 
-/// The root, or what is needed to find it.
 #[derive(Debug, Clone, Default)]
 pub struct ProjectRoot {
     named: Option<NamedFile>,
     found: OnceLock<Option<PathBuf>>,
 }
 
-/// A file that was named, and where it was.
 #[derive(Debug, Clone)]
 struct NamedFile {
     path: PathBuf,
@@ -26,7 +20,6 @@ struct NamedFile {
 }
 
 impl ProjectRoot {
-    /// A root that is already known.
     pub(super) fn at(root: PathBuf) -> Self {
         Self { named: None, found: OnceLock::from(Some(root)) }
     }

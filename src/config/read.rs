@@ -1,6 +1,4 @@
 //! Reading a configuration file, with checks of its type, owner and size.
-//!
-//! Owns: the limits and ownership rules for configuration files. Never does: parse them.
 
 use std::fs::{File, Metadata};
 use std::io::Read as _;
@@ -23,10 +21,6 @@ pub const MAX_BYTES: u64 = 8 << 20;
 
 /// Reads a configuration file of at most [`MAX_BYTES`]. `named` says that the user named it, which
 /// allows a pipe; anything else but a regular file is refused without waiting for it.
-///
-/// # Errors
-/// When it cannot be read, is too large, is not UTF-8, is world-writable or belongs to
-/// another user who is not root.
 pub fn read(path: &Path, named: bool) -> Result<(Arc<SourceText>, String), Diagnostic> {
     let shown = path.display();
     let failed = |why: std::io::Error| {
@@ -124,7 +118,6 @@ fn not_utf8(path: &Path, error: &std::string::FromUtf8Error) -> Diagnostic {
     Diagnostic::error("invalid UTF-8").with_hint("save the file as UTF-8").with_location(location)
 }
 
-/// The location of a whole file.
 pub(super) fn file_location(path: &Path) -> SourceLocation {
     SourceLocation { file: Arc::new(path.to_path_buf()), line: 0, column: 0, text: Arc::from("") }
 }

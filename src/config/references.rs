@@ -1,13 +1,9 @@
 //! References to variables and files in values: their syntax, and where each is allowed.
-//!
-//! Owns: finding references in a text or an entry. Never does: replace one by its value; that is
-//! what [`consent::Expander`](super::consent::Expander) is for.
 
 use std::collections::BTreeMap;
 
 use super::node::{ConfigNode, NodeValue};
 
-/// Which references a value may contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AllowedReferences {
     /// Only `${VAR}` and a leading `~`.
@@ -27,7 +23,6 @@ pub fn allowed_in(key: &str) -> Option<AllowedReferences> {
     }
 }
 
-/// A piece of a text that may contain references.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReferencePiece<'t> {
     /// Literal text, without references.
@@ -40,7 +35,6 @@ pub enum ReferencePiece<'t> {
     Unclosed,
 }
 
-/// The pieces of a text, in order.
 pub fn pieces(text: &str) -> Vec<ReferencePiece<'_>> {
     let mut pieces = Vec::new();
     let mut rest = text;

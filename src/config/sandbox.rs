@@ -1,8 +1,4 @@
 //! The `sandbox` key, the same for tools that start programs and for servers.
-//!
-//! Owns: the values and keys, their units, and the contradictions among them. Paths become absolute
-//! here. Never does: choose what is left open (`providers::confinement` does), or check whether the
-//! system can enforce it.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -21,7 +17,6 @@ pub enum SandboxLevel {
     Auto,
     /// Resource limits only; files and network stay open.
     Limits,
-    /// Landlock for files and seccomp for system calls.
     Landlock,
     /// Bubblewrap, which must be installed.
     Bwrap,
@@ -57,24 +52,18 @@ impl SandboxLevel {
 pub struct SandboxSpec {
     /// The mechanism that confines the program.
     pub level: SandboxLevel,
-    /// Paths that can be read besides the system and the program itself, absolute.
     pub read: Option<Vec<PathBuf>>,
-    /// Paths that can be written, absolute.
     pub write: Vec<PathBuf>,
-    /// Whether the network can be used.
     pub network: Option<bool>,
     /// Whether the metadata of files can be changed where only a filter could prevent it; see
     /// [`Confinement::metadata`](crate::util::confine::Confinement::metadata).
     pub metadata: Option<bool>,
     /// Memory of each process, in bytes.
     pub memory: Option<u64>,
-    /// CPU time of each process, in whole seconds.
     pub cpu: Option<Duration>,
-    /// The number of processes that may be added.
     pub processes: Option<u64>,
     /// The largest file that may be written, in bytes.
     pub file_size: Option<u64>,
-    /// Maximum number of open files.
     pub open_files: Option<u64>,
     /// The position of `sandbox` in the file, for messages.
     pub location: SourceLocation,

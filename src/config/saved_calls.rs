@@ -1,7 +1,4 @@
 //! Calls saved under a name: `call --save-as NAME`, the console, `run NAME`.
-//!
-//! Owns: the file in the configuration directory, readable by its owner only. Never does: call a
-//! tool; the file stores the command-line arguments.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -19,10 +16,8 @@ const FILE: &str = "saved-calls.json";
 /// Maximum size of the file.
 const MAX_BYTES: u64 = 4 << 20;
 
-/// A call saved under a name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SavedCall {
-    /// The tool, as it was typed.
     pub tool: String,
     /// Its arguments, as typed; a file in `key=@file` is read again each time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -45,7 +40,6 @@ pub struct SavedCall {
 }
 
 impl SavedCall {
-    /// The time limit of the call.
     pub fn timeout(&self) -> Option<Duration> {
         self.timeout_ms.map(Duration::from_millis)
     }
@@ -78,19 +72,14 @@ fn key(word: &str) -> &str {
     key.strip_suffix(':').unwrap_or(key)
 }
 
-/// All saved calls of this user.
 #[derive(Debug)]
 pub struct SavedCalls {
     path: PathBuf,
-    /// The calls by their names.
     pub calls: BTreeMap<String, SavedCall>,
 }
 
 impl SavedCalls {
     /// Reads the saved calls; none if the file does not exist.
-    ///
-    /// # Errors
-    /// When there is no configuration directory, or the file cannot be read or parsed.
     pub fn open(config_dir: Option<&Path>) -> Result<Self, Error> {
         let directory = config_dir
             .ok_or_else(|| Error::config("there is no configuration directory for saved calls"))?;
@@ -111,10 +100,6 @@ impl SavedCalls {
         Ok(Self { path: path.to_path_buf(), calls })
     }
 
-    /// The call with this name.
-    ///
-    /// # Errors
-    /// A usage error that suggests similar names, or how to save a call.
     pub fn get(&self, name: &str) -> Result<&SavedCall, Error> {
         self.calls.get(name).ok_or_else(|| {
             let error = Error::usage(format!("no call is saved as '{name}'"));
@@ -129,18 +114,11 @@ impl SavedCalls {
     }
 
     /// Saves a call under a name; returns the previous one, if any.
-    ///
-    /// # Errors
-    /// An invalid name, or a file that cannot be written.
     pub fn save(&mut self, name: &str, call: SavedCall) -> Result<Option<SavedCall>, Error> {
         check_name(name).map_err(|error| Error::usage(format!("cannot save the call: {error}")))?;
         self.change(|calls| calls.insert(name.to_owned(), call))
     }
 
-    /// Deletes a saved call.
-    ///
-    /// # Errors
-    /// An unknown name, or a file that cannot be written.
     pub fn remove(&mut self, name: &str) -> Result<(), Error> {
         self.get(name)?;
         self.change(|calls| calls.remove(name)).map(drop)

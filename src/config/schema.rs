@@ -1,7 +1,5 @@
 //! JSON Schemas of the files, for editors (`toolhost config schema`), and the check of the schemas
 //! inside the files (`toolhost config check`).
-//!
-//! Owns: turning the vocabulary of `keys` into JSON Schema 2020-12. Never does: run at start-up.
 
 use serde_json::{Map, Value, json};
 
@@ -43,7 +41,6 @@ pub fn tools_file(kinds: &[KindDescriptor]) -> Value {
     schema
 }
 
-/// The schema of a file of servers.
 pub fn servers_file() -> Value {
     let mut schema = object(SERVERS_FILE, &[]);
     finish(
@@ -121,7 +118,6 @@ fn finish(schema: &mut Value, title: &str, definitions: &[(&str, Value)]) {
     schema.insert("$defs".to_owned(), Value::Object(definitions));
 }
 
-/// Adds to a property's description which kind reads it.
 fn add_kind(property: &mut Value, kind: &str) {
     let Value::Object(property) = property else { return };
     let about = match property.get("description").and_then(Value::as_str) {
@@ -179,7 +175,6 @@ fn check_tool(
     }
 }
 
-/// The node that a JSON pointer refers to, or its last existing ancestor.
 fn at_pointer<'n>(root: &'n ConfigNode, pointer: &str) -> &'n ConfigNode {
     let mut node = root;
     for step in pointer.split('/').skip(1) {

@@ -1,7 +1,4 @@
 //! Detecting secrets written literally where a reference belongs.
-//!
-//! Owns: recognising them, and masking them in the lines that messages quote. Never does: keep them
-//! for longer than one load.
 
 use std::sync::Arc;
 
@@ -30,7 +27,6 @@ const PREFIXES: [&str; 14] = [
 /// Minimum length: shorter ones are placeholders, not secrets.
 const SHORTEST: usize = 8;
 
-/// Whether a text is or contains something that looks like a token.
 pub fn looks_secret(text: &str) -> bool {
     let bare = text.trim();
     let after_scheme = ["Bearer ", "bearer ", "Basic ", "Token "]
@@ -40,14 +36,12 @@ pub fn looks_secret(text: &str) -> bool {
     after_scheme || tokens(text).next().is_some()
 }
 
-/// The pieces of a text that start like a token.
 fn tokens(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !(c.is_ascii_alphanumeric() || "-_.".contains(c))).filter(|piece| {
         PREFIXES.iter().any(|p| piece.starts_with(p) && piece.len() >= p.len() + SHORTEST)
     })
 }
 
-/// Whether a key's name indicates that its value is a secret.
 pub fn names_secret(key: &str) -> bool {
     let key = key.to_ascii_uppercase().replace('-', "_");
     ["TOKEN", "KEY", "SECRET", "PASSWORD", "PASSWD"]
@@ -76,12 +70,10 @@ pub fn secrets_in_words<'w>(
     })
 }
 
-/// The literal secrets found during one load.
 #[derive(Debug, Default)]
 pub struct LiteralSecrets(Vec<String>);
 
 impl LiteralSecrets {
-    /// Warns about literal secrets in an entry as written in the file, and records them.
     pub fn inspect(&mut self, entry: &ConfigNode, diagnostics: &mut Vec<Diagnostic>) {
         for (key, value) in entry.entries() {
             match key.text.as_str() {
@@ -137,7 +129,6 @@ impl LiteralSecrets {
         }
     }
 
-    /// Masks the secrets in the text of a diagnostic and in the line it quotes.
     pub fn mask(&self, diagnostic: &mut Diagnostic) {
         self.replace_secrets(&mut diagnostic.message);
         if let Some(hint) = &mut diagnostic.hint {

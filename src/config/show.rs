@@ -1,8 +1,4 @@
 //! Every loaded value with its source: the data of `toolhost config show`.
-//!
-//! Owns: that listing. Values are shown as written in the files, before variables are expanded, so
-//! a reference stays a reference and the secret behind it is never read; a literal secret is
-//! masked. Never does: print.
 
 use std::collections::HashSet;
 
@@ -15,7 +11,6 @@ use super::sources::open;
 use super::spec::{FileRole, Layer};
 use crate::model::SourceLocation;
 
-/// One value of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigValue {
     /// Its path, such as `tools.calculator.timeout` or `mcp_servers.demo.args[0]`.
@@ -24,7 +19,6 @@ pub struct ConfigValue {
     pub value: String,
     /// Its location, without the text of the line.
     pub location: SourceLocation,
-    /// How its file was found.
     pub layer: Layer,
     /// Whether a file with higher precedence has an entry of this name, so that this one is not
     /// used.
@@ -83,7 +77,6 @@ impl ValueListing {
         }
     }
 
-    /// A handle, whose value is always treated as a secret.
     fn credential(&mut self, handle: &str, node: &ConfigNode, layer: Layer) {
         if node.entries().is_empty() {
             self.value(&format!("credentials.{handle}"), "secret", node, layer, false);

@@ -6,7 +6,6 @@ use super::discover::ConfigFileCandidate;
 use super::parse::ParsedFile;
 use crate::model::Layer;
 
-/// One file that was read and parsed.
 #[derive(Debug)]
 pub struct SourceFile {
     pub candidate: ConfigFileCandidate,

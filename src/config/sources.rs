@@ -1,7 +1,4 @@
 //! Reading the discovered files, including those of `discover:` directories.
-//!
-//! Owns: the order of the files, and what a project's `discover` may include before the project is
-//! trusted: literal directories below its own. Never does: interpret an entry.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -27,7 +24,6 @@ pub(super) struct ConfigSources {
     pub diagnostics: Vec<Diagnostic>,
     /// Why a file that was named cannot be read: the first one.
     pub unreadable: Option<Diagnostic>,
-    /// Every place that was searched.
     pub searched: Vec<PathBuf>,
     /// The directories that `discover:` names.
     pub directories: Vec<PathBuf>,
@@ -207,7 +203,6 @@ fn drop_repeated_servers(file: &mut SourceFile, taken: &mut BTreeSet<String>) {
     }
 }
 
-/// A directory of more files.
 struct Directory {
     path: PathBuf,
     location: crate::model::SourceLocation,
@@ -254,7 +249,6 @@ fn open_all(candidates: &[ConfigFileCandidate]) -> Vec<Result<SourceFile, Diagno
     })
 }
 
-/// Reads and parses one file.
 pub(super) fn open(candidate: &ConfigFileCandidate) -> Result<SourceFile, Diagnostic> {
     let (source, text) = if let Some(text) = candidate.text() {
         (SourceText::new(&candidate.path, text), text.to_owned())

@@ -1,8 +1,4 @@
 //! The resolved configuration: the input of `assembly`.
-//!
-//! Owns: the specs. Values here are expanded, completed with defaults and checked as far as
-//! configuration alone allows; each keeps its location. Never does: open, start or contact
-//! anything.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -1,6 +1,4 @@
 //! Addresses of the form `unix:///path.sock`: a Unix socket, and what to request over it.
-//!
-//! Owns: parsing and formatting them. Never does: open a socket.
 
 use std::path::{Path, PathBuf};
 
@@ -12,10 +10,8 @@ use crate::config::spec::HttpTransport;
 /// The longest socket path that works on every system, in bytes.
 const MAX_SOCKET_PATH: usize = 103;
 
-/// A socket, and the URL that is requested over it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct UnixSocketAddress {
-    /// The path of the socket file.
     pub socket: PathBuf,
     /// The URL to request; its host is `localhost`, which is never looked up.
     pub url: Url,
@@ -30,7 +26,6 @@ pub enum UnixSocketError {
     /// The path is empty or that of a directory.
     #[error("this does not name a socket")]
     NoSocket,
-    /// The path contains the NUL character, which terminates paths.
     #[error("a socket path cannot contain a NUL character")]
     NulCharacter,
     /// The path has this many bytes, which is more than some systems allow.
@@ -42,7 +37,6 @@ pub enum UnixSocketError {
 }
 
 impl UnixSocketError {
-    /// A hint with the correct syntax.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::TooLong(_) => "move the socket to a shorter path",
@@ -51,7 +45,6 @@ impl UnixSocketError {
     }
 }
 
-/// Whether a text is a socket address.
 pub fn is_unix_address(text: &str) -> bool {
     text.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("unix:"))
 }
@@ -59,9 +52,6 @@ pub fn is_unix_address(text: &str) -> bool {
 /// Reads `unix:///path.sock`, `unix:/path.sock`, or `unix:./path.sock` beside the file in `base`.
 /// Another colon is followed by the path to request (`unix:///path.sock:/other`); without
 /// one it is that of `transport`: `/mcp`, or `/sse` for HTTP+SSE.
-///
-/// # Errors
-/// When the text does not name a socket that could be connected to.
 pub fn read(
     text: &str,
     base: &Path,

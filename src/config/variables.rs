@@ -1,6 +1,4 @@
 //! Names of environment variables, and which of them only hold data.
-//!
-//! Owns: the rule, shared by calls, files of variables and credentials. Never does: read a variable.
 
 use super::secrets::names_secret;
 
@@ -139,7 +137,6 @@ const SET_BY_TOOLHOST: [&str; 6] = [
     "TOOLHOST_EVENTS_FD",
 ];
 
-/// Whether toolhost itself sets a variable, from what it knows about a call.
 pub fn is_set_by_toolhost(name: &str) -> bool {
     SET_BY_TOOLHOST.contains(&name)
 }

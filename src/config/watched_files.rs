@@ -1,7 +1,4 @@
 //! Detects which configuration files changed since they were read.
-//!
-//! Owns: which files to watch, including those that may be created, and detecting a new content of
-//! a file from its metadata. Never does: read a file, or decide what a change means.
 
 use std::collections::BTreeMap;
 use std::fs::Metadata;
@@ -64,7 +61,6 @@ impl WatchedFiles {
         Self { files, directories: configuration.directories.clone() }.looked_at_again()
     }
 
-    /// The same files in their current state.
     #[must_use]
     pub fn looked_at_again(&self) -> Self {
         let listed = self.directories.iter().filter_map(|path| discover::directory(path).ok());

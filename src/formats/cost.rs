@@ -4,21 +4,16 @@ use super::token_estimate::estimate_tokens;
 use super::{ExportedTool, ModelFormat};
 use crate::model::ToolDefinition;
 
-/// The size of some definitions in one dialect.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DefinitionCost {
-    /// The bytes of compact JSON, exactly.
     pub bytes: u64,
     /// About how many tokens that is, see [`estimate_tokens`].
     pub tokens: u64,
 }
 
-/// What one tool costs in every dialect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolCost {
-    /// The tool's full name.
     pub name: String,
-    /// The component or server that it belongs to.
     pub component: Option<String>,
     /// In the order of [`ModelFormat::ALL`].
     pub costs: [DefinitionCost; ModelFormat::ALL.len()],

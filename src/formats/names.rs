@@ -4,17 +4,13 @@ use sha2::{Digest as _, Sha256};
 
 /// How many characters of a digest tell shortened names apart, unless that is too few.
 const DIGEST: usize = 8;
-/// The most that are taken of it.
 const LONGEST_DIGEST: usize = 32;
 
 /// What a dialect allows in a name beside letters and digits of ASCII.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct NameRule {
-    /// The most characters a name may have.
     pub(super) longest: usize,
-    /// The other characters that may stand in it.
     pub(super) extra: &'static str,
-    /// Whether it begins with a letter or an underscore.
     pub(super) begins_with_letter: bool,
 }
 
@@ -27,7 +23,6 @@ pub(super) fn has_digest(name: &str) -> bool {
 }
 
 impl NameRule {
-    /// Whether a name may stay as it is.
     pub(super) fn allows(self, name: &str) -> bool {
         !name.is_empty()
             && self.allows_beginning(name)

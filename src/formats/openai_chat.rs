@@ -14,7 +14,6 @@ pub(super) fn definition(name: &str, description: Option<&str>, schema: &Value) 
     json!({ "type": "function", "function": function })
 }
 
-/// Takes a whole response, its message, or the list of calls.
 pub(super) fn requested_calls(response: &Value) -> Result<Vec<RequestedCall>, ResponseError> {
     let message = response.pointer("/choices/0/message").unwrap_or(response);
     let calls = match (message, message.get("tool_calls")) {

@@ -9,7 +9,6 @@ use super::schema_top::{object_at_top, target};
 
 /// Keywords whose value is a map of schemas by name.
 const SCHEMA_MAPS: [&str; 4] = ["properties", "patternProperties", "$defs", "dependentSchemas"];
-/// Keywords whose value is a list of schemas.
 const SCHEMA_LISTS: [&str; 4] = ["anyOf", "oneOf", "allOf", "prefixItems"];
 /// Keywords whose value is one schema.
 const SCHEMAS: [&str; 11] = [
@@ -41,9 +40,7 @@ pub(super) struct SchemaSubset {
 #[derive(Debug)]
 pub(super) struct AdaptedSchema {
     pub(super) schema: Value,
-    /// The tool's own names of properties, by the names that the model uses instead.
     pub(super) own_names: HashMap<String, String>,
-    /// What the dialect cannot say of the schema, in words.
     pub(super) downgrades: Vec<String>,
 }
 
@@ -134,7 +131,6 @@ impl Adapter {
         }
     }
 
-    /// A property's name as the dialect allows it.
     fn property_name(&mut self, name: &str) -> String {
         let Some(rule) = self.subset.property_names else { return name.to_owned() };
         let allowed = rule.apply(name);

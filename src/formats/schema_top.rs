@@ -111,7 +111,6 @@ fn require(top: &mut Map<String, Value>, names: BTreeSet<String>) {
     }
 }
 
-/// The properties that every part requires.
 fn required_by_each(parts: &[Map<String, Value>]) -> BTreeSet<String> {
     let required = |part: &Map<String, Value>| -> BTreeSet<String> {
         let names = part.get("required").and_then(Value::as_array);
@@ -122,7 +121,6 @@ fn required_by_each(parts: &[Map<String, Value>]) -> BTreeSet<String> {
     parts.fold(first, |common, names| common.intersection(&names).cloned().collect())
 }
 
-/// What a JSON Pointer in a URI fragment points to.
 pub(super) fn target<'v>(root: &'v Value, pointer: &str) -> Option<&'v Value> {
     let schema = root.pointer(pointer);
     schema.or_else(|| {

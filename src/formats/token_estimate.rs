@@ -1,8 +1,4 @@
 //! Estimating what a text costs a model.
-//!
-//! Owns: a count of tokens without the vocabulary of any model: a text is cut where tokenisers cut
-//! it, into words, numbers and punctuation. Definitions of tools come out within a tenth of what
-//! `o200k_base` counts; models of other providers differ from that by more. Never does: promise.
 
 /// The longest word, in letters, that is counted as one token.
 const WORD: usize = 13;
@@ -17,11 +13,9 @@ enum CharacterClass {
     Digit,
     Space,
     Punctuation,
-    /// Beyond ASCII, where a character costs about one token.
     Other,
 }
 
-/// About how many tokens a text is.
 pub fn estimate_tokens(text: &str) -> u64 {
     let (mut tokens, mut length, mut previous) = (0, 0, None::<char>);
     for c in text.chars() {

@@ -1,6 +1,4 @@
 //! Comparing two recorded calls.
-//!
-//! Owns: what of two calls is compared, and how. Never does: find them, or say it in colours.
 
 use std::time::Duration;
 
@@ -12,10 +10,8 @@ use crate::util::json;
 /// Lines around a difference that are shown.
 const AROUND: usize = 3;
 
-/// What one call gave, as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallText {
-    /// The identity or name by which the call is shown.
     pub name: String,
     /// Its result, or why there is none.
     pub text: String,
@@ -24,7 +20,6 @@ pub struct CallText {
 }
 
 impl CallText {
-    /// The comparable text of a recorded call.
     pub fn of(entry: &HistoryEntry) -> Self {
         let error = entry.error.as_ref().map(|f| (f.kind.as_str(), f.message.as_str()));
         Self::new(&entry.id, entry.result.as_ref(), error)
@@ -41,7 +36,6 @@ impl CallText {
         Self { name: name.to_owned(), text: with_final_newline(text), is_truncated: cut }
     }
 
-    /// The lines in which this differs from what came later.
     pub fn hunks(&self, later: &Self) -> Vec<Hunk> {
         diff::hunks(&self.text, &later.text, AROUND)
     }
@@ -52,13 +46,10 @@ impl CallText {
 pub struct CallComparison {
     /// The identities, the earlier one first.
     pub ids: [String; 2],
-    /// The tools, in the same order.
     pub tools: [String; 2],
     /// How long they took, in the same order.
     pub durations: [Duration; 2],
-    /// Lines of the arguments that differ.
     pub arguments: Vec<Hunk>,
-    /// Lines of the results that differ.
     pub results: Vec<Hunk>,
     /// Whether only the beginning of a result was kept.
     pub is_truncated: bool,
@@ -67,7 +58,6 @@ pub struct CallComparison {
 }
 
 impl CallComparison {
-    /// Compares two calls, whichever was made first.
     pub fn of(one: &HistoryEntry, other: &HistoryEntry) -> Self {
         let (then, now) = if one.unix <= other.unix { (one, other) } else { (other, one) };
         let (before, behind) = (CallText::of(then), CallText::of(now));
@@ -91,7 +81,6 @@ fn arguments(entry: &HistoryEntry) -> String {
     }
 }
 
-/// A text whose last line is a line.
 fn with_final_newline(mut text: String) -> String {
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');

@@ -1,6 +1,4 @@
 //! Writing the history: one JSON line for each dispatched call, when it has ended.
-//!
-//! Owns: the shape and the size of a line. Arguments and results arrive here already masked.
 
 use std::io;
 use std::time::Duration;
@@ -45,9 +43,6 @@ impl HistoryLog {
 
     /// Appends a call that ended at `now`, the time since the Unix epoch; `place` is its project and
     /// program, `fingerprint` that of its definition, `result` what the tool returned.
-    ///
-    /// # Errors
-    /// When the file is not safe to write to, or the system refuses.
     pub fn append(
         &self,
         now: Duration,
@@ -120,7 +115,6 @@ impl ResultLine {
     }
 }
 
-/// What is kept of a result.
 pub fn stored_result(result: &ToolResult) -> StoredResult {
     let line = ResultLine::of(result, 0);
     StoredResult {
@@ -132,7 +126,6 @@ pub fn stored_result(result: &ToolResult) -> StoredResult {
     }
 }
 
-/// The one value that represents a result.
 fn output(result: &ToolResult) -> &Value {
     result.structured.as_ref().unwrap_or(&result.output)
 }

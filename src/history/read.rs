@@ -1,7 +1,4 @@
 //! Reading the history.
-//!
-//! Owns: what a line means, and finding the calls that are asked for. Never does: trust a line. One
-//! that is torn, foreign or broken is counted and skipped.
 
 use std::time::Duration;
 
@@ -23,16 +20,13 @@ pub struct HistoryEntry {
     pub id: String,
     /// When it began: seconds since the Unix epoch.
     pub unix: f64,
-    /// The tool by its full name.
     pub tool: String,
-    /// The server, for MCP tools.
     pub server: Option<String>,
     /// The project it was made for, and the program behind the name.
     #[serde(flatten)]
     pub place: CallPlace,
     /// `internal` for tools of a file, `mcp` for those of a server.
     pub source: Option<String>,
-    /// The session the call was made in.
     pub session: Option<String>,
     /// The arguments that name its server on a command line; only for one not in any config file.
     pub command_end: Option<String>,
@@ -40,11 +34,8 @@ pub struct HistoryEntry {
     pub caller: Option<CallerRecord>,
     /// The call this one was part of.
     pub parent: Option<String>,
-    /// The protocol revision, for MCP tools.
     pub protocol: Option<String>,
-    /// The fingerprint of the definition that was called.
     pub fingerprint: Option<String>,
-    /// What was decided and why.
     pub decision: Option<String>,
     /// From first attempt to answer without waiting for a person, in microseconds.
     #[serde(default)]
@@ -73,7 +64,6 @@ pub struct StoredError {
     pub message: String,
 }
 
-/// What was kept of a result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StoredResult {
     /// Whether the tool said it worked.
@@ -144,9 +134,6 @@ pub struct HistoryPage<T = HistoryEntry> {
 }
 
 /// The newest `limit` calls that `filter` wants, from lines that come newest first.
-///
-/// # Errors
-/// When the history cannot be read.
 pub fn newest(
     lines: impl Iterator<Item = Result<RecordLine, AppendError>>,
     filter: &CallFilter,
@@ -156,9 +143,6 @@ pub fn newest(
 }
 
 /// The same, with of each call only what `keep` makes of it: a call may be large.
-///
-/// # Errors
-/// When the history cannot be read.
 pub fn select<T>(
     lines: impl Iterator<Item = Result<RecordLine, AppendError>>,
     filter: &CallFilter,
@@ -197,9 +181,6 @@ pub enum HistoryLookup {
 }
 
 /// The call whose identity is, or begins with, `id`; `last` is the newest of a project, or of all.
-///
-/// # Errors
-/// When the history cannot be read.
 pub fn find(
     lines: impl Iterator<Item = Result<RecordLine, AppendError>>,
     id: &str,

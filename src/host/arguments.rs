@@ -1,7 +1,4 @@
 //! Validating arguments against a tool's schema, with helpful errors.
-//!
-//! Owns: the rule about unknown keys, and the error that lists all problems. The checking itself is
-//! in `validate`.
 
 use std::collections::HashMap;
 

@@ -1,7 +1,4 @@
 //! One attempt of a call: runs the provider under its time limits and cancellation.
-//!
-//! Owns: the deadlines of an attempt, telling the provider to stop, and the error that names
-//! which limit fired. Never does: decide whether another attempt follows.
 
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;

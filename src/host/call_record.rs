@@ -1,7 +1,4 @@
 //! The record of one call, from its intent to its outcome.
-//!
-//! Owns: that every intent gets an outcome, even when the caller drops the call, and what happens
-//! when a record cannot be written. Never does: write files.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,7 +17,6 @@ use crate::util::text::truncate;
 pub(super) struct ActiveCallRecord<'a> {
     host: &'a ToolHost,
     pub(super) call: CallRecord,
-    /// The position of the call in a trace.
     pub(super) trace: Option<TraceContext>,
     pub(super) started: Instant,
     pub(super) attempts: u32,
@@ -28,7 +24,6 @@ pub(super) struct ActiveCallRecord<'a> {
     pub(super) approval_wait: Duration,
     /// What the tool asked a person on the way.
     pub(super) call_questions: CallQuestions,
-    /// What is wrong with the records of this call.
     pub(super) warnings: Vec<String>,
     is_open: bool,
 }
@@ -85,9 +80,6 @@ pub(super) fn caller_record(
 }
 
 /// Refuses a call that has to be recorded while records are switched off.
-///
-/// # Errors
-/// A configuration error, before the search for a tool.
 pub(super) fn require_audit(host: &ToolHost, name: &str) -> Result<(), Error> {
     if !host.pipeline.require_record || host.pipeline.recorder.is_switched_on() {
         return Ok(());
@@ -97,9 +89,6 @@ pub(super) fn require_audit(host: &ToolHost, name: &str) -> Result<(), Error> {
 }
 
 /// Writes the intent of a call. Returns what is wrong with the record, if the call may go on.
-///
-/// # Errors
-/// When the record is unsafe to write, or required and cannot be written.
 pub(super) fn record_intent(host: &ToolHost, call: &CallRecord) -> Result<Vec<String>, Error> {
     match host.pipeline.recorder.record_intent(call) {
         Ok(()) => Ok(Vec::new()),
@@ -117,9 +106,6 @@ pub(super) fn record_intent(host: &ToolHost, call: &CallRecord) -> Result<Vec<St
 
 impl<'a> ActiveCallRecord<'a> {
     /// Writes the intent.
-    ///
-    /// # Errors
-    /// When the record is unsafe to write, or required and cannot be written.
     pub(super) fn open(
         host: &'a ToolHost,
         call: CallRecord,

@@ -1,6 +1,4 @@
 //! What a caller says about its call: the user, the trace, the metadata.
-//!
-//! Owns: its limits, and which parts a server must not see. Never does: put it into a request.
 
 use std::fmt;
 
@@ -13,13 +11,9 @@ use crate::util::units::show_size;
 /// environment variable to programs.
 pub const MAX_METADATA_BYTES: usize = 64 << 10;
 
-/// The most bytes of a user's identity.
 const MAX_USER_BYTES: usize = 256;
 
 /// Checks what a request or a session says about its caller.
-///
-/// # Errors
-/// A usage error that names what is too large, reserved, or no user.
 pub(super) fn check(user_id: Option<&str>, metadata: &JsonObject) -> Result<(), Error> {
     user_id.map_or(Ok(()), check_user)?;
     let size = metadata_size(metadata);
@@ -35,10 +29,6 @@ pub(super) fn check(user_id: Option<&str>, metadata: &JsonObject) -> Result<(), 
     }
 }
 
-/// Checks the identity of a user.
-///
-/// # Errors
-/// A usage error for a text that is empty, longer than 256 bytes, or has control characters.
 pub fn check_user(user: &str) -> Result<(), Error> {
     if user.is_empty() || user.len() > MAX_USER_BYTES || user.chars().any(char::is_control) {
         return Err(Error::usage(format!(

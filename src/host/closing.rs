@@ -1,7 +1,4 @@
 //! Closing a host: what was started last is stopped first.
-//!
-//! Owns: the order in which providers are closed, and how long one may keep the next waiting. Never
-//! does: stop a process; its provider does, within limits.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

@@ -1,8 +1,4 @@
 //! Coercing command-line words to typed JSON arguments.
-//!
-//! Owns: what text means according to the tool's schema, and only that. Never does: report errors —
-//! text that cannot be converted to the type in the schema stays a string, and validation reports
-//! it.
 
 use serde_json::Value;
 
@@ -13,10 +9,6 @@ use crate::model::JsonObject;
 /// How many references and alternatives are followed to find out what a property wants.
 const MAX_STEPS: usize = 64;
 
-/// Makes the arguments. The order of the words is kept.
-///
-/// # Errors
-/// Properties that were given twice: which one was meant cannot be known.
 pub fn coerce(words: &[ArgumentWord], schema: &Value) -> Result<JsonObject, Vec<Violation>> {
     let mut arguments = JsonObject::new();
     let mut twice = Vec::new();

@@ -1,7 +1,4 @@
 //! Writing an operation as the equivalent toolhost command line.
-//!
-//! Owns: quoting words so that a shell passes them unchanged and the program reads back exactly
-//! these arguments, for any schema of the tool. Never does: run one.
 
 use serde_json::Value;
 
@@ -9,7 +6,6 @@ use crate::model::JsonObject;
 use crate::util::json;
 use crate::util::text::is_invisible;
 
-/// The command that calls a tool with these arguments.
 pub fn call(tool: &str, arguments: &JsonObject) -> String {
     let mut line = format!("toolhost call {}", operand(tool));
     for word in argument_words(arguments) {
@@ -33,7 +29,6 @@ pub fn rerun(id: &str) -> String {
     format!("toolhost history rerun {}", operand(id))
 }
 
-/// The command that reads a resource of a server.
 pub fn read(server: &str, uri: &str) -> String {
     format!("toolhost resources read --server {} {}", quote(server), operand(uri))
 }

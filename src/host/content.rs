@@ -1,7 +1,4 @@
 //! The content blocks of a result: their kinds, and the bytes that can be saved.
-//!
-//! Owns: the reading of content blocks (MCP `ContentBlock`, revision 2025-11-25). Never does: open
-//! a link, or take a file name from a server.
 
 use std::borrow::Cow;
 
@@ -15,7 +12,6 @@ use crate::util::{base64, json};
 pub struct ContentPayload {
     /// The bytes, decoded from base64 where the block has them so.
     pub bytes: Vec<u8>,
-    /// What they are, as the block says.
     pub media_type: String,
 }
 
@@ -37,9 +33,6 @@ pub fn filter_value(result: &ToolResult) -> Cow<'_, Value> {
 }
 
 /// The blocks that have bytes, in order.
-///
-/// # Errors
-/// The number (from 1) of a block whose binary data cannot be decoded.
 pub fn payloads(result: &ToolResult) -> Result<Vec<ContentPayload>, usize> {
     let mut payloads = Vec::new();
     for (index, block) in result.content.iter().enumerate() {
@@ -76,7 +69,6 @@ pub fn kind(block: &Value) -> &str {
     block.get("type").and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The declared media type of a block's bytes.
 pub fn media_type(holder: &Value) -> String {
     let claimed = holder.get("mimeType").and_then(Value::as_str);
     claimed.unwrap_or("application/octet-stream").to_owned()

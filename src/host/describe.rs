@@ -1,7 +1,4 @@
 //! Describing a schema and a tool as text.
-//!
-//! Owns: short words for types, limits, retries and claims, the same for every front end. Bounded:
-//! a recursive schema terminates.
 
 use serde_json::Value;
 

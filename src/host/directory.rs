@@ -1,7 +1,4 @@
 //! The directory of tools: which exist, and which provider owns each.
-//!
-//! Owns: the registered providers in catalogue order, the tools that a program registers, entries
-//! that are out of service, and the pins. Never does: call a tool, or mask what it finds; the host does both.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,7 +24,6 @@ use crate::util::current::Current;
 
 /// All providers of a host and what is known of them.
 pub(super) struct ToolDirectory {
-    /// The current providers, in catalogue order. Readers take a copy.
     table: Current<ProviderTable>,
     /// Held while names are compared and taken, so that of two who want one name one gets it.
     roster: Mutex<Roster>,
@@ -43,7 +39,6 @@ pub(super) struct ToolDirectory {
     registrations: AtomicU64,
     /// Counts the servers that were registered, removed or replaced.
     server_changes: watch::Sender<u64>,
-    /// Counts the requests that may start something.
     starts: AtomicU64,
 }
 
@@ -86,7 +81,6 @@ impl ToolDirectory {
         self.table.get()
     }
 
-    /// Replaces all providers. Must be called with the roster locked.
     pub(super) fn replace_providers(&self, table: ProviderTable) {
         self.table.replace(table);
     }
@@ -96,18 +90,15 @@ impl ToolDirectory {
         self.roster.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts a change of what is registered, and makes the next catalogue another version.
     pub(super) fn count_registration(&self) {
         self.version.fetch_add(1, Ordering::Relaxed);
         self.registrations.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How often what is registered changed.
     pub(super) fn registration_version(&self) -> u64 {
         self.registrations.load(Ordering::Relaxed)
     }
 
-    /// Counts a server that was registered, removed or replaced.
     pub(super) fn count_server_change(&self) {
         self.server_changes.send_modify(|count| *count += 1);
     }
@@ -117,7 +108,6 @@ impl ToolDirectory {
         self.server_changes.subscribe()
     }
 
-    /// The provider of the server with this name, kept from being closed.
     pub(super) fn server(&self, name: &str) -> Option<ProviderLease> {
         ProviderLease::of(self.providers().server(name)?)
     }

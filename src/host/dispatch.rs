@@ -1,6 +1,4 @@
 //! The life of one call: find, coerce, validate, decide, record, attempt, check the result, record.
-//!
-//! Owns: the order of these steps, once for every kind of tool. Each step is its own module.
 
 use std::sync::Arc;
 

@@ -1,6 +1,4 @@
 //! Generating an example call from a tool's schema.
-//!
-//! Owns: plausible values. Bounded in depth and size; a schema that refers to itself ends.
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -30,7 +28,6 @@ pub fn command_line(definition: &ToolDefinition) -> String {
     format_command(&definition.name.full(), schema, &arguments(schema)) + &definition.command_end()
 }
 
-/// The command line of a call with these arguments, as a POSIX shell takes it.
 pub fn format_command(tool: &str, schema: &Value, arguments: &JsonObject) -> String {
     let mut line = format!("toolhost call {}", quote(tool));
     let top = resolve(schema, schema, 0);
@@ -97,7 +94,6 @@ impl ExampleBuilder<'_> {
         }
     }
 
-    /// The required properties of an object.
     fn object(&self, schema: &Value, depth: usize) -> JsonObject {
         let mut map = JsonObject::new();
         let Some(properties) = schema.get("properties").and_then(Value::as_object) else {

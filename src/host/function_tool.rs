@@ -1,7 +1,4 @@
 //! Tools made from a program's typed functions.
-//!
-//! Owns: the schemas and the conversions between a function's types and a call. Never does: register
-//! anything.
 
 use std::sync::Arc;
 

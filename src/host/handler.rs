@@ -1,6 +1,4 @@
 //! The trait for tools implemented by a program's own functions.
-//!
-//! Owns: the shape of that code. Never does: keep handlers (`registry` and `sessions` do).
 
 use futures_util::future::BoxFuture;
 

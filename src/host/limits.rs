@@ -1,7 +1,4 @@
 //! Time limits of calls, and how many run at once.
-//!
-//! Owns: the order in which time limits are looked up, and their names for messages. Never does:
-//! cancel anything.
 
 use std::time::Duration;
 
@@ -25,21 +22,17 @@ pub const INTERRUPT_GRACE_PERIOD: Duration = Duration::from_secs(1);
 /// How long calls may continue after their provider was removed.
 pub const REMOVAL_GRACE_PERIOD: Duration = Duration::from_secs(5);
 
-/// Parallel calls of one component or server.
 pub const MAX_PARALLEL_CALLS: usize = 8;
 
-/// The limits of one call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallLimits {
     /// For an attempt (internal) or for silence (MCP).
     pub attempt: Duration,
-    /// Who set that, for messages.
     pub set_by: &'static str,
     /// The option that allows more time, for messages.
     pub remedy: &'static str,
     /// For all attempts and the waits between them.
     pub total: Duration,
-    /// Whether the caller set that.
     pub is_total_requested: bool,
 }
 

@@ -2,10 +2,6 @@
 //!
 //! Front ends use one interface, the [`ToolHost`]; with a [`HostLink`] it is an adapter to the
 //! other process, and without one it does everything here. Front ends cannot tell the difference.
-//!
-//! Owns: the trait for the other host, and what is passed on: calls, the questions of
-//! [`HostQuery`], and what a viewer observes. What could not be passed on is done here. Never does:
-//! know how the other process is reached.
 
 use std::sync::{Arc, PoisonError, RwLock};
 

@@ -1,7 +1,4 @@
 //! Cached listings of providers, refreshed when a provider's version changes.
-//!
-//! Owns: the kept lists, comparison with declarations, compiled schemas. Never does: choose
-//! between providers.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,7 +21,6 @@ use crate::provider::{ManagedServer, ToolListVersion, ToolProvider};
 use crate::util::current::Current;
 use crate::util::units::show_duration;
 
-/// One tool of a list, with its schemas compiled at first use.
 #[derive(Debug)]
 pub(super) struct ListedTool {
     pub(super) definition: Arc<ToolDefinition>,
@@ -54,11 +50,8 @@ pub(super) struct ToolListSnapshot {
     by_name: HashMap<String, usize>,
     pub(super) diagnostics: Vec<Diagnostic>,
     pub(super) partial: bool,
-    /// Tools that the server offers and the entry withholds.
     withheld: Vec<WithheldItem>,
-    /// How long connecting took, when this list was the reason to connect.
     pub(super) connect: Option<Duration>,
-    /// The protocol revision, for servers.
     pub(super) protocol: Option<String>,
     version: ToolListVersion,
 }
@@ -78,12 +71,10 @@ impl ToolListSnapshot {
         Self { tools, by_name, ..Self::default() }
     }
 
-    /// The tool with exactly this full name.
     pub(super) fn find(&self, full: &str) -> Option<&Arc<ListedTool>> {
         self.by_name.get(full).and_then(|at| self.tools.get(*at))
     }
 
-    /// The error of a call to a tool that its entry withholds, by its full or its own name.
     pub(super) fn refusal(&self, component: Option<&str>, name: &str) -> Option<Error> {
         let own = component.and_then(|component| naming::after_component(name, component));
         let withheld =
@@ -102,15 +93,12 @@ impl ToolListSnapshot {
     }
 }
 
-/// A provider, and the lists that are kept of it.
 pub(super) struct RegisteredProvider {
     pub(super) inner: Arc<dyn ToolProvider>,
     /// The name that it is registered and removed by: the component of its tools, unless it was
     /// registered under another one. A kind whose entries share a provider has none.
     pub(super) source: Option<String>,
-    /// The type key of the component from which the program created it.
     pub(super) component_type: Option<String>,
-    /// The server's name, when the provider is one.
     pub(super) server: Option<String>,
     /// The share of calls that the server gets of a tool that several offer.
     pub(super) weight: Option<f64>,
@@ -155,7 +143,6 @@ impl RegisteredProvider {
         Arc::new(Self { is_of_files: true, ..Self::new(provider, Arc::clone(pins)) })
     }
 
-    /// Notes that the request with this number may start what the provider runs or contacts.
     pub(super) fn mark_start(&self, request: u64) {
         let unmarked = self.first_start.load(Ordering::Relaxed) == 0;
         if unmarked {
@@ -222,7 +209,6 @@ impl RegisteredProvider {
         .await
     }
 
-    /// A fresh list, kept from now on.
     pub(super) async fn refresh(&self, limit: Duration) -> Result<Arc<ToolListSnapshot>, Error> {
         self.with_timeout(limit, async {
             let _one_at_a_time = self.listing_lock.lock().await;
@@ -339,7 +325,6 @@ impl RegisteredProvider {
         })
     }
 
-    /// The error of those who wanted something of it when it was removed.
     pub(super) fn removed_error(&self) -> Error {
         Error::unreachable(format!("{} was removed", self.describe()))
     }

@@ -1,7 +1,4 @@
 //! Calls that a model asks for.
-//!
-//! Owns: the way from a call in a model's format to the message that reports its outcome to the
-//! model. The dialects are `formats`'.
 
 use serde_json::{Value, json};
 

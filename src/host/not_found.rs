@@ -1,7 +1,4 @@
 //! The errors for unknown tool names.
-//!
-//! Owns: the cause — a wrong name, a broken entry, a silent server, or an entry that withholds the
-//! tool — and what to try instead. Never does: search.
 
 use std::sync::Arc;
 

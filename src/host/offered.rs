@@ -1,7 +1,4 @@
 //! Which tools may be offered to others: a client of the catalogue, or a model.
-//!
-//! Owns: that no tool is offered that cannot be called, is refused by a rule, or differs from its
-//! pin. Never does: decide about a single call; the policy does that when it is made.
 
 use std::sync::Arc;
 

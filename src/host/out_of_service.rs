@@ -1,7 +1,4 @@
 //! Entries that are in a file and cannot be used: listed with the reason, and refused with it.
-//!
-//! Owns: what such entries add to a list, the status of their servers, and the error for a name
-//! that may belong to one. Never does: take an entry out of service; loading the files does.
 
 use std::collections::HashSet;
 

@@ -1,6 +1,4 @@
 //! Checking a result against its output schema before it is returned.
-//!
-//! Owns: the check against the output schema, and the error of a failed result without one.
 
 use super::listings::ListedTool;
 use crate::model::{Error, ErrorPhase, ToolResult, ToolSource};
@@ -59,7 +57,6 @@ fn with_context(tool: &ListedTool, error: Error) -> Error {
     }
 }
 
-/// The tool's own error message.
 fn failure_message(result: &ToolResult) -> String {
     let text = result.output.as_str().map_or_else(|| result.output.to_string(), str::to_owned);
     match text.char_indices().nth(WORDS) {

@@ -1,7 +1,4 @@
 //! Permits for calls, for which clients take turns.
-//!
-//! Owns: how many calls of one component run at once, and whose is next; one permit is always left
-//! for another client. Never does: know what a call does.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -38,7 +35,6 @@ impl CallPermits {
     }
 }
 
-/// The permits of one component.
 #[derive(Debug)]
 struct ComponentPermits(Mutex<PermitQueue>);
 
@@ -47,7 +43,6 @@ struct PermitQueue {
     free: usize,
     /// How many each client holds.
     held: HashMap<String, usize>,
-    /// The clients whose calls wait, in the order of their turns.
     waiting: VecDeque<(String, VecDeque<oneshot::Sender<CallPermit>>)>,
 }
 
@@ -59,7 +54,6 @@ pub(super) struct CallPermit {
     permits: Option<Arc<ComponentPermits>>,
 }
 
-/// Where a call that gave up its permit gets another.
 #[derive(Debug, Clone)]
 pub(super) struct PermitSource {
     client: String,

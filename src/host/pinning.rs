@@ -1,8 +1,4 @@
 //! Applying pins to calls and listings.
-//!
-//! Owns: the current pins, the refusal of a call whose tool differs from its pin, and what is
-//! stored of a tool when it is pinned, without the secrets the host knows. Never does: read or
-//! write a file.
 
 use std::sync::Arc;
 

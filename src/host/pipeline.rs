@@ -1,7 +1,4 @@
 //! The services every call uses: policy, approver, permits, recorders, and the masker.
-//!
-//! Owns: these parts, the decision of the policy, and the lock that lets one prompt through at a
-//! time. Never does: find a tool, or run one.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,9 +28,7 @@ pub(super) struct CallPipeline {
     pub(super) permits: CallPermits,
     pub(super) questions: Arc<QuestionQueue>,
     pub(super) recorder: Arc<dyn Recorder>,
-    /// Ask about every call that no rule refuses.
     pub(super) asks_about_all: bool,
-    /// Refuse a call whose intent cannot be recorded.
     pub(super) require_record: bool,
     pub(super) masker: Masker,
     pub(super) clock: Arc<dyn Clock>,
@@ -58,7 +53,6 @@ impl Default for CallPipeline {
 }
 
 impl CallPipeline {
-    /// Whether a call of this tool may run, has to be approved, or is refused.
     pub(super) fn decision(&self, tool: &ToolDefinition) -> Decision {
         match policy::decide(&self.policy.get(), tool) {
             Decision::Allow(_) if self.asks_about_all => {
@@ -68,7 +62,6 @@ impl CallPipeline {
         }
     }
 
-    /// A fresh identity for a call.
     pub(super) fn new_call_id(&self) -> CallId {
         CallId(self.ids.next())
     }

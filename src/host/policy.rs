@@ -1,6 +1,4 @@
 //! Deciding whether a call may run, needs approval, or is denied.
-//!
-//! Owns: the decision, as a pure function. Never does: ask a person.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,8 +1,4 @@
 //! The profile through which a request sees the catalogue.
-//!
-//! Owns: the profiles a request may name, the one for requests that name none, what a client may
-//! see besides them, and the refusal of what a profile hides. The rules of a profile are in
-//! `catalogue::query`. Never does: list.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,8 +1,4 @@
 //! The providers of a host at one moment.
-//!
-//! Owns: their order and the search by name. A table never changes: a registration or removal
-//! creates a new one, and readers of an older one keep it. Never does: compare names, or contact a
-//! server.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -21,17 +17,14 @@ impl ProviderTable {
         self.0.iter()
     }
 
-    /// The provider of the server with this name.
     pub(super) fn server(&self, name: &str) -> Option<&Arc<RegisteredProvider>> {
         self.iter().find(|provider| provider.server.as_deref() == Some(name))
     }
 
-    /// The provider that is registered under this name.
     pub(super) fn source(&self, name: &str) -> Option<&Arc<RegisteredProvider>> {
         self.iter().find(|provider| provider.source.as_deref() == Some(name))
     }
 
-    /// The providers that have to be contacted for their lists.
     pub(super) fn remote(&self) -> impl Iterator<Item = &Arc<RegisteredProvider>> {
         self.iter().filter(|provider| provider.is_remote())
     }

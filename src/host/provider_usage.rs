@@ -1,17 +1,12 @@
 //! Tracks the users of a provider, so that it is not closed while in use.
-//!
-//! Owns: the count of users, and that no call starts once the provider is removed. Never does:
-//! close a provider.
 
 use std::sync::Arc;
 
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-/// The users of one provider.
 pub(super) struct ProviderUsage {
     state: watch::Sender<UsageState>,
-    /// Fires when users of a removed provider have had their time.
     stop: CancellationToken,
 }
 
@@ -36,7 +31,6 @@ impl UsageGuard {
         &self.0.stop
     }
 
-    /// Whether the provider was removed since.
     pub(super) fn is_removed(&self) -> bool {
         self.0.is_removed()
     }
@@ -67,7 +61,6 @@ impl ProviderUsage {
         self.state.send_modify(|state| state.is_removed = true);
     }
 
-    /// Tells the users that are left to stop. How many there were.
     pub(super) fn stop_users(&self) -> usize {
         self.stop.cancel();
         self.state.borrow().users

@@ -1,7 +1,4 @@
 //! The recorder of a real run: audit log, statistics and history behind one trait.
-//!
-//! Owns: which records are written for which call, and fingerprints of the tools called. Never
-//! does: know how a line is written, mask (dispatch did) or wait.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

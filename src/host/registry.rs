@@ -1,7 +1,4 @@
 //! Tools registered at run time: functions of the embedding program.
-//!
-//! Owns: the tools that are registered, and the provider that runs them. Never does:
-//! compare names; [`ToolHost::register`](super::ToolHost::register) does.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};

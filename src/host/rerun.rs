@@ -1,7 +1,4 @@
 //! Repeating a recorded call.
-//!
-//! Owns: which recorded arguments differ from what was sent, because they were secret, and how they
-//! are handled; whether the tool is still the same. Never does: read the history, or call a tool.
 
 use serde_json::Value;
 

@@ -1,6 +1,4 @@
 //! Whether and when a failed attempt is retried.
-//!
-//! Owns: the rules and the back-off, as pure functions. Never does: wait.
 
 use std::time::Duration;
 

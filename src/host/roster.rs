@@ -1,7 +1,4 @@
 //! What is and was registered under which name.
-//!
-//! Owns: the component types and their factories, and the record of what was removed, so that a
-//! late caller gets a clear error. Never does: keep the providers, which are in `directory`.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -17,11 +14,9 @@ const MAX_REMOVED: usize = 1_000;
 /// What a host knows about names besides its providers.
 #[derive(Default)]
 pub(super) struct Roster {
-    /// What makes providers of components, by type key.
     pub(super) factories: BTreeMap<String, Arc<dyn ComponentFactory>>,
     /// What makes providers of MCP servers.
     pub(super) client_factory: Option<Arc<dyn ComponentFactory>>,
-    /// Nothing can be registered once the host is closed.
     pub(super) is_closed: bool,
     /// Providers that were removed and are not closed yet.
     pub(super) leaving: Vec<Arc<RegisteredProvider>>,
@@ -51,12 +46,10 @@ impl Roster {
         Self { factories, client_factory, ..Self::default() }
     }
 
-    /// Remembers that a tool was removed.
     pub(super) fn remember_tool(&mut self, tool: &ToolDefinition) {
         self.remember(RemovedName::Tool(tool.name.full()));
     }
 
-    /// Remembers that a provider was removed, with all its tools.
     pub(super) fn remember_provider(&mut self, provider: &RegisteredProvider) {
         for tool in &provider.declared().tools {
             if tool.definition.name.component().is_none() {

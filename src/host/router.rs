@@ -1,9 +1,4 @@
 //! Routing a typed name to the provider that owns the tool, contacting no more servers than needed.
-//!
-//! Owns: the order of the search — an exact local name contacts no server, a name declared in a
-//! file only its provider, a qualified name one server, a bare name all. The errors for unknown
-//! names are in `not_found`. The rules of names are in `catalogue::naming`, the choice between
-//! servers that offer the same tool in `failover`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,7 +27,6 @@ pub(super) fn unknown_server<'k>(name: &str, names: impl IntoIterator<Item = &'k
 
 /// The provider and the tool that a name was resolved to.
 pub(super) struct Route {
-    /// Not closed as long as the route is held.
     pub(super) provider: ProviderLease,
     pub(super) tool: Arc<ListedTool>,
     /// Time spent connecting, when finding the tool needed that.
@@ -51,13 +45,11 @@ impl Route {
     }
 }
 
-/// What is looked for, and where.
 #[derive(Clone, Copy)]
 pub(super) struct Search<'a> {
     pub(super) name: &'a str,
     /// Only these servers; all when empty.
     pub(super) servers: &'a [String],
-    /// What may be found, and whom it may contact for that.
     pub(super) view: &'a ProfileView,
     /// Bounds starting and listing each server.
     pub(super) limit: Duration,
@@ -66,7 +58,6 @@ pub(super) struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// A search in all servers.
     pub(super) fn of(name: &'a str, view: &'a ProfileView, limit: Duration) -> Self {
         Self { name, servers: &[], view, limit, skipped: &[] }
     }
@@ -75,7 +66,6 @@ impl<'a> Search<'a> {
 /// A candidate that was chosen, and how when there were several.
 pub(super) type RoutedCandidate<'a> = (ToolCandidate<'a>, Option<Routing>);
 
-/// One list that takes part in a search.
 pub(super) struct ProviderListing {
     pub(super) provider: Arc<RegisteredProvider>,
     pub(super) snapshot: Arc<ToolListSnapshot>,
@@ -89,11 +79,9 @@ pub(super) struct ProviderListings {
     pub(super) failures: Vec<(Arc<RegisteredProvider>, Error)>,
 }
 
-/// A tool and the list it is on.
 pub(super) type ToolCandidate<'a> = (&'a ProviderListing, &'a Arc<ListedTool>);
 
 impl ToolDirectory {
-    /// Finds the one tool that is meant.
     pub(super) async fn route(&self, search: &Search<'_>) -> Result<Route, Error> {
         let route = self.find_route(search).await;
         route.map_err(|error| match error.kind() {
@@ -197,7 +185,6 @@ impl ToolDirectory {
         }
     }
 
-    /// Asks all of these at once.
     async fn list_providers(
         &self,
         providers: &[&Arc<RegisteredProvider>],
@@ -283,7 +270,6 @@ fn local_listings(table: &ProviderTable) -> Vec<ProviderListing> {
         .collect()
 }
 
-/// The components that a name may begin with, sorted.
 fn components(table: &ProviderTable, local: &[ProviderListing]) -> Vec<String> {
     let remote = table.remote().filter_map(|provider| provider.inner.component());
     let local = candidates(local).filter_map(|(_, tool)| tool.definition.name.component());

@@ -1,7 +1,4 @@
 //! Managing servers: stop, restart, log level.
-//!
-//! Owns: finding the server that is meant, and the state the host must reset with it. Never does:
-//! know how a server is started or stopped; its provider does.
 
 use tokio_util::sync::CancellationToken;
 

@@ -1,7 +1,4 @@
 //! Session contexts for the tools that are called, and the sink for viewers.
-//!
-//! Owns: the session of requests that name none, its context, and building the context of a call.
-//! Never does: keep records of calls.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,9 +15,7 @@ pub(super) struct SessionManager {
     /// The session of requests that name none. Its directory, variables and metadata are those of
     /// every session that does not replace them.
     pub(super) base: SessionInfo,
-    /// The trace context of calls that have none.
     pub(super) trace: Option<TraceContext>,
-    /// The open sessions, shared with the registry, which keeps their tools there.
     pub(super) live: Arc<Sessions>,
     /// Hears what happens; may lose events, so that no viewer slows a call down.
     pub(super) events: EventSink,
@@ -38,7 +33,6 @@ impl Default for SessionManager {
 }
 
 impl SessionManager {
-    /// The session that a request belongs to.
     pub(super) fn session_of<'a>(&'a self, request: &'a CallRequest) -> &'a str {
         request.session.as_deref().unwrap_or(&self.base.session_id)
     }
@@ -94,7 +88,6 @@ impl SessionManager {
         }
     }
 
-    /// The position of a request in the caller's trace.
     pub(super) fn trace_of<'a>(&'a self, request: &'a CallRequest) -> Option<&'a TraceContext> {
         request.trace.as_ref().or(self.trace.as_ref())
     }

@@ -1,7 +1,4 @@
 //! The sessions of a host, each with its context and its own instances of tools.
-//!
-//! Owns: which sessions are open, how many may be, and the instances of session tools. Never does:
-//! run a tool, or know which tools are registered.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;

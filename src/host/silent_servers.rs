@@ -1,7 +1,4 @@
 //! Servers that did not respond during a search.
-//!
-//! Owns: which of their failures becomes the error of the search, and the one line that says that
-//! the others may have the item. Never does: contact a server.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -13,7 +10,6 @@ use crate::model::Error;
 /// The most servers that the line names.
 const MAX_NAMED: usize = 5;
 
-/// The servers that a search got no answer from.
 pub(super) struct SilentServers<'a>(Vec<(&'a str, &'a Error)>);
 
 impl<'a> SilentServers<'a> {
@@ -43,12 +39,10 @@ impl<'a> SilentServers<'a> {
         self.0.len()
     }
 
-    /// The failure of the server with this name.
     pub(super) fn failure_of(&self, server: &str) -> Option<Error> {
         self.0.iter().find(|(name, _)| *name == server).map(|(_, error)| (*error).clone())
     }
 
-    /// The failure that decides the exit code, with a line about the other servers.
     pub(super) fn decisive_failure(&self) -> Option<Error> {
         let by_precedence =
             |at: &usize| self.0.get(*at).map(|(_, error)| error.kind().precedence());

@@ -1,8 +1,4 @@
 //! A call that was requested but has not been dispatched yet.
-//!
-//! Owns: that it leaves a record if it is never dispatched: its server does not start, it is
-//! refused, its name matches no tool, its arguments are invalid, or the person cancels during a
-//! question. Never does: decide anything.
 
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -58,13 +54,11 @@ impl<'a> UnsentCall<'a> {
         }
     }
 
-    /// The same for a benchmark.
     pub(super) fn of_batch(mut self) -> Self {
         self.is_batch = true;
         self
     }
 
-    /// The tool that the name was resolved to.
     pub(super) fn set_tool(&self, definition: &Arc<ToolDefinition>) {
         let _known_before = self.definition.set(Arc::clone(definition));
     }
@@ -84,7 +78,6 @@ impl<'a> UnsentCall<'a> {
         self.approval_wait.get().copied().unwrap_or_default()
     }
 
-    /// Whether a tool was found.
     pub(super) fn has_tool(&self) -> bool {
         self.definition.get().is_some()
     }

@@ -1,8 +1,4 @@
 //! Which environment variables a call passes to its tool.
-//!
-//! Owns: that a call sets only what the entry of its tool declares. Variables set for many calls
-//! (of a session, of the host, of the call around a nested one) reach only tools that declare them;
-//! a call that sets one itself gets an error if its tool does not accept it.
 
 use std::collections::BTreeMap;
 
@@ -10,9 +6,6 @@ use crate::config::variables::{call_may_set, is_set_by_toolhost, is_setting};
 use crate::model::{Error, ToolDefinition};
 
 /// Checks the variables that a call names itself.
-///
-/// # Errors
-/// A usage error for the first one that the entry does not declare; it says how to declare it.
 pub(super) fn check(
     environment: &BTreeMap<String, String>,
     tool: &ToolDefinition,

@@ -9,7 +9,6 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, SeqAccess, Visitor};
 /// than `MOST` is skipped while it is read and never held.
 #[derive(Debug)]
 pub struct BoundedList<T, const MOST: usize> {
-    /// The first items of the list, in order.
     pub items: Vec<T>,
     /// How many more there were.
     pub skipped: usize,

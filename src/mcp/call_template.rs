@@ -1,6 +1,4 @@
 //! A `tools/call` request serialised in advance, with a gap for arguments and id.
-//!
-//! Owns: the bytes of a `tools/call` that only lacks its id and its arguments. Never does: send it.
 
 use serde_json::Value;
 

@@ -1,8 +1,4 @@
 //! Calling a tool: questions, tasks, and the answer as one result.
-//!
-//! Owns: `tools/call` in both eras. Questions of the server are handled by `rounds`, work
-//! that continues after the response by `tasks`, and parsing the result by `results`. Never
-//! does: check arguments or structured results against schemas — the host does, for every kind.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -14,9 +10,6 @@ use super::tasks::{self, Dialect};
 use crate::model::{Era, Error, ErrorPhase, JsonObject, ToolDefinition, ToolResult};
 
 /// Calls `tool`; `as_task` asks for a task (see [`requires_task`]).
-///
-/// # Errors
-/// Like [`rounds::request`], and when the response is not a tool result.
 pub async fn call(
     connection: &Connection,
     tool: &str,
@@ -75,7 +68,6 @@ fn declares_task(definition: &ToolDefinition) -> bool {
         .is_ok_and(|declared| declared.execution.task_support == "required")
 }
 
-/// The parameters of a plain call.
 pub fn params(tool: &str, arguments: &JsonObject) -> JsonObject {
     let mut params = JsonObject::new();
     params.insert("name".into(), Value::String(tool.to_owned()));

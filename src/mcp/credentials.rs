@@ -1,8 +1,4 @@
 //! The port through which an HTTP transport obtains credentials.
-//!
-//! Owns: the port [`Credentials`], through which a wire gets the value of `Authorization` and
-//! reports the server's response to it, and the two trivial implementations:
-//! [`NoCredentials`] and [`StaticBearer`]. Never does: send anything; OAuth is in `auth`.
 
 use std::sync::Arc;
 
@@ -26,7 +22,6 @@ pub struct Challenge {
 }
 
 impl Challenge {
-    /// Whether this token had been shown.
     pub fn used_token(&self, token: &str) -> bool {
         let shown = self.authorization.as_ref().map(SecretString::expose_secret);
         shown.and_then(|shown| shown.split_once(' ')).is_some_and(|(_, shown)| shown == token)
@@ -48,15 +43,9 @@ pub enum ChallengeOutcome {
 pub trait Credentials: Send + Sync + std::fmt::Debug {
     /// The whole value of `Authorization` of the next request, such as `Bearer xyz`; `None` sends
     /// it without.
-    ///
-    /// # Errors
-    /// When there should be something and it cannot be had; the request is not sent.
     async fn authorization(&self) -> Result<Option<SecretString>, Error>;
 
     /// Hears a refusal. The wire asks at most three times for one request.
-    ///
-    /// # Errors
-    /// A better account of the refusal than the wire has.
     async fn handle_challenge(&self, challenge: Challenge) -> Result<ChallengeOutcome, Error>;
 
     /// Whether a secret is sent from the first request on, so that a target reached in the clear
@@ -90,7 +79,6 @@ impl Credentials for NoCredentials {
 pub struct StaticBearer(SecretString);
 
 impl StaticBearer {
-    /// Credentials that show this token with every request.
     pub fn new(token: SecretString) -> Self {
         Self(token)
     }
@@ -112,7 +100,6 @@ pub fn bearer_header(token: &str) -> SecretString {
     SecretString::from(format!("Bearer {token}"))
 }
 
-/// Credentials for servers that want none.
 pub fn none() -> Arc<dyn Credentials> {
     Arc::new(NoCredentials)
 }

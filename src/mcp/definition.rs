@@ -1,7 +1,4 @@
 //! Parsing one item of `tools/list` into a definition, or an error.
-//!
-//! Owns: what makes a tool acceptable. Text stays as the server sent it. Never does: drop a tool
-//! for what merely looks odd — that becomes a warning on it.
 
 use std::sync::Arc;
 
@@ -126,7 +123,6 @@ fn add_warnings(tool: &mut ToolDefinition) {
     }
 }
 
-/// A warning about characters in texts that a reader cannot see.
 pub(super) fn invisible_characters_warning<'a>(
     texts: impl IntoIterator<Item = &'a Option<String>>,
 ) -> Option<String> {

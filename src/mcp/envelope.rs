@@ -1,7 +1,4 @@
 //! The members of a JSON-RPC object, without a tree of what is inside them.
-//!
-//! Owns: [`Envelope`], which member is which, and which are duplicates. Never does: decide what an
-//! object with these members is.
 
 use std::fmt;
 
@@ -59,10 +56,6 @@ impl<'de> Deserialize<'de> for EnvelopeKey {
 }
 
 impl<'a> Envelope<'a> {
-    /// Reads the one object that a text is.
-    ///
-    /// # Errors
-    /// When it is none, or more than one.
     pub(super) fn read(text: &'a str) -> serde_json::Result<Self> {
         struct Members;
         impl<'de> Visitor<'de> for Members {

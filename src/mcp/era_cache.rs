@@ -1,7 +1,4 @@
 //! A cache of each server's protocol era, so that detection runs once.
-//!
-//! Owns: a small file in the cache directory. Losing it costs a round trip, so every failure to
-//! read or write it is silently ignored.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -30,7 +27,6 @@ impl EraCache {
         Self { file, known: Mutex::default() }
     }
 
-    /// The era of the last connection.
     pub fn get(&self, key: &str) -> Option<Era> {
         let mut servers = self.known.lock().ok()?;
         let servers = servers.get_or_insert_with(|| self.read());

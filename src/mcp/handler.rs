@@ -1,8 +1,4 @@
 //! The client side of the SDK's session: client info, and answers to the server's requests.
-//!
-//! Owns: how long a request of the server may wait for its answer. Every request arrives as the
-//! method and parameters it was sent with (see [`McpSession`]); the
-//! [`QuestionResponder`] decides the response.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +19,6 @@ const QUESTION_TIMEOUT: Duration = Duration::from_hours(24);
 
 /// The client's side of the conversation.
 pub struct SdkHandler {
-    /// What the server was told about this client.
     pub config: ClientConfig,
     /// Which questions are open, and for whom.
     pub session: Arc<McpSession>,

@@ -1,8 +1,4 @@
 //! Negotiating a protocol version with a server, over one wire or two.
-//!
-//! Owns: waiting for the handshake's responses, its deadlines, what we declare about ourselves, and
-//! the errors of a failed handshake. The order of steps is decided by `lifecycle`. Never
-//! does: anything after both sides agreed.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,7 +1,4 @@
 //! `x-mcp-header`: arguments that are also sent as HTTP headers (revision 2026-07-28).
-//!
-//! Owns: which annotations are valid, and the headers of one call. A tool with an invalid
-//! annotation must not be offered (specification, transports, custom headers).
 
 use std::collections::HashSet;
 
@@ -9,20 +6,13 @@ use serde_json::{Map, Value};
 
 const KEY: &str = "x-mcp-header";
 
-/// What is wrong with an annotation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HeaderAnnotationError {
-    /// The annotation of this property is another kind of JSON value.
     #[error("{KEY} of \"{0}\" is not text")]
     NotText(String),
     /// The annotation is empty or has characters that no header's name may have.
     #[error("{KEY} of \"{property}\" is not a header name: {name:?}")]
-    NotHeaderName {
-        /// The name of the annotated property.
-        property: String,
-        /// The annotation as it was written.
-        name: String,
-    },
+    NotHeaderName { property: String, name: String },
     /// This property is neither text, nor a whole number, nor true or false.
     #[error("{KEY} of \"{0}\" is on a type that cannot be a header")]
     UnsuitableType(String),
@@ -31,10 +21,6 @@ pub enum HeaderAnnotationError {
     UsedTwice(String),
 }
 
-/// Checks the annotations of a schema's properties.
-///
-/// # Errors
-/// The first annotation that is invalid, and why.
 pub fn check(schema: &Value) -> Result<(), HeaderAnnotationError> {
     let mut names = HashSet::new();
     for (property, schema) in properties(schema) {
@@ -61,7 +47,6 @@ pub fn check(schema: &Value) -> Result<(), HeaderAnnotationError> {
     Ok(())
 }
 
-/// Whether any argument of a schema travels as a header.
 pub fn has_header_arguments(schema: &Value) -> bool {
     properties(schema).any(|(_, schema)| schema.get(KEY).is_some())
 }

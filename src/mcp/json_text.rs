@@ -1,7 +1,4 @@
 //! Untrusted JSON text: limits before it is parsed, and repair of invalid strings.
-//!
-//! Owns: how deep and how large such a tree may be, the errors for text that is not JSON, and
-//! strings with half of a surrogate pair. Never does: know what a message is.
 
 use std::borrow::Cow;
 
@@ -16,9 +13,6 @@ const DEPTH_LIMIT: usize = 128;
 pub(super) const VALUES_LIMIT: usize = 500_000;
 
 /// Parses JSON text into a tree, with the cause named when it cannot be.
-///
-/// # Errors
-/// A protocol error: too deep, too many values, or not JSON.
 pub fn parse(text: &str) -> Result<Value, Error> {
     if too_many(text) {
         return Err(Error::protocol(format!("limit: JSON of more than {VALUES_LIMIT} values")));
@@ -26,7 +20,6 @@ pub fn parse(text: &str) -> Result<Value, Error> {
     serde_json::from_str(text).map_err(|error| not_json(&error, text))
 }
 
-/// Whether brackets outside of texts nest deeper than a tree may. The text is valid JSON.
 pub(super) fn too_deep(text: &str) -> bool {
     nests_deeper(text.as_bytes(), DEPTH_LIMIT)
 }

@@ -1,8 +1,5 @@
 //! Detecting the protocol era of a server, as a pure state machine.
 //!
-//! Owns: what to send next during the handshake, and what an answer to it means. Never does: send,
-//! wait or start anything — the connection does that and reports back.
-//!
 //! The order: `server/discover` (2026-07-28). A valid answer settles it. An error leads to
 //! `initialize` on the same pipe. So does silence, and then the first valid response counts. A
 //! process that exits is started once more, with `initialize` first, because some early servers
@@ -25,7 +22,6 @@ const LEGACY_VERSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", LE
 /// How many of the revisions that a server says it speaks are kept.
 const MAX_VERSIONS: usize = 50;
 
-/// A request of the handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HandshakeRequest {
     /// `server/discover`, the first request of the modern era.
@@ -43,14 +39,12 @@ pub enum HandshakeEvent {
     Initialize(Result<RawJson, Error>),
     /// Nothing, for the probe's time.
     Silence,
-    /// The wire is gone, and why.
     WireClosed(Error),
 }
 
 /// What the connection has to do next.
 #[derive(Debug)]
 pub enum HandshakeAction {
-    /// Send this request on the wire.
     Send(HandshakeRequest),
     /// Keep listening to the wire.
     Wait,
@@ -71,11 +65,9 @@ pub struct Agreement {
     pub version: String,
     /// All revisions the server declares; only `server/discover` reports them.
     pub supported_versions: Vec<String>,
-    /// The server's capabilities, as it declared them.
     pub capabilities: Value,
     /// Name and version, as claimed.
     pub server_info: Option<Value>,
-    /// The server's instructions for models.
     pub instructions: Option<String>,
 }
 
@@ -128,7 +120,6 @@ impl Lifecycle {
         if legacy { self.send_initialize(LEGACY) } else { self.send_discover() }
     }
 
-    /// Takes in what happened and says what to do.
     pub fn handle(&mut self, event: HandshakeEvent) -> HandshakeAction {
         match event {
             HandshakeEvent::Discover(answer) => match answer.and_then(|raw| read_discover(&raw)) {
@@ -267,7 +258,6 @@ impl Lifecycle {
     }
 }
 
-/// The versions an error of kind "unsupported protocol version" lists.
 fn supported_versions(error: &Error) -> Vec<String> {
     let listed = error.rpc_data().and_then(|data| data.get("supported"));
     texts(listed)

@@ -1,8 +1,4 @@
 //! Listing tools and offerings: page by page with caps, item by item.
-//!
-//! Owns: paging and its bounds, once for every list. One malformed item costs that item; what
-//! could be read is kept and marked partial. A cursor is only ever judged by being repeated, since
-//! the specification gives its value no meaning. Never does: know what makes an item acceptable.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -34,13 +30,9 @@ const MAX_BYTES: usize = 32 * 1024 * 1024;
 
 /// An item of one of the lists that servers have.
 pub trait Listable: Sized {
-    /// The list that contains it.
     const LIST: ListSpec;
 
     /// Reads one item: its text, and the tree of that text.
-    ///
-    /// # Errors
-    /// Why the item cannot be used.
     fn read(server: &str, raw: Box<RawValue>, item: Value, modern: bool)
     -> Result<Self, ItemError>;
 
@@ -48,14 +40,11 @@ pub trait Listable: Sized {
     fn key(&self) -> &str;
 }
 
-/// How one list is asked for and spoken of.
 #[derive(Debug, Clone, Copy)]
 pub struct ListSpec {
-    /// The method that asks for it.
     pub method: &'static str,
     /// The member of the answer that holds the items.
     pub field: &'static str,
-    /// The capability by which a server declares it.
     pub capability: &'static str,
     /// The noun for one item, for messages.
     pub singular: &'static str,
@@ -67,10 +56,6 @@ pub struct ListSpec {
     pub is_method_optional: bool,
 }
 
-/// Lists all tools.
-///
-/// # Errors
-/// When not even the first page could be had.
 pub async fn tools(
     connection: &Connection,
     server: &str,
@@ -87,9 +72,6 @@ pub async fn tools(
 }
 
 /// Lists everything of one sort.
-///
-/// # Errors
-/// When not even the first page could be had.
 pub async fn all<T: Listable>(
     connection: &Connection,
     server: &str,
@@ -228,10 +210,6 @@ impl<'a, T: Listable> ListCollector<'a, T> {
         self.offered
     }
 
-    /// Takes the items of one page.
-    ///
-    /// # Errors
-    /// When an item nests too deep: nothing about such a list can be trusted.
     fn add_page(&mut self, items: PageItems) -> Result<(), Error> {
         let ListSpec { singular: one, plural: many, .. } = T::LIST;
         let modern = self.connection.agreement.era == Era::Modern;

@@ -1,8 +1,5 @@
 //! Classifying a JSON-RPC message from its bytes, without parsing it into a tree.
 //!
-//! Owns: what counts as a message, which lines do not, and what is invalid. Every warning is
-//! returned, never swallowed. Never does: know which requests are pending.
-//!
 //! Only the envelope is looked at; `params`, `result` and `error` stay the bytes they were, so
 //! that they can be shown exactly, parsed item by item, and refused when they nest too deep.
 
@@ -24,35 +21,27 @@ use crate::util::text::truncate;
 /// How many messages may come as one line or one body. No supported revision sends more than one.
 const MAX_BATCH: usize = 1_000;
 
-/// One JSON-RPC message, told apart by its members.
 #[derive(Debug, Clone)]
 pub enum RpcMessage {
     /// The answer to a request, or its refusal.
     Response {
-        /// The id of the request, as it came back.
         id: Value,
         /// The `result`, or what is wrong with the answer, or the server's error.
         outcome: Result<RawJson, Error>,
     },
-    /// A request of the server, which waits for an answer.
     Request {
-        /// The id as the server chose it.
         id: Value,
         /// The method, empty when it is no text.
         method: String,
-        /// The parameters as their JSON text.
         params: Option<RawJson>,
     },
-    /// A notification of the server, which gets no answer.
     Notification {
         /// The method, empty when it is no text.
         method: String,
-        /// The parameters as their JSON text.
         params: Option<RawJson>,
     },
 }
 
-/// A JSON value as its text.
 #[derive(Debug, Clone)]
 pub struct RawJson(pub Box<RawValue>);
 
@@ -71,20 +60,13 @@ impl RawJson {
         too_many(self.get())
     }
 
-    /// The value as a tree.
-    ///
-    /// # Errors
-    /// A protocol error when it nests deeper than 128, holds more values than a tree may, or what
-    /// a tree cannot.
     pub fn parse(&self) -> Result<Value, Error> {
         parse(self.get())
     }
 }
 
-/// What a piece of input turned out to be.
 #[derive(Debug)]
 pub enum ParsedInput {
-    /// One or more messages, with warnings about how they were written.
     Messages(Vec<RpcMessage>, Vec<ProtocolWarning>),
     /// Not a message, and harmless: the beginning of its text.
     NonMessage(String),
@@ -96,7 +78,6 @@ pub enum ParsedInput {
     Broken(Error),
 }
 
-/// Reads what came as one line or one body.
 pub fn read(bytes: &Bytes) -> ParsedInput {
     let mut warnings = Vec::new();
     let lossy = String::from_utf8_lossy(bytes);
@@ -270,7 +251,6 @@ pub fn unreadable_message(error: &Error) -> ProtocolWarning {
 }
 
 impl Envelope<'_> {
-    /// What the members make of it.
     fn classify(self, warnings: &mut Vec<ProtocolWarning>) -> RpcMessage {
         let duplicates = self.duplicate_keys.iter();
         warnings.extend(duplicates.map(|key| ProtocolWarning::DuplicateKey(key)));
@@ -453,7 +433,6 @@ mod tests {
         assert!(matches!(one(&flat), RpcMessage::Response { outcome: Ok(_), .. }));
     }
 
-    /// A value that nests so deep.
     fn nested(levels: usize) -> String {
         "[".repeat(levels) + &"]".repeat(levels)
     }

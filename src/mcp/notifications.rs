@@ -1,8 +1,4 @@
 //! Notifications of changed lists and resources, for subscribers.
-//!
-//! Owns: reading such notifications, how often each list changed, and the listeners: bounded
-//! queues in which equal notifications are counted instead of kept twice, so that a flood of them
-//! costs a listener neither memory nor time. Never does: decide who subscribes to what.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -19,12 +15,9 @@ pub(super) const URI_LIMIT: usize = 8 * 1024;
 /// Which subscription a notification belongs to (revision 2026-07-28).
 pub const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
-/// What a notification says has changed.
 #[derive(Debug, Clone, PartialEq)]
 pub enum NotificationKind {
-    /// The items of this list changed.
     ListChanged(ListKind),
-    /// The resource with this address changed.
     ResourceUpdated(String),
     /// A subscription is accepted, as far as this filter says.
     Acknowledged(Value),
@@ -35,12 +28,10 @@ pub enum NotificationKind {
 pub struct ChangeNotification {
     /// The subscription it belongs to: the id of the request that opened it.
     pub subscription: Option<Value>,
-    /// What it says has changed.
     pub kind: NotificationKind,
 }
 
 impl ChangeNotification {
-    /// The event for viewers, for the kinds of changes that have one.
     pub fn event(&self, server: &str) -> Option<HostEvent> {
         match &self.kind {
             NotificationKind::ListChanged(list) => Some(HostEvent::ListChanged {
@@ -55,13 +46,10 @@ impl ChangeNotification {
     }
 }
 
-/// What a notification lacks that it is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotificationFlaw {
-    /// The address of its resource is longer than any that is subscribed to.
     #[error("has a URI that is too long")]
     UriTooLong,
-    /// It has no address of a resource.
     #[error("names no resource")]
     NoResource,
     /// It has no list of what the server agreed to tell.
@@ -70,9 +58,6 @@ pub enum NotificationFlaw {
 }
 
 /// Reads a notification; `None` when it is about something else.
-///
-/// # Errors
-/// What is wrong with it, as text that follows its name.
 pub fn read(method: &str, params: &Value) -> Result<Option<ChangeNotification>, NotificationFlaw> {
     let kind = match method {
         "notifications/tools/list_changed" => NotificationKind::ListChanged(ListKind::Tools),
@@ -116,7 +101,6 @@ impl NotificationHub {
         listener
     }
 
-    /// Counts a change of a list, and notifies every listener.
     pub fn publish(&mut self, news: &ChangeNotification) {
         if let NotificationKind::ListChanged(list) = news.kind {
             self.versions[list_index(list)] += 1;

@@ -1,7 +1,4 @@
 //! Parsing one listed prompt, resource or template, or an error.
-//!
-//! Owns: what makes such an item acceptable. Text stays as the server sent it. Never does: drop an
-//! item for what merely looks odd — that becomes a warning on it.
 
 use std::sync::Arc;
 
@@ -174,7 +171,6 @@ impl Listable for ResourceTemplate {
     }
 }
 
-/// The members of one item.
 pub(super) struct ItemFields<'a> {
     what: &'static str,
     map: &'a Map<String, Value>,
@@ -214,7 +210,6 @@ impl<'a> ItemFields<'a> {
         Ok(name)
     }
 
-    /// A text that may be missing.
     fn text(&self, key: &str, of: &str) -> Result<Option<String>, ItemError> {
         match self.map.get(key) {
             None | Some(Value::Null) => Ok(None),

@@ -1,7 +1,4 @@
 //! Requests about offerings: read, get, complete, and the log level.
-//!
-//! Owns: these requests in both eras, and what an acceptable response to each is. Never does: list
-//! (see `listing`), subscribe (see `subscription`), or know which server is meant.
 
 use serde_json::{Map, Value, json};
 
@@ -22,10 +19,6 @@ use crate::util::units::show_duration;
 /// How many values of a completion are kept; the specification allows 100.
 const MAX_VALUES: usize = 1_000;
 
-/// Reads a resource.
-///
-/// # Errors
-/// Like [`Connection::request`], and when the response has no contents.
 pub async fn read(
     connection: &Connection,
     server: &str,
@@ -54,24 +47,19 @@ pub async fn read(
     })
 }
 
-/// What is wrong with a part of a resource.
 #[derive(Debug, thiserror::Error)]
 enum ResourcePartError {
-    /// Nothing says which resource it is of.
     #[error("it has no uri")]
     NoUri,
     /// A part without content.
     #[error("it has neither text nor blob")]
     NoContent,
-    /// A part with two contents.
     #[error("it has text and blob")]
     TwoContents,
-    /// Content that is another kind of JSON value.
     #[error("its text or blob is not a string")]
     ContentNotText,
 }
 
-/// Checks that a part of a resource has an address and one content.
 fn check_part(item: &Value) -> Result<(), ResourcePartError> {
     if !item.get("uri").is_some_and(Value::is_string) {
         return Err(ResourcePartError::NoUri);
@@ -84,10 +72,6 @@ fn check_part(item: &Value) -> Result<(), ResourcePartError> {
     }
 }
 
-/// Fills in a prompt.
-///
-/// # Errors
-/// Like [`Connection::request`], and when the response has no messages.
 pub async fn prompt(
     connection: &Connection,
     server: &str,
@@ -120,13 +104,11 @@ pub async fn prompt(
     })
 }
 
-/// What is wrong with a message of a prompt.
 #[derive(Debug, thiserror::Error)]
 enum PromptMessageError {
     /// There is no `role`: nothing says who speaks.
     #[error("it has no role")]
     NoRole,
-    /// There is content, as another kind of JSON value.
     #[error("its content is not an object")]
     ContentNotObject,
     /// There is no `content`.
@@ -149,9 +131,6 @@ fn check_message(message: &Value) -> Result<(), PromptMessageError> {
 }
 
 /// Asks what an argument may be.
-///
-/// # Errors
-/// Like [`Connection::request`], and when the response is not a completion.
 pub async fn complete(
     connection: &Connection,
     server: &str,
@@ -196,9 +175,6 @@ pub async fn complete(
 /// Sets the minimum level of the log lines of a server of the legacy era. One of the modern era
 /// gets it with each request instead (see [`RequestOptions::log_level`]), and one that declares no
 /// logging gets no request.
-///
-/// # Errors
-/// As [`Connection::request`].
 pub async fn set_level(
     connection: &Connection,
     level: &str,
@@ -210,7 +186,6 @@ pub async fn set_level(
     connection.request("logging/setLevel", json!({ "level": level }), options).await.map(drop)
 }
 
-/// A request whose answer is one object.
 struct ObjectRequest<'a> {
     connection: &'a Connection,
     server: &'a str,

@@ -1,7 +1,4 @@
 //! Serialising an outgoing request into the line that is sent.
-//!
-//! Owns: what each request says about us (`_meta`), and its text, which is written once and is
-//! never a tree. Never does: send it, or wait for its response.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -14,19 +11,16 @@ use crate::model::{CallId, Era, JsonObject, QuestionAbilities};
 /// One request before it gets its id.
 #[derive(Debug, Clone, Copy)]
 pub struct OutgoingRequest<'a> {
-    /// The method, as the specification writes it.
     pub method: &'a str,
     /// The parameters; always a JSON object.
     pub params: &'a Value,
     /// Extra headers (`Mcp-Param-*`), for transports that have headers.
     pub headers: &'a [(String, String)],
-    /// The minimum level of the requested log lines.
     pub log_level: Option<&'static str>,
     /// What may be asked of the client behind it, where that is not what all requests say.
     pub questions: Option<QuestionAbilities>,
     /// Further members of `_meta`.
     pub meta: Option<&'a JsonObject>,
-    /// The call it is part of.
     pub call: Option<&'a CallId>,
 }
 
@@ -35,7 +29,6 @@ pub struct OutgoingRequest<'a> {
 pub struct ClientMeta {
     /// What all of them say; nothing after an introduction in a handshake.
     same: Vec<u8>,
-    /// What those say that have no other abilities than these.
     capabilities: Vec<u8>,
     questions: QuestionAbilities,
 }
@@ -55,7 +48,6 @@ impl ClientMeta {
         about
     }
 
-    /// Writes the members, with these abilities in place of those of the connection.
     fn write(&self, line: &mut Vec<u8>, questions: Option<QuestionAbilities>) {
         line.extend_from_slice(&self.same);
         if self.capabilities.is_empty() {
@@ -72,7 +64,6 @@ impl ClientMeta {
 }
 
 impl OutgoingRequest<'_> {
-    /// The request with this id, which is the token of its progress too.
     pub fn frame(&self, id: i64, about: &ClientMeta) -> OutgoingFrame {
         let mut line = Vec::with_capacity(512);
         line.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");

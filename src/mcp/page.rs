@@ -1,6 +1,4 @@
 //! One page of a server's list, with its items still as text.
-//!
-//! Owns: what makes a response a page, for every kind of list. Never does: look into an item.
 
 use std::fmt;
 
@@ -15,26 +13,19 @@ use crate::model::{Error, Freshness};
 /// How many items of one page are read, and of one list in all.
 pub(super) const MAX_ITEMS: usize = 25_000;
 
-/// The items of a page, as far as they may be listed.
 pub(super) type PageItems = BoundedList<Box<RawValue>, MAX_ITEMS>;
 
-/// One page of a list, with its items unread.
 #[derive(Debug)]
 pub(super) struct ListPage {
-    /// The items as JSON text, bounded in number.
     pub items: PageItems,
-    /// What leads to the next one.
     pub next: NextPage,
     /// How long it holds, as the server says.
     pub freshness: Freshness,
 }
 
-/// What leads to the next page.
 #[derive(Debug, PartialEq)]
 pub(super) enum NextPage {
-    /// The list ends with this page.
     End,
-    /// The next page is asked for with this cursor.
     Cursor(String),
     /// Something that is not a cursor.
     Invalid(String),
@@ -58,7 +49,6 @@ pub(super) fn freshness(ttl: Option<&Value>, scope: Option<&Value>) -> Freshness
     }
 }
 
-/// Reads the members of a page.
 struct PageVisitor {
     field: &'static str,
 }

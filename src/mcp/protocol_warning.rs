@@ -1,7 +1,4 @@
 //! Protocol violations of a peer that are tolerated with a warning.
-//!
-//! Owns: every such warning, its text, and a bounded list of the warnings of one server. Never
-//! does: decide what follows from one. What ends a request or a connection is an error.
 
 use super::notifications::NotificationFlaw;
 use super::questions::QuestionRejection;
@@ -34,10 +31,8 @@ pub enum ProtocolWarning {
     /// A member that the envelope contains more than once.
     #[error("a message has the key \"{0}\" twice; the last one counts")]
     DuplicateKey(&'static str),
-    /// Another version of JSON-RPC, as its JSON text.
     #[error("\"jsonrpc\" is {0}, not \"2.0\"")]
     OtherRpcVersion(String),
-    /// A message that names no version of JSON-RPC.
     #[error("the message has no \"jsonrpc\": \"2.0\"")]
     NoRpcVersion,
     /// A line of stdout that is not a message.
@@ -57,18 +52,14 @@ pub enum ProtocolWarning {
     /// A number that came back written in another way.
     #[error("the id {sent} was returned as {came}")]
     IdRewritten {
-        /// The id that was sent.
         sent: i64,
         /// The same id in the JSON that came.
         came: String,
     },
-    /// The same in a run of many calls, where ids are made up in advance.
     #[error("an id was returned in a different spelling")]
     RunIdRewritten,
-    /// An error that names no request, as the server worded it.
     #[error("an error without an id: {0}")]
     ErrorWithoutId(String),
-    /// An answer to nothing that was asked, as the JSON of its id.
     #[error("a response to unknown id {0}")]
     UnknownId(String),
     /// Too many messages before both sides agreed on a version.
@@ -76,18 +67,10 @@ pub enum ProtocolWarning {
     TooMuchBeforeHandshake,
 
     // Requests and notifications of the server.
-    /// A request whose id is neither text nor a whole number.
     #[error("a {method} request has the id {id}; it gets no response")]
-    UnusableRequestId {
-        /// The method of the request.
-        method: String,
-        /// The id as its JSON text.
-        id: String,
-    },
-    /// A request whose parameters cannot be read.
+    UnusableRequestId { method: String, id: String },
     #[error("a {method} request could not be read: {reason}")]
     UnreadableRequest {
-        /// The method of the request.
         method: String,
         /// The message of the error.
         reason: String,
@@ -95,55 +78,40 @@ pub enum ProtocolWarning {
     /// A request that breaks a limit on open questions; no one is asked.
     #[error("a {method} request gets no response: {reason}")]
     RejectedRequest {
-        /// The method of the request.
         method: String,
         /// The limit that the request breaks.
         reason: QuestionRejection,
     },
-    /// A notification whose parameters cannot be read.
     #[error("a {0} notification could not be read")]
     UnreadableNotification(String),
-    /// A notification that lacks what it is about.
     #[error("a {method} notification {flaw}")]
-    FlawedNotification {
-        /// The method of the notification.
-        method: String,
-        /// What is missing from the notification.
-        flaw: NotificationFlaw,
-    },
+    FlawedNotification { method: String, flaw: NotificationFlaw },
 
     // Lists, completions and subscriptions.
     /// A list that is there although its capability is not declared.
     #[error("it does not declare the {0} capability")]
     UndeclaredCapability(&'static str),
-    /// Two items of one name in one list.
     #[error("it lists the {item} \"{key}\" twice; the first one counts")]
     ListedTwice {
-        /// The kind of item, in one word.
         item: &'static str,
         /// What no two items may share.
         key: String,
     },
-    /// Something that it says it has and cannot list.
     #[error("its {list} cannot be listed: {reason}")]
     NotListed {
-        /// What cannot be listed, in the plural.
         list: &'static str,
         /// The message of the error.
         reason: String,
     },
-    /// More values for an argument than the specification allows.
     #[error("it returned {count} completions; {kept} are used")]
     TooManyValues {
         /// How many values there were.
         count: usize,
-        /// How many of them are shown.
         kept: usize,
     },
     /// The number of changes dropped before a subscriber read them.
     #[error("it sent {0} change notifications faster than they could be processed")]
     ChangesLost(u64),
-    /// A second acknowledgement of one subscription.
     #[error("it acknowledged a subscription twice")]
     AcknowledgedTwice,
     /// A change of a subscription that is not acknowledged.
@@ -158,13 +126,11 @@ pub enum ProtocolWarning {
     /// The end of a subscription that it does not name.
     #[error("it ended a subscription without its id")]
     EndWithoutSubscription,
-    /// A level of log lines that it refuses, with its reason.
     #[error("it did not accept the log level: {0}")]
     LogLevelRefused(String),
     /// A tool that is not what was listed, where the entry lets that pass.
     #[error("{0} (`drift: warn` allows it)")]
     DefinitionChanged(DefinitionDrift),
-    /// One line of the difference between both definitions.
     #[error("{0}")]
     DefinitionDifference(String),
 
@@ -172,10 +138,8 @@ pub enum ProtocolWarning {
     /// A session id that is too long: its length in bytes.
     #[error("a session id of {0} bytes is not used")]
     SessionIdTooLong(usize),
-    /// A session id that no header can carry.
     #[error("a session id that is not visible ASCII is not used")]
     SessionIdNotAscii,
-    /// JSON with this content type.
     #[error("JSON labelled as {0}")]
     MislabelledJson(String),
     /// A server at another path than its entry says.
@@ -186,10 +150,8 @@ pub enum ProtocolWarning {
         /// The address that answers as a server.
         found: String,
     },
-    /// The stream of what the server says on its own is broken, and why.
     #[error("the server's event stream is no longer read: {0}")]
     EventStreamLost(String),
-    /// The number of times the same stream ended.
     #[error("the server ended its event stream {0} times: its notifications no longer arrive")]
     EventStreamEnded(u32),
     /// The transport before Streamable HTTP names its address once.
@@ -210,9 +172,7 @@ pub enum ProtocolWarning {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("drift: the tool '{tool}' changed after it was listed ({parts})")]
 pub struct DefinitionDrift {
-    /// The tool's full name, as it is called.
     pub tool: String,
-    /// The parts that changed, with commas between them.
     pub parts: String,
 }
 
@@ -221,7 +181,6 @@ fn quoted(text: Option<&str>) -> String {
 }
 
 impl ProtocolWarning {
-    /// The same warning with what HTTP brought into it rewritten, to take secrets out.
     #[must_use]
     pub(super) fn map_text(self, rewrite: &dyn Fn(&str) -> String) -> Self {
         match self {
@@ -269,7 +228,6 @@ impl WarningList {
         }
     }
 
-    /// Whether no warning was added yet.
     pub fn is_empty(&self) -> bool {
         self.known.is_empty()
     }

@@ -1,7 +1,4 @@
 //! The open questions of one server: which requests wait on each, and when one ends.
-//!
-//! Owns: the bookkeeping, without any waiting. A question is over when it is answered, when the
-//! server takes it back, or when every request that may be waiting for its answer has ended.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -12,7 +9,6 @@ use crate::model::CallId;
 
 /// How many questions of a server may wait for their answers to be taken.
 const MAX_OPEN: usize = 100;
-/// The longest id of a question, as JSON.
 const LONGEST_ID: usize = 1024;
 /// How many pages are remembered that a server asked to open.
 const MAX_PAGES: usize = 64;
@@ -20,17 +16,13 @@ const MAX_PAGES: usize = 64;
 /// A question of the server whose answer is not handed over yet.
 #[derive(Debug, Clone)]
 pub struct OpenQuestion {
-    /// The call that waits for the answer, when it is certain which.
     pub call: Option<CallId>,
-    /// Cancelled when no request waits for the answer any more.
     pub cancelled: CancellationToken,
     /// Whether no request of ours was waiting when it came.
     pub is_unrelated: bool,
     /// Whether the server took it back.
     pub is_withdrawn: bool,
-    /// The requests that may be waiting for it.
     requests: Vec<i64>,
-    /// Whether those who wait for it wait for a person.
     waits_for_person: bool,
 }
 
@@ -59,22 +51,16 @@ pub struct QuestionTable {
 /// Why a question of a server is not taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum QuestionRejection {
-    /// Its id is longer than any honest one.
     #[error("its id is too long")]
     IdTooLong,
     /// The server asks without taking the answers to what it asked before.
     #[error("too many are waiting for the server to read their responses")]
     TooManyOpen,
-    /// Another question with its id is open.
     #[error("its id is in use")]
     IdInUse,
 }
 
 impl QuestionTable {
-    /// Takes note of a question.
-    ///
-    /// # Errors
-    /// Why it is not taken: a server that asks without listening must not cost more and more.
     pub fn open(&mut self, key: String, question: OpenQuestion) -> Result<(), QuestionRejection> {
         if key.len() > LONGEST_ID {
             return Err(QuestionRejection::IdTooLong);
@@ -89,7 +75,6 @@ impl QuestionTable {
         Ok(())
     }
 
-    /// The question with this id.
     pub fn get(&self, key: &str) -> Option<OpenQuestion> {
         self.open.get(key).cloned()
     }
@@ -99,7 +84,6 @@ impl QuestionTable {
         self.open.remove(key).map(|question| question.requests).unwrap_or_default()
     }
 
-    /// The requests of which one waits for the answer to a question.
     pub fn requests(&self, key: &str) -> &[i64] {
         self.open.get(key).map_or(&[], |question| &question.requests)
     }
@@ -140,12 +124,10 @@ impl QuestionTable {
         }
     }
 
-    /// Whether a request may be waiting for a person.
     pub fn waits_for_person(&self, request: i64) -> bool {
         self.open.values().any(|q| q.waits_for_person && q.requests.contains(&request))
     }
 
-    /// Remembers the id of a page that the server asked to open.
     pub fn remember_page(&mut self, id: &str) {
         if id.len() <= LONGEST_ID {
             self.pages.push_back(id.to_owned());

@@ -1,8 +1,5 @@
 //! Handing the reading side of a connection to a benchmark run and back.
 //!
-//! Owns: who reads a wire, the session or a run; and what a run read that is for the SDK, until the
-//! session hands it over. Never does: read.
-//!
 //! A session reads its wire by itself. While a run does, the session lets go of the wire and takes
 //! what comes from here.
 
@@ -53,12 +50,10 @@ impl<M> ReadHandoff<M> {
         self.running.subscribe()
     }
 
-    /// Whether a request of some run had this id.
     pub fn has_issued(&self, id: i64) -> bool {
         (FIRST_ID..self.next_id.load(Ordering::Relaxed)).contains(&id)
     }
 
-    /// Puts down a message for the session.
     pub fn push(&self, message: M) {
         self.lock().push_back(message);
         self.message_added.notify_one();
@@ -117,7 +112,6 @@ impl<M> Drop for SessionPermit<M> {
 #[derive(Debug)]
 pub struct RunningGuard<'a, M> {
     handoff: &'a ReadHandoff<M>,
-    /// The next id that no request had.
     pub next_id: i64,
 }
 

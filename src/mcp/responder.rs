@@ -1,10 +1,4 @@
 //! Answering a server's requests, in the form its revision uses.
-//!
-//! Owns: reading a question from its raw parameters, passing it to the [`QuestionHandler`], and the
-//! shape of the answer. The same question arrives as a request of the server (up to 2025-11-25) or
-//! inside a response (`inputRequests`, from 2026-07-28). Nothing passes through the SDK's types, which
-//! know fewer schemas than servers send. Never does: wait for anything but the inbox, or open an
-//! address.
 
 use std::sync::Arc;
 

@@ -1,7 +1,4 @@
 //! Checking and parsing a tool's result.
-//!
-//! Owns: reading `CallToolResult` field by field, so that errors name the invalid field. Never
-//! does: check structured results against schemas — the host does, for every kind of tool.
 
 use serde_json::{Value, json};
 
@@ -18,9 +15,6 @@ pub(super) fn unusable_result(what: &str, text: &str) -> Error {
 }
 
 /// Reads the result of a call; `text` is where it stood, for messages.
-///
-/// # Errors
-/// A protocol error when it is none.
 pub(super) fn read(mut map: JsonObject, raw: &str) -> Result<ToolResult, Error> {
     let mut result = ToolResult { success: true, ..ToolResult::default() };
     result.structured = map.remove("structuredContent").filter(|v| !v.is_null());
@@ -63,7 +57,6 @@ pub(super) fn read(mut map: JsonObject, raw: &str) -> Result<ToolResult, Error> 
     Ok(result)
 }
 
-/// What is wrong with a content block.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ContentError {
     /// A member that is another kind of JSON value.
@@ -75,7 +68,6 @@ pub(super) enum ContentError {
     /// An embedded resource without an address.
     #[error("the resource has no uri")]
     NoResourceUri,
-    /// A type that no revision has.
     #[error("unknown type {0:?}")]
     UnknownType(String),
     /// No type, or one that is not text.
@@ -83,10 +75,6 @@ pub(super) enum ContentError {
     NoType,
 }
 
-/// Checks that a content block has what its type needs.
-///
-/// # Errors
-/// The first thing that is wrong with the block.
 pub(super) fn check_content(item: &Value) -> Result<(), ContentError> {
     let text = |key: &'static str| match item.get(key) {
         Some(Value::String(_)) => Ok(()),
@@ -120,7 +108,6 @@ fn output(result: &ToolResult) -> Value {
     }
 }
 
-/// All blocks as text, when all are text.
 fn texts(result: &ToolResult) -> Option<String> {
     let texts: Option<Vec<&str>> = result
         .content

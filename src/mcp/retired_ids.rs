@@ -1,6 +1,4 @@
 //! The ids of abandoned requests, whose late responses are ignored.
-//!
-//! Owns: how many of them are remembered. Never does: tell the server.
 
 use std::collections::VecDeque;
 

@@ -1,10 +1,4 @@
 //! Requests that a server may answer with questions before the result.
-//!
-//! Owns: the rounds of `tools/call`, `prompts/get` and `resources/read` in revision 2026-07-28
-//! (`input_required`, answered by the same request with `inputResponses`), and the pages that
-//! revision 2025-11-25 asks for with the error -32042. Each round is a separate request with its
-//! own id. The number of rounds is limited, and the request fails when a server keeps asking although
-//! no person answers. Never does: know what the final response means.
 
 use futures_util::future::try_join_all;
 use serde_json::{Value, json};
@@ -27,20 +21,12 @@ pub(super) const HOW_TO_ANSWER: &str = "answer on a terminal, or with --answers 
 
 /// The answer to a request, when nothing is asked any more.
 pub struct RequestResult {
-    /// The result, as a JSON object.
     pub result: JsonObject,
-    /// The exact text of the result.
     pub raw: RawJson,
-    /// Keeps the listener of the request's progress.
     pub progress: Option<ProgressRegistration>,
 }
 
 /// Sends a request, answers what the server asks before it answers, and returns what comes then.
-///
-/// # Errors
-/// As [`Connection::request`]; when a question could not be answered and the server cannot go on
-/// without it, or it asks something else although nobody can answer (kind denied); and when it does
-/// not stop asking, or asks the same although nobody can answer (kind protocol).
 pub async fn request(
     connection: &Connection,
     method: &str,
@@ -115,10 +101,6 @@ pub(super) struct InputRounds {
 }
 
 impl InputRounds {
-    /// Answers the questions of one round.
-    ///
-    /// # Errors
-    /// When a question has no answer that the server could go on with, or there are too many.
     pub(super) async fn answer(
         &mut self,
         connection: &Connection,
@@ -159,7 +141,6 @@ impl InputRounds {
         }
     }
 
-    /// Counts one round more, and refuses the one that is too many.
     fn count_round(&mut self, requests: &JsonObject) -> Result<(), Error> {
         let asks_a_person = || {
             let methods = requests.values().filter_map(|request| request.get("method")?.as_str());
@@ -201,7 +182,6 @@ fn question<'a>(key: &str, request: &'a Value) -> Result<(&'a str, &'a Value), E
     Ok((method, request.get("params").unwrap_or(&Value::Null)))
 }
 
-/// The error of a request whose question has no answer.
 fn unanswered_error(method: &str, refusal: &QuestionRefusal) -> Error {
     match refusal {
         QuestionRefusal::Declined(QuestionOutcome::Unattended) => {

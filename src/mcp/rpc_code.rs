@@ -1,6 +1,4 @@
 //! JSON-RPC error codes that this crate sends or acts on.
-//!
-//! Owns: the codes of JSON-RPC 2.0 and of both MCP revisions. Never does: decide what follows from one.
 
 /// The text is not JSON.
 pub const PARSE_ERROR: i64 = -32700;
@@ -8,7 +6,6 @@ pub const PARSE_ERROR: i64 = -32700;
 pub const INVALID_REQUEST: i64 = -32600;
 /// The peer does not know the method.
 pub const METHOD_NOT_FOUND: i64 = -32601;
-/// The peer had an internal error.
 pub const INTERNAL_ERROR: i64 = -32603;
 /// The HTTP headers of a request are not those of its body (revision 2026-07-28).
 pub const HEADER_MISMATCH: i64 = -32020;

@@ -1,8 +1,5 @@
 //! Subscriptions to changes: `subscriptions/listen` in the modern era, `resources/subscribe` and
 //! notifications in the legacy one.
-//!
-//! Owns: one subscription from the request to its end, and which notifications belong to it. Never
-//! does: start again after the end; the owner of the connection decides that.
 
 use std::time::Duration;
 

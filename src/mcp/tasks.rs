@@ -1,9 +1,4 @@
 //! Tasks: calls that continue after their first answer.
-//!
-//! Owns: both dialects of tasks. In revision 2025-11-25 a client asks for a task and fetches its
-//! result with `tasks/result`; in the extension of 2026-07-28 (SEP-2663) a server answers with one
-//! by itself and `tasks/get` brings the result. What to do next follows from the task's state
-//! alone ([`Task::next_action`]). A task that we stop waiting for is cancelled.
 
 use std::time::Duration;
 

@@ -1,10 +1,5 @@
 //! Reporting the traffic of one server to the listeners of its trace.
 //!
-//! Owns: the sequence numbers, which response belongs to which request and to which tool call,
-//! and how long it took. Each wire reports what crosses it, byte for byte. Never does: change or
-//! hold back a message, or take secrets out of one (`audit::Masker` does, behind the sink); wires
-//! replace credentials in the heads they report.
-//!
 //! One tracer serves all wires a server has one after the other. Without listeners it is a `None`,
 //! and every report costs one branch.
 
@@ -23,7 +18,6 @@ use crate::util::clock::{Clock as _, SystemClock};
 
 /// How many requests without an answer are remembered for each direction.
 const MAX_OPEN_REQUESTS: usize = 4096;
-/// The longest line of stderr that is reported as one.
 const MAX_STDERR_LINE: usize = 64 * 1024;
 
 /// Reports what crosses the wires of one server. Cheap to clone.
@@ -55,7 +49,6 @@ struct OpenRequest {
     method: String,
     at: Instant,
     call: Option<CallId>,
-    /// The progress token, of a request that is part of a call.
     token: Option<Value>,
 }
 
@@ -89,7 +82,6 @@ impl MessageMeta {
     }
 }
 
-/// A message as the listeners get it.
 struct TracedMessage {
     summary: MessageInfo,
     call: Option<CallId>,
@@ -210,7 +202,6 @@ impl Tracer {
         });
     }
 
-    /// The call that the request of this id, which waits for its answer, is part of.
     pub fn call_of(&self, id: &Value) -> Option<CallId> {
         let watched = self.0.as_ref()?;
         watched.state.lock().unwrap_or_else(PoisonError::into_inner).sent.call(id)
@@ -331,7 +322,6 @@ fn note_unwatched(
     }
 }
 
-/// The call whose progress a notification reports.
 fn progress_call(
     method: &str,
     params: Option<&RawJson>,
@@ -345,7 +335,6 @@ fn progress_call(
     request?.call.clone()
 }
 
-/// Cuts a stream of stderr into lines for a tracer.
 pub struct StderrLines {
     tracer: Tracer,
     open: Vec<u8>,

@@ -1,7 +1,4 @@
 //! The filter for recorded calls.
-//!
-//! Owns: the filter shared by the audit log, the history and the statistics. Never does: read a
-//! record.
 
 use std::time::Duration;
 
@@ -25,9 +22,7 @@ pub struct CallFilter {
     pub failed: Option<bool>,
     /// Only calls of the project with this root directory; `None` is all.
     pub project: Option<String>,
-    /// Only calls of this session.
     pub session: Option<String>,
-    /// Only decisions that contain this text.
     pub decision: Option<String>,
 }
 
@@ -36,20 +31,16 @@ pub struct CallFilter {
 pub struct CallFacts<'a> {
     /// When it started, in seconds since the Unix epoch.
     pub at: f64,
-    /// The tool by its full name.
     pub tool: &'a str,
-    /// Whether the call ended in a failure.
     pub failed: bool,
     /// The root directory of the project it was made for, if recorded.
     pub project: Option<&'a str>,
     /// The session it was made in, if recorded.
     pub session: Option<&'a str>,
-    /// The decision about it, as text.
     pub decision: &'a str,
 }
 
 impl CallFilter {
-    /// Whether a call matches the filter.
     pub fn matches(&self, call: &CallFacts<'_>) -> bool {
         let session = self.session.as_deref();
         self.since.is_none_or(|since| call.at >= since.as_secs_f64())
@@ -61,13 +52,11 @@ impl CallFilter {
             && self.decision.as_ref().is_none_or(|text| call.decision.contains(text.as_str()))
     }
 
-    /// Whether calls of this tool match.
     pub fn matches_tool(&self, tool: &str) -> bool {
         let is_one = |patterns: &Vec<String>| patterns.iter().any(|p| pattern::matches(p, tool));
         self.tools.as_ref().is_none_or(is_one)
     }
 
-    /// Whether calls of the project with this root directory match.
     pub fn matches_project(&self, project: Option<&str>) -> bool {
         self.project.is_none() || self.project.as_deref() == project
     }

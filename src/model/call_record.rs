@@ -1,8 +1,5 @@
 //! The record of one call: filled once by the host, and written by the audit log, the statistics
 //! and the history, each in its own format.
-//!
-//! Owns: which facts about a call are recorded. Never does: mask (the arguments and the message are
-//! masked before they get here), or know how a line is written.
 
 use std::sync::Arc;
 use std::time::Duration;

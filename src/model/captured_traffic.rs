@@ -1,7 +1,4 @@
 //! Traffic as kept by viewers, with large items truncated.
-//!
-//! Owns: how much of a large message is kept. Messages are truncated before they are queued, so
-//! that the length of a queue bounds its size.
 
 use bytes::Bytes;
 use serde_json::Value;

@@ -15,7 +15,6 @@ pub struct QuestionAbilities {
 }
 
 impl QuestionAbilities {
-    /// The questions that both clients can answer.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {

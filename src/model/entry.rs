@@ -1,7 +1,4 @@
 //! The identity of a configuration entry: the layer and the directory of its file.
-//!
-//! Owns: the layers of files and the identity of an entry. The user's rules, pins and logins apply
-//! to an identity, not to a name, because any file may use any name.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +14,6 @@ pub enum Layer {
     Variable,
     /// Found upwards from the working directory.
     Project,
-    /// In the user's configuration directory.
     User,
     /// The tutorial that is built into the binary.
     Embedded,
@@ -44,7 +40,6 @@ impl Layer {
 /// The identity of an entry: where it is declared, and what it says it starts or contacts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EntryOrigin {
-    /// The layer of its file.
     pub layer: Layer,
     /// The root of the project for a project's entry, links resolved; otherwise the directory of
     /// its file.
@@ -59,7 +54,6 @@ pub struct EntryOrigin {
 }
 
 impl EntryOrigin {
-    /// An origin with this layer and directory, and nothing else.
     #[cfg(test)]
     pub(crate) fn of(layer: Layer, directory: &str) -> std::sync::Arc<Self> {
         let (directory, written) = (directory.into(), String::new());

@@ -1,7 +1,4 @@
 //! Causes of errors that callers act on.
-//!
-//! Owns: the causes that change what happens next. Never does: word messages; an error's message is
-//! for people and is never compared.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,6 +1,4 @@
 //! What a server may offer and use, and which secrets it gets: by name, never by value.
-//!
-//! Owns: the vocabulary of `permissions` and `credentials`. Never does: hold a value.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

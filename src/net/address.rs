@@ -1,7 +1,4 @@
 //! Classifying URLs and addresses without a DNS lookup.
-//!
-//! Owns: how a URL is shown, and which addresses are local, private, link-local or otherwise not to
-//! be contacted. Never does: look up a name.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -35,7 +32,6 @@ pub fn is_local_or_private(url: &Url) -> bool {
         }
 }
 
-/// Host and port, as in messages about connections.
 pub fn host_and_port(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     url.port_or_known_default().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))

@@ -1,7 +1,4 @@
 //! The shared HTTP client.
-//!
-//! Owns: how connections are made: name lookup, TLS, the pool, no automatic redirects, no proxy for
-//! this machine, no cookies. Never does: know what is asked, or follow anything.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -41,9 +38,6 @@ pub struct ClientSettings {
 }
 
 /// A client for the origin of `url`; `headers` go with every request.
-///
-/// # Errors
-/// When the system's certificates cannot be loaded.
 pub fn build(
     url: &Url,
     settings: &ClientSettings,
@@ -53,9 +47,6 @@ pub fn build(
 }
 
 /// A client that sends all requests over a Unix socket, ignoring the host in the URL.
-///
-/// # Errors
-/// As [`build`].
 pub fn over_socket(
     socket: &Path,
     url: &Url,

@@ -1,7 +1,4 @@
 //! Opening a dedicated connection, outside of the client's pool.
-//!
-//! Owns: name lookup, TCP or a Unix socket, TLS, and the deadline over all of them. Never does:
-//! speak HTTP, or ask a proxy: who has to go through one uses the client.
 
 use std::io;
 use std::path::PathBuf;
@@ -33,20 +30,14 @@ pub struct Dialer {
 pub enum NetStream {
     /// TCP without TLS, for plain HTTP.
     Tcp(TcpStream),
-    /// TCP with TLS on it.
     TcpTls(Box<TlsStream<TcpStream>>),
-    /// A Unix socket in place of the URL's host.
     Unix(UnixStream),
-    /// A Unix socket with TLS on it.
     UnixTls(Box<TlsStream<UnixStream>>),
 }
 
 impl Dialer {
     /// Connections to the host of `url`, or to `socket` in its place; each is there within `limit`.
     /// With `insecure` certificates are not checked.
-    ///
-    /// # Errors
-    /// When the system's certificates cannot be loaded.
     pub fn new(
         url: Url,
         socket: Option<PathBuf>,
@@ -57,15 +48,10 @@ impl Dialer {
         Ok(Self { url, socket, connect_timeout: limit, tls })
     }
 
-    /// What is connected to.
     pub fn place(&self) -> errors::Place<'_> {
         errors::Place { url: &self.url, socket: self.socket.as_deref() }
     }
 
-    /// Makes one.
-    ///
-    /// # Errors
-    /// Why there is none, as an error of [`errors`].
     pub async fn dial(&self) -> Result<NetStream, Error> {
         let made = timeout(self.connect_timeout, Box::pin(self.connect())).await;
         made.unwrap_or_else(|_| Err(errors::connect_timed_out(&self.url, self.connect_timeout)))
@@ -111,7 +97,6 @@ impl Dialer {
         Err(errors::no_connection(&last, &self.url))
     }
 
-    /// The stream with TLS on it, or as it was where none is spoken.
     async fn with_tls<S>(&self, stream: S) -> Result<Result<Box<TlsStream<S>>, S>, Error>
     where
         S: AsyncRead + AsyncWrite + Unpin,

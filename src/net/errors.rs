@@ -1,7 +1,4 @@
 //! Connection failures (DNS, TCP, TLS) as errors with a cause.
-//!
-//! Owns: reading the chain of causes of a failed request or body (name lookup, TCP, TLS, framing,
-//! decompression) and choosing the kind of error. Never does: look at a status or at content.
 
 use std::io;
 use std::iter::successors;
@@ -29,7 +26,6 @@ pub struct NoSuchHost {
 #[derive(Debug, thiserror::Error)]
 #[error("{address} is a link-local address")]
 pub struct LinkLocal {
-    /// The first address that was found.
     pub address: IpAddr,
 }
 
@@ -37,7 +33,6 @@ pub struct LinkLocal {
 #[derive(Debug, thiserror::Error)]
 #[error("{address} is not a public address")]
 pub struct NotPublic {
-    /// The first address that was found.
     pub address: IpAddr,
 }
 
@@ -76,9 +71,7 @@ pub fn no_response(error: &reqwest::Error, url: &Url, connect: Duration) -> Erro
 
 /// What is connected to: the host of a URL, or a Unix socket in its place.
 pub struct Place<'a> {
-    /// The URL that is requested.
     pub url: &'a Url,
-    /// The socket that is connected to instead of its host.
     pub socket: Option<&'a Path>,
 }
 
@@ -119,7 +112,6 @@ pub fn no_connection(cause: &io::Error, url: &Url) -> Error {
     error.with_phase(ErrorPhase::Start)
 }
 
-/// The same when it should have gone over a Unix socket.
 pub fn no_connection_over(error: &io::Error, socket: &Path) -> Error {
     socket_error(error, socket).with_phase(ErrorPhase::Start)
 }
@@ -205,11 +197,9 @@ fn socket_error(io: &io::Error, socket: &Path) -> Error {
 
 /// Why the body of a response could not be read to its end.
 pub enum BodyReadError {
-    /// The connection was lost, and how.
     Lost(String),
     /// The body was closed before its announced end.
     Truncated,
-    /// Its framing or its compression is broken.
     Broken(String),
 }
 
@@ -302,7 +292,6 @@ fn certificate_reason(error: &CertificateError) -> String {
     }
 }
 
-/// A system error as plain text.
 pub fn io_text(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::ConnectionReset => "connection reset".to_owned(),

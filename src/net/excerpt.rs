@@ -1,7 +1,4 @@
 //! Excerpts of a peer's answer for error messages.
-//!
-//! Owns: finding them in the body of a refusal, and keeping them short. Never does: make them safe
-//! to print; that is done where they are printed.
 
 use std::borrow::Cow;
 

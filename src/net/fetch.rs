@@ -1,7 +1,4 @@
 //! Reading one JSON document.
-//!
-//! Owns: a GET of a bounded document within a deadline, without redirects. Never does: know what
-//! the document is.
 
 use std::time::Duration;
 
@@ -23,9 +20,6 @@ const DEADLINE: Duration = Duration::from_secs(10);
 
 /// The JSON document at `url`. `requires_public` refuses names that lead to other than public
 /// addresses.
-///
-/// # Errors
-/// What kept it from being read, and any status but a success.
 pub async fn json<T: DeserializeOwned>(url: &Url, requires_public: bool) -> Result<T, Error> {
     match tokio::time::timeout(DEADLINE, get(url, requires_public)).await {
         Ok(document) => {

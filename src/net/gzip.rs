@@ -1,7 +1,4 @@
 //! Bodies that came compressed.
-//!
-//! Owns: [`GzipBody`], which reads a compressed body as what it says. Never does: bound it; who reads
-//! counts what comes out.
 
 use std::io;
 use std::pin::Pin;
@@ -17,7 +14,6 @@ use super::plain::PlainBody;
 /// The most that is decompressed at once, in bytes.
 const PIECE: usize = 8 << 10;
 
-/// A body that is decompressed while it is read.
 pub(super) struct GzipBody(Pin<Box<dyn AsyncRead + Send>>);
 
 impl GzipBody {
@@ -33,9 +29,6 @@ impl GzipBody {
     }
 
     /// The next bytes, `None` at the regular end.
-    ///
-    /// # Errors
-    /// When the body does not come to its end, or is not compressed in this way.
     pub(super) async fn next(&mut self) -> io::Result<Option<Bytes>> {
         let mut piece = BytesMut::with_capacity(PIECE);
         let came = self.0.read_buf(&mut piece).await?;

@@ -1,7 +1,4 @@
 //! Connections that wait for their next request.
-//!
-//! Owns: that each is used again, newest first, until it was idle for too long; then it is dropped
-//! whether anything is asked or not. Never does: look whether one still stands.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -9,7 +6,6 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep_until};
 
-/// The idle connections to one place.
 pub(super) struct IdleConnections<C> {
     limit: Duration,
     state: Mutex<IdleState<C>>,
@@ -33,13 +29,11 @@ impl<C: Send + 'static> IdleConnections<C> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the newest.
     pub(super) fn take(&self) -> Option<C> {
         let (until, connection) = self.state().connections.pop()?;
         (Instant::now() < until).then_some(connection)
     }
 
-    /// Adds one.
     pub(super) fn put(self: &Arc<Self>, connection: C) {
         // Outside of a runtime nothing would drop it in time.
         let Ok(runtime) = Handle::try_current() else { return };

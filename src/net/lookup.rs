@@ -1,18 +1,10 @@
 //! Looking up the addresses of a host name.
-//!
-//! Owns: that names of this machine mean this machine. `localhost` and names below it are loopback
-//! wherever the rules for addresses look at a name, so they are never asked of a name server, which
-//! could answer otherwise (RFC 6761, 6.3).
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use crate::util::hosts::is_loopback_name;
 
-/// The addresses of a name, with this port.
-///
-/// # Errors
-/// The system's, when it knows no such name or cannot ask.
 pub async fn addresses(name: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
     if is_loopback_name(name) {
         return Ok(vec![(Ipv4Addr::LOCALHOST, port).into(), (Ipv6Addr::LOCALHOST, port).into()]);

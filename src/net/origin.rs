@@ -1,8 +1,4 @@
 //! Asking one origin, by the cheapest way that leads there.
-//!
-//! Owns: [`OriginClient`], and which origins are asked over connections of our own: those of this
-//! machine that speak plain HTTP. Names elsewhere, TLS and proxies are the shared client's. Never
-//! does: follow a redirect, or look at what comes.
 
 use std::path::PathBuf;
 
@@ -31,24 +27,17 @@ enum OriginTransport {
     Plain(Box<PlainClient>),
 }
 
-/// What is asked.
 pub struct OriginRequest<'a> {
-    /// The HTTP method.
     pub method: Method,
-    /// An address of the origin.
     pub url: Url,
     /// Headers in addition to those of every request; for the same name, these win.
     pub headers: &'a HeaderMap,
-    /// The body, of a request that has one.
     pub body: Option<PostedBody>,
 }
 
 impl OriginClient {
     /// A client for the origin of `url`, or for what listens at `socket` in its place; `headers` go
     /// with every request.
-    ///
-    /// # Errors
-    /// When the system's certificates cannot be loaded.
     pub fn new(
         url: &Url,
         socket: Option<PathBuf>,
@@ -70,10 +59,6 @@ impl OriginClient {
         Ok(Self { transport, socket, settings })
     }
 
-    /// Sends one request and waits for the head of its response.
-    ///
-    /// # Errors
-    /// Why there is none, as an error of [`errors`].
     pub async fn send(&self, request: OriginRequest<'_>) -> Result<OriginResponse, Error> {
         let OriginRequest { method, url, headers, body } = request;
         match &self.transport {

@@ -1,6 +1,4 @@
 //! The way of telemetry to a collector: the shared HTTP client in the place of the exporter's own.
-//!
-//! Owns: sending what the exporter wrote, within a time and a size. Never does: know what is in it.
 
 use std::sync::OnceLock;
 use std::time::Duration;

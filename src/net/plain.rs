@@ -1,8 +1,4 @@
 //! HTTP/1.1 over connections of our own, without TLS and without a proxy.
-//!
-//! Owns: [`PlainClient`]: a request on a connection that is driven by who waits for the answer, so
-//! that an exchange needs no task and no queue beside it. Never does: follow a redirect, judge an
-//! answer, or send again what may have been received.
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
@@ -46,7 +42,6 @@ struct PlainConnection {
 /// The body of a response; dropped before its end came, it ends the connection.
 pub(super) struct PlainBody {
     incoming: Incoming,
-    /// Until the end of the body came.
     connection: Option<Box<PlainConnection>>,
     idle: Arc<IdleConnections<Box<PlainConnection>>>,
 }
@@ -55,7 +50,6 @@ pub(super) struct PlainBody {
 enum ExchangeError {
     /// Nothing of it was sent: here it is.
     Unsent(Box<Request<PostedBody>>, hyper::Error),
-    /// It may have been received.
     Failed(hyper::Error),
 }
 
@@ -71,9 +65,6 @@ impl PlainClient {
     }
 
     /// Sends a request over an idle connection, or a new one.
-    ///
-    /// # Errors
-    /// Why there is no response, as an error of [`errors`].
     pub(super) async fn send(
         &self,
         method: Method,
@@ -187,9 +178,6 @@ impl PlainBody {
     }
 
     /// The next bytes, `None` at the regular end.
-    ///
-    /// # Errors
-    /// When the body does not come to its end.
     pub(super) async fn next(&mut self) -> Result<Option<Bytes>, hyper::Error> {
         poll_fn(|cx| self.poll_next(cx)).await
     }

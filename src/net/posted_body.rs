@@ -1,6 +1,4 @@
 //! A request body that reports when it is sent, so that a retry is known to be safe.
-//!
-//! Owns: [`PostedBody`], bytes of known length. Never does: decide what a retry is.
 
 use std::convert::Infallible;
 use std::pin::Pin;

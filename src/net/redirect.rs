@@ -1,6 +1,4 @@
 //! The redirect policy.
-//!
-//! Owns: the rule, and the error for all others, which names where they lead. Never does: send.
 
 use reqwest::StatusCode;
 use reqwest::header::{HeaderMap, LOCATION};
@@ -24,10 +22,6 @@ pub enum MethodSafety {
 
 /// Where a redirect leads, when it is one that is followed: within the origin, and without changing
 /// what is asked.
-///
-/// # Errors
-/// Every other redirect, naming where it wants to go. The cause of the error is
-/// [`ErrorCause::Http`](crate::model::ErrorCause::Http).
 pub fn redirect(
     status: StatusCode,
     headers: &HeaderMap,
@@ -59,12 +53,10 @@ pub fn redirect(
     }
 }
 
-/// Whether a URL has the same origin and contains no user name or password.
 fn is_same_origin(next: &Url, url: &Url) -> bool {
     next.origin() == url.origin() && next.username().is_empty() && next.password().is_none()
 }
 
-/// The error of one redirect too many.
 pub fn too_many_redirects(url: &Url) -> Error {
     Error::protocol(format!("{} redirects in a circle", display_url(url)))
         .with_detail(format!("limit: {MAX_REDIRECTS} redirects"))

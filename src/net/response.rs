@@ -1,7 +1,4 @@
 //! Reading a response within bounds.
-//!
-//! Owns: the size of its headers, its media type, and reading its body piece by piece, with limits
-//! that count after decompression. Never does: interpret a body, or look at a status.
 
 use bytes::{Bytes, BytesMut};
 use reqwest::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue};
@@ -20,13 +17,9 @@ pub const MAX_HEADER_BYTES: usize = 64 << 10;
 /// Bytes read of the body of a refusal.
 pub const MAX_ERROR_BODY: usize = 64 << 10;
 
-/// The longest media type that is shown, in characters.
 const MAX_MEDIA_TYPE: usize = 80;
 
 /// Refuses response headers above `limit` bytes.
-///
-/// # Errors
-/// A protocol error with both sizes.
 pub fn check_headers(headers: &HeaderMap, limit: usize) -> Result<(), Error> {
     let size: usize = headers.iter().map(|(n, v)| n.as_str().len() + v.len() + 4).sum();
     if size > limit {
@@ -35,7 +28,6 @@ pub fn check_headers(headers: &HeaderMap, limit: usize) -> Result<(), Error> {
     Ok(())
 }
 
-/// The error for so many bytes of response headers.
 pub fn headers_too_large(size: usize, limit: usize) -> Error {
     let (size, limit) = (show_size(size as u64), show_size(limit as u64));
     Error::protocol(format!("{size} of response headers, the limit is {limit}"))
@@ -51,26 +43,18 @@ pub fn content_type(headers: &HeaderMap) -> String {
     text.get(..end).unwrap_or(text).to_ascii_lowercase()
 }
 
-/// The response of an origin, its body unread.
 pub struct OriginResponse {
-    /// The HTTP status.
     pub status: StatusCode,
-    /// All headers, but for those that a decompressed body makes wrong.
     pub headers: HeaderMap,
-    /// What was asked.
     pub url: Url,
-    /// The rest of it.
     pub body: ResponseBody,
 }
 
-/// The body of a response, read piece by piece.
 pub struct ResponseBody {
     source: BodySource,
-    /// Announced length, when there is one and nothing is decompressed.
     content_length: Option<u64>,
 }
 
-/// Where the pieces of a body come from.
 enum BodySource {
     Client(Box<Response>),
     Plain(PlainBody),
@@ -84,7 +68,6 @@ impl OriginResponse {
         Self { status: response.status(), headers, url, body: ResponseBody::new(response) }
     }
 
-    /// A response that came over a connection of our own.
     pub(super) fn from_plain(response: hyper::Response<PlainBody>, url: Url) -> Self {
         let (mut head, body) = response.into_parts();
         let is_gzip = head.headers.get(CONTENT_ENCODING).is_some_and(|coding| coding == "gzip");
@@ -118,9 +101,6 @@ impl ResponseBody {
     }
 
     /// The next bytes, `None` at the regular end.
-    ///
-    /// # Errors
-    /// When the body does not come to its end.
     pub async fn next(&mut self) -> Result<Option<Bytes>, BodyReadError> {
         match &mut self.source {
             BodySource::Client(body) => body.chunk().await.map_err(|e| from_body_error(&e)),
@@ -167,7 +147,6 @@ pub fn broken(cut: BodyReadError, expected: Option<u64>, came: usize) -> Error {
     }
 }
 
-/// The error for an answer above the limit.
 pub fn too_large(limit: usize) -> Error {
     Error::protocol(format!("the response is larger than the limit of {}", show_size(limit as u64)))
 }

@@ -10,7 +10,6 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use url::Url;
 
-/// One request as it came.
 #[derive(Debug, Clone)]
 pub(crate) struct TestRequest {
     pub(crate) method: String,
@@ -27,7 +26,6 @@ impl TestRequest {
         self.headers.get(name).map(String::as_str)
     }
 
-    /// The id of the JSON-RPC message in the body.
     pub(crate) fn id(&self) -> serde_json::Value {
         serde_json::from_str::<serde_json::Value>(&self.body).unwrap()["id"].clone()
     }
@@ -46,14 +44,12 @@ pub(crate) enum TestResponse {
     Last(Vec<u8>),
     /// These bytes, then nothing more until the client goes away.
     Hang(Vec<u8>),
-    /// These bytes, then a reset of the connection.
     Reset(Vec<u8>),
     /// These bytes again and again until the client goes away.
     Endless(Vec<u8>, Vec<u8>),
 }
 
 impl TestResponse {
-    /// A response with a length.
     pub(crate) fn full(status: &str, headers: &[&str], body: impl AsRef<[u8]>) -> Self {
         let body = body.as_ref();
         let length = format!("Content-Length: {}", body.len());
@@ -90,12 +86,10 @@ impl TestResponse {
 pub(crate) const EVENTS: [&str; 2] =
     ["Content-Type: text/event-stream", "Transfer-Encoding: chunked"];
 
-/// One chunk of a chunked body.
 pub(crate) fn chunk(data: &str) -> String {
     format!("{:x}\r\n{data}\r\n", data.len())
 }
 
-/// A response head.
 pub(crate) fn head(status: &str, headers: &[&str]) -> Vec<u8> {
     let mut text = format!("HTTP/1.1 {status}\r\n");
     for header in headers {
@@ -106,14 +100,12 @@ pub(crate) fn head(status: &str, headers: &[&str]) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// A JSON-RPC answer.
 pub(crate) fn answer(id: &serde_json::Value) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#)
 }
 
 type TestScript = dyn Fn(usize, &TestRequest) -> TestResponse + Send + Sync;
 
-/// A running server.
 pub(crate) struct TestServer {
     address: std::net::SocketAddr,
     requests: Arc<Mutex<Vec<TestRequest>>>,
@@ -147,7 +139,6 @@ impl TestServer {
         Self { address, requests, hangups: gone, task }
     }
 
-    /// The URL of a path on this server.
     pub(crate) fn url(&self, path: &str) -> Url {
         format!("http://{}{path}", self.address).parse().unwrap()
     }

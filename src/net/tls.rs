@@ -1,7 +1,4 @@
 //! TLS for connections made without the HTTP client.
-//!
-//! Owns: the same rules as the client has: the system's authorities, HTTP/1.1, and no check at all
-//! where a person asked for that. Never does: connect.
 
 use std::sync::Arc;
 
@@ -15,9 +12,6 @@ use tokio_rustls::TlsConnector;
 use crate::model::{Error, ErrorPhase};
 
 /// The TLS client; with `insecure` it accepts any certificate.
-///
-/// # Errors
-/// When the system's certificates cannot be loaded.
 pub(super) fn connector(insecure: bool) -> Result<TlsConnector, Error> {
     let provider = Arc::new(ring::default_provider());
     let verifier = verifier(insecure, &provider).map_err(|error| no_tls(&error))?;
@@ -48,7 +42,6 @@ fn no_tls(error: &rustls::Error) -> Error {
         .with_hint("are the system's certificate authorities installed?")
 }
 
-/// Takes every certificate whose key the other side has.
 #[derive(Debug)]
 struct AcceptAnyCertificate(WebPkiSupportedAlgorithms);
 

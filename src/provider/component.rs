@@ -1,7 +1,4 @@
 //! Components that a program configures while a host runs.
-//!
-//! Owns: the shape of a configuration and of what makes a provider of it. Never does: know a type of
-//! component.
 
 use std::sync::Arc;
 

@@ -1,6 +1,4 @@
 //! What the providers of one host share beyond one build of their kind.
-//!
-//! Owns: one value for each type. Never does: know what a kind keeps there, or when it ends.
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;

@@ -1,8 +1,4 @@
 //! Turning an entry's `sandbox` into the confinement of one process.
-//!
-//! Owns: the policy where an entry leaves things open, contradictions with `safety`, and the words
-//! about a sandbox in definitions, statuses and errors. Shared by every kind that starts programs.
-//! Never does: confine anything (`util::confine` does), or settle for less than was asked.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -41,17 +37,14 @@ const LONG_LIVED_LIMITS: ResourceLimits = ResourceLimits {
 /// How long a program lives that is to be confined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ProgramLifetime {
-    /// One process for each call, which ends with it.
     PerCall,
     /// Started once for many calls, as a worker is.
     LongLived,
 }
 
-/// The sandbox of one entry.
 #[derive(Debug, Clone)]
 pub(crate) struct Sandbox {
     spec: SandboxSpec,
-    /// The level to use, or why none can be.
     level: Result<ConfinementLevel, ConfinementError>,
     limits: ResourceLimits,
     network: bool,
@@ -67,10 +60,6 @@ pub(crate) struct Sandbox {
 
 /// The sandbox of a tool's entry; `None` if it asks for none. What leaves it usable is added to
 /// `warnings`. `sets_home` says whether the entry itself gives the program a `HOME`.
-///
-/// # Errors
-/// The first diagnostic that takes the entry out of service: what `sandbox` says cannot be read, or
-/// it contradicts `safety`.
 pub(crate) fn read(
     spec: &ToolSpec,
     life: ProgramLifetime,
@@ -226,7 +215,6 @@ impl Sandbox {
                 .any(|named| confine::contains(named, path))
     }
 
-    /// The limit of memory of each of its processes, as an error names it.
     pub(crate) fn memory_limit(&self) -> Option<String> {
         self.limits.memory_limit()
     }
@@ -236,15 +224,11 @@ impl Sandbox {
         self.level.as_ref().err().map(refused)
     }
 
-    /// Whether files and the network are confined.
     pub(crate) fn confines(&self) -> bool {
         self.level.as_ref().map_or(true, |level| level.confines())
     }
 
     /// What `program`, started in `cwd`, is confined to.
-    ///
-    /// # Errors
-    /// An error of kind denied if this system cannot enforce the sandbox.
     pub(crate) fn confinement(&self, program: &Path, cwd: &Path) -> Result<Confinement, Error> {
         let level = self.level.clone().map_err(|refusal| refused(&refusal))?;
         if let (HomeDir::At(home), true) = (&self.home, level.confines()) {
@@ -332,7 +316,6 @@ impl Sandbox {
     }
 }
 
-/// A refusal as an error.
 pub(crate) fn refused(refusal: &ConfinementError) -> Error {
     let error =
         Error::denied(format!("not started, because its sandbox cannot be set up: {refusal}"))

@@ -18,7 +18,6 @@ use crate::model::{
 };
 use crate::provider::{ProviderDeps, ProviderKind, ToolProvider};
 
-/// The specs of a tools file in its own directory, and the errors of the others.
 pub(crate) fn specs(kind: KindDescriptor, yaml: &str) -> (TempDir, Vec<ToolSpec>, Vec<Diagnostic>) {
     let dir = tempfile::tempdir().unwrap();
     let (specs, diagnostics) = load_in(dir.path(), kind, yaml, &environment(dir.path()));
@@ -47,13 +46,10 @@ fn load_in(
     (configuration.tools, configuration.diagnostics)
 }
 
-/// One kind with its entries, built.
 pub(crate) struct KindHarness {
     /// Where the file stands: `tools.yaml`.
     pub(crate) dir: TempDir,
-    /// What the kind built.
     pub(crate) providers: Vec<Arc<dyn ToolProvider>>,
-    /// What the compiler and the kind found wrong.
     pub(crate) diagnostics: Vec<Diagnostic>,
     events: Arc<Mutex<Vec<HostEvent>>>,
 }
@@ -103,7 +99,6 @@ impl KindHarness {
         EventSink::new(move |event| events.lock().unwrap().push(event))
     }
 
-    /// The messages of all diagnostics.
     pub(crate) fn messages(&self) -> Vec<String> {
         self.diagnostics.iter().map(|diagnostic| diagnostic.message.clone()).collect()
     }
@@ -114,7 +109,6 @@ impl KindHarness {
         declared.map(Arc::unwrap_or_clone).collect()
     }
 
-    /// The definition with this full name.
     pub(crate) fn definition(&self, full: &str) -> ToolDefinition {
         let all = self.definitions();
         let names: Vec<String> = all.iter().map(|tool| tool.name.full()).collect();
@@ -122,7 +116,6 @@ impl KindHarness {
         tool.unwrap_or_else(|| panic!("no '{full}' in {names:?}; {:?}", self.messages()))
     }
 
-    /// A context whose events are kept.
     pub(crate) fn context(&self) -> ToolContext {
         ToolContext {
             session_id: "session-1".to_owned(),

@@ -10,7 +10,6 @@ pub(super) trait HintedError: Display {
     /// What to write instead; `None` if the message is enough.
     fn hint(&self) -> Option<String>;
 
-    /// The diagnostic that takes the entry out of service, placed at the text.
     fn diagnostic(&self, node: &ConfigNode) -> Diagnostic {
         let diagnostic = Diagnostic::error(self.to_string()).with_location(node.location());
         match self.hint() {

@@ -1,7 +1,4 @@
 //! Reading lines from a child process's pipe, with a bound on the events they may cause.
-//!
-//! Owns: cutting a stream of bytes into lines of bounded length, and counting the events of one
-//! call. Never does: read what a line says.
 
 use crate::model::{EventSink, HostEvent};
 
@@ -20,7 +17,6 @@ pub(super) struct LineSplitter {
 /// A line of a stream, without its newline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SplitLine<'a> {
-    /// A line within the limit.
     Whole(&'a [u8]),
     /// A line exceeded the limit; reported once, as soon as it is known.
     TooLong,
@@ -32,7 +28,6 @@ impl LineSplitter {
         Self { max_bytes, open: Vec::new(), is_skipping: false }
     }
 
-    /// Takes the next bytes and hands on each line that they end.
     pub(super) fn feed(&mut self, bytes: &[u8], mut take: impl FnMut(SplitLine<'_>)) {
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
             let (text, ends) = match piece.split_last() {
@@ -95,7 +90,6 @@ impl LimitedEvents {
         &self.sink
     }
 
-    /// How many events were dropped.
     pub(super) fn dropped(&self) -> u32 {
         self.seen.saturating_sub(MAX_EVENTS)
     }

@@ -1,6 +1,4 @@
 //! The environment of a program that an entry starts: built from an explicit list of names.
-//!
-//! Owns: what is passed on to every such program, the keys `env` and `env_keys`. Never does: show a value that may be a secret.
 
 use std::collections::BTreeMap;
 
@@ -13,15 +11,11 @@ use crate::model::Diagnostic;
 const INHERITED_VARIABLES: [&str; 10] =
     ["PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "USER", "LOGNAME", "SHELL", "TERM"];
 
-/// Whether the system can carry a variable of this name.
 pub(super) fn is_variable(name: &str) -> bool {
     !name.is_empty() && !name.contains(['=', '\0'])
 }
 
 /// The variables an entry sets under `env`.
-///
-/// # Errors
-/// A name or a value that the system cannot carry.
 pub(super) fn read_env(entry: &ConfigNode) -> Result<BTreeMap<String, String>, Diagnostic> {
     let Some(node) = entry.get("env") else { return Ok(BTreeMap::new()) };
     let mut env = BTreeMap::new();

@@ -1,27 +1,18 @@
 //! The properties of an input schema, for kinds that place arguments by type.
-//!
-//! Owns: the names, which of them are always there, and advice about names that are none. Never
-//! does: check a value; the host does.
 
 use serde_json::Value;
 
 use crate::util::spelling::did_you_mean;
 
-/// The top-level properties of an input schema.
 #[derive(Debug)]
 pub(super) struct SchemaProperties {
-    /// Their names, in the order of the schema.
     pub(super) names: Vec<String>,
-    /// Those that every call has.
     pub(super) required: Vec<String>,
-    /// Defaults for absent arguments.
     pub(super) defaults: Vec<(String, Value)>,
-    /// Whether the schema leaves open which names there are.
     pub(super) allows_additional: bool,
 }
 
 impl SchemaProperties {
-    /// Reads them out of a schema.
     pub(super) fn of(schema: &Value) -> Self {
         let properties = schema.get("properties").and_then(Value::as_object);
         let texts = |value: Option<&Value>| -> Vec<String> {
@@ -44,18 +35,15 @@ impl SchemaProperties {
         }
     }
 
-    /// Whether every call has an argument of this name.
     pub(super) fn is_required(&self, name: &str) -> bool {
         self.required.iter().any(|required| required == name)
             || self.defaults.iter().any(|(default, _)| default == name)
     }
 
-    /// Whether a call can have an argument of this name.
     pub(super) fn has(&self, name: &str) -> bool {
         self.allows_additional || self.names.iter().any(|property| property == name)
     }
 
-    /// The hint about an unknown name.
     pub(super) fn unknown_name_hint(&self, name: &str) -> String {
         unknown_property_hint(name, &self.names.iter().map(String::as_str).collect::<Vec<_>>())
     }

@@ -1,7 +1,4 @@
 //! Whether a sandbox may have made a program fail: which directory to allow it.
-//!
-//! Owns: the guess, from what the command line names. Never does: open anything, or read what a
-//! program wrote.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::os::unix::process::ExitStatusExt as _;
@@ -64,7 +61,6 @@ fn closed_path(program: &Program, confinement: &Confinement) -> Option<PathBuf> 
     all.into_iter().find(|path| path.exists() && !confine::can_read(confinement, path))
 }
 
-/// The program that a script names in its first line.
 fn interpreter_of(script: &Path) -> Option<PathBuf> {
     let file = std::fs::File::open(script).ok()?;
     let mut line = Vec::new();

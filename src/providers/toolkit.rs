@@ -1,9 +1,5 @@
 //! Entries that give several tools: which ones, under which names and definitions.
 //!
-//! Owns: selecting from what a kind offers (`tools`, `selected_tools`, `original_tool_name`), the
-//! names `{component}-{tool}`, and overrides of name, title, description and approval. Never does:
-//! know what a tool does.
-//!
 //! | the entry says | the tools are |
 //! |---|---|
 //! | none of these | everything offered, as `{component}-{tool}` |
@@ -20,7 +16,6 @@ use crate::util::spelling::did_you_mean;
 pub(super) const KEYS: [&str; 5] =
     ["component", "tools", "selected_tools", "original_tool_name", "requires_approval"];
 
-/// A tool that a kind can give.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ToolkitTool {
     /// Its name in the kind, and the last part of the full name unless the entry sets another.
@@ -35,12 +30,9 @@ impl ToolkitTool {
     }
 }
 
-/// One tool that an entry asks for.
 #[derive(Debug)]
 pub(super) struct SelectedTool {
-    /// Which of the kind's tools.
     pub(super) original: &'static ToolkitTool,
-    /// The name under which the host lists and calls it.
     pub(super) name: ToolName,
     /// Whether the entry requires approval of this tool; `None` leaves it to the kind.
     pub(super) approval: Option<bool>,
@@ -65,9 +57,6 @@ impl SelectedTool {
 }
 
 /// The tools that an entry asks for out of `available`, in the order it names them.
-///
-/// # Errors
-/// All at once: unknown tools, invalid names, duplicate names.
 pub(super) fn choose(
     spec: &ToolSpec,
     available: impl IntoIterator<Item = &'static ToolkitTool>,
@@ -143,7 +132,6 @@ pub(super) fn component(spec: &ToolSpec) -> Result<String, Diagnostic> {
     Ok(text)
 }
 
-/// The keys of an item of the list.
 const ITEM_KEYS: [&str; 6] =
     ["original_tool_name", "name", "tool_name", "title", "description", "requires_approval"];
 

@@ -1,8 +1,4 @@
 //! Starting the console when `toolhost` runs on a terminal without a command.
-//!
-//! Owns: everything needed to open it — the host with the console as its front end, signals — and
-//! the shutdown of everything that was started. The console itself asks whether to trust the
-//! project.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,8 +1,4 @@
 //! The recording proxy: relays a server's standard streams and reports the traffic to a tracer.
-//!
-//! Owns: passing every byte on as it comes, in both directions and on stderr, and the end of the
-//! server when either side ends. Never does: change, hold back or understand a message; but what
-//! the server writes to stderr is made safe when that is a terminal.
 
 use std::borrow::Cow;
 use std::io::IsTerminal as _;

@@ -1,7 +1,4 @@
 //! How much memory the messages of clients may take from their arrival to their answers.
-//!
-//! Owns: the room that all clients share, the share of one token in it, and what a message counts.
-//! Never does: read or parse a message.
 
 use std::sync::Arc;
 
@@ -13,7 +10,6 @@ const BYTES: (usize, usize) = (128 << 20, 16 << 20);
 /// The same for their values. As a tree one takes about a hundred bytes, several times over until a call
 /// has begun.
 const VALUES: (usize, usize) = (1_600_000, 200_000);
-/// The most values of one message.
 const MAX_VALUES: usize = 100_000;
 /// What an object counts for: as a tree it takes as much as several other values.
 const OBJECT: usize = 4;
@@ -39,12 +35,10 @@ pub(super) struct TakenRoom {
 }
 
 impl SharedRoom {
-    /// Room of this size for all, of which nothing is taken, and the share of a token.
     pub(super) fn new((all, share): (usize, usize)) -> Self {
         Self { all: Arc::new(Semaphore::new(all)), own: Arc::new(Semaphore::new(share)), share }
     }
 
-    /// The share of another token in the same room.
     pub(super) fn of_one_token(&self) -> Self {
         Self { own: Arc::new(Semaphore::new(self.share)), ..self.clone() }
     }
@@ -66,7 +60,6 @@ impl SharedRoom {
     }
 }
 
-/// The room for the messages of one token.
 #[derive(Debug, Clone)]
 pub(super) struct MessageRoom {
     bytes: SharedRoom,
@@ -80,13 +73,11 @@ pub(super) struct MessagePlace {
     values: Option<TakenRoom>,
 }
 
-/// Why there is no room for a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum NoRoom {
     /// It is never taken.
     #[error("messages are limited to {MAX_VALUES} values, of which an object counts for {OBJECT}")]
     TooManyValues,
-    /// It may be taken later.
     #[error("too many large requests of this client are running; wait for one to end")]
     Full,
 }
@@ -96,12 +87,10 @@ impl MessageRoom {
         Self { bytes: SharedRoom::new(BYTES), values: SharedRoom::new(VALUES) }
     }
 
-    /// The room of another token.
     pub(super) fn of_one_token(&self) -> Self {
         Self { bytes: self.bytes.of_one_token(), values: self.values.of_one_token() }
     }
 
-    /// Waits for room for a message that is about to be read.
     pub(super) async fn place(&self, bytes: usize) -> MessagePlace {
         let bytes = if bytes > SMALL { self.bytes.take(bytes).await } else { None };
         MessagePlace { _bytes: bytes, values: None }
@@ -112,10 +101,6 @@ impl MessageRoom {
         self.bytes.try_take(bytes)
     }
 
-    /// Waits for the room that a message takes when it is parsed.
-    ///
-    /// # Errors
-    /// When it has more values than a message may have.
     pub(super) async fn parse_place(
         &self,
         place: &mut MessagePlace,
@@ -136,9 +121,6 @@ impl MessageRoom {
 
     /// The room of a message that was read, from a client that must not be kept waiting: the next thing it
     /// sends may be what ends another of its requests.
-    ///
-    /// # Errors
-    /// When there is none, or never will be.
     pub(super) fn try_place(&self, message: &[u8]) -> Result<MessagePlace, NoRoom> {
         let values = values(message)?;
         let take = |room: &SharedRoom, count: usize, small: usize| {

@@ -11,12 +11,10 @@ pub struct UsageChange<'c> {
     pub before: &'c CallCounts,
 }
 
-/// A figure in two periods.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FigureChange {
     /// The figure of the later period; `None` when there was nothing to take it from.
     pub now: Option<f64>,
-    /// The figure of the earlier period.
     pub before: Option<f64>,
 }
 
@@ -57,7 +55,6 @@ fn positive_zero(value: f64) -> f64 {
 }
 
 impl UsageChange<'_> {
-    /// How many calls there were.
     pub fn calls(&self) -> FigureChange {
         #[expect(clippy::cast_precision_loss, reason = "for a share")]
         let calls = |counts: &CallCounts| Some(counts.calls() as f64);

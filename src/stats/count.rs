@@ -1,7 +1,4 @@
 //! Counters of calls: outcomes, and the durations of successful calls.
-//!
-//! Owns: what is counted of a row, and putting counts together. Never does: know where they are
-//! kept.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

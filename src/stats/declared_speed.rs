@@ -1,7 +1,4 @@
 //! Whether a tool is slower than it declares to be.
-//!
-//! Owns: the comparison of a declared speed with what was measured. The bounds are those of the
-//! default timeouts: `instant` 1 s, `fast` 5 s, `medium` 30 s, `slow` 300 s.
 
 use std::time::Duration;
 
@@ -17,7 +14,6 @@ const QUANTILE: f64 = 0.95;
 /// A tool that is slower than it declares to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExceededSpeed {
-    /// The speed that the tool declares.
     pub speed: Speed,
     /// The time within which 95 of 100 successful calls end.
     pub p95: Duration,

@@ -3,8 +3,6 @@
 //! Every call is counted three times: in its minute, its hour and its day (UTC). The fine grains
 //! are kept for a while and the days as long as the statistics, so that a window is exact to the
 //! minute where that matters and ninety days stay small. Nothing has to be merged with age.
-//!
-//! Owns: which grains a window is made of. Never does: read a clock.
 
 /// How long minutes are kept: two days.
 const MINUTES_KEPT: i64 = 2 * 86_400;
@@ -17,7 +15,6 @@ const HOURS_KEPT: i64 = 35 * 86_400;
 pub enum Granularity {
     /// Sixty seconds, the finest grain.
     Minute,
-    /// Sixty minutes, counted from the full hour.
     Hour,
     /// Twenty-four hours, from midnight UTC.
     Day,
@@ -47,7 +44,6 @@ impl Granularity {
         if floor == second { floor } else { floor.saturating_add(self.seconds()) }
     }
 
-    /// Its number in the store.
     pub(super) fn number(self) -> i64 {
         match self {
             Self::Minute => 0,
@@ -88,7 +84,6 @@ impl RetentionBounds {
         }
     }
 
-    /// From when on a level is complete.
     pub fn complete_from(&self, level: Granularity) -> i64 {
         match level {
             Granularity::Minute => self.minutes,
@@ -97,7 +92,6 @@ impl RetentionBounds {
         }
     }
 
-    /// The finest level that is complete from this second on.
     pub fn finest_complete_at(&self, second: i64) -> Granularity {
         let complete = |level: &Granularity| self.complete_from(*level) <= second;
         Granularity::ALL.into_iter().find(complete).unwrap_or(Granularity::Day)
@@ -107,11 +101,9 @@ impl RetentionBounds {
 /// A range of grains of one level: those that begin in `complete_from..to`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GrainRange {
-    /// How long each grain is.
     pub granularity: Granularity,
     /// The beginning of the first grain, in seconds since the Unix epoch.
     pub from: i64,
-    /// No grain begins here or later.
     pub to: i64,
 }
 

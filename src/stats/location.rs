@@ -11,14 +11,11 @@ pub const STORE: &str = "stats.db";
 /// The files of the statistics.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatsLocation {
-    /// The store, which readers fold the spool into.
     pub store: RecordLocation,
-    /// The spool, to which every call appends.
     pub spool: RecordLocation,
 }
 
 impl StatsLocation {
-    /// In a directory of our own.
     pub fn own(state_dir: &Path) -> Self {
         Self {
             store: RecordLocation::own(state_dir, STORE),

@@ -1,7 +1,4 @@
 //! The statistics spool: one compact JSON line for each call, appended and never read here.
-//!
-//! Owns: the shape of a line, writing and parsing it, and how much of it is kept. Readers of
-//! statistics fold it.
 
 use std::time::Duration;
 
@@ -28,12 +25,9 @@ pub struct SpoolRow {
     pub ended_at_ms: u64,
     /// The call's identity, by which readers tell repeated lines.
     pub id: String,
-    /// The tool by its full name.
     pub tool: String,
-    /// The server, for MCP tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
-    /// Where and what was called, beyond the name.
     #[serde(flatten)]
     pub place: CallPlace,
     /// `ok`, or the word of the failure's kind (`tool`, `timeout`, …).
@@ -45,7 +39,6 @@ pub struct SpoolRow {
     /// Attempts made, at least 1: trying to start a server is one.
     #[serde(rename = "n")]
     pub attempts: u32,
-    /// Bytes of the result as JSON.
     #[serde(rename = "b")]
     pub bytes: u64,
 }
@@ -95,10 +88,6 @@ impl Spool {
         Self { file: SegmentedLog::new(location, sync, keep) }
     }
 
-    /// Appends one row.
-    ///
-    /// # Errors
-    /// When the file is not safe to write to, or the system refuses.
     pub fn append(&self, row: &SpoolRow) -> Result<(), AppendError> {
         let line =
             serde_json::to_string(row).map_err(|error| AppendError::Failed(error.to_string()))?;

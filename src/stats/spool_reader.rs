@@ -3,9 +3,6 @@
 //! A file of the spool is known by its first line, which holds the identity of a call and so is
 //! like no other: names change when a file is set aside, and numbers of files are used again. Of
 //! each file it is remembered how far it was read.
-//!
-//! Owns: finding the files, reading whole lines from where reading ended. Never does: keep a
-//! position, or remove a file.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
@@ -49,12 +46,10 @@ pub struct SpoolPosition {
 /// How far each file was read, by its key.
 pub type SpoolPositions = BTreeMap<String, SpoolPosition>;
 
-/// A file of the spool that has a whole line at least.
 #[derive(Debug)]
 pub struct SpoolFile {
     /// The current path; a file keeps its key when it is set aside.
     pub path: PathBuf,
-    /// The identity of the file, which survives renaming.
     pub key: String,
     /// The length in bytes when it was opened.
     pub length: u64,
@@ -66,16 +61,11 @@ pub struct SpoolFile {
 /// A part of a file.
 #[derive(Debug)]
 pub struct SpoolChunk {
-    /// What was counted in it.
     pub batch: SpoolBatch,
-    /// Where the next chunk begins.
     pub position: SpoolPosition,
 }
 
 /// All files of the spool, the oldest first; `now` is the time since the Unix epoch.
-///
-/// # Errors
-/// When one is not what it must be, or cannot be read.
 pub fn files(spool: &RecordLocation, now: Duration) -> Result<Vec<SpoolFile>, AppendError> {
     let mut found = Vec::new();
     for location in segments::files(spool)? {
@@ -121,9 +111,6 @@ impl SpoolFile {
 
     /// Reads whole lines from a position on, about [`CHUNK`] bytes of them. Of a finished file the
     /// end is taken even when it is no whole line.
-    ///
-    /// # Errors
-    /// When the file cannot be read.
     pub fn read(&self, position: &SpoolPosition) -> io::Result<SpoolChunk> {
         let mut bytes = Vec::new();
         // The file may have been truncated; what was folded of it stays folded.

@@ -1,7 +1,4 @@
 //! The results of statistics queries, as plain values.
-//!
-//! Owns: windows, totals, groups, orders, and the series of time in slices. Never does: read a
-//! file or a clock.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -19,7 +16,6 @@ pub struct Summary {
     /// Where the window begins, as time since the Unix epoch: what was asked for, or earlier by the
     /// rest of the grain (a minute, an hour or a day) that it lies in. `None` is everything.
     pub from: Option<Duration>,
-    /// When the summary was made, as time since the Unix epoch.
     pub now: Duration,
     /// The tools that were called in the window, by name and server.
     pub tools: Vec<Usage>,
@@ -36,20 +32,15 @@ pub struct Summary {
 /// What was counted of a tool, or of several.
 #[derive(Debug, Clone)]
 pub struct Usage {
-    /// The tool by name and server.
     pub tool: ToolKey,
-    /// What was counted in the window.
     pub counts: CallCounts,
     /// When it was used first and last, in the window or not.
     pub period: UsagePeriod,
 }
 
-/// How tools can be put in order.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum UsageOrder {
-    /// Alphabetically by the full name.
     Name,
-    /// The most often called tool first.
     Calls,
     /// The tool with most failures first.
     Errors,
@@ -57,7 +48,6 @@ pub enum UsageOrder {
     Quantile(f64),
     /// The slowest on average first.
     Mean,
-    /// What was used last first.
     LastUsed,
 }
 
@@ -132,11 +122,8 @@ fn rank(usage: &Usage, order: UsageOrder) -> u128 {
 /// A part of the window.
 #[derive(Debug, Clone)]
 pub struct TimeSlice {
-    /// Where it begins, as time since the Unix epoch.
     pub from: Duration,
-    /// The length of the interval.
     pub length: Duration,
-    /// What was counted in it.
     pub counts: CallCounts,
 }
 
@@ -146,9 +133,7 @@ impl TimeSlice {}
 /// this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DurationBucket {
-    /// The longest duration in it.
     pub upper_bound: Duration,
-    /// How many calls ended in it.
     pub calls: u64,
 }
 
@@ -271,9 +256,7 @@ impl GrainSink for TimeSeries {
 /// What happened in a part of a window, in a few figures.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct SeriesPoint {
-    /// How many calls ended in it.
     pub calls: u64,
-    /// How many of the calls failed.
     pub failed: u64,
     /// The 95th percentile of successful calls' durations.
     pub p95: Option<Duration>,
@@ -327,7 +310,6 @@ impl GrainSink for TimeSeriesTally {
     }
 }
 
-/// Adds what is in no store yet.
 pub(super) fn add_unfolded(
     batch: &SpoolBatch,
     ranges: &[GrainRange],

@@ -1,7 +1,4 @@
 //! Editing a text in the user's own editor (`$VISUAL`, `$EDITOR`).
-//!
-//! Owns: the private temporary file, which is removed afterwards, and the errors. Never does: touch
-//! the terminal; the caller has released it.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -19,11 +16,9 @@ const MAX_TEXT_BYTES: u64 = 1024 * 1024;
 pub struct EditorDraft {
     /// The file's name; editors choose the syntax by its ending.
     pub name: &'static str,
-    /// The text that the editor opens with.
     pub text: String,
 }
 
-/// The editor of the person at the terminal.
 #[derive(Debug, Clone)]
 pub struct ExternalEditor {
     /// `$VISUAL` or `$EDITOR`: a program with arguments, as a shell takes it.
@@ -35,9 +30,6 @@ pub struct ExternalEditor {
 impl ExternalEditor {
     /// Opens the editor on the text, waits until it is closed, and gives what the text became.
     /// Dropping the future ends the editor.
-    ///
-    /// # Errors
-    /// When no editor is configured, when it fails, or when it leaves no text of an allowed size.
     pub async fn write(self, draft: EditorDraft) -> Result<String, EditorError> {
         let command = self.command.ok_or(EditorError::NotConfigured)?;
         let scratch = ScratchDir::make(&self.temporary).map_err(EditorError::CreateFile)?;
@@ -58,7 +50,6 @@ impl ExternalEditor {
     }
 }
 
-/// Why no text came back from the editor.
 #[derive(Debug, thiserror::Error)]
 pub enum EditorError {
     /// Neither `$VISUAL` nor `$EDITOR` is set.
@@ -70,15 +61,8 @@ pub enum EditorError {
     /// The shell that starts the editor could not be started.
     #[error("cannot start the editor: {0}")]
     Spawn(std::io::Error),
-    /// The editor ended with an exit code other than zero, or by a signal.
     #[error("{command} ended with {status}; nothing was changed")]
-    Exited {
-        /// The editor with its arguments, as configured.
-        command: String,
-        /// The exit code or the signal that ended the editor.
-        status: std::process::ExitStatus,
-    },
-    /// The editor removed the file.
+    Exited { command: String, status: std::process::ExitStatus },
     #[error("the editor left no file: {0}")]
     NoFile(std::io::Error),
     /// The text is too long to be taken back.

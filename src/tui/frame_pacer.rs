@@ -1,8 +1,4 @@
 //! How soon the console may draw again.
-//!
-//! Owns: the rate of frames. A few follow each other at once after a rest, so that what happens is
-//! seen although its beginning was drawn a moment ago; a flood of events gets one frame every
-//! [`INTERVAL`]. Never does: draw, or read a clock.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +7,6 @@ const INTERVAL: Duration = Duration::from_millis(33);
 /// How far frames may run ahead of that rate: two more than one at once.
 const BURST: Duration = INTERVAL.saturating_mul(2);
 
-/// When the next frame may be drawn.
 #[derive(Debug, Clone, Copy)]
 pub struct FramePacer {
     /// When the frames drawn until now would all have had their interval.

@@ -1,12 +1,9 @@
 //! The layout of panes for each terminal size.
-//!
-//! Owns: arithmetic on rectangles. Never does: draw.
 
 use ratatui::layout::{Constraint, Layout, Rect};
 
 use super::view_id::{Pane, ViewId};
 
-/// The size class of the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SizeClass {
     /// Not even for one pane.
@@ -21,11 +18,9 @@ pub enum SizeClass {
     Full,
 }
 
-/// The least size that anything is drawn in.
 pub const MIN_SIZE: (u16, u16) = (20, 5);
 
 impl SizeClass {
-    /// The size class of a terminal of this size.
     pub fn for_area(area: Rect) -> Self {
         match (area.width, area.height) {
             (width, height) if width < MIN_SIZE.0 || height < MIN_SIZE.1 => Self::None,
@@ -70,12 +65,10 @@ pub enum Divider {
 }
 
 impl PaneShares {
-    /// The share of the pane on the left.
     fn left(self, room: SizeClass) -> u16 {
         self.left.unwrap_or(if room == SizeClass::Full { 36 } else { 43 }).clamp(SHARES.0, SHARES.1)
     }
 
-    /// The share of the upper pane of a view.
     fn upper(self, view: ViewId, room: SizeClass) -> u16 {
         let usual = match view {
             ViewId::Tools if room == SizeClass::Full => 55,
@@ -97,7 +90,6 @@ impl PaneShares {
     }
 }
 
-/// A list and the pane beside it.
 fn columns(area: Rect, room: SizeClass, shares: PaneShares) -> (Rect, Rect) {
     let share = shares.left(room);
     let [left, right] =
@@ -190,7 +182,6 @@ pub fn has_frames(room: SizeClass) -> bool {
     room > SizeClass::Tiny
 }
 
-/// The area inside the border of a pane.
 pub fn inside(pane: Rect, room: SizeClass) -> Rect {
     if has_frames(room) {
         return pane.inner(ratatui::layout::Margin::new(1, 1));
@@ -206,7 +197,6 @@ pub fn rows(area: Rect, upper: u16) -> (Rect, Rect) {
     (above, below)
 }
 
-/// A window in the middle, as large as it may be.
 pub fn window(area: Rect, width: u16, height: u16) -> Rect {
     let width = width.min(area.width);
     let height = height.min(area.height);

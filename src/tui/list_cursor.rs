@@ -29,7 +29,6 @@ impl ListCursor {
         self.chosen
     }
 
-    /// Chooses a line, as far as there is one.
     pub fn choose(&mut self, line: usize, length: usize) {
         self.chosen = line.min(length.saturating_sub(1));
     }

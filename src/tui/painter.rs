@@ -1,6 +1,4 @@
 //! Rendering frames to bytes: only changed cells, in one write, and nothing when nothing changed.
-//!
-//! Owns: the bytes of a frame. Never does: write to a terminal.
 
 use std::cell::RefCell;
 use std::io::{self, Write};
@@ -45,9 +43,6 @@ pub struct Painter {
 
 impl Painter {
     /// A painter that assumes nothing about the screen's content.
-    ///
-    /// # Errors
-    /// Never in practice: the output is collected in memory.
     pub fn new() -> io::Result<Self> {
         let size = (0, 0);
         let gathered = SharedBuffer::default();
@@ -68,9 +63,6 @@ impl Painter {
     }
 
     /// The bytes that make the screen show this; empty when it already does.
-    ///
-    /// # Errors
-    /// Never in practice: the output is collected in memory.
     pub fn paint(&mut self, state: &AppState) -> io::Result<&[u8]> {
         let anew = std::mem::take(&mut self.needs_full_redraw) || self.size != state.context.size;
         if anew {

@@ -1,7 +1,4 @@
 //! The terminal while the console runs: entering and leaving raw mode and the alternate screen.
-//!
-//! Owns: raw mode, the alternate screen, the cursor, the input stream, the clipboard sequence.
-//! Never does: decide what is drawn.
 
 use std::io::{self, Write as _};
 use std::panic;
@@ -45,10 +42,6 @@ pub struct Screen {
 }
 
 impl Screen {
-    /// Takes the terminal over.
-    ///
-    /// # Errors
-    /// When it cannot be.
     pub fn open() -> Result<Self, Error> {
         install_panic_hook();
         let painter = Painter::new().map_err(|error| terminal_error(&error))?;
@@ -56,19 +49,12 @@ impl Screen {
         Ok(Self { painter, input: Some(EventStream::new()), has_mouse: false })
     }
 
-    /// Its size.
-    ///
-    /// # Errors
-    /// When it is gone.
     #[expect(clippy::unused_self, reason = "only who has the terminal may ask it")]
     pub fn size(&self) -> Result<(u16, u16), Error> {
         terminal::size().map_err(|error| terminal_error(&error))
     }
 
     /// The next user input. The end of the terminal is reported as a hang-up.
-    ///
-    /// # Errors
-    /// When it cannot be read any more.
     pub async fn input(&mut self) -> Result<AppEvent, Error> {
         let Some(stream) = &mut self.input else { return std::future::pending().await };
         loop {
@@ -92,9 +78,6 @@ impl Screen {
     }
 
     /// Draws what changed since the last time, in one write; nothing is written when nothing did.
-    ///
-    /// # Errors
-    /// When the terminal is gone.
     pub fn draw(&mut self, state: &AppState) -> Result<(), Error> {
         if self.input.is_none() {
             return Ok(());
@@ -127,9 +110,6 @@ impl Screen {
     }
 
     /// Puts a text on the clipboard of the terminal's user (OSC 52).
-    ///
-    /// # Errors
-    /// When the terminal is gone.
     #[expect(clippy::unused_self, reason = "only who has the terminal may write to it")]
     pub fn copy(&mut self, text: &str) -> Result<(), Error> {
         let text = text.get(..text.floor_char_boundary(CLIPBOARD)).unwrap_or_default();
@@ -138,9 +118,6 @@ impl Screen {
     }
 
     /// Gives the terminal back to the shell until the process is continued.
-    ///
-    /// # Errors
-    /// When it cannot be taken over again.
     pub fn suspend(&mut self) -> Result<(), Error> {
         self.release();
         let stopped = rustix::process::kill_current_process_group(rustix::process::Signal::TSTP);
@@ -157,10 +134,6 @@ impl Screen {
         restore_terminal();
     }
 
-    /// Takes the terminal over again.
-    ///
-    /// # Errors
-    /// When it cannot be.
     pub fn reacquire(&mut self) -> Result<(), Error> {
         acquire_terminal()?;
         self.has_mouse = false;
@@ -203,7 +176,6 @@ fn acquire_terminal() -> Result<(), Error> {
     })
 }
 
-/// Whatever happened, the shell gets its terminal. More than once does no harm.
 fn restore_terminal() {
     if !IS_TERMINAL_ACQUIRED.swap(false, Ordering::SeqCst) {
         return;

@@ -1,7 +1,4 @@
 //! The user's settings of the console: `console.yaml`.
-//!
-//! Owns: what its keys mean, and what is wrong with them, all at once and each with its place.
-//! Nothing in it is fatal: what cannot be used is left out. Never does: open the file.
 
 use std::sync::Arc;
 
@@ -14,7 +11,6 @@ use crate::model::Diagnostic;
 /// The name of the file, in the directory of the user's configuration.
 pub const FILE: &str = "console.yaml";
 
-/// The keys of the file.
 const KEYS: &str = "theme, ascii, reduced_motion, mouse, clock, image, keys";
 
 /// The settings in `console.yaml`; what is not set there has its default.
@@ -26,17 +22,14 @@ pub struct ConsoleSettings {
     pub ascii: bool,
     /// Whether spinners and other movement are left out.
     pub reduced_motion: bool,
-    /// The mouse is listened to.
     pub mouse: bool,
     /// Whether the time of day is left out.
     pub has_no_clock: bool,
     /// Whether pictures in results are left out.
     pub has_no_images: bool,
-    /// The keys, with the remapped ones.
     pub keys: Keymap,
 }
 
-/// Reads the text of the file.
 pub fn read(source: &Arc<SourceText>, text: &str) -> (ConsoleSettings, Vec<Diagnostic>) {
     let mut settings = ConsoleSettings::default();
     let parsed = match parse::parse(source, text) {
@@ -86,7 +79,6 @@ fn theme(value: &ConfigNode) -> Result<ColourScheme, Diagnostic> {
 /// The values of `image.inline`.
 pub(super) const IMAGES: [&str; 2] = ["auto", "never"];
 
-/// Whether pictures are shown.
 fn image(value: &ConfigNode) -> Result<bool, Diagnostic> {
     let mut shown = true;
     for (key, value) in value.as_map()? {
@@ -108,7 +100,6 @@ fn image(value: &ConfigNode) -> Result<bool, Diagnostic> {
     Ok(shown)
 }
 
-/// The keys of all places.
 fn keys(all: &ConfigNode, map: &mut Keymap, problems: &mut Vec<Diagnostic>) {
     // What was said of a key before, in which place.
     let mut said: Vec<(KeyContext, KeyPress, String)> = Vec::new();

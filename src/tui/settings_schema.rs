@@ -1,6 +1,4 @@
 //! The JSON Schema of `console.yaml`, for editors.
-//!
-//! Owns: what each key means, in words. The contexts and actions are those of the key tables.
 
 use serde_json::{Map, Value, json};
 

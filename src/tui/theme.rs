@@ -1,20 +1,13 @@
 //! Semantic styles and their colours.
-//!
-//! Owns: the styles. Nothing else on the screen names a colour. Every meaning is also told by a
-//! word, a mark or its place, so that a screen without colours says the same.
 
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::symbols::border;
 
-/// The colour schemes of the console.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ColourScheme {
-    /// The colours of the terminal.
     #[default]
     Default,
-    /// Colours that can be read on a light background.
     Light,
-    /// Few colours with strong contrast.
     HighContrast,
     /// No colour at all: weight and reversal. Not one colour may be set then, because the reset of
     /// a colour takes weight and reversal with it.
@@ -35,7 +28,6 @@ impl ColourScheme {
         }
     }
 
-    /// The one of this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|palette| palette.name() == name)
     }
@@ -46,13 +38,11 @@ impl ColourScheme {
 pub struct Appearance {
     /// The colour scheme, from `console.yaml` or the palette.
     pub palette: ColourScheme,
-    /// Whether there may be any colour at all.
     pub has_colour: bool,
     /// Whether only ASCII characters are drawn.
     pub ascii: bool,
     /// Whether spinners and other movement are left out.
     pub has_reduced_motion: bool,
-    /// The mouse is listened to.
     pub mouse: bool,
     /// Whether the time of day is shown.
     pub clock: bool,
@@ -86,38 +76,27 @@ impl Appearance {
     }
 }
 
-/// The role of a piece of text, which the theme turns into a style.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StyleRole {
     /// Text without a special role.
     Plain,
-    /// The title of a pane or a section.
     Title,
-    /// The name of a tool or server.
     Name,
     /// Labels, hints and other secondary text.
     Dim,
-    /// A success or a healthy state.
     Success,
     /// Something to look at that is not an error.
     Warning,
-    /// An error or a failed state.
     Error,
     /// The chosen line of a list that has the focus.
     Selected,
     /// The chosen line of another list.
     SelectedUnfocused,
-    /// The frame of the focused pane.
     FocusedFrame,
-    /// The frame of another pane.
     Frame,
-    /// A key that can be pressed.
     Key,
-    /// A key of a JSON object.
     JsonKey,
-    /// A text in JSON.
     JsonText,
-    /// A number in JSON.
     JsonNumber,
     /// `true`, `false` or `null` in JSON.
     JsonWord,
@@ -126,14 +105,12 @@ pub enum StyleRole {
 /// Meanings to styles, and the characters lines are drawn with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Theme {
-    /// The colour scheme that styles are taken from.
     pub palette: ColourScheme,
     /// Whether only ASCII characters are drawn.
     pub ascii: bool,
 }
 
 impl Theme {
-    /// The style of a role in this theme.
     pub fn style(self, meaning: StyleRole) -> Style {
         let plain = Style::new();
         let colour = |default, light, strong| match self.palette {
@@ -188,7 +165,6 @@ impl Theme {
         }
     }
 
-    /// Points at the chosen line.
     pub fn pointer(self) -> &'static str {
         if self.ascii { "> " } else { "▸ " }
     }

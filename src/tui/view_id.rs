@@ -3,16 +3,13 @@
 /// The views of the console, in the order of their keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum ViewId {
-    /// The catalogue, a tool, its arguments and results.
     #[default]
     Tools,
-    /// The MCP servers with their health, log and tools.
     Servers,
     /// The messages to and from servers.
     Trace,
     /// The statistics of past calls by tool or server.
     Stats,
-    /// The plan, the run and the verdict of a benchmark.
     Bench,
     /// The calls of the past.
     History,
@@ -35,7 +32,6 @@ impl ViewId {
         Self::Inbox,
     ];
 
-    /// The title in the bar at the top.
     pub fn title(self) -> &'static str {
         match self {
             Self::Tools => "Tools",
@@ -90,23 +86,17 @@ pub enum Pane {
     Catalogue,
     /// The chosen tool, or its arguments while they are filled in.
     Detail,
-    /// The results of calls of the chosen tool.
     Result,
-    /// The servers, one a line.
     Servers,
-    /// The health, log or tools of the chosen server.
     Health,
     /// The messages to and from servers, one a line.
     TraceList,
     /// The chosen message in full.
     Frame,
-    /// The tools by their use.
     Usage,
     /// How long the chosen one took, and when it was called.
     Latency,
-    /// The plan of the next benchmark run.
     Plan,
-    /// The benchmark run in progress, or the last one.
     Run,
     /// The comparison and the judgement of the last run.
     Verdict,
@@ -116,10 +106,7 @@ pub enum Pane {
     Entry,
     /// Resources and prompts, by server.
     OfferingList,
-    /// The content of the chosen resource or prompt.
     Content,
-    /// The questions that wait for an answer.
     Questions,
-    /// One of the questions, and its answer.
     Question,
 }

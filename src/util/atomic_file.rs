@@ -1,7 +1,4 @@
 //! Replacing a file atomically.
-//!
-//! Owns: the lock between writers, and how new content replaces the old. Never does: know what is
-//! in the file.
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions, Permissions};
@@ -13,9 +10,6 @@ use super::private_file;
 
 /// Waits until this process is the only writer of the files in the directory of `path`, which is
 /// made, readable by its owner only, when it is missing. The turn ends when the file is closed.
-///
-/// # Errors
-/// When the directory cannot be made or opened.
 pub fn lock(path: &Path) -> io::Result<File> {
     let directory = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -29,7 +23,6 @@ pub fn lock(path: &Path) -> io::Result<File> {
     Ok(directory)
 }
 
-/// The permissions of a file that is replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileMode {
     /// [`private_file::FILE`], whatever they were before.
@@ -40,9 +33,6 @@ pub enum FileMode {
 
 /// Writes a new file beside the old one and renames it into place, so that a reader never sees half
 /// of it. Its directory has to exist. Of a symbolic link the target is replaced.
-///
-/// # Errors
-/// When it cannot be written; then the old content is still there.
 pub fn replace(path: &Path, bytes: &[u8], mode: FileMode) -> io::Result<()> {
     let path = &path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
     let mut name = OsString::from(".");

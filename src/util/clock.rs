@@ -5,13 +5,11 @@ use std::time::{Duration, Instant};
 
 /// Wall time and monotonic time.
 pub trait Clock: Send + Sync {
-    /// The monotonic clock, for durations.
     fn now(&self) -> Instant;
     /// Wall time since the Unix epoch, for records.
     fn unix(&self) -> Duration;
 }
 
-/// The clocks of the system.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct SystemClock;
 

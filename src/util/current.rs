@@ -7,7 +7,6 @@ use std::sync::{Arc, PoisonError, RwLock};
 pub struct Current<T: ?Sized>(RwLock<Arc<T>>);
 
 impl<T: ?Sized> Current<T> {
-    /// Begins with this value.
     pub fn new(value: impl Into<Arc<T>>) -> Self {
         Self(RwLock::new(value.into()))
     }
@@ -17,7 +16,6 @@ impl<T: ?Sized> Current<T> {
         Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Puts another value in its place.
     pub fn replace(&self, value: impl Into<Arc<T>>) {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = value.into();
     }

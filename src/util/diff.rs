@@ -1,7 +1,4 @@
 //! Line differences between two texts.
-//!
-//! Owns: hunks, bounded in time. Never does: colour them, make text safe, or know what the texts
-//! are.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -33,10 +30,8 @@ impl DiffMark {
     }
 }
 
-/// One line of a hunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiffLine {
-    /// Whether the line was kept, removed or added.
     pub mark: DiffMark,
     /// Its text, without the line break.
     pub text: String,
@@ -53,7 +48,6 @@ pub struct Hunk {
     pub old: Range<usize>,
     /// The lines of the new text, counted from 0.
     pub new: Range<usize>,
-    /// The changed lines with their context, in order.
     pub lines: Vec<DiffLine>,
 }
 

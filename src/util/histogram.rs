@@ -1,7 +1,4 @@
 //! A histogram of durations, from which percentiles are computed.
-//!
-//! Owns: [`Durations`], a histogram with three significant digits from a nanosecond to an hour that
-//! can be merged and written down. Never does: read a clock, or know what took so long.
 
 use crate::util::number::float;
 use std::time::Duration;

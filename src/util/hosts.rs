@@ -2,7 +2,6 @@
 
 use url::{Host, Url};
 
-/// Whether a URL names this machine.
 pub fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(Host::Ipv4(ip)) => ip.is_loopback(),

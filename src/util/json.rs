@@ -105,7 +105,6 @@ impl Write for ByteCounter {
     }
 }
 
-/// A JSON value with every text in it, keys included, rewritten.
 pub fn map_json(value: &Value, rewrite: &dyn Fn(&str) -> String) -> Value {
     match value {
         Value::String(text) => Value::String(rewrite(text)),

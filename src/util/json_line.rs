@@ -1,7 +1,4 @@
 //! Writing one JSON object on a line, member by member, for records.
-//!
-//! Owns: the punctuation, and writing text that needs no escaping unchanged, as nearly all text is.
-//! Never does: know what a member means, or build a tree.
 
 use serde::Serialize;
 
@@ -46,7 +43,6 @@ impl JsonLineWriter {
         }
     }
 
-    /// Adds any value that serialises to JSON.
     pub fn value(&mut self, name: &'static str, value: &impl Serialize) -> &mut Self {
         self.name(name);
         self.written(value)
@@ -72,7 +68,6 @@ impl JsonLineWriter {
         self
     }
 
-    /// Adds what is JSON already.
     pub fn raw(&mut self, name: &'static str, json: &str) -> &mut Self {
         self.name(name);
         self.0.extend_from_slice(json.as_bytes());

@@ -1,36 +1,26 @@
 //! The keychain of the system: secrets by service and account.
-//!
-//! Owns: which keychain that is, how long it may ask a person to unlock it, and what a build without
-//! the feature `keyring` says. Never does: look anywhere else.
 
 use std::sync::mpsc;
 use std::time::Duration;
 
 use super::units::show_duration;
 
-/// Why the system's keychain gives or takes nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum KeychainError {
-    /// This build has no support for keychains.
     #[error("this build was made without the feature 'keyring'")]
     NotBuilt,
     /// The keychain did not respond within this time.
     #[error("it stayed locked for {}", show_duration(*.0))]
     Locked(Duration),
-    /// This system has no keychain that can be used.
     #[cfg(feature = "keyring")]
     #[error("{0}")]
     NoStore(&'static keyring::Error),
-    /// The keychain is there and refused.
     #[cfg(feature = "keyring")]
     #[error(transparent)]
     Store(#[from] keyring::Error),
 }
 
 /// As [`read`], for at most `limit`. A later answer of the keychain is ignored.
-///
-/// # Errors
-/// As [`read`], and [`KeychainError::Locked`].
 pub fn read_within(
     service: &str,
     account: &str,
@@ -51,9 +41,6 @@ fn entry(service: &str, account: &str) -> Result<keyring::Entry, KeychainError> 
 }
 
 /// The secret of an account, if one is kept.
-///
-/// # Errors
-/// When there is no keychain, or it refuses.
 #[cfg(feature = "keyring")]
 pub fn read(service: &str, account: &str) -> Result<Option<Vec<u8>>, KeychainError> {
     match entry(service, account)?.get_secret() {
@@ -63,28 +50,17 @@ pub fn read(service: &str, account: &str) -> Result<Option<Vec<u8>>, KeychainErr
     }
 }
 
-/// Stores the secret of an account, replacing the previous one.
-///
-/// # Errors
-/// As [`read`].
 #[cfg(feature = "keyring")]
 pub fn write(service: &str, account: &str, secret: &[u8]) -> Result<(), KeychainError> {
     Ok(entry(service, account)?.set_secret(secret)?)
 }
 
 /// The secret of an account, if one is kept.
-///
-/// # Errors
-/// Always [`KeychainError::NotBuilt`]: this build has no code for keychains.
 #[cfg(not(feature = "keyring"))]
 pub fn read(_service: &str, _account: &str) -> Result<Option<Vec<u8>>, KeychainError> {
     Err(KeychainError::NotBuilt)
 }
 
-/// Stores the secret of an account, replacing the previous one.
-///
-/// # Errors
-/// Always [`KeychainError::NotBuilt`]: this build has no code for keychains.
 #[cfg(not(feature = "keyring"))]
 pub fn write(_service: &str, _account: &str, _secret: &[u8]) -> Result<(), KeychainError> {
     Err(KeychainError::NotBuilt)

@@ -1,7 +1,4 @@
 //! What two processes on one machine know of each other without a message.
-//!
-//! Owns: a clock that both read alike, and whether the other end of a socket has read what was sent. Never
-//! does: connect or send.
 
 use std::os::fd::AsFd;
 use std::time::Duration;

@@ -4,9 +4,6 @@ use std::path::Path;
 use std::process::Command;
 
 /// Makes a named pipe at `path`, which only the owner may use.
-///
-/// # Panics
-/// When it cannot be made.
 pub fn make(path: &Path) {
     // The system call has another name on each system; the program is the same on all.
     let made = Command::new("mkfifo").args(["-m", "600"]).arg(path).status();

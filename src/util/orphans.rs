@@ -1,8 +1,4 @@
 //! Reaping orphaned descendants of our children.
-//!
-//! Owns: becoming the parent of such processes (Linux; elsewhere nothing), collecting them when
-//! they end, and ending them all at last. Never does: touch a child that is still waited for,
-//! before the very end.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -42,9 +38,6 @@ pub struct AwaitedChild(u32);
 impl AwaitedChild {
     /// Starts a child. No other child is collected meanwhile, so that one that ends at once is not
     /// taken for a stranger.
-    ///
-    /// # Errors
-    /// Those of `start`.
     pub fn start<T>(
         start: impl FnOnce() -> io::Result<T>,
         pid: impl FnOnce(&T) -> u32,

@@ -1,7 +1,4 @@
 //! File names for saved results.
-//!
-//! Owns: one name for each payload, by its media type. Never does: take a name, or a part of one,
-//! from the sender.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -72,7 +69,6 @@ fn is_text(media_type: &str) -> bool {
     media_type.starts_with("text/") || media_type.starts_with("application/json")
 }
 
-/// Whether an extension is that of a picture, a sound or an archive.
 fn is_media(extension: &str) -> bool {
     let extension = extension.to_ascii_lowercase();
     MEDIA_EXTENSIONS.contains(&extension.as_str())

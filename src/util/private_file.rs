@@ -1,8 +1,4 @@
 //! Files and directories that only their owner may use.
-//!
-//! Owns: making what lies below the directories of state and cache, and files that a person exports:
-//! 0600 in 0700, whatever the process masks out and whatever stood there before. Never does: know
-//! what is in a file.
 
 use std::fs::{DirBuilder, File, Permissions};
 use std::io;
@@ -13,16 +9,11 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
-/// The permissions of a private file.
 pub const FILE: u32 = 0o600;
-/// The permissions of a private directory.
 pub const DIRECTORY: u32 = 0o700;
 
 /// Makes a directory and what is missing above it, each of them private. One that is there stays as
 /// it is.
-///
-/// # Errors
-/// When it cannot be made, or something else stands there.
 pub fn make_directory(path: &Path) -> io::Result<()> {
     match DirBuilder::new().mode(DIRECTORY).create(path) {
         // The process may mask out rights of the owner too.
@@ -41,9 +32,6 @@ pub fn make_directory(path: &Path) -> io::Result<()> {
 }
 
 /// The same for a private directory: an existing one loses the access of everyone else.
-///
-/// # Errors
-/// As [`make_directory`]; and when its permissions cannot be changed.
 pub fn make_own_directory(path: &Path) -> io::Result<()> {
     make_directory(path)?;
     restrict_directory(path)
@@ -51,9 +39,6 @@ pub fn make_own_directory(path: &Path) -> io::Result<()> {
 
 /// Removes the access of everyone else to our directory, if it exists. A symbolic link, and what
 /// belongs to another user, is left alone.
-///
-/// # Errors
-/// When its permissions cannot be read or changed.
 pub fn restrict_directory(path: &Path) -> io::Result<()> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let directory = match rustix::fs::open(path, flags, rustix::fs::Mode::empty()) {
@@ -72,9 +57,6 @@ pub fn restrict_directory(path: &Path) -> io::Result<()> {
 }
 
 /// Makes a private file that was not there before.
-///
-/// # Errors
-/// When something stands there, or the file cannot be made.
 pub fn create_new(path: &Path) -> io::Result<File> {
     let file = File::options().write(true).create_new(true).mode(FILE).open(path)?;
     file.set_permissions(Permissions::from_mode(FILE))?;
@@ -83,9 +65,6 @@ pub fn create_new(path: &Path) -> io::Result<File> {
 
 /// Opens a private file for locking, and makes it when it is missing. A symbolic link is not
 /// followed.
-///
-/// # Errors
-/// When it cannot be opened or made private.
 pub fn open_lock(path: &Path) -> io::Result<File> {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
     let mut options = File::options();

@@ -1,8 +1,5 @@
 //! Child processes that cannot outlive us: own session, clean environment, bounded shutdown.
 //!
-//! Owns: starting a program without a shell, and ending it together with everything it started.
-//! Never does: interpret what the program writes, or decide what it may see.
-//!
 //! Each child leads its own session and process group, so that a signal reaches the wrappers
 //! (`npx`, `uvx`, shells) and what they started alike, and so that it has no controlling terminal.
 //! On Linux the child is killed when we die, and grandchildren that left the group re-parent to us
@@ -49,7 +46,6 @@ pub struct Program {
     pub stdin: bool,
 }
 
-/// How long each step of a shutdown may take.
 #[derive(Debug, Clone, Copy)]
 pub struct ShutdownTimeouts {
     /// After its stdin was closed.
@@ -76,7 +72,6 @@ pub struct Process {
     child: Child,
     pid: u32,
     _awaited: AwaitedChild,
-    /// The write end of its stdin, when it has one.
     pub stdin: Option<ChildStdin>,
     /// The read end of its stdout, until taken.
     pub stdout: Option<ChildStdout>,
@@ -84,7 +79,6 @@ pub struct Process {
     pub stderr: Option<ChildStderr>,
     /// The read end of its events pipe, when it was started with one, until taken.
     pub events: Option<pipe::Receiver>,
-    /// The limits it runs under, to explain how it ended.
     limits: ResourceLimits,
     /// Its private temporary directory, which goes last.
     _scratch: Option<ScratchDir>,
@@ -94,28 +88,20 @@ pub struct Process {
 /// Why a child was not started.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// It cannot be confined as asked.
     #[error(transparent)]
     Confinement(#[from] ConfinementError),
-    /// The system refuses to start the program.
     #[error(transparent)]
     System(#[from] io::Error),
 }
 
 impl Process {
     /// Starts `program`.
-    ///
-    /// # Errors
-    /// What the system said: not found, not executable, bad directory, no more processes.
     pub fn start(program: &Program) -> io::Result<Self> {
         Self::spawn(program, None, None)
     }
 
     /// Starts `program` with one descriptor more than the usual three: the write end of a pipe at
     /// [`EVENTS_FD`], whose read end is [`Process::events`].
-    ///
-    /// # Errors
-    /// As [`Process::start`], and when no pipe can be had.
     pub fn start_with_events(program: &Program) -> io::Result<Self> {
         let (read, write) = events_pipe()?;
         let mut process = Self::spawn(program, Some(write), None)?;
@@ -124,9 +110,6 @@ impl Process {
     }
 
     /// Starts `program` within `confinement`, with a pipe for events when `events` says so.
-    ///
-    /// # Errors
-    /// As [`Process::start_with_events`], and when the confinement cannot be kept.
     pub fn start_confined(
         program: &Program,
         confinement: &Confinement,
@@ -193,9 +176,6 @@ impl Process {
     }
 
     /// Waits until the leader has exited. Cancel-safe; may be called again.
-    ///
-    /// # Errors
-    /// When the system cannot tell.
     pub async fn wait(&mut self) -> io::Result<ExitStatus> {
         self.child.wait().await
     }
@@ -301,7 +281,6 @@ fn command(program: &Program, prepared: Option<&PreparedConfinement>) -> tokio::
     command
 }
 
-/// Runs in the child between fork and exec.
 fn prepare_child() -> io::Result<()> {
     rustix::process::setsid()?;
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
@@ -375,7 +354,6 @@ pub(in crate::util) fn program_pid(pid: u32) -> u32 {
     child_with_number(pid, "1").and_then(|first| child_with_number(first, "2")).unwrap_or(pid)
 }
 
-/// The child of a process that has a number in a namespace further inside.
 fn child_with_number(pid: u32, number: &str) -> Option<u32> {
     let read = |path: String| std::fs::read_to_string(path).unwrap_or_default();
     let children = read(format!("/proc/{pid}/task/{pid}/children"));
@@ -416,13 +394,10 @@ pub enum ResolveError {
     NotInPath {
         /// The name or path that was searched for.
         program: String,
-        /// The directories searched, in order.
         searched: Vec<PathBuf>,
     },
-    /// A path that leads nowhere.
     #[error("'{}' does not exist", .0.display())]
     Missing(PathBuf),
-    /// The path leads to a directory.
     #[error("'{}' is a directory", .0.display())]
     Directory(PathBuf),
     /// A file without the right to execute it.
@@ -434,9 +409,6 @@ pub enum ResolveError {
 pub const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// Finds the executable for `program`: a path as it is (relative to `cwd`), a bare name in `path`.
-///
-/// # Errors
-/// Says where it looked and why what it found cannot be started.
 pub fn resolve(program: &str, path: Option<&str>, cwd: &Path) -> Result<PathBuf, ResolveError> {
     if program.contains('/') {
         let file = cwd.join(program);

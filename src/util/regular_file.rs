@@ -1,7 +1,4 @@
 //! Reading files at untrusted paths.
-//!
-//! Owns: opening a path without ever blocking on what is there, checking the opened file for being
-//! a regular one, and limiting its size. Never does: interpret a file.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read as _};
@@ -16,13 +13,11 @@ use super::units::show_size;
 /// Why a file was not read.
 #[derive(Debug, Error)]
 pub enum UnreadableFile {
-    /// The system refuses to open or read the file.
     #[error("{}", reason(.0))]
     System(#[from] io::Error),
     /// Something else than a regular file stands there: what it is.
     #[error("it is {0}, not a regular file")]
     Special(&'static str),
-    /// It holds more bytes than this.
     #[error("it is larger than {}", show_size(*.0))]
     TooLarge(u64),
     /// The content is not valid UTF-8.
@@ -33,9 +28,6 @@ pub enum UnreadableFile {
 /// Opens a regular file for reading. A pipe, a terminal or another device is neither waited for nor
 /// taken as the controlling terminal, and what stands in the file's place between a look and the
 /// opening makes no difference.
-///
-/// # Errors
-/// When it cannot be opened, or is anything but a regular file.
 pub fn open(path: &Path) -> Result<(File, Metadata), UnreadableFile> {
     // A first look spares devices that act on being opened.
     expect_regular(&std::fs::metadata(path)?)?;
@@ -47,9 +39,6 @@ pub fn open(path: &Path) -> Result<(File, Metadata), UnreadableFile> {
 }
 
 /// The bytes of a regular file that holds at most `limit` of them.
-///
-/// # Errors
-/// As [`open`]; and when it is larger, also when it grew since it was looked at.
 pub fn bytes(path: &Path, limit: u64) -> Result<Vec<u8>, UnreadableFile> {
     let (file, meta) = open(path)?;
     if meta.len() > limit {
@@ -63,10 +52,6 @@ pub fn bytes(path: &Path, limit: u64) -> Result<Vec<u8>, UnreadableFile> {
     Ok(bytes)
 }
 
-/// The text of such a file.
-///
-/// # Errors
-/// As [`bytes()`]; and when it is not UTF-8.
 pub fn text(path: &Path, limit: u64) -> Result<String, UnreadableFile> {
     String::from_utf8(bytes(path, limit)?).map_err(|_| UnreadableFile::NotText)
 }

@@ -1,6 +1,4 @@
 //! "Did you mean": suggestions for misspelt words.
-//!
-//! Owns: how similar two words are. Never does: know what the words name.
 
 /// Longer words are not typos, and comparing takes quadratic time.
 const MAX_LENGTH: usize = 256;

@@ -1,7 +1,4 @@
 //! Static strings of this program, read back from another process of it.
-//!
-//! Owns: reading a `&'static str` from JSON. Each distinct string is kept once for the rest of the
-//! run, at most [`MAX_WORDS`] of them. Never does: read strings chosen by another program.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};

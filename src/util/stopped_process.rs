@@ -1,6 +1,4 @@
 //! Processes of this user that were stopped, by SIGSTOP or a shell's job control.
-//!
-//! Owns: detecting them, and resuming them. Never does: stop one.
 
 use rustix::process::{Pid, Signal, kill_process};
 

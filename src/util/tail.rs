@@ -2,9 +2,7 @@
 
 use std::collections::VecDeque;
 
-/// How much is kept in all.
 const MAX_BYTES: usize = 64 * 1024;
-/// How much of one line is kept.
 const MAX_LINE_BYTES: usize = 4 * 1024;
 
 /// Keeps the last lines of what is pushed: 64 KiB in all, 4 KiB a line.
@@ -13,7 +11,6 @@ pub struct LineTail {
     lines: VecDeque<String>,
     bytes: usize,
     open: Vec<u8>,
-    /// Whether the open line was longer than what is kept of it.
     is_cut: bool,
 }
 

@@ -1,6 +1,4 @@
 //! Formatting and parsing points in time.
-//!
-//! Owns: their words and their forms, in the zone of the machine. Never does: know what time it is.
 
 use std::time::Duration;
 
@@ -11,9 +9,6 @@ use thiserror::Error;
 use super::units;
 
 /// Reads a point in time: `7d` ago, a date, a date with a time (local unless it says otherwise).
-///
-/// # Errors
-/// When the text has none of these forms, or is a local time that never was.
 pub fn parse_since(text: &str) -> Result<Since, ParseSinceError> {
     if let Some(ago) = units::duration(text) {
         return Ok(Since::Ago(ago));

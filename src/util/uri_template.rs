@@ -1,9 +1,5 @@
 //! URI templates (RFC 6570), as far as a client needs them: their variables, and whether a URI can
 //! have been expanded from one.
-//!
-//! Owns: reading, and filling in with texts. Never does: lists or maps as values. Matching is generous
-//! where the specification leaves servers room (what `{name}` may hold), because the server decides in
-//! the end.
 
 use std::fmt::Write as _;
 
@@ -15,7 +11,6 @@ const LONGEST: usize = 8 * 1024;
 /// The operators an expression may start with.
 const OPERATORS: [char; 7] = ['+', '#', '.', '/', ';', '?', '&'];
 
-/// The names of the variables, in order, each once.
 pub fn variables(template: &str) -> Vec<&str> {
     let mut variables = Vec::new();
     for name in parts(template).filter_map(|(_, expression)| expression).flat_map(names) {
@@ -26,7 +21,6 @@ pub fn variables(template: &str) -> Vec<&str> {
     variables
 }
 
-/// The names in an expression.
 fn names(expression: &str) -> impl Iterator<Item = &str> {
     let names = expression.trim_start_matches(OPERATORS).split(',');
     // `{name*}` is a list, `{name:3}` its beginning.

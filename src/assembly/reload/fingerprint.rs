@@ -1,7 +1,4 @@
 //! Determines whether an entry is unchanged since it was last read.
-//!
-//! Owns: a digest of everything that determines what an entry does, including values of references
-//! and secrets, but not its position in its file. Never does: store a value.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
@@ -64,7 +61,6 @@ impl EntryFingerprints {
         all
     }
 
-    /// Whether all entries of an owner are unchanged.
     pub(super) fn is_same_for(&self, owner: &ProviderOwner, before: &Self) -> bool {
         match owner {
             ProviderOwner::Kind(kind) => self.tools.get(kind) == before.tools.get(kind),
@@ -98,7 +94,6 @@ impl EntryFingerprints {
         report
     }
 
-    /// Servers and internal tools may have one name.
     fn by_name(&self) -> BTreeMap<&str, Vec<&Fingerprint>> {
         let tools = self.tools.values().flatten().map(|(name, found)| (name, found));
         let mut all: BTreeMap<&str, Vec<&Fingerprint>> = BTreeMap::new();

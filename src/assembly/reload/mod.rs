@@ -33,13 +33,11 @@ struct CurrentContents {
     entries: EntryFingerprints,
     rules: Fingerprint,
     records: Fingerprint,
-    /// Errors that the files already had when they were read.
     errors: BTreeSet<String>,
     is_project_trusted: bool,
 }
 
 impl CurrentContents {
-    /// The providers of internal tools whose entries all still exist, some of them changed.
     fn superseded(&self, now: &EntryFingerprints) -> Vec<Arc<dyn ToolProvider>> {
         let lasts = |group: &&ProviderGroup| now.has_all_of(&group.owner, &self.entries);
         let groups = self.sources.groups.iter().filter(lasts);
@@ -61,7 +59,6 @@ pub struct ReloadReport {
     /// Whether settings of the audit log, history or statistics changed, which apply from the next
     /// start.
     pub needs_restart: bool,
-    /// Diagnostics of the files in their current state.
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -73,12 +70,10 @@ impl ReloadReport {
     }
 }
 
-/// What to do with files that have new errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NewErrors {
     /// Reject the reload: no user is there to see the errors.
     Refused,
-    /// Only the entries with errors are out of service.
     Accepted,
 }
 
@@ -123,10 +118,6 @@ impl HostReloader {
     }
 
     /// Offers what `loaded` says from now on. Unchanged entries keep their connections.
-    ///
-    /// # Errors
-    /// Files with new errors, if these are refused, a project that changed since the user trusted
-    /// it, and pins that cannot be used. The host then offers what it offered before.
     pub fn reload(
         &self,
         loaded: LoadedConfiguration,

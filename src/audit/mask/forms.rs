@@ -1,7 +1,4 @@
 //! The forms of a secret that are searched for: the value, its encodings, and parts of them.
-//!
-//! Owns: what is looked for of a value, its encodings and its parts among them. Escapes (percent,
-//! JSON) are no forms: the text that is searched is read with and without them, see `views`.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +10,6 @@ const SHORTEST_PART: usize = 8;
 /// The same for the path and the query of an address: `/mcp` is no secret.
 const SHORTEST_PATH: usize = 12;
 
-/// One form of a value.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct SecretForm {
     pub(super) text: String,
@@ -69,7 +65,6 @@ fn hex(text: &str) -> String {
     digits.filter_map(|digit| char::from_digit(u32::from(digit), 16)).collect()
 }
 
-/// The lines of a value that has several, but for those that begin and end a key.
 fn lines(value: &str) -> impl Iterator<Item = &str> {
     let lines = value.lines().map(str::trim).filter(|line| !line.starts_with("-----"));
     lines.filter(|line| value.contains('\n') && line.len() >= SHORTEST_PART)

@@ -360,7 +360,6 @@ impl Masker {
     }
 }
 
-/// The texts of a definition, but for its names.
 fn texts_of(tool: &ToolDefinition) -> impl Iterator<Item = Cow<'_, str>> {
     let texts = [&tool.title, &tool.description, &tool.category, &tool.version];
     let texts = texts.into_iter().chain([&tool.annotations.title]).flatten();

@@ -1,6 +1,4 @@
 //! Finding every form of every known value in one pass.
-//!
-//! Owns: the automaton, and which pieces of a text have to go. Never does: write what replaces them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;

@@ -1,7 +1,4 @@
 //! Undoing escapes in a text, with the source offset of each byte.
-//!
-//! Owns: undoing percent-encoding and the escapes of JSON, Rust and C strings, so that a value is
-//! found however much of it was escaped. Never does: decide what is a secret.
 
 use std::ops::Range;
 

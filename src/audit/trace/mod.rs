@@ -44,7 +44,6 @@ use crate::model::{CallId, Traffic};
 use crate::util::base64;
 use crate::util::number::millis;
 
-/// The version of the format, in the header.
 pub const VERSION: u32 = 1;
 
 /// The first line of a run.
@@ -52,14 +51,12 @@ pub const VERSION: u32 = 1;
 pub struct TraceHeader {
     /// The version of the format.
     pub toolhost_trace: u32,
-    /// The name and version of the program that wrote the file.
     pub program: String,
     /// When the run began, in seconds since the Unix epoch.
     pub started: f64,
 }
 
 impl TraceHeader {
-    /// The header of a run that starts now.
     pub fn new(now: Duration) -> Self {
         let program = format!("toolhost {}", env!("CARGO_PKG_VERSION"));
         Self { toolhost_trace: VERSION, program, started: now.as_secs_f64() }

@@ -1,7 +1,4 @@
 //! Reading a trace file, within bounds: its content is untrusted.
-//!
-//! Owns: the bounds, and the errors for a file that is not a trace. Never does: judge what
-//! crossed the wire.
 
 use std::io::{self, BufRead, BufReader, Read as _};
 use std::path::Path;
@@ -17,12 +14,9 @@ const MAX_BYTES: usize = 512 * 1024 * 1024;
 /// How many items are read.
 const MAX_ITEMS: usize = 1_000_000;
 
-/// What a trace file holds.
 #[derive(Debug, Default)]
 pub struct TraceRecording {
-    /// Every item, in the order in which it crossed.
     pub items: Vec<Traffic>,
-    /// How many runs it holds.
     pub runs: usize,
     /// How many lines could not be read. The last line of a run that was killed may be one.
     pub damaged: usize,
@@ -30,10 +24,6 @@ pub struct TraceRecording {
     pub is_truncated: bool,
 }
 
-/// Reads a trace file.
-///
-/// # Errors
-/// A configuration error when there is no such file, and a usage error when it is no trace of a version that is understood.
 pub fn read_file(path: &Path) -> Result<TraceRecording, Error> {
     let (file, _) = regular_file::open(path)
         .map_err(|error| unreadable_file("the recording", path, &error).with_hint(HINT))?;
@@ -43,7 +33,6 @@ pub fn read_file(path: &Path) -> Result<TraceRecording, Error> {
     })
 }
 
-/// Where such files come from.
 const HINT: &str = "recordings are made with 'toolhost record' or --trace-save";
 
 /// Why the content of a file is not read as a trace.

@@ -1,7 +1,4 @@
 //! Writing a trace file: each item is appended at once, so that a crash loses none.
-//!
-//! Owns: the file, from the check that it may be written to its last line. Never does: decide what
-//! is worth a line.
 
 use std::io::Read as _;
 use std::path::PathBuf;
@@ -23,10 +20,6 @@ pub struct TraceFile {
 
 impl TraceFile {
     /// Opens the file for a new run; one that exists is continued.
-    ///
-    /// # Errors
-    /// A usage error for a file that holds something else; an error when it is not safe to write
-    /// to, or the system refuses.
     pub fn open(path: PathBuf) -> Result<Arc<Self>, Error> {
         let location = RecordLocation::named(path);
         let shown = location.path.display().to_string();
@@ -65,9 +58,6 @@ impl TraceFile {
     }
 
     /// Why the trace is incomplete, if it is.
-    ///
-    /// # Errors
-    /// The first failure to write.
     pub fn ensure_complete(&self) -> Result<(), Error> {
         match &*self.failed.lock().unwrap_or_else(PoisonError::into_inner) {
             Some(error) => Err(error.clone()),

@@ -52,7 +52,6 @@ pub struct SavedRun {
     pub targets: Vec<SavedTarget>,
 }
 
-/// What was saved of one target.
 #[derive(Debug, Clone)]
 pub struct SavedTarget {
     /// The full name.
@@ -63,7 +62,6 @@ pub struct SavedTarget {
     pub requests: u64,
     /// Of those: the tool answered.
     pub ok: u64,
-    /// Bytes received.
     pub bytes_in: u64,
     /// Answered calls per second.
     pub throughput: f64,
@@ -76,19 +74,15 @@ pub struct SavedTarget {
 /// What changed since a saved run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BaselineReport {
-    /// The file.
     pub file: String,
-    /// When the saved run began, as written.
     pub began: Option<String>,
     /// The share by which a figure may be worse; `None`: nothing is judged.
     pub max_regression: Option<f64>,
-    /// One for each target of this run that the saved one has too.
     pub targets: Vec<BaselineChange>,
     /// Differences that make the two runs hard to compare.
     pub warnings: Vec<String>,
 }
 
-/// What changed about one target.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BaselineChange {
     /// The full name, in this run.
@@ -104,7 +98,6 @@ pub struct BaselineChange {
 pub enum RegressionVerdict {
     /// It is not.
     Pass,
-    /// It is.
     Fail,
     /// The runs vary too much, or are too short, to tell. That does not fail a run.
     NotEstablished,
@@ -169,9 +162,6 @@ impl BaselineChange {
 }
 
 /// Reads a file that `--save` wrote.
-///
-/// # Errors
-/// When it cannot be read, was not written by toolhost, or was written by a newer version.
 pub fn read(path: &Path) -> Result<SavedRun, Error> {
     let name = path.display().to_string();
     let text = regular_file::text(path, MAX_FILE_BYTES).map_err(|error| {
@@ -181,10 +171,6 @@ pub fn read(path: &Path) -> Result<SavedRun, Error> {
     parse(&text, &name)
 }
 
-/// Reads the content of such a file.
-///
-/// # Errors
-/// As [`read`].
 pub fn parse(text: &str, file: &str) -> Result<SavedRun, Error> {
     let ours = "a baseline is a file written by `toolhost bench NAME --save FILE`";
     let wrong = |what: &str| Error::usage(format!("the baseline {file} {what}")).with_hint(ours);
@@ -225,7 +211,6 @@ pub fn parse(text: &str, file: &str) -> Result<SavedRun, Error> {
     })
 }
 
-/// What is wrong with a target of a saved run.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 enum SavedTargetError {
     #[error("has a target without a tool")]

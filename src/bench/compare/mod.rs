@@ -45,11 +45,9 @@ pub struct TargetComparison {
 /// How often the figure of the reference the other one has.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ratio {
-    /// The figure.
     pub statistic: Statistic,
     /// Of the reference: nanoseconds, or calls per second.
     pub reference: f64,
-    /// Of the other one.
     pub other: f64,
     /// The other one divided by the reference.
     pub value: f64,
@@ -63,14 +61,10 @@ pub struct Ratio {
     pub verdict: RatioVerdict,
 }
 
-/// What follows from a ratio and its interval, for the other one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RatioVerdict {
-    /// It takes longer, or does less.
     Slower,
-    /// It takes less time, or does more.
     Faster,
-    /// Nothing.
     NotEstablished(Inconclusive),
 }
 
@@ -79,9 +73,7 @@ pub enum RatioVerdict {
 pub enum Inconclusive {
     /// Equal ones would give such a ratio often enough.
     WithinNoise,
-    /// Fewer rounds, or stretches, than can show how much they vary.
     TooFewBlocks,
-    /// Fewer calls than this percentile needs.
     TooFewCalls,
 }
 
@@ -191,14 +183,12 @@ pub fn letter(target: usize) -> char {
     u8::try_from(target).ok().filter(|at| *at < 26).map_or('?', |at| char::from(b'A' + at))
 }
 
-/// One of two that are compared.
 pub(super) struct ComparedSide<'a> {
     pub(super) response: &'a Durations,
     pub(super) throughput: f64,
     pub(super) blocks: &'a BlockSet,
 }
 
-/// How two are compared.
 pub(super) struct ComparisonSettings<'a> {
     /// The figures that decide; they share the risk, and the others share as much.
     pub(super) decisive: &'a [Statistic],
@@ -251,7 +241,6 @@ pub(super) fn ratios(
     Statistic::ALL.into_iter().filter_map(ratio).collect()
 }
 
-/// The work that a target did, to check that both did the same.
 pub(super) struct WorkSummary {
     pub(super) requests: u64,
     pub(super) ok: u64,

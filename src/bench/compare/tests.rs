@@ -10,7 +10,6 @@ use crate::bench::simulation;
 
 /// A tool whose times are log-normal around a base, with a heavy tail now and then.
 struct Law {
-    /// Seconds.
     base: f64,
     sigma: f64,
 }

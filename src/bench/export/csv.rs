@@ -1,6 +1,4 @@
 //! CSV export of a run: one row for each figure of each target.
-//!
-//! Owns: the rows, and that no cell is taken for a formula by a spreadsheet.
 
 use std::fmt::Write as _;
 
@@ -8,7 +6,6 @@ use super::{PERCENTILES, millis};
 use crate::bench::report::{BenchReport, TargetReport};
 use crate::util::histogram::Durations;
 
-/// The columns.
 const HEAD: &str = "tool,of,statistic,value,unit,sure\n";
 
 /// The figures of all targets (RFC 4180, with line feeds only). A figure that was not measured has

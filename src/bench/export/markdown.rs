@@ -1,6 +1,4 @@
 //! Markdown export of a run, for an issue or a page.
-//!
-//! Owns: the tables, and that no cell breaks out of them.
 
 use std::fmt::Write as _;
 use std::time::Duration;

@@ -30,11 +30,9 @@ use crate::util::histogram::Durations;
 /// Classes of the histogram that is written for people; the exact one is written next to it.
 const CLASSES: usize = 40;
 
-/// The percentiles that are written.
 const PERCENTILES: [(&str, f64); 5] =
     [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p999", 0.999)];
 
-/// A run and what was made of it.
 pub fn report<'a>(
     report: &'a BenchReport,
     environment: &'a BenchEnvironment,

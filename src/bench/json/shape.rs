@@ -1,7 +1,4 @@
 //! The types of a run's JSON. The schema follows from them, so that the two cannot differ.
-//!
-//! Owns: the keys, their order and their meaning. Fields may be added;
-//! [`FORMAT`](crate::bench::baseline::FORMAT) changes when one changes its meaning.
 
 use std::collections::BTreeMap;
 

@@ -12,7 +12,6 @@ pub(crate) enum DelayLaw {
     Fixed(Duration),
     /// The first with this chance, else the second.
     Bimodal(Duration, Duration, f64),
-    /// Exponentially distributed around this mean.
     Exponential(Duration),
 }
 
@@ -30,7 +29,6 @@ pub(crate) struct SimulatedTool {
     /// It dies after so many answers, each time it was started.
     answers_per_start: Option<u64>,
     left: Option<u64>,
-    /// It can be started so often.
     starts: u64,
 }
 
@@ -58,7 +56,6 @@ impl SimulatedTool {
         Self { stall: Some((every, lasting)), ..self }
     }
 
-    /// With this chance a call fails.
     pub(crate) fn fails(self, failing: f64) -> Self {
         Self { failure_chance: failing, ..self }
     }

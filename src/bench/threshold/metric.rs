@@ -1,6 +1,4 @@
 //! The metrics that a threshold expression may name.
-//!
-//! Owns: their names, what each one measures, and where a report has it.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,7 +9,6 @@ use crate::util::number::float;
 use crate::util::spelling::nearest;
 use crate::util::units::show_duration;
 
-/// A metric of one target.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Metric {
     /// Of how long calls took.
@@ -24,18 +21,15 @@ pub enum Metric {
     Throughput,
     /// Reaching the tool before the first call.
     Connect,
-    /// The very first call.
     FirstCall,
 }
 
-/// Whose times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LatencySeries {
     /// Answered calls, from the intended start (open loads) or the sending.
     Response,
     /// Answered calls, from the sending.
     Service,
-    /// Calls that failed or were refused by the tool.
     Failed,
     /// From the intended start to the sending; open loads only.
     Lag,
@@ -44,26 +38,19 @@ pub enum LatencySeries {
 /// What of many times.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Aggregate {
-    /// The shortest.
     Min,
-    /// The mean.
     Mean,
-    /// The standard deviation.
     Deviation,
-    /// The longest.
     Max,
     /// The value that this percentage of the calls does not exceed.
     Percentile(f64),
 }
 
-/// What is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallCounter {
-    /// Calls that were made.
     Requests,
     /// Answered ones.
     Ok,
-    /// The tool answered with an error.
     ToolErrors,
     /// No usable answer, timeouts not included.
     Errors,
@@ -79,16 +66,12 @@ pub enum CallCounter {
     Late,
 }
 
-/// What a metric is measured in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MetricUnit {
-    /// Seconds.
     Time,
     /// 0 to 1.
     Share,
-    /// Per second.
     Rate,
-    /// Just a number.
     Count,
 }
 
@@ -140,16 +123,12 @@ pub(super) enum ParseMetricError {
     /// A percentile that is not a number.
     #[error("'{0}' is not a percentile: write p50, p95, p99 or p99.9")]
     Percentile(String),
-    /// A name that no metric has.
     #[error("{}", unknown(.0))]
     Unknown(String),
 }
 
 impl Metric {
     /// The metric with this name, without the letter of a target.
-    ///
-    /// # Errors
-    /// What is wrong with the name and what to write instead.
     pub(super) fn parse(name: &str) -> Result<Self, ParseMetricError> {
         for (prefix, population) in POPULATIONS {
             let Some(rest) = name.strip_prefix(prefix) else { continue };
@@ -175,7 +154,6 @@ impl Metric {
         }
     }
 
-    /// The unit of the metric.
     pub fn measure(self) -> MetricUnit {
         match self {
             Self::Time(..) | Self::Connect | Self::FirstCall => MetricUnit::Time,
@@ -267,7 +245,6 @@ impl fmt::Display for Metric {
 }
 
 impl MetricUnit {
-    /// For people.
     pub(super) fn show(self, value: f64) -> String {
         match self {
             Self::Time => show_duration(Duration::try_from_secs_f64(value).unwrap_or_default()),

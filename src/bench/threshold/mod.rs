@@ -117,7 +117,6 @@ fn expression(text: &str, targets: usize) -> Result<Threshold, Error> {
     Ok(Threshold { text: text.to_owned(), target, metric, comparator, limit })
 }
 
-/// A value with the unit of its metric.
 fn limit(text: &str, measure: MetricUnit) -> Result<f64, Error> {
     let number = |text: &str| text.trim().parse::<f64>().ok().filter(|value| value.is_finite());
     let (value, example) = match measure {
@@ -141,7 +140,6 @@ fn limit(text: &str, measure: MetricUnit) -> Result<f64, Error> {
     value.ok_or_else(|| Error::usage(format!("expected {example}, found '{text}'")))
 }
 
-/// Judges a report by all of them.
 pub fn judge(thresholds: &[Threshold], report: &BenchReport) -> Vec<ThresholdResult> {
     thresholds.iter().map(|threshold| threshold.judge(report)).collect()
 }

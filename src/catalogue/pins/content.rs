@@ -17,10 +17,8 @@ use crate::model::{EntryOrigin, Layer, Origin, ToolDefinition};
 /// Maximum size in bytes of a definition kept to show a difference.
 const MAX_STORED_DEFINITION: usize = 256 << 10;
 
-/// All pins of a file.
 #[derive(Debug, Clone, Default)]
 pub struct PinFileContent {
-    /// The groups, sorted by file and server.
     pub groups: Vec<PinGroup>,
 }
 
@@ -36,10 +34,8 @@ pub struct PinGroup {
     /// What the server is: its command line, or its address without the query.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<String>,
-    /// Whose entry it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entry: Option<PinnedEntry>,
-    /// The instructions of the server to models.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instructions: Option<PinnedText>,
     /// The tools: of a server by their own names, internal ones by their full names.
@@ -53,17 +49,14 @@ pub struct PinnedEntry {
     /// The layer of its file: `user`, `project`, ….
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layer: Option<String>,
-    /// The root of its project, or the directory of its file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub directory: Option<String>,
-    /// The fingerprint of what it says.
     pub fingerprint: String,
     /// Its command line, address or function, as the file writes it.
     #[serde(rename = "written")]
     pub declaration: String,
 }
 
-/// Text, and the hash of the whole of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PinnedText {
     /// `sha256:` followed by 64 hexadecimal digits.
@@ -76,12 +69,9 @@ pub struct PinnedText {
 /// One tool as it was accepted.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Pin {
-    /// The fingerprint of its definition.
     pub fingerprint: String,
-    /// For internal tools, what a call may touch, as text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub touches: Vec<String>,
-    /// For internal tools whose entry it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entry: Option<PinnedEntry>,
     /// The definition; `None` when it was too large to keep.
@@ -96,7 +86,6 @@ impl PinFileContent {
         self.groups.iter().find(same)
     }
 
-    /// The same, made when it is missing.
     pub fn group_mut(&mut self, server: Option<&str>, file: Option<&str>) -> &mut PinGroup {
         let same = |g: &PinGroup| g.server.as_deref() == server && g.file.as_deref() == file;
         let at = self.groups.iter().position(same).unwrap_or_else(|| {
@@ -140,7 +129,6 @@ impl PinnedEntry {
         Self { layer: None, directory: None, ..self }
     }
 
-    /// Whether it is an entry of a project.
     pub fn is_of_project(&self) -> bool {
         self.layer.as_deref() == Some(Layer::Project.as_str())
     }
@@ -154,7 +142,6 @@ impl PinnedEntry {
         is_same_place && self.fingerprint == now.fingerprint
     }
 
-    /// The entry in one line.
     pub fn describe(&self) -> String {
         let location = [self.layer.as_deref(), self.directory.as_deref()];
         let location = location.into_iter().flatten().collect::<Vec<_>>().join(" ");
@@ -198,7 +185,6 @@ impl Pin {
     }
 }
 
-/// The hash of a text.
 pub fn fingerprint_of_text(text: &str) -> String {
     hash(&Value::String(text.to_owned()))
 }

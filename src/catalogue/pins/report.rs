@@ -20,7 +20,6 @@ pub enum PinReportState {
     New,
     /// It is pinned, and its server did not answer.
     Unchecked,
-    /// It is what was pinned.
     Same,
 }
 
@@ -37,20 +36,15 @@ impl PinReportState {
     }
 }
 
-/// One tool compared with its pin.
 #[derive(Debug, Clone)]
 pub struct ToolReport {
-    /// The full name of the tool, or the name of the server.
     pub name: String,
     /// The MCP server; `None` for internal tools.
     pub server: Option<String>,
-    /// How the tool compares with its pin.
     pub state: PinReportState,
-    /// The fingerprint that was pinned.
     pub pinned: Option<String>,
     /// The fingerprint of the current definition; `None` when the tool is gone.
     pub now: Option<String>,
-    /// What differs in the tool itself.
     pub changes: Vec<DefinitionChange>,
 }
 
@@ -58,18 +52,15 @@ pub struct ToolReport {
 /// changed.
 #[derive(Debug, Clone)]
 pub struct ServerReport {
-    /// The full name of the tool, or the name of the server.
     pub name: String,
     /// `entry`, `endpoint` and `instructions`, as far as they changed.
     pub changes: Vec<DefinitionChange>,
 }
 
-/// The comparison of a catalogue with the pins.
 #[derive(Debug, Clone, Default)]
 pub struct PinReport {
     /// The tools: those of the catalogue in its order, then what is gone.
     pub tools: Vec<ToolReport>,
-    /// Servers whose entry, endpoint or instructions changed.
     pub servers: Vec<ServerReport>,
     /// Why a server with pins could not be checked.
     pub failures: Vec<Error>,
@@ -165,7 +156,6 @@ impl PinReport {
         }
     }
 
-    /// How many tools are in this state.
     pub fn count(&self, state: PinReportState) -> usize {
         self.tools.iter().filter(|tool| tool.state == state).count()
     }

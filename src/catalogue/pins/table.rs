@@ -13,27 +13,21 @@ use crate::model::{Error, Layer, Origin, PinState, ToolDefinition, ToolStatus};
 /// Maximum number of lines of a difference in a failure.
 const LINES: usize = 30;
 
-/// A server as it is configured now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfiguredServer {
-    /// The file its entry is in, as the system knows it.
     pub file: String,
     /// What it is: its command line, or its address without the query.
     pub endpoint: String,
-    /// The layer and declaration by which the entry is recognised.
     pub entry: PinnedEntry,
-    /// The policy for changes of its pinned tools.
     pub drift: DriftPolicy,
 }
 
 /// What is configured now, as far as pins are bound to it.
 #[derive(Debug, Clone, Default)]
 pub struct PinContext {
-    /// The configured servers by name.
     pub servers: BTreeMap<String, ConfiguredServer>,
     /// Files of internal tools: by the path in a tool's place, as the system knows them.
     pub files: HashMap<PathBuf, String>,
-    /// Those files, as the system knows them, that are in the user's configuration directory.
     pub own_files: BTreeSet<String>,
 }
 
@@ -48,23 +42,19 @@ impl PinContext {
     }
 }
 
-/// What a tool is by its pin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PinComparison {
     /// The tool was never pinned.
     New,
-    /// It is what was pinned.
     Same,
     /// It is something else. Holds what differs.
     Changed(Vec<DefinitionChange>),
 }
 
-/// The pins that hold for what is configured.
 #[derive(Debug, Clone, Default)]
 pub struct Pins {
     context: Arc<PinContext>,
     servers: BTreeMap<String, PinGroup>,
-    /// Internal tools by full name, with the file for which the pin holds.
     tools: HashMap<String, Vec<(Option<String>, Pin)>>,
 }
 
@@ -92,22 +82,18 @@ impl Pins {
         pins
     }
 
-    /// The configuration that pins are compared with.
     pub fn context(&self) -> &Arc<PinContext> {
         &self.context
     }
 
-    /// Whether there is no pin at all.
     pub fn is_empty(&self) -> bool {
         self.servers.is_empty() && self.tools.is_empty()
     }
 
-    /// The pins of a server.
     pub fn server(&self, name: &str) -> Option<&PinGroup> {
         self.servers.get(name)
     }
 
-    /// The servers that have pins.
     pub fn servers(&self) -> impl Iterator<Item = (&str, &PinGroup)> {
         self.servers.iter().map(|(name, group)| (name.as_str(), group))
     }
@@ -121,7 +107,6 @@ impl Pins {
         pinned.map(|(name, _)| name.as_str())
     }
 
-    /// The pin of a tool.
     pub fn pin(&self, tool: &ToolDefinition) -> Option<&Pin> {
         match server_of(tool) {
             Some(server) => self.servers.get(server)?.tools.get(tool.name.tool()),
@@ -129,7 +114,6 @@ impl Pins {
         }
     }
 
-    /// The pin of an internal tool, and whether it is of the same file.
     fn internal_pin(&self, tool: &ToolDefinition) -> Option<(&Pin, bool)> {
         let file = match &tool.origin {
             Origin::File(location) => self.context.files.get(&*location.file),
@@ -172,7 +156,6 @@ impl Pins {
         if found.is_empty() { PinComparison::Same } else { PinComparison::Changed(found) }
     }
 
-    /// In what a server differs from its pins, beside its tools.
     pub fn server_changes(
         &self,
         server: &str,
@@ -207,7 +190,6 @@ impl Pins {
         found
     }
 
-    /// Marks listed tools by their pins.
     pub fn mark_tools(&self, tools: &mut [Arc<ToolDefinition>], instructions: Option<&str>) {
         if self.is_empty() {
             return;
@@ -229,11 +211,6 @@ impl Pins {
         }
     }
 
-    /// Whether a tool may be called as far as its pin goes. Gives what to warn about.
-    ///
-    /// # Errors
-    /// An error of kind denied with the difference, for a tool that changed and whose entry does
-    /// not let changes pass.
     pub fn check_call(&self, tool: &ToolDefinition) -> Result<Vec<String>, Error> {
         let PinState::Changed(error) = &tool.pin_state else { return Ok(Vec::new()) };
         let owner = server_of(tool).and_then(|server| self.context.servers.get(server));
@@ -248,7 +225,6 @@ impl Pins {
     }
 }
 
-/// The server a tool belongs to.
 pub(super) fn server_of(tool: &ToolDefinition) -> Option<&str> {
     match &tool.origin {
         Origin::Server(name) => Some(name),
@@ -256,7 +232,6 @@ pub(super) fn server_of(tool: &ToolDefinition) -> Option<&str> {
     }
 }
 
-/// The change when an internal tool comes from another entry than the one that was pinned.
 fn entry_changed(pin: &Pin, tool: &ToolDefinition, is_same_file: bool) -> Option<DefinitionChange> {
     let (before, now) = (pin.entry.as_ref()?, tool.entry.as_ref()?);
     let now = PinnedEntry::of(now, &str::to_owned);

@@ -108,7 +108,6 @@ fn pins_of_another_file_are_of_another_server() {
     assert!(!Pins::new(known("stdio server", DriftPolicy::Block), content).is_empty());
 }
 
-/// An entry of this layer and directory that says this.
 fn entry(layer: Layer, directory: &str, written: &str) -> Arc<EntryOrigin> {
     let (directory, written) = (directory.into(), written.to_owned());
     Arc::new(EntryOrigin { layer, directory, declaration: written, command_end: None })

@@ -5,13 +5,11 @@ use serde_json::Value;
 use super::MOST_BYTES;
 use crate::model::ToolDefinition;
 
-/// The most texts of one definition.
 const MOST_TEXTS: usize = 20_000;
 /// Keys of a schema whose text is for machines.
 const FOR_MACHINES: [&str; 9] =
     ["$ref", "$schema", "$id", "$anchor", "$dynamicRef", "type", "format", "pattern", "required"];
 
-/// A text of a definition, with the path of the field that holds it.
 pub(super) struct DefinitionText<'a> {
     pub(super) path: String,
     pub(super) text: &'a str,

@@ -76,7 +76,6 @@ fn mixed(text: &str, found: &mut FindingCollector) {
     }
 }
 
-/// The text around a byte offset.
 pub(super) fn around(text: &str, at: usize) -> String {
     const BEFORE: usize = 20;
     let start = text.get(..at).unwrap_or_default().char_indices().rev().nth(BEFORE);

@@ -35,9 +35,7 @@ pub use names::ToolNameIndex;
 
 /// How much of a definition is looked at, in bytes.
 pub const MOST_BYTES: usize = 2 << 20;
-/// The most findings of one tool.
 const MOST_FINDINGS: usize = 25;
-/// The most characters of a quote.
 const QUOTE: usize = 80;
 
 /// How much a finding matters.
@@ -114,7 +112,6 @@ struct FindingCollector {
 }
 
 impl FindingCollector {
-    /// Adds a finding about the field that is being looked at.
     fn add(
         &mut self,
         severity: FindingSeverity,

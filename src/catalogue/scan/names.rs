@@ -56,17 +56,13 @@ const WRITING: [&str; 24] = [
 const DESTROYING: [&str; 8] =
     ["delete", "remove", "drop", "destroy", "purge", "wipe", "truncate", "erase"];
 
-/// The names of all tools, for telling whose a name is.
 #[derive(Debug, Default)]
 pub struct ToolNameIndex {
-    /// Components by the names of their tools.
     owners: HashMap<String, BTreeSet<String>>,
-    /// Names, with their components, by what they look like.
     look_alikes: HashMap<String, BTreeSet<(String, String)>>,
 }
 
 impl ToolNameIndex {
-    /// Of all tools of a catalogue.
     pub fn of<'t>(tools: impl IntoIterator<Item = &'t (impl Borrow<ToolDefinition> + 't)>) -> Self {
         let mut all = Self::default();
         for tool in tools {
@@ -88,7 +84,6 @@ fn owner(tool: &ToolDefinition) -> &str {
     tool.name.component().unwrap_or_default()
 }
 
-/// Checks the name alone.
 pub(super) fn check(
     tool: &ToolDefinition,
     neighbours: &ToolNameIndex,

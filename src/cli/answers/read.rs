@@ -1,6 +1,4 @@
 //! Parsing the file of `--answers` into rules.
-//!
-//! Owns: its keys and diagnostics, each with a location. Nothing is sent if there is a problem.
 
 use std::path::Path;
 
@@ -15,17 +13,11 @@ use crate::util::spelling::did_you_mean;
 
 /// Maximum number of rules in a file.
 const RULES: usize = 1_000;
-/// The keys of a rule.
 const KEYS: [&str; 9] =
     ["server", "message", "kind", "content", "accept", "text", "decline", "cancel", "uses"];
-/// The kinds of questions.
 const KINDS: [&str; 3] = ["form", "url", "sampling"];
 
 /// Reads the value of `--answers`: a keyword, or a file of rules.
-///
-/// # Errors
-/// A configuration error if the file cannot be read; a usage error with the location of the first
-/// problem in it.
 pub(super) fn read_rules(given: &Path) -> Result<Vec<AnswerRule>, Error> {
     if let Some(answer) = given.to_str().and_then(parse_keyword) {
         return Ok(vec![AnswerRule::of(answer, "--answers")]);
@@ -53,7 +45,6 @@ pub(super) fn read_rules(given: &Path) -> Result<Vec<AnswerRule>, Error> {
     })
 }
 
-/// The keywords for complete answers.
 fn parse_keyword(word: &str) -> Option<RuleAnswer> {
     match word {
         "defaults" => Some(RuleAnswer::Defaults),
@@ -113,7 +104,6 @@ fn kind(node: &ConfigNode) -> Result<&'static str, Diagnostic> {
     known.ok_or_else(|| node.expected("form, url or sampling"))
 }
 
-/// The one answer of a rule.
 fn answer(node: &ConfigNode) -> Result<RuleAnswer, Diagnostic> {
     const ANSWERS: [&str; 5] = ["content", "accept", "text", "decline", "cancel"];
     let said: Vec<&(ConfigKey, ConfigNode)> =

@@ -21,9 +21,7 @@ use crate::util::{jq, units};
 pub(super) struct PrintOptions<'a> {
     /// A jq expression applied to the result.
     pub query: Option<&'a str>,
-    /// The file the result is saved to instead of being printed.
     pub save: Option<&'a Path>,
-    /// Whether an error of the tool is ignored.
     pub ignores_tool_error: bool,
 }
 

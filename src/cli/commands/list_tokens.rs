@@ -13,9 +13,6 @@ use crate::host::ToolHost;
 use crate::model::{ToolDefinition, ToolName};
 
 /// Prints the size of the tools in `shown` that may be offered to a model.
-///
-/// # Errors
-/// If the output cannot be written.
 pub(super) fn print(
     host: &ToolHost,
     catalogue: &Catalogue,

@@ -1,7 +1,4 @@
 //! Cached names: names that only a server knows, from the newest listing.
-//!
-//! Owns: the name cache, one file per set of configuration files, and what is stored of a listing.
-//! Never does: contact a server.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -30,7 +27,6 @@ const MAX_KEYS: usize = 50;
 /// Maximum size of the file.
 const MAX_BYTES: u64 = 4 << 20;
 
-/// Names, each with a short description.
 pub(super) type CandidateNames = BTreeMap<String, String>;
 
 /// What is known without contacting a server. The description of cached tools, prompts and
@@ -39,15 +35,11 @@ pub(super) type CandidateNames = BTreeMap<String, String>;
 #[serde(default)]
 pub(super) struct KnownNames {
     pub(super) tools: CandidateNames,
-    /// The arguments of each tool.
     #[serde(rename = "tool_arguments")]
     pub(super) arguments: BTreeMap<String, BTreeMap<String, KnownArgument>>,
     pub(super) prompts: CandidateNames,
-    /// The arguments of each prompt.
     pub(super) prompt_arguments: BTreeMap<String, CandidateNames>,
-    /// The URIs of resources.
     pub(super) resources: CandidateNames,
-    /// URI templates.
     pub(super) templates: CandidateNames,
     #[serde(skip)]
     pub(super) servers: CandidateNames,
@@ -55,17 +47,14 @@ pub(super) struct KnownNames {
     pub(super) profiles: CandidateNames,
 }
 
-/// An argument of a tool.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct KnownArgument {
     /// The first sentence of its description.
     pub(super) about: String,
-    /// The values listed in the schema.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) values: Vec<String>,
 }
 
-/// The arguments of a tool.
 pub(super) fn arguments(tool: &ToolDefinition) -> BTreeMap<String, KnownArgument> {
     let properties = tool.input_schema.get("properties").and_then(Value::as_object);
     let properties = properties.into_iter().flatten().take(MAX_KEYS);

@@ -1,6 +1,4 @@
 //! The command line that is being completed.
-//!
-//! Owns: finding the command and its subject among the words. Never does: find candidates.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

@@ -46,9 +46,6 @@ static GRAMMAR: OnceLock<fn() -> Command> = OnceLock::new();
 
 /// Answers a shell that requests candidates; returns `false` for an ordinary run. `grammar` is the
 /// whole grammar.
-///
-/// # Errors
-/// An unknown shell, or output that cannot be written.
 pub fn complete_if_requested(
     grammar: fn() -> Command,
     arguments: &[OsString],
@@ -66,7 +63,6 @@ pub fn complete_if_requested(
         .map_err(|error| Error::usage(parse_errors::message(&error)).into())
 }
 
-/// Candidates for a tool.
 pub fn tools(current: &OsStr) -> Vec<CompletionCandidate> {
     candidates(current, known_names().tools)
 }
@@ -130,41 +126,34 @@ fn argument_candidates(
     candidates(current, left.map(|(key, known)| (format!("{key}="), known.about.clone())).collect())
 }
 
-/// Candidates for a server.
 pub fn servers(current: &OsStr) -> Vec<CompletionCandidate> {
     candidates(current, known_names().servers)
 }
 
-/// Candidates for a prompt.
 pub fn prompts(current: &OsStr) -> Vec<CompletionCandidate> {
     candidates(current, known_names().prompts)
 }
 
-/// Candidates for a prompt or a URI template.
 pub fn prompts_and_templates(current: &OsStr) -> Vec<CompletionCandidate> {
     let mut known = known_names();
     known.prompts.extend(known.templates);
     candidates(current, known.prompts)
 }
 
-/// Candidates for the URI of a resource.
 pub fn resources(current: &OsStr) -> Vec<CompletionCandidate> {
     candidates(current, known_names().resources)
 }
 
-/// Candidates for a tool or a server.
 pub fn names(current: &OsStr) -> Vec<CompletionCandidate> {
     let mut known = known_names();
     known.tools.extend(known.servers);
     candidates(current, known.tools)
 }
 
-/// Candidates for a past call.
 pub fn calls(current: &OsStr) -> Vec<CompletionCandidate> {
     candidates(current, past_calls().unwrap_or_default())
 }
 
-/// The newest calls, each with its time and tool.
 fn past_calls() -> Option<CandidateNames> {
     let environment = ProcessEnvironment;
     let files = options(std::env::args_os()).files;
@@ -188,7 +177,6 @@ fn past_calls() -> Option<CandidateNames> {
     Some(names)
 }
 
-/// Candidates for a saved call.
 pub fn saved_calls(current: &OsStr) -> Vec<CompletionCandidate> {
     let saved = SavedCalls::open(ProcessEnvironment.config_dir().as_deref());
     let saved = saved.map(|saved| saved.calls).unwrap_or_default();
@@ -202,7 +190,6 @@ pub fn editors(current: &OsStr) -> Vec<CompletionCandidate> {
     candidates(current, editors.collect())
 }
 
-/// Candidates for a profile.
 pub fn profiles(current: &OsStr) -> Vec<CompletionCandidate> {
     candidates(current, known_names().profiles)
 }

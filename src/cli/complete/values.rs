@@ -1,6 +1,4 @@
 //! The values of an argument listed in its schema: choices, booleans, the default.
-//!
-//! Owns: which of them can be written as `key=value`. Those of secrets are not stored.
 
 use serde_json::Value;
 

@@ -1,7 +1,4 @@
 //! Building the host of a command.
-//!
-//! Owns: the order: read, ask about trust, build, report problems. Never does: decide what is
-//! trusted, or which background host is used.
 
 use std::sync::Arc;
 

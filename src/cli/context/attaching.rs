@@ -1,6 +1,4 @@
 //! Using a background host instead of starting servers.
-//!
-//! Owns: which runs may use one, and when one is started. Never does: communicate with it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,15 +20,11 @@ use crate::serve::background::client::{AttachedFrontEnd, HostClient};
 /// How many entries out of service are named.
 const MAX_NAMED: usize = 5;
 
-/// What makes the call of a run.
 pub enum CallMaker {
     /// The host of this process.
     Own(Assembly),
-    /// A background host. If it accepts no more calls, this process builds its own host.
     Background {
-        /// The connection to it.
         caller: Arc<ToolHost>,
-        /// The configuration.
         loaded: LoadedConfiguration,
         /// Answers the questions of the host.
         front_end: FrontEnd,
@@ -38,10 +32,6 @@ pub enum CallMaker {
 }
 
 impl CallMaker {
-    /// Makes the call.
-    ///
-    /// # Errors
-    /// As [`ToolHost::call`] and [`CommandContext::assemble`].
     pub async fn call(
         self,
         request: CallRequest,
@@ -63,9 +53,6 @@ impl CallMaker {
 impl CommandContext {
     /// As [`CommandContext::assemble`]; calls and lists are then passed on to the background host
     /// with the same configuration, when one runs. `command` is how the host's records name this run.
-    ///
-    /// # Errors
-    /// As [`CommandContext::assemble`].
     pub async fn assemble_attached(
         &self,
         starts: StartScope<'_>,
@@ -84,9 +71,6 @@ impl CommandContext {
 
     /// As [`CommandContext::assemble_attached`], for a run that makes one call: where a background host
     /// makes it, this process builds none.
-    ///
-    /// # Errors
-    /// As [`CommandContext::assemble`].
     pub async fn call_maker(
         &self,
         starts: StartScope<'_>,
@@ -129,9 +113,6 @@ impl CommandContext {
 
     /// As [`CommandContext::assemble`]; with it the process of the background host that would have been
     /// used, when one runs, for a command that starts servers of its own all the same.
-    ///
-    /// # Errors
-    /// As [`CommandContext::assemble`].
     pub async fn assemble_beside_host(
         &self,
         starts: StartScope<'_>,
@@ -151,9 +132,6 @@ impl CommandContext {
     /// Reads the configuration and builds the host for another front end, which asks by itself
     /// about what was never allowed. With it the socket of the background host that could answer in
     /// its place, which may not be there.
-    ///
-    /// # Errors
-    /// What is wrong with the configuration as a whole, and with `--strict` any problem in it.
     pub fn assemble_for(&self, front_end: FrontEnd) -> Result<(Assembly, Option<PathBuf>), Error> {
         let loaded = self.read()?;
         Self::require_usable(&loaded.configuration)?;
@@ -163,7 +141,6 @@ impl CommandContext {
         Ok((assembly, socket))
     }
 
-    /// Finds background hosts for this run.
     pub fn host_locator(&self) -> HostLocator {
         let is_fresh = self.needs_own_servers();
         HostLocator::new(self.options(), Arc::clone(&self.environment), is_fresh)
@@ -216,9 +193,6 @@ impl CommandContext {
 
     /// Reads the configuration and builds the host of a background process, which never asks a
     /// person. Returns it with the identity under which it is found.
-    ///
-    /// # Errors
-    /// What is wrong with the configuration as a whole, and with `--strict` any problem in it.
     pub fn assemble_host(
         &self,
         front_end: FrontEnd,
@@ -234,9 +208,6 @@ impl CommandContext {
 
     /// The identity of the background host of this configuration, which is about to be started.
     /// Warns about entries the host will not serve.
-    ///
-    /// # Errors
-    /// As [`CommandContext::assemble_host`].
     pub fn require_host_identity(&self, key: &[u8]) -> Result<String, Error> {
         let loaded = self.read()?;
         Self::require_usable(&loaded.configuration)?;

@@ -1,6 +1,4 @@
 //! SIGHUP, which ends a run unless the command handles it as a request.
-//!
-//! Owns: who is notified, and that a closed terminal still ends the run. Never does: listen for signals.
 
 use std::sync::Arc;
 
@@ -14,7 +12,6 @@ pub(super) struct HangupListener {
     had_terminal: bool,
 }
 
-/// Whether this process has a terminal that still exists.
 fn has_terminal() -> bool {
     std::fs::File::open("/dev/tty").is_ok()
 }

@@ -19,9 +19,6 @@ impl CommandContext {
 
     /// The same for a command that reads a record: `record` picks its settings. Warns when it is
     /// switched off, or when a project's file would set what only the user may.
-    ///
-    /// # Errors
-    /// If the configuration as a whole cannot be used.
     pub fn load_for_record(
         &self,
         name: &str,
@@ -42,9 +39,6 @@ impl CommandContext {
     }
 
     /// Reads only the configuration of a directory; trust not in the trust store stays an open question.
-    ///
-    /// # Errors
-    /// If the directory does not exist, or contains no project.
     pub fn load_untrusting(&self, directory: Option<&Path>) -> Result<Configuration, Error> {
         let mut request = LoadRequest { trust_all: false, ..self.load_request() };
         if let Some(directory) = directory {
@@ -67,7 +61,6 @@ impl CommandContext {
         configuration
     }
 
-    /// Which configuration files to load.
     pub fn load_request(&self) -> LoadRequest {
         let modules = |option: &'static str, modules: &[String]| {
             modules.iter().map(|module| assembly::tools_module_file(option, module)).collect()
@@ -91,7 +84,6 @@ impl CommandContext {
         self.global.trust || self.environment.var("TOOLHOST_TRUST").is_some_and(|v| v == "1")
     }
 
-    /// The options of the command line that concern the whole host.
     pub fn options(&self) -> AssemblyOptions {
         AssemblyOptions {
             files: self.load_request(),

@@ -28,15 +28,12 @@ use hangup::HangupListener;
 
 pub use crate::assembly::StartScope;
 
-/// The context of every command.
 pub struct CommandContext {
-    /// Options of every command.
     pub global: GlobalOptions,
     /// Where everything is written.
     pub output: Arc<Output>,
     /// Variables and directories.
     pub environment: Arc<dyn Environment>,
-    /// Fires when a signal asks the command to stop.
     pub cancel: CancellationToken,
     /// Fires when a second signal asks the command to stop at once, if it requested time.
     pub abort: CancellationToken,
@@ -44,16 +41,13 @@ pub struct CommandContext {
     grace_period: OnceLock<Duration>,
     /// Where the traffic of servers goes.
     pub trace_outputs: TraceOutputs,
-    /// Answers to servers' questions that were given with the command.
     answers: OnceLock<Arc<AnswerRules>>,
-    /// The host that was built last, to be closed however the command ends.
     host: Mutex<Option<Arc<ToolHost>>>,
     /// Notified of SIGHUP, once a command handles it as more than the end of its terminal.
     hangup: OnceLock<HangupListener>,
 }
 
 impl CommandContext {
-    /// The context of one run.
     pub fn new(
         global: GlobalOptions,
         output: Arc<Output>,
@@ -93,9 +87,6 @@ impl CommandContext {
     }
 
     /// For commands that pass a server's bytes to a client unchanged: these must not reach a terminal.
-    ///
-    /// # Errors
-    /// A usage error when standard output is a terminal.
     pub fn require_piped_stdout(&self, command: &str) -> Result<(), Error> {
         if !self.output.is_terminal() {
             return Ok(());
@@ -106,20 +97,15 @@ impl CommandContext {
         ))
     }
 
-    /// Registers the host that is closed when the command ends.
     pub fn keep_host(&self, host: Arc<ToolHost>) {
         *self.host.lock().unwrap_or_else(PoisonError::into_inner) = Some(host);
     }
 
-    /// The host that was built, to be closed.
     pub fn take_host(&self) -> Option<Arc<ToolHost>> {
         self.host.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// The requested format, if the command supports it.
-    ///
-    /// # Errors
-    /// A usage error that lists the supported formats.
     pub fn format(&self, known: &[Format]) -> Result<Format, Error> {
         let format = self.global.format();
         if known.contains(&format) {
@@ -137,5 +123,4 @@ impl CommandContext {
     }
 }
 
-/// The result of a command.
 pub type CommandResult = Result<(), CommandError>;

@@ -39,9 +39,6 @@ impl CommandContext {
     }
 
     /// Asks a person about a project and stores the answer; returns whether it is trusted now.
-    ///
-    /// # Errors
-    /// If the answer cannot be stored.
     pub async fn ask_trust(&self, request: &TrustRequest) -> Result<bool, Error> {
         match prompt::ask_trust(Arc::clone(&self.output), request).await {
             TrustAnswer::Trusted => self.trust(request, false).map(|()| true),
@@ -57,9 +54,6 @@ impl CommandContext {
     /// else was trusted, what the person just wrote is trusted exactly as written, unless it
     /// replaces an entry of the user's own. Returns the command that trusts the project, where that
     /// is still needed.
-    ///
-    /// # Errors
-    /// When the file or the trust store cannot be written.
     pub fn write_server_file(&self, file: &McpFile) -> Result<Option<String>, Error> {
         let directory = file.path.parent().filter(|_| !file.is_own);
         let before = self.load_untrusting(directory)?;
@@ -81,17 +75,10 @@ impl CommandContext {
     }
 
     /// Stores that a person trusts a project as shown in `request`.
-    ///
-    /// # Errors
-    /// When the trust store cannot be used.
     pub fn trust(&self, request: &TrustRequest, author: bool) -> Result<(), Error> {
         self.trust_store()?.trust(request, author, SystemClock.unix())
     }
 
-    /// The record of what was trusted.
-    ///
-    /// # Errors
-    /// When it cannot be read, or others may write to it.
     pub fn trust_store(&self) -> Result<TrustStore, Error> {
         TrustStore::open(self.environment.state_dir().as_deref()).map_err(|problem| {
             let error = Error::config(problem.message);

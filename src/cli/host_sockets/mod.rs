@@ -30,9 +30,7 @@ const STATUS_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time limit for a host to stop, including its running calls and servers.
 pub const END_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// A background host that is running.
 pub struct RunningHost {
-    /// The connection to it.
     pub client: HostClient,
     /// Its status; `None` for another version, or one that does not respond.
     pub status: Option<HostStatus>,
@@ -40,7 +38,6 @@ pub struct RunningHost {
     pub identity: String,
 }
 
-/// How a front end answers requests of a host.
 pub fn attached_front_end(front_end: &FrontEnd, masker: &Masker) -> AttachedFrontEnd {
     // Here too, a person is asked one thing at a time.
     let inbox = QuestionQueue::new(Arc::clone(&front_end.inbox), masker.clone());
@@ -74,7 +71,6 @@ pub fn unattended() -> AttachedFrontEnd {
     }
 }
 
-/// Whether a host of this user listens on the socket.
 pub async fn is_listening(socket: &Path) -> bool {
     HostClient::connect(socket, "toolhost", unattended()).await.is_some()
 }
@@ -121,9 +117,6 @@ pub async fn recheck_hosts(environment: &dyn Environment) {
 
 /// Waits until the host with this identity and everything it started has ended; returns whether it
 /// has. A host holds its lock for its lifetime.
-///
-/// # Errors
-/// If the lock cannot be used.
 pub async fn wait_for_end(directory: &RuntimeDirectory, identity: &str) -> io::Result<bool> {
     let lock = directory.host_lock(identity);
     Ok(runtime_directory::lock_within(&lock, END_TIMEOUT).await?.is_some())

@@ -1,6 +1,4 @@
 //! The directory of the sockets, locks and logs of background hosts.
-//!
-//! Owns: its location, that only this user can access it, and the names in it. Never does: connect.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read as _, Write as _};
@@ -19,7 +17,6 @@ use crate::util::private_file;
 const KEY: &str = "key";
 /// The bytes of the key: two random UUIDs.
 const KEY_BYTES: usize = 32;
-/// Retry interval for a lock.
 const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The directory, which may not exist yet.
@@ -39,9 +36,6 @@ impl RuntimeDirectory {
     }
 
     /// Creates it, accessible only to this user.
-    ///
-    /// # Errors
-    /// If it cannot be created, or belongs to another user.
     pub fn prepare(&self) -> Result<(), Error> {
         private_file::make_own_directory(&self.0).map_err(|error| self.failed(&error))?;
         if self.is_private() {
@@ -76,9 +70,6 @@ impl RuntimeDirectory {
     }
 
     /// The key, created if there is none.
-    ///
-    /// # Errors
-    /// As [`RuntimeDirectory::prepare`].
     pub fn make_key(&self) -> Result<Vec<u8>, Error> {
         self.prepare()?;
         if let Some(key) = self.key() {
@@ -102,17 +93,14 @@ impl RuntimeDirectory {
         Ok(key)
     }
 
-    /// The socket of the host with this identity.
     pub fn socket(&self, identity: &str) -> PathBuf {
         self.0.join(format!("{identity}.sock"))
     }
 
-    /// The lock that the host with this identity holds while it lives.
     pub fn host_lock(&self, identity: &str) -> PathBuf {
         self.0.join(format!("{identity}.lock"))
     }
 
-    /// The lock of the process that starts the host with this identity.
     pub fn start_lock(&self, identity: &str) -> PathBuf {
         self.0.join(format!("{identity}.start"))
     }
@@ -142,9 +130,6 @@ fn is_own(meta: &Metadata) -> bool {
 }
 
 /// Takes a lock; `None` if another process holds it.
-///
-/// # Errors
-/// When the file cannot be used.
 pub fn try_lock(path: &Path) -> io::Result<Option<File>> {
     match lock_now(path, false) {
         Ok(file) => Ok(Some(file)),
@@ -154,9 +139,6 @@ pub fn try_lock(path: &Path) -> io::Result<Option<File>> {
 }
 
 /// Takes a lock within `limit`; `None` if another process held it that long.
-///
-/// # Errors
-/// When the file cannot be used.
 pub async fn lock_within(path: &Path, limit: Duration) -> io::Result<Option<File>> {
     let end = tokio::time::Instant::now() + limit;
     loop {

@@ -21,19 +21,13 @@ const START_TIMEOUT: Duration = Duration::from_secs(20);
 /// Number of last log lines shown if a host does not start.
 const LOG_LINES: usize = 5;
 
-/// A running host, and whether it was just started.
 pub struct StartedHost {
-    /// The status that the host reports.
     pub status: HostStatus,
-    /// Whether it was started just now.
     pub is_new: bool,
 }
 
 /// Starts the host with this identity unless it is already running, with the `arguments` that
 /// determine its configuration. Concurrent starts result in one host.
-///
-/// # Errors
-/// If it does not start.
 pub async fn start(
     arguments: &[OsString],
     environment: &dyn Environment,

@@ -33,7 +33,6 @@ pub struct LoginJson<'a> {
 }
 
 impl<'a> LoginJson<'a> {
-    /// The JSON of a login used by these servers.
     pub fn new(servers: &'a [String], login: &'a LoginReport) -> Self {
         let time = |at: u64| Timestamp::from_second(i64::try_from(at).ok()?).ok();
         Self {

@@ -103,7 +103,6 @@ impl<'a> From<&'a HostStatus> for HostJson<'a> {
 }
 
 impl<'a> StartedHostJson<'a> {
-    /// The JSON of a host that was just started or was already running.
     pub fn new(is_new: bool, host: &'a HostStatus) -> Self {
         Self { started: is_new, host: host.into() }
     }

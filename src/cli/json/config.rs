@@ -85,7 +85,6 @@ pub struct ConfigPathsJson {
 }
 
 impl ConfigPathsJson {
-    /// The JSON of what was read, for the user of this environment.
     pub fn new(configuration: &Configuration, environment: &dyn Environment) -> Self {
         let show = |path: Option<std::path::PathBuf>| path.map(|path| path.display().to_string());
         Self {
@@ -133,7 +132,6 @@ struct ConfigDirectoriesJson {
     state: Option<String>,
 }
 
-/// What a file declares, in a word.
 pub(in crate::cli) fn role_name(role: FileRole) -> &'static str {
     match role {
         FileRole::Tools => "tools",

@@ -66,13 +66,9 @@ impl<'a> ListJson<'a> {
     }
 }
 
-/// What is known about the servers in a list.
 pub struct ListedServers<'a> {
-    /// The list, with the servers that were asked for it.
     pub catalogue: &'a Catalogue,
-    /// The entries of an untrusted project.
     pub untrusted: &'a [UntrustedEntry],
-    /// The servers whose entries are out of service.
     pub broken: &'a [ServerStatus],
 }
 

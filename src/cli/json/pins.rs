@@ -10,7 +10,6 @@ use crate::catalogue::pins::report::ServerReport;
 use crate::catalogue::pins::{PinReport, PinReportState, ToolReport};
 use crate::catalogue::scan::Finding;
 
-/// Suspicious findings, by the full names of tools.
 pub type FindingsByTool = HashMap<String, Vec<Finding>>;
 
 /// Definitions compared with their pins.

@@ -68,7 +68,6 @@ impl<'a> TokenListJson<'a> {
 }
 
 impl<'a> NewTokenJson<'a> {
-    /// The JSON of a token that was just issued.
     pub fn new(token: &'a str, issued: &'a IssuedToken) -> Self {
         let now = Duration::from_secs(issued.issued);
         Self { token, issued: IssuedTokenJson::new(issued, now) }

@@ -18,7 +18,6 @@ pub(in crate::cli) const QUANTILES: [(&str, f64); 4] =
 /// Maximum number of buckets in a tool's histogram.
 const MAX_BUCKETS: usize = 24;
 
-/// Milliseconds as seconds.
 pub(in crate::cli) fn seconds(millis: u64) -> f64 {
     float(millis) / 1e3
 }

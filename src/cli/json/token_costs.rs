@@ -18,7 +18,6 @@ pub struct TokenCostsJson<'a> {
     tools: Vec<ToolCostJson<'a>>,
 }
 
-/// Costs by format.
 type CostsJson = BTreeMap<&'static str, CostJson>;
 
 /// The size of definitions in one format.
@@ -53,7 +52,6 @@ struct ToolCostJson<'a> {
 }
 
 impl<'a> TokenCostsJson<'a> {
-    /// The JSON of these costs, and of those of their components.
     pub fn new(tools: &'a [ToolCost], servers: &[(Option<&'a str>, Vec<&'a ToolCost>)]) -> Self {
         let servers = servers.iter().map(|(name, tools)| ServerCostJson {
             name: *name,

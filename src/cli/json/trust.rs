@@ -12,7 +12,6 @@ pub struct TrustListJson<'a> {
 }
 
 impl<'a> TrustListJson<'a> {
-    /// The JSON of these projects.
     pub fn new(projects: impl IntoIterator<Item = &'a ProjectRecord>) -> Self {
         Self { projects: projects.into_iter().map(Into::into).collect() }
     }

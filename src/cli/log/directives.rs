@@ -1,8 +1,4 @@
 //! What is logged: `info`, `warn,mcp=debug`, `off,host=trace`.
-//!
-//! Owns: the grammar and the location of errors in it. A part is a top-level module of the library
-//! or a module below one; events of other crates are never logged, because they may contain
-//! anything.
 
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::Targets;
@@ -26,7 +22,6 @@ const LEVELS: [(&str, LevelFilter); 6] = [
     ("trace", LevelFilter::TRACE),
 ];
 
-/// An invalid directive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct DirectiveError {
     /// Its column, starting at 1.

@@ -35,10 +35,6 @@ const DEFAULT_DIRECTIVES: &str = "info";
 
 /// Starts the log requested by the command line or `TOOLHOST_LOG`, for the rest of the process.
 /// Without one nothing is done, and an event costs one comparison.
-///
-/// # Errors
-/// A usage error for invalid directives, with their location; or if the file is not safe to write
-/// to (6) or cannot be written (1).
 pub fn start(context: &CommandContext, is_console: bool) -> Result<(), Error> {
     let global = &context.global;
     let variable = context.environment.var(VARIABLE).filter(|value| !value.trim().is_empty());

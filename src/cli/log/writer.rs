@@ -1,7 +1,4 @@
 //! The destination of log lines: stderr, or a private file.
-//!
-//! Owns: that a line is masked, that it has no terminal control sequences, and that a write failure
-//! is reported once. Never does: format a line.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -22,19 +19,14 @@ use crate::util::text;
 /// Maximum total size of the rotated files of one log, not counting the current one of 16 MiB.
 const MAX_OLD_BYTES: u64 = 64 << 20;
 
-/// Where the lines of the log go.
 pub(super) enum LogDestination {
     /// Standard error.
     Stderr,
-    /// A file that is already open.
     File(SegmentedLog),
 }
 
 impl LogDestination {
     /// Opens the file, if there is one, so that a run whose log cannot be written does not start.
-    ///
-    /// # Errors
-    /// Denied when the file is not safe to write to; internal when it cannot be written.
     pub(super) fn open(location: Option<RecordLocation>, now: Duration) -> Result<Self, Error> {
         let Some(location) = location else { return Ok(Self::Stderr) };
         let retention =
@@ -49,7 +41,6 @@ impl LogDestination {
     }
 }
 
-/// Writes lines of the log.
 pub(super) struct LogWriter {
     output: Arc<Output>,
     destination: LogDestination,

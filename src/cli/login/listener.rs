@@ -1,7 +1,4 @@
 //! The loopback listener to which a browser is redirected after a login.
-//!
-//! Owns: [`Listener`], a port on 127.0.0.1 that serves one path, and accepts only the request with
-//! the `state` of this login. Everything is bounded, and nothing is shown.
 
 use std::time::Duration;
 
@@ -13,7 +10,6 @@ use url::Url;
 
 use crate::model::Error;
 
-/// The path of the redirect.
 const PATH: &str = "/callback";
 /// Maximum size of a request head in bytes.
 const HEAD: usize = 32 << 10;
@@ -22,7 +18,6 @@ const REQUEST: Duration = Duration::from_secs(5);
 /// Maximum number of concurrent connections.
 const MAX_CONNECTIONS: usize = 16;
 
-/// A listener on an open port.
 pub(super) struct Listener {
     listener: TcpListener,
     port: u16,
@@ -30,9 +25,6 @@ pub(super) struct Listener {
 
 impl Listener {
     /// Opens `port`, or another one if it is in use.
-    ///
-    /// # Errors
-    /// When no port can be opened.
     pub(super) async fn open(port: Option<u16>) -> Result<Self, Error> {
         let wanted = TcpListener::bind(("127.0.0.1", port.unwrap_or(0))).await;
         let listener = match wanted {
@@ -45,7 +37,6 @@ impl Listener {
         Ok(Self { listener, port })
     }
 
-    /// The URL that the browser is redirected to.
     pub(super) fn redirect(&self) -> String {
         format!("http://127.0.0.1:{}{PATH}", self.port)
     }

@@ -1,7 +1,4 @@
 //! The content blocks of a result, as text for people.
-//!
-//! Owns: the text for each kind of block. The kind and bytes of a block come from
-//! `host::content`. Never does: open a link, or take a file name from a server.
 
 use serde_json::Value;
 
@@ -101,7 +98,6 @@ fn show(page: &mut StyledPage, block: &Value) {
     }
 }
 
-/// The audience and priority of a block, according to its server.
 fn annotations(block: &Value) -> Option<StyledLine> {
     let said = block.get("annotations")?;
     let mut words = Vec::new();
@@ -119,7 +115,6 @@ fn annotations(block: &Value) -> Option<StyledLine> {
         .then(|| StyledLine::styled(SpanStyle::Dim, format!("  ({})", words.join(", "))))
 }
 
-/// Text unchanged, except for one trailing line break, which the page adds itself.
 fn show_text(page: &mut StyledPage, text: &str) {
     page.text(SpanStyle::Plain, 0, text.strip_suffix('\n').unwrap_or(text));
 }

@@ -1,7 +1,4 @@
 //! Errors, warnings and diagnostics as text.
-//!
-//! Owns: the format of every message on stderr. One `error:` line; everything that belongs to it
-//! is indented below it.
 
 use super::caret;
 pub use super::caret::location;
@@ -17,7 +14,6 @@ const MAX_LEADING_DETAILS: usize = 400;
 /// all of them.
 const MAX_TEXT: usize = 4_000;
 
-/// The error for people.
 pub fn page(error: &Error) -> StyledPage {
     let headline = headline(error);
     let headline = text::shorten(&headline, MAX_TEXT);
@@ -84,7 +80,6 @@ pub fn headline(error: &Error) -> String {
     format!("{error} {step}")
 }
 
-/// A warning for people.
 pub fn warning(text: &str) -> StyledLine {
     let text = text::shorten(text, MAX_TEXT);
     StyledLine::styled(SpanStyle::Warning, "warning:").then(SpanStyle::Plain, format!(" {text}"))

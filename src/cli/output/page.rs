@@ -1,8 +1,4 @@
 //! Styled text for people: lines of labelled, sanitised spans.
-//!
-//! Owns: the only way to build something the output prints. Every piece of text is made safe when
-//! it enters a [`StyledLine`], so untrusted text cannot reach a terminal by accident. A label says
-//! what a span means; which colour that is (or that there is none) is decided when it is rendered.
 
 use std::borrow::Cow;
 
@@ -11,30 +7,22 @@ use crate::util::text;
 /// Maximum number of characters in one piece of prose.
 const PROSE: usize = 20_000;
 
-/// What a span means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SpanStyle {
     /// Ordinary text.
     #[default]
     Plain,
-    /// A heading or a column title.
     Heading,
-    /// The name of a tool, server, parameter or file.
     Name,
     /// Of lesser importance.
     Dim,
-    /// All is well.
     Success,
-    /// Doubtful.
     Warning,
-    /// Wrong.
     Error,
-    /// What to do next.
     Hint,
 }
 
 impl SpanStyle {
-    /// The parameters of the SGR sequence that shows this meaning.
     fn sgr(self) -> Option<&'static str> {
         match self {
             Self::Plain => None,
@@ -56,24 +44,20 @@ pub struct StyledLine {
 }
 
 impl StyledLine {
-    /// A line of one span.
     pub fn styled(label: SpanStyle, text: impl AsRef<str>) -> Self {
         Self::default().then(label, text)
     }
 
-    /// A line of ordinary text.
     pub fn plain(text: impl AsRef<str>) -> Self {
         Self::styled(SpanStyle::Plain, text)
     }
 
-    /// Returns the line with another span.
     #[must_use]
     pub fn then(mut self, label: SpanStyle, text: impl AsRef<str>) -> Self {
         self.push(label, text);
         self
     }
 
-    /// Appends a span.
     pub fn push(&mut self, label: SpanStyle, text: impl AsRef<str>) {
         let text = text::safe_line(text.as_ref());
         if !text.is_empty() {
@@ -89,7 +73,6 @@ impl StyledLine {
         }
     }
 
-    /// Appends all spans of another line.
     pub fn append(&mut self, other: Self) {
         self.spans.extend(other.spans);
     }
@@ -161,7 +144,6 @@ impl StyledLine {
         lines
     }
 
-    /// The width of the line in cells.
     pub fn width(&self) -> usize {
         self.spans.iter().map(|(_, text)| text::width(text)).sum()
     }
@@ -179,7 +161,6 @@ pub struct StyledPage {
 }
 
 impl StyledPage {
-    /// Appends one line.
     pub fn push(&mut self, line: StyledLine) {
         self.lines.push(line);
     }
@@ -250,12 +231,10 @@ impl StyledPage {
         }
     }
 
-    /// Appends all lines of another page.
     pub fn append(&mut self, other: Self) {
         self.lines.extend(other.lines);
     }
 
-    /// Whether the page has no lines.
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }
@@ -266,7 +245,6 @@ impl StyledPage {
         Self { lines: self.lines.into_iter().flat_map(|line| line.wrap(width)).collect() }
     }
 
-    /// The lines.
     pub fn lines(&self) -> &[StyledLine] {
         &self.lines
     }

@@ -1,6 +1,4 @@
 //! Output settings from options and environment: format, colour, width, character set.
-//!
-//! Owns: the decisions, as pure functions over variables and facts about the terminal.
 
 use clap::ValueEnum;
 

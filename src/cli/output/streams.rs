@@ -1,9 +1,5 @@
 //! The one writer to stdout and stderr.
 //!
-//! Owns: both streams, what is known about the terminal behind each, and what a failed write
-//! means. Results go to stdout, everything else to stderr. Never does: format (see `page`), or let
-//! text through that did not pass a [`StyledPage`], the JSON or YAML writer, or the sanitiser.
-//!
 //! A stdout that was closed before the start (`>&-`) cannot be told from `/dev/null`: Rust's
 //! runtime opens `/dev/null` in its place before `main`, exactly like a parent that wants no
 //! output. Looking earlier takes a constructor, which is unsafe code; so such a run ends like one
@@ -25,10 +21,8 @@ use crate::model::Error;
 use crate::util::json;
 use crate::util::text;
 
-/// Why a command ended early.
 #[derive(Debug)]
 pub enum CommandError {
-    /// It failed.
     Failed(Error),
     /// The reader of stdout closed it; this is not a failure.
     OutputClosed,
@@ -40,7 +34,6 @@ impl From<Error> for CommandError {
     }
 }
 
-/// The output options of the command line.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct OutputOptions {
     /// `--color`.
@@ -53,18 +46,14 @@ pub struct OutputOptions {
     pub quiet: bool,
     /// How often `-v` was given.
     pub verbose: u8,
-    /// Whether errors are written as JSON.
     pub json: bool,
 }
 
-/// Both streams.
 pub struct Output {
     out: OutputStream,
     err: OutputStream,
     options: OutputOptions,
-    /// Whether stderr can repaint a line.
     stderr_repaints: bool,
-    /// Whether stdout can repaint a page.
     stdout_repaints: bool,
     /// Masks secret values in everything that is written, as soon as they are known.
     masker: RwLock<Masker>,
@@ -79,7 +68,6 @@ struct OutputStream {
 
 struct StreamState {
     sink: Box<dyn Write + Send>,
-    /// What is on the line of the cursor.
     line: OpenLine,
 }
 
@@ -96,7 +84,6 @@ enum OpenLine {
 }
 
 impl Output {
-    /// The output of this process.
     pub fn new(options: OutputOptions, environment: &dyn Environment) -> Self {
         let ascii = options.ascii || settings::is_ascii_locale(environment);
         let stream = |sink: Box<dyn Write + Send>, terminal: bool, columns: Option<u16>| {
@@ -165,12 +152,10 @@ impl Output {
         self.out.width
     }
 
-    /// Whether stdout is a terminal.
     pub fn is_terminal(&self) -> bool {
         self.out.terminal
     }
 
-    /// Whether stderr is a terminal.
     pub fn is_stderr_terminal(&self) -> bool {
         self.err.terminal && !self.options.quiet
     }
@@ -185,10 +170,6 @@ impl Output {
         self.options.json
     }
 
-    /// Writes a page to stdout.
-    ///
-    /// # Errors
-    /// When stdout cannot be written.
     pub fn page(&self, page: &StyledPage) -> Result<(), CommandError> {
         self.write(self.out.palette.page(page).as_bytes())
     }
@@ -196,9 +177,6 @@ impl Output {
     /// Writes a page to stdout over the previous one, of which `above` lines are on the screen;
     /// returns how many are there now. What does not fit on the screen is omitted. A stdout that
     /// cannot repaint gets the pages one after another.
-    ///
-    /// # Errors
-    /// When stdout cannot be written.
     pub fn repaint(&self, page: &StyledPage, above: usize) -> Result<usize, CommandError> {
         if !self.stdout_repaints {
             return self.page(page).map(|()| 0);
@@ -221,9 +199,6 @@ impl Output {
     }
 
     /// Writes a value to stdout as JSON or YAML.
-    ///
-    /// # Errors
-    /// When stdout cannot be written.
     pub fn value(&self, format: Format, value: &impl Serialize) -> Result<(), CommandError> {
         let text = match format {
             Format::Yaml => yaml::document(&serde_json::to_value(value).unwrap_or_default()),
@@ -234,9 +209,6 @@ impl Output {
     }
 
     /// Writes a value to stdout as one line of JSON, terminal or not.
-    ///
-    /// # Errors
-    /// When stdout cannot be written.
     pub fn line(&self, value: &impl Serialize) -> Result<(), CommandError> {
         self.write((json::compact(value) + "\n").as_bytes())
     }
@@ -256,9 +228,6 @@ impl Output {
     }
 
     /// Writes the raw bytes of a result to stdout: unchanged, unless stdout is a terminal.
-    ///
-    /// # Errors
-    /// When stdout cannot be written.
     pub fn raw(&self, bytes: &[u8]) -> Result<(), CommandError> {
         if !self.out.terminal {
             return self.write(bytes);
@@ -353,9 +322,6 @@ impl Output {
     }
 
     /// Shows a question on `terminal`, which may be a different one from stderr.
-    ///
-    /// # Errors
-    /// When the terminal cannot be written to; then the user has not seen the question.
     pub fn ask(&self, question: &StyledPage, terminal: &mut dyn Write) -> io::Result<()> {
         self.clear_status();
         // The user types the answer after it.
@@ -368,16 +334,12 @@ impl Output {
     }
 
     /// Shows a page on `terminal`, which may be a different one from stderr.
-    ///
-    /// # Errors
-    /// When the terminal cannot be written.
     pub fn show(&self, page: &StyledPage, terminal: &mut dyn Write) -> io::Result<()> {
         self.clear_status();
         terminal.write_all(&self.masked(self.err.palette.page(page).as_bytes()))?;
         terminal.flush()
     }
 
-    /// Notes that the question was answered with a complete line.
     pub fn question_answered(&self) {
         self.err.open(OpenLine::Empty);
     }
@@ -437,7 +399,6 @@ pub(crate) mod tests {
     use super::super::page::SpanStyle;
     use super::*;
 
-    /// A stream that keeps what was written.
     #[derive(Clone, Default)]
     pub(crate) struct CapturedStream(Arc<Mutex<Vec<u8>>>);
 

@@ -1,6 +1,4 @@
 //! Tables that fit the width: columns shrink, then disappear; cells never wrap.
-//!
-//! Owns: column widths. Never does: know what a column means, or write anything.
 
 use super::page::{SpanStyle, StyledLine, StyledPage};
 use crate::util::text;
@@ -11,7 +9,6 @@ const GAP: usize = 2;
 /// so a text of one megabyte in a table of a thousand rows would add a gigabyte of blanks.
 const MAX_CELL_WIDTH: usize = 1_000;
 
-/// One column.
 #[derive(Debug, Clone)]
 pub struct TableColumn {
     title: String,
@@ -170,7 +167,6 @@ impl Table {
         }
     }
 
-    /// Restores the natural width of the remaining columns.
     fn restore(&self, widths: &mut [Option<usize>]) {
         for (index, slot) in widths.iter_mut().enumerate() {
             if slot.is_some() {

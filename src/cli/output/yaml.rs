@@ -8,7 +8,6 @@ use serde_json::Value;
 use crate::util::json;
 use crate::util::text;
 
-/// The value as a YAML document, ending in a line break.
 pub fn document(value: &Value) -> String {
     let mut out = String::new();
     node(&mut out, value, 0);
@@ -225,7 +224,6 @@ mod tests {
         }
     }
 
-    /// Reads YAML into JSON with the parser of the configuration.
     fn read(text: &str) -> Value {
         serde_yaml::from_str(text).unwrap_or_else(|e| panic!("{e}: {text}"))
     }

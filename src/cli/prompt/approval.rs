@@ -1,8 +1,4 @@
 //! The approval question before a call.
-//!
-//! Owns: what a person is shown before approving: why they are asked, exactly what would be sent or
-//! started, and what the tool claims about itself. Every character is shown, escaped if a terminal
-//! would interpret it; only the description is shortened, and the long form has all of it.
 
 use super::YesNoQuestion;
 use crate::cli::output::{SpanStyle, StyledLine, StyledPage};
@@ -15,7 +11,6 @@ use crate::util::text::shorten;
 /// Maximum characters of a description in the short form: it must not push the request off the screen.
 const SHORT: usize = 300;
 
-/// The question about a call.
 pub(super) fn question(request: &ApprovalRequest<'_>) -> YesNoQuestion {
     YesNoQuestion {
         page: page(request, false),

@@ -1,8 +1,4 @@
 //! Asking a yes/no question on a terminal until it is answered.
-//!
-//! Owns: what counts as an answer, and that a yes counts only for what was on the screen. A page
-//! too long for one screen is truncated with a note, and must be viewed before it can be approved:
-//! the part that matters cannot be pushed out of sight.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -23,7 +19,6 @@ const FEWEST_ROWS: usize = 6;
 /// How a question ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DialogueReply {
-    /// Yes, to what was shown.
     Yes,
     /// The additional answer that a question offers beside yes.
     Author,
@@ -33,7 +28,6 @@ pub(super) enum DialogueReply {
     Unanswered,
 }
 
-/// What was typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DialogueInput {
     Yes,
@@ -44,9 +38,6 @@ enum DialogueInput {
 }
 
 /// Asks the question and waits for the answer.
-///
-/// # Errors
-/// If the terminal cannot be written to: then the question was not seen.
 pub(super) fn ask(
     output: &Output,
     mut terminal: File,
@@ -114,11 +105,9 @@ enum PagingEnd {
     Complete,
     /// The person stopped before the end.
     Partial,
-    /// The terminal reached the end of input.
     EndOfInput,
 }
 
-/// The first rows of a page that is too long, and how many lines are missing.
 fn first_rows(page: &StyledPage, rows: usize) -> StyledPage {
     let mut head = StyledPage::default();
     for line in page.lines().iter().take(rows) {
@@ -129,7 +118,6 @@ fn first_rows(page: &StyledPage, rows: usize) -> StyledPage {
     head
 }
 
-/// Shows a page screen by screen.
 fn page_through(
     output: &Output,
     terminal: &mut File,
@@ -206,7 +194,6 @@ fn line(output: &Output, terminal: &mut File, page: &StyledPage) -> io::Result<O
     Ok(Some(String::from_utf8_lossy(&typed).into_owned()))
 }
 
-/// The size of a terminal.
 #[derive(Debug, Clone, Copy)]
 struct TerminalSize {
     rows: usize,

@@ -1,7 +1,4 @@
 //! Asking for the fields of a server's form, one by one.
-//!
-//! Owns: the order of the session: fill in or not, each field until it is valid, the whole answer
-//! shown, and only then the input that sends it.
 
 use serde_json::Value;
 

@@ -1,8 +1,4 @@
 //! Questions of servers, asked on the terminal.
-//!
-//! Owns: who is shown as asking, what has to be typed before anything is sent, and that nothing is
-//! sent that was not shown in full. All text of a server is sanitized and bounded, and followed by
-//! the name of the server, which cannot be pushed out of sight. Never does: open a URL.
 
 use std::sync::Arc;
 

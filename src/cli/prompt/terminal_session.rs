@@ -1,8 +1,4 @@
 //! A dialogue on the terminal that can be cancelled at any time.
-//!
-//! Owns: reading lines from the terminal while something else may end the session: the server
-//! withdraws its question, or the call times out. The reader must then release the terminal, or the
-//! next question would lose its answer to the last one.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -28,12 +24,10 @@ pub(super) struct TerminalSession {
     _ends_with_this: DropGuard,
 }
 
-/// What a person entered on the terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum TerminalInput {
     /// A line, without its line break.
     Line(String),
-    /// End of input, or the terminal is gone.
     EndOfInput,
 }
 
@@ -86,7 +80,6 @@ impl TerminalSession {
         line.await.ok().flatten().map_or(TerminalInput::EndOfInput, TerminalInput::Line)
     }
 
-    /// Shows a page.
     pub(super) fn show(&self, page: &StyledPage) {
         // If the terminal cannot be written to, the next read fails as well.
         let _gone = self.output.show(page, &mut &*self.terminal);

@@ -11,7 +11,6 @@ use crate::util::units::{show_duration, show_span};
 /// Shown for a call whose outcome was never recorded.
 const NO_OUTCOME: &str = "no outcome (crashed, killed or running)";
 
-/// A table of calls.
 pub fn page(calls: &[AuditedCall], width: Option<usize>) -> StyledPage {
     let mut table = Table::new([
         TableColumn::new("TIME"),
@@ -40,7 +39,6 @@ pub fn page(calls: &[AuditedCall], width: Option<usize>) -> StyledPage {
     table.layout(width)
 }
 
-/// One call on one line, for output that follows calls as they happen.
 pub fn line(call: &AuditedCall, width: Option<usize>) -> StyledPage {
     let mut page = StyledPage::default();
     for note in notes(call).into_iter().filter(|_| call.clock_set_back_by.is_some()) {

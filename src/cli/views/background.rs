@@ -6,7 +6,6 @@ use crate::cli::output::{SpanStyle, StyledLine};
 use crate::serve::background::protocol::HostStatus;
 use crate::util::units::{show_size, show_span};
 
-/// One row for each host.
 pub fn table(hosts: &[HostStatus], width: Option<usize>) -> StyledPage {
     if hosts.is_empty() {
         return StyledPage::default();

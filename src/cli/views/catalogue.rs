@@ -162,7 +162,6 @@ fn missing_part(server: &str) -> String {
     format!("server '{server}': part of its list is missing")
 }
 
-/// The hint that all of these errors share.
 fn shared_hint<'f>(errors: &[&'f Error]) -> Option<&'f str> {
     let first = errors.first()?.hint()?;
     errors.iter().all(|error| error.hint() == Some(first)).then_some(first)

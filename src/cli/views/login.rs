@@ -7,11 +7,8 @@ use crate::cli::output::{SpanStyle, StyledLine, StyledPage};
 use crate::model::LoginReport;
 use crate::util::units::show_duration;
 
-/// A login, and the entries that use it.
 pub struct LoginRow {
-    /// Names of servers with its address.
     pub servers: Vec<String>,
-    /// The login.
     pub login: LoginReport,
 }
 
@@ -39,7 +36,6 @@ pub fn table(rows: &[LoginRow], now: Duration, width: Option<usize>) -> StyledPa
     table.layout(width)
 }
 
-/// The result of a login, in one line.
 pub fn line(server: &str, login: &LoginReport, now: Duration) -> StyledLine {
     let mut line = StyledLine::styled(SpanStyle::Success, "logged in to ")
         .then(SpanStyle::Name, server)

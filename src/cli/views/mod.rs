@@ -25,7 +25,6 @@ pub mod tool;
 pub mod traffic;
 pub mod trust;
 
-/// The first sentence of a description, on one line.
 pub(in crate::cli) fn first_sentence(text: &str) -> String {
     let paragraph = text.trim_start().split("\n\n").next().unwrap_or_default();
     let line = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");

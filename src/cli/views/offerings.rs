@@ -16,7 +16,6 @@ use crate::util::units::show_size;
 /// Maximum number of characters of a description in a list.
 const MAX_DESCRIPTION: usize = 160;
 
-/// Resources as a table.
 pub fn resources(items: &[&Resource], width: Option<usize>) -> StyledPage {
     let mut table = Table::new([
         TableColumn::new("URI").shrinks_to(24),
@@ -41,7 +40,6 @@ pub fn resources(items: &[&Resource], width: Option<usize>) -> StyledPage {
     table.layout(width)
 }
 
-/// Templates as a table.
 pub fn templates(items: &[&ResourceTemplate], width: Option<usize>) -> StyledPage {
     let mut table = Table::new([
         TableColumn::new("TEMPLATE").shrinks_to(24),
@@ -97,7 +95,6 @@ pub fn verdict<T>(asked: &Offerings<T>) -> Option<Error> {
     super::catalogue::verdict(&servers, 0, asked.servers.iter().any(|s| s.error.is_none()))
 }
 
-/// The contents that were read, shown like the result of a call.
 pub fn as_result(read: &ResourceContents) -> ToolResult {
     let mut result = ToolResult { success: true, ..ToolResult::default() };
     if let [part] = &read.contents[..]
@@ -111,7 +108,6 @@ pub fn as_result(read: &ResourceContents) -> ToolResult {
     result
 }
 
-/// The messages of a prompt for people, each under its role.
 pub fn messages(filled: &PromptMessages, width: Option<usize>) -> StyledPage {
     let mut page = StyledPage::default();
     if let Some(description) = &filled.description {

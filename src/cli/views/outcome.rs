@@ -6,7 +6,6 @@ use crate::host::request::DryRun;
 use crate::model::Routing;
 use crate::util::json;
 
-/// Explains how the router chose a server, for verbose output.
 pub fn note_routing(output: &Output, routing: Option<&Routing>) {
     if output.verbosity() > 0 {
         for line in routing.into_iter().flat_map(lines) {

@@ -60,7 +60,6 @@ fn notes(page: &mut StyledPage, tool: &ToolReport, flagged: &FindingsByTool, wid
     }
 }
 
-/// Each changed part with its difference.
 pub fn parts(page: &mut StyledPage, all: &[DefinitionChange]) {
     for change in all {
         page.push(StyledLine::styled(SpanStyle::Heading, change.part).indented(2));

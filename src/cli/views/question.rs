@@ -1,7 +1,4 @@
 //! A server's question, as shown to a person.
-//!
-//! Owns: how much of a server's text is shown, and what toolhost adds to it: who asks, what is
-//! suspicious about an address, and that a form should not ask for secrets.
 
 use serde_json::Value;
 
@@ -34,7 +31,6 @@ pub fn heading(question: &Question, message: &str) -> StyledPage {
     page
 }
 
-/// Text from a server, limited in length and number of lines.
 fn server_text(page: &mut StyledPage, label: SpanStyle, text: &str) {
     let short = shorten(text.trim(), MESSAGE);
     let total = short.lines().count();
@@ -58,7 +54,6 @@ pub fn secret_warning(who: &str) -> StyledPage {
     StyledPage::from(StyledLine::styled(SpanStyle::Warning, words))
 }
 
-/// A field, with the input that it accepts.
 pub fn field(field: &FormField) -> StyledPage {
     let title = shorten(&field.title, TITLE);
     let mut line = StyledLine::styled(SpanStyle::Name, title);
@@ -131,7 +126,6 @@ pub fn review(form: &Questionnaire, answer: &JsonObject, errors: &[String]) -> S
     page
 }
 
-/// A URL in full, and what is suspicious about it.
 pub fn address(url: &str) -> StyledPage {
     let mut page = StyledPage::from(StyledLine::plain(url).indented(2));
     let visit = UrlReview::of(url);
@@ -146,7 +140,6 @@ pub fn address(url: &str) -> StyledPage {
     page
 }
 
-/// The conversation of a sampling request, as a page.
 pub fn conversation(params: &Value) -> StyledPage {
     let mut page = StyledPage::default();
     for part in sampling::conversation(params) {

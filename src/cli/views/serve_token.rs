@@ -35,7 +35,6 @@ pub fn table(tokens: &[IssuedToken], now: Duration, width: Option<usize>) -> Sty
     table.layout(width)
 }
 
-/// What was issued.
 pub fn issued(token: &IssuedToken) -> StyledLine {
     StyledLine::styled(SpanStyle::Success, "issued ")
         .then(SpanStyle::Name, &token.id)

@@ -17,7 +17,6 @@ use crate::util::units::{show_duration, show_size};
 
 /// Maximum number of characters of instructions to show; JSON has all of them.
 const MAX_INSTRUCTIONS: usize = 2_000;
-/// The same limit for capabilities.
 const MAX_CAPABILITIES: usize = 4_000;
 
 /// The most informative line of a failure: what a refusal kept from starting, what the server wrote

@@ -15,13 +15,11 @@ const MOST: usize = 20;
 
 /// An entry, and the results of checking its tools.
 pub struct ServerEntryView<'a> {
-    /// The entry.
     pub spec: &'a ServerSpec,
     /// Its tools compared with their pins; `None` when it has none.
     pub pins: Option<&'a PinReport>,
     /// How many of its tools have findings that are more than notes.
     pub flagged: usize,
-    /// Suspicious findings about its instructions.
     pub instructions: &'a [Finding],
 }
 
@@ -77,7 +75,6 @@ impl ServerEntryView<'_> {
         }
     }
 
-    /// Its JSON.
     pub fn json(&self) -> ServerEntryJson<'_> {
         let spec = self.spec;
         ServerEntryJson {

@@ -65,7 +65,6 @@ fn sum(tools: &[&ToolCost], format: ModelFormat) -> DefinitionCost {
     tools.iter().filter_map(|tool| tool.costs.get(place).copied()).sum()
 }
 
-/// Sorts by cost, most expensive first.
 fn sorted<T>(all: &[T], cost: impl Fn(&T) -> DefinitionCost) -> Vec<&T> {
     let mut sorted: Vec<&T> = all.iter().collect();
     sorted.sort_by_key(|item| std::cmp::Reverse(cost(item).tokens));

@@ -275,7 +275,6 @@ pub(in crate::cli) mod tests {
         }
     }
 
-    /// A small internal tool.
     pub(crate) fn builtin(name: &str, description: &str) -> ToolDefinition {
         let origin = Origin::File(place());
         let mut tool =
@@ -284,7 +283,6 @@ pub(in crate::cli) mod tests {
         tool
     }
 
-    /// A small MCP tool.
     pub(crate) fn remote(server: &str, name: &str, description: &str) -> ToolDefinition {
         let origin = Origin::Server(server.to_owned());
         let mut tool =

@@ -21,12 +21,10 @@ const LONG: usize = 300;
 /// JSON larger than this is not pretty-printed: that would take many times its size.
 const LAID_OUT: usize = 1 << 20;
 
-/// How much is shown, and where.
 #[derive(Debug, Clone, Copy)]
 pub struct TrafficLayout {
     /// Everything: all lines, all headers, the call.
     pub verbose: bool,
-    /// The width of the terminal, when there is one.
     pub width: Option<usize>,
 }
 
@@ -138,7 +136,6 @@ fn timed(line: StyledLine, latency: Option<Duration>) -> StyledLine {
     }
 }
 
-/// The first line of a text.
 fn first(text: &str, look: TrafficLayout) -> String {
     let line = text.split('\n').next().unwrap_or_default();
     if look.verbose { line.to_owned() } else { text::shorten(line, LONG).into_owned() }

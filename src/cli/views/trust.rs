@@ -15,7 +15,6 @@ pub fn question(request: &TrustRequest) -> StyledPage {
     page
 }
 
-/// Everything that would be trusted.
 pub fn whole(request: &TrustRequest) -> StyledPage {
     let mut page = heading(request, " would:");
     lines(&request.full_lines(), &mut page);
@@ -50,7 +49,6 @@ fn lines(lines: &[TrustRequestLine], page: &mut StyledPage) {
     }
 }
 
-/// What was trusted, project by project.
 pub fn list<'a>(projects: impl Iterator<Item = &'a ProjectRecord>) -> StyledPage {
     let mut page = StyledPage::default();
     for project in projects {

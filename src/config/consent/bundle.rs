@@ -9,14 +9,10 @@ use sha2::{Digest as _, Sha256};
 use super::seal::{BoundFile, hex};
 use crate::config::node::{ConfigNode, NodeValue};
 
-/// What one entry would do, in the text that was shown to the user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EntryRecord {
-    /// The entry's name as the file writes it.
     pub name: String,
-    /// The file that contains it, relative to the root.
     pub file: String,
-    /// A hash of the entry as it is written.
     pub digest: String,
     /// What it would do: one line, then details.
     pub lines: Vec<String>,
@@ -28,15 +24,12 @@ pub struct Bundle {
     /// The configuration files by their paths relative to the root, with a hash of their values.
     /// Comments and layout are not part of it.
     pub files: BTreeMap<String, BoundFile>,
-    /// What each entry would do.
     pub entries: Vec<EntryRecord>,
-    /// Code and documents by the path that names them.
     pub code: BTreeMap<PathBuf, BoundFile>,
     /// Where the programs of entries were found and which directories they use, with links
     /// resolved, by `entry: program` and `entry: reads`.
     #[serde(rename = "resolved")]
     pub resolved_paths: BTreeMap<String, PathBuf>,
-    /// The names of the user's own entries that the project's entries replace.
     #[serde(rename = "replaces")]
     pub replaced_names: Vec<String>,
     /// The user's own credentials that the project's entries name, with a hash of what the user
@@ -48,11 +41,8 @@ pub struct Bundle {
 /// One way in which a project differs from what was trusted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Difference {
-    /// A configuration file is new or its values changed.
     File(String),
-    /// Code or a document is new or has changed.
     Code(PathBuf),
-    /// A program was found at another path, or a directory resolves to another path.
     Resolved(String, PathBuf),
     /// The user or the project has added an entry with this name.
     Replaces(String),
@@ -93,7 +83,6 @@ impl Bundle {
         differences
     }
 
-    /// The differences in what would run.
     pub(super) fn code_differences(
         &self,
         trusted: &Self,

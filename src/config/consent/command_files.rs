@@ -1,10 +1,4 @@
 //! Which programs and files a command line would run.
-//!
-//! Owns: the one reading of a command line, which the question, the comparison with what was trusted
-//! and the check before a start share. It errs on the side of more: *any* word that names a program
-//! counts as one, so that no list of wrappers (`env`, `timeout`, `xargs`, …) has to be complete, and a
-//! text of several words (`sh -c`, `env -S`) is read word by word. What a program loads beyond that is
-//! not covered.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
@@ -153,7 +147,6 @@ pub(super) struct CommandLine {
     pub argv: Vec<Option<String>>,
     /// The directory it is started in.
     pub cwd: Option<PathBuf>,
-    /// What a program named by a path is relative to.
     pub found_from: Option<PathBuf>,
     /// The directories searched for programs.
     pub path: Option<String>,
@@ -163,12 +156,9 @@ pub(super) struct CommandLine {
     pub home: Option<PathBuf>,
 }
 
-/// What a command line would run.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct CommandFiles {
-    /// Where the first word leads, and every other word that names a program on the search path.
     pub programs: BTreeMap<String, PathBuf>,
-    /// Files that would be run, as named.
     pub code: Vec<PathBuf>,
     /// Files that decide which code a runner fetches, whether they exist or not.
     pub settings: BTreeSet<PathBuf>,
@@ -210,7 +200,6 @@ struct Reading<'l> {
     path: Option<String>,
     /// The working directory, and every directory named so far: a word may be relative to each.
     bases: Vec<PathBuf>,
-    /// Where Python looks for modules, beside these.
     modules: String,
     runners: Vec<String>,
     packages: Vec<String>,
@@ -222,11 +211,9 @@ struct Reading<'l> {
 #[derive(PartialEq, Eq)]
 enum Next {
     Any,
-    /// It is the value of an option that loads code.
     Code,
     /// It is code in the language of the interpreter.
     Text,
-    /// It is a Python module.
     Module,
 }
 
@@ -422,7 +409,6 @@ impl Reading<'_> {
         }
     }
 
-    /// The interpreter in the first line of a script, which is run with the script.
     fn first_line(&mut self, path: &Path, depth: usize) {
         let Some(cwd) = self.bases.first().cloned() else { return };
         let Some(line) = first_line(path).filter(|_| depth < MAX_DEPTH) else { return };
@@ -436,7 +422,6 @@ impl Reading<'_> {
         self.words(&words, script, depth + 1);
     }
 
-    /// A Python module, wherever it would be found first.
     fn module(&mut self, module: &str, depth: usize) {
         let cwd = self.bases.first().cloned().unwrap_or_default();
         let more: Vec<PathBuf> = self.modules.split(':').map(|dir| cwd.join(dir)).collect();
@@ -447,7 +432,6 @@ impl Reading<'_> {
         }
     }
 
-    /// A word that may be the package that a runner is to run.
     fn package(&mut self, word: &str) {
         let plain = |c: char| c.is_ascii_alphanumeric() || "@/._-".contains(c);
         let runs = self.runners.iter().any(|name| NODE_RUNNERS.contains(&name.as_str()));
@@ -486,7 +470,6 @@ impl Reading<'_> {
     }
 }
 
-/// Whether an interpreter takes its code from the word behind this option.
 fn takes_text(interpreter: &str, option: &str) -> bool {
     let letter = match interpreter {
         "python" | "pypy" | "sh" | "bash" | "dash" | "zsh" | "ksh" | "ash" | "fish" => 'c',
@@ -521,7 +504,6 @@ fn first_line(path: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(line).into_owned())
 }
 
-/// What an interpreter would run from a directory.
 fn entry_points(directory: &Path) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> = ENTRY_POINTS
         .iter()

@@ -142,7 +142,6 @@ pub(in crate::config) fn decide(
     consent
 }
 
-/// What is verified for each entry that may act when it starts.
 fn seals(survey: &EntrySurvey, record: &Arc<ProjectRecord>) -> BTreeMap<EntryKey, Seal> {
     let manifest = Arc::new(record.bundle.manifest());
     let seal =

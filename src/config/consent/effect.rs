@@ -10,26 +10,19 @@ use crate::config::node::ConfigNode;
 /// One thing an entry would do once it acts. An entry without effects is harmless.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EntryEffect {
-    /// Starts a program on this machine.
     Runs(ProgramEffect),
     /// Runs code that a program finds by itself: a label for it, and the files that would be run,
     /// listed by the entry's kind when the user is asked.
     Loads(String),
-    /// Contacts an address, as written.
     Contacts(String),
-    /// Reads below a directory or file, as it will be called.
     Reads(String),
-    /// Writes below a directory or file, as it will be called.
     Writes(String),
     /// Takes its definition from a document, as written; relative to the entry's file.
     Document(String),
     /// Passes the variables in this file to a program, as written; it is bound by its content.
     EnvFile(String),
-    /// Calls another tool of the catalogue.
     Calls {
-        /// The tool's name as the entry writes it.
         tool: String,
-        /// Its arguments, as the entry writes them.
         arguments: Option<String>,
     },
     /// Lists the tools of this server under its own name.
@@ -41,7 +34,6 @@ pub enum EntryEffect {
 /// A program that would be started, as the entry specifies it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ProgramEffect {
-    /// The program and its arguments, as written.
     pub argv: Vec<String>,
     /// Its working directory, as written; `None` means the default of the kind.
     pub cwd: Option<String>,
@@ -59,7 +51,6 @@ pub struct ProgramEffect {
 pub struct EntrySite<'a> {
     /// The directory of its file; relative paths are relative to it.
     pub base_dir: &'a Path,
-    /// The root of the project, with links resolved.
     pub root: &'a Path,
     /// Named directories, as the files of the project write them.
     pub scopes: &'a BTreeMap<String, String>,

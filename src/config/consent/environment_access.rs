@@ -30,7 +30,6 @@ impl<'a> EnvironmentAccess<'a> {
         self.grant.as_ref()
     }
 
-    /// Registers the value of a credential to be masked in all output.
     pub(in crate::config) fn record_credential(&self, handle: &str, value: &str) {
         self.expanded.credential(handle, value);
     }

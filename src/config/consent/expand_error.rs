@@ -5,7 +5,6 @@
 pub struct ExpandError {
     /// The message: names the variable or file, never a value.
     pub message: String,
-    /// What to do about it.
     pub hint: Option<String>,
 }
 

@@ -1,10 +1,5 @@
 //! Expanding `${VAR}` and `~` where the syntax allows them.
 //!
-//! Owns: replacing references by their values. A value is expanded once and never again: references
-//! in a variable's value are never expanded. Every inserted value is recorded in the
-//! [`ExpandedValues`], which every expander requires. Never does: write an expanded value into a
-//! message.
-//!
 //! | form | means |
 //! |---|---|
 //! | `${VAR}`, `${env:VAR}` | the variable; missing is an error of the entry |
@@ -63,10 +58,6 @@ impl<'a> Expander<'a> {
     }
 
     /// The variables in a file of `NAME=value` lines, whose path is already expanded.
-    ///
-    /// # Errors
-    /// When it cannot be read or parsed, or sets a variable that may decide which code runs:
-    /// those belong in the entry itself, where the user sees whatever happens to the file.
     pub fn env_file(&self, written: &str) -> Result<Vec<(String, String)>, ExpandError> {
         let path = self.base_dir.join(written);
         let shown = path.display();
@@ -139,10 +130,6 @@ impl<'a> Expander<'a> {
         }
     }
 
-    /// Expands one text.
-    ///
-    /// # Errors
-    /// A missing variable, a reference that is not allowed here, or an unknown form.
     pub fn text(&self, text: &str, allowed: AllowedReferences) -> Result<String, ExpandError> {
         let mut out = String::with_capacity(text.len());
         let rest = self.tilde(text, &mut out)?;

@@ -9,14 +9,12 @@ use super::project_record::ProjectRecord;
 #[derive(Debug, Clone)]
 pub struct Grant(GrantBasis);
 
-/// The basis of the agreement.
 #[derive(Debug, Clone)]
 enum GrantBasis {
     /// The user wrote or named the file, or it is the embedded default.
     UserOwned,
     /// `--trust` or `TOOLHOST_TRUST=1`: this run, without the right to replace anything.
     ThisRun,
-    /// A stored answer about this content.
     Stored(Arc<ProjectRecord>),
 }
 
@@ -32,7 +30,6 @@ impl Grant {
         Self::own()
     }
 
-    /// For the files of a project, in one run.
     pub(super) fn for_this_run() -> Self {
         Self(GrantBasis::ThisRun)
     }

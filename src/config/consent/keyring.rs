@@ -13,9 +13,6 @@ const MAX_SECRET_BYTES: usize = 64 << 10;
 
 /// The secret for a name, from the keychain that `read` queries. It is recorded in `expanded`, so
 /// that it is masked in all output and records.
-///
-/// # Errors
-/// When there is no keychain or no such secret, with a hint on how to fix it.
 pub(super) fn secret(
     name: &str,
     read: impl FnOnce(&str, &str) -> Result<Option<Vec<u8>>, KeychainError>,

@@ -32,7 +32,6 @@ pub struct KindDescriptor {
     pub key: &'static str,
     /// Other names for it in `kind`, `provider_type` and `type`.
     pub aliases: &'static [&'static str],
-    /// Keys of an entry that this kind understands, in addition to the common ones.
     pub keys: &'static [&'static str],
     /// Those of `keys` (and of their children) in which `${VAR}` and `~` are expanded, in addition
     /// to the list that applies to every entry.
@@ -54,7 +53,6 @@ pub enum KindClaim {
     No,
     /// It is, unless another kind is certain.
     Fallback,
-    /// It is. Of several such kinds the first registered one gets the entry.
     Certain,
 }
 
@@ -65,7 +63,6 @@ impl KindClaim {
     }
 }
 
-/// Lists the code that an entry would load.
 pub type CodeFilesFn = fn(&ConfigNode, &EntrySite<'_>) -> Result<Vec<PathBuf>, Diagnostic>;
 
 /// The kind of an entry: the one it names, otherwise the one with the most certain claim.

@@ -14,9 +14,7 @@ use crate::util::process::DEFAULT_PATH;
 pub(super) struct ProgramInfo {
     /// Where it was found; `None` if it was not found or depends on a variable.
     pub program: Option<PathBuf>,
-    /// The references that determine which program it is.
     pub decided_by: Vec<String>,
-    /// The programs and files that it would run.
     pub files: CommandFiles,
 }
 
@@ -62,7 +60,6 @@ pub(super) fn inspect(
     (ProgramInfo { program, decided_by, files }, line)
 }
 
-/// An argv quoted for a shell, for reading and copying.
 pub fn shell_quoted(argv: &[String]) -> String {
     let quote = |word: &String| {
         let plain = |c: char| c.is_ascii_alphanumeric() || "_./:=@%+,-".contains(c);
@@ -75,7 +72,6 @@ pub fn shell_quoted(argv: &[String]) -> String {
     argv.iter().map(quote).collect::<Vec<_>>().join(" ")
 }
 
-/// Warnings about a program and its command line.
 pub(super) fn warnings(argv: &[String], program: Option<&Path>) -> Vec<String> {
     let mut warnings: Vec<String> =
         argument_warnings(argv).into_iter().map(str::to_owned).collect();

@@ -6,10 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::bundle::Bundle;
 
-/// A project that was trusted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProjectRecord {
-    /// The root, with links resolved.
     pub root: PathBuf,
     /// When the user agreed, as RFC 3339 in UTC.
     #[serde(rename = "when")]
@@ -17,6 +15,5 @@ pub struct ProjectRecord {
     /// Whether code below the root may change without asking: its author said so.
     #[serde(rename = "author", default)]
     pub allows_code_changes: bool,
-    /// What was shown and trusted.
     pub bundle: Bundle,
 }

@@ -24,7 +24,6 @@ const STAMP: &str = "stat:";
 /// What a path resolved to, and the content there. The default says that there is no regular file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BoundFile {
-    /// The path with links resolved.
     pub resolved: PathBuf,
     /// SHA-256 of the content as lower-case hexadecimal digits; `None` if only the system's
     /// administrator can write, so that the path is enough.
@@ -50,7 +49,6 @@ impl BoundFile {
         Some(Self { resolved, sha256: Some(sha256) })
     }
 
-    /// Whether there was no regular file.
     pub(super) fn is_missing(&self) -> bool {
         self.resolved.as_os_str().is_empty()
     }
@@ -136,11 +134,9 @@ pub(super) fn is_system(resolved: &Path, root: &Path) -> bool {
 /// question, for the comparison with what was trusted, and again just before a start.
 #[derive(Debug, Clone, Default)]
 pub(super) struct EntryFiles {
-    /// The name of the entry.
     pub name: String,
     /// The programs it starts.
     pub commands: Vec<CommandLine>,
-    /// Documents and files of variables.
     pub documents: Vec<PathBuf>,
 }
 
@@ -213,9 +209,6 @@ impl Seal {
     }
 
     /// Compares what would run now with what was trusted.
-    ///
-    /// # Errors
-    /// What differs, as lines for people.
     pub fn verify(&self) -> Result<(), Vec<String>> {
         let Some(sealed) = &self.0 else { return Ok(()) };
         let ProjectRecord { root, bundle: trusted, allows_code_changes, .. } = &*sealed.record;

@@ -7,7 +7,6 @@ use crate::config::entries::URL_KEYS;
 use crate::config::node::{ConfigNode, NodeValue};
 use crate::config::permissions;
 
-/// The effects of a server's entry.
 pub(super) fn effects(entry: &ConfigNode, site: &EntrySite<'_>) -> Vec<EntryEffect> {
     let mut effects = Vec::new();
     let program = entry.get_any(&["command", "server_path"]);
@@ -103,7 +102,6 @@ fn texts(node: &ConfigNode) -> Vec<String> {
     }
 }
 
-/// The variables an entry sets, as written.
 fn variables(entry: &ConfigNode) -> Vec<(String, String)> {
     let pairs = entry.get("env").map(ConfigNode::entries).unwrap_or_default();
     let pair = |(key, value): &(crate::config::node::ConfigKey, ConfigNode)| {

@@ -39,7 +39,6 @@ enum TrustFileError {
     UnknownVersion(u32),
 }
 
-/// A project that was refused with a given content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct StoredRefusal {
     root: PathBuf,
@@ -49,7 +48,6 @@ struct StoredRefusal {
     refused_at: String,
 }
 
-/// Everything that was trusted or refused.
 #[derive(Debug, Default)]
 pub struct TrustStore {
     path: Option<PathBuf>,
@@ -66,16 +64,12 @@ struct TrustFileContent {
 }
 
 impl TrustStore {
-    /// The path of the record in a state directory.
     pub fn file(state_dir: &Path) -> PathBuf {
         state_dir.join("trust.json")
     }
 
     /// Opens the record; one that does not exist is empty. The per-entry data of version 1
     /// is not carried over: the user is asked about each project again, as a whole.
-    ///
-    /// # Errors
-    /// When it cannot be read or parsed, or other users can write to it. Then nothing is trusted.
     pub fn open(state_dir: Option<&Path>) -> Result<Self, Diagnostic> {
         let Some(dir) = state_dir else { return Ok(Self::default()) };
         let path = Self::file(dir);
@@ -99,16 +93,12 @@ impl TrustStore {
         Some(&refusal.refused_at)
     }
 
-    /// Every project that was trusted, oldest first.
     pub fn list(&self) -> &[Arc<ProjectRecord>] {
         &self.content.projects
     }
 
     /// Records that the user trusts what `request` shows, `now` being the time since the Unix
     /// epoch. With `allows_code_changes`, code below the root may change from now on.
-    ///
-    /// # Errors
-    /// When the record cannot be written.
     pub fn trust(
         &mut self,
         request: &TrustRequest,
@@ -132,9 +122,6 @@ impl TrustStore {
 
     /// Records that the user does not trust what `request` shows. What was trusted before stays
     /// trusted for its own content.
-    ///
-    /// # Errors
-    /// When the record cannot be written.
     pub fn refuse(&mut self, request: &TrustRequest, now: Duration) -> Result<(), Error> {
         let refusal = StoredRefusal {
             root: request.root.clone(),
@@ -151,9 +138,6 @@ impl TrustStore {
     }
 
     /// Forgets what was trusted in and below `directory`, refusals too. Returns what was forgotten.
-    ///
-    /// # Errors
-    /// When the record cannot be written.
     pub fn revoke(&mut self, directory: &Path) -> Result<Vec<Arc<ProjectRecord>>, Error> {
         let gone = |root: &Path| root == directory || root.starts_with(directory);
         let exists = self.content.projects.iter().any(|project| gone(&project.root))

@@ -1,7 +1,4 @@
 //! Surveying a project's files for what would be trusted, without resolving the user's values.
-//!
-//! Owns: examining the entries as written. What it misses would not be shown, but it
-//! could not act either: consent is bound to the whole files, and without it there is no expander.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -21,10 +18,8 @@ use crate::config::references::{self, is_literal};
 use crate::config::source_file::SourceFile;
 use crate::model::{Diagnostic, SourceLocation};
 
-/// An entry, by its type and name.
 pub(super) type EntryKey = (FileRole, String);
 
-/// One entry of a file, as written.
 #[derive(Debug, Clone)]
 pub(super) struct WrittenEntry<'n> {
     pub role: FileRole,
@@ -35,7 +30,6 @@ pub(super) struct WrittenEntry<'n> {
     pub is_component: bool,
 }
 
-/// The entries of a file.
 pub(super) fn entries<'n>(root: &'n ConfigNode, role: FileRole) -> Vec<WrittenEntry<'n>> {
     match role {
         FileRole::Servers => {
@@ -69,7 +63,6 @@ pub(super) fn entries<'n>(root: &'n ConfigNode, role: FileRole) -> Vec<WrittenEn
     }
 }
 
-/// The findings for one entry.
 #[derive(Debug)]
 struct DescribedEntry {
     key: EntryKey,
@@ -85,7 +78,6 @@ struct DescribedEntry {
 /// A project as it would be trusted.
 #[derive(Debug)]
 pub(super) struct EntrySurvey {
-    /// The root of the project, symbolic links resolved.
     pub root: PathBuf,
     /// What consent would be bound to, without what kinds list only on request.
     pub bundle: Bundle,
@@ -93,9 +85,7 @@ pub(super) struct EntrySurvey {
     pub harmless: BTreeSet<EntryKey>,
     /// What each entry would start, which is checked again just before.
     pub starts: BTreeMap<EntryKey, EntryFiles>,
-    /// What the files name as documents outside their entries.
     documents: EntryFiles,
-    /// Whether anything needs consent at all.
     pub needs_consent: bool,
 }
 
@@ -223,7 +213,6 @@ pub(super) fn list_loaded_code(
     diagnostics
 }
 
-/// What an entry would do.
 fn effects(
     entry: &WrittenEntry<'_>,
     kinds: &[KindDescriptor],
@@ -323,12 +312,10 @@ fn harmless(described: &[DescribedEntry], own: &UserEntryNames) -> BTreeSet<Entr
     }
 }
 
-/// Whether what follows a component's name makes it the name of one of its tools.
 fn is_tool_part(rest: &str) -> bool {
     rest.len() > 1 && rest.starts_with('-')
 }
 
-/// The references in a file outside its entries, as an entry of the question.
 fn settings(tree: &ConfigNode, role: FileRole, file: &str) -> Option<EntryRecord> {
     let table = if role == FileRole::Tools { TOOLS_FILE } else { SERVERS_FILE };
     let is_entry_list = |word| {
@@ -417,11 +404,9 @@ fn relative(path: &Path, root: &Path) -> String {
     whole.strip_prefix(root).unwrap_or(&whole).display().to_string()
 }
 
-/// The names of the user's own entries, which projects cannot take over.
 #[derive(Debug, Default)]
 pub(super) struct UserEntryNames(Vec<UserEntryName>);
 
-/// One of them.
 #[derive(Debug, Clone)]
 pub(super) struct UserEntryName {
     pub name: String,
@@ -448,7 +433,6 @@ impl UserEntryName {
 }
 
 impl UserEntryNames {
-    /// The names in the user's own files.
     pub fn of<'f>(files: impl Iterator<Item = &'f SourceFile>) -> Self {
         let mut names = Vec::new();
         for file in files {
@@ -490,7 +474,6 @@ impl UserEntryNames {
     }
 }
 
-/// The full names of the tools that a server's entry declares.
 fn declared_tools(entry: &WrittenEntry<'_>) -> Vec<String> {
     if entry.role != FileRole::Servers {
         return Vec::new();

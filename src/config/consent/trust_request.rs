@@ -1,7 +1,4 @@
 //! The trust question about a project, as lines of text.
-//!
-//! Owns: the text. References are shown as written, and everything that came from a file is
-//! sanitised here, before it is stored or shown. Never does: show or ask.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -21,12 +18,9 @@ use crate::util::text::safe_line;
 use crate::util::timestamp::local_date;
 use crate::util::units::show_size;
 
-/// What the user is asked to trust.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TrustRequest {
-    /// The root of the project, links resolved.
     pub root: PathBuf,
-    /// Exactly what would be trusted.
     pub bundle: Bundle,
     /// The stored answer that no longer matches the content, to show what changed.
     pub previous: Option<Arc<ProjectRecord>>,
@@ -35,28 +29,21 @@ pub struct TrustRequest {
     pub refused_at: Option<String>,
 }
 
-/// One line of the question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TrustRequestLine {
-    /// A file of the project, or another heading.
     Heading(String),
-    /// An entry and what it would do.
     Entry {
-        /// The name of the entry in its file.
         name: String,
-        /// What the entry would do, as text that follows the name.
         text: String,
     },
     /// More about the entry above.
     Detail(String),
-    /// A warning about the entry above.
     Warning(String),
     /// What was trusted before but is no longer the case.
     Previous(String),
 }
 
 impl TrustRequestLine {
-    /// The line as plain text, indented by its type.
     pub fn text(&self) -> String {
         match self {
             Self::Heading(text) => text.clone(),
@@ -202,7 +189,6 @@ impl TrustRequest {
         }
     }
 
-    /// The command that allows it.
     pub fn command(&self) -> String {
         let root = self.root.to_string_lossy().into_owned();
         format!("toolhost trust {}", program::shell_quoted(&[safe_line(&root).into_owned()]))

@@ -1,7 +1,4 @@
 //! Credentials as written, for the trust question about a project that names some.
-//!
-//! Owns: what the user is shown about a handle, and the digest that reveals a change of the user's
-//! own definition. Never does: expand anything.
 
 use std::collections::BTreeMap;
 
@@ -17,14 +14,12 @@ pub(super) struct WrittenCredentials {
     own: BTreeMap<String, WrittenCredential>,
 }
 
-/// The addresses that a login contacts, as written.
 fn contacted(node: &ConfigNode) -> impl Iterator<Item = String> {
     let keys = ["issuer", "token_url", "tokenUrl", "client_metadata_url", "clientMetadataUrl"];
     let addresses = keys.into_iter().filter_map(|key| node.get(key)?.as_text().ok());
     addresses.map(|address| format!("contacts {address}"))
 }
 
-/// One handle.
 #[derive(Debug)]
 struct WrittenCredential {
     kind: String,

@@ -1,7 +1,4 @@
 //! Puts the values of the handles that an entry names where its transport needs them.
-//!
-//! Owns: which kind of credential fits which entry, and that no two of them set the same thing. The
-//! values go into the expanded entry, where they are not expanded again.
 
 use super::{CredentialEntry, CredentialTable, ok_or_report};
 use crate::config::keys::{CREDENTIAL, canonical};
@@ -21,19 +18,14 @@ pub(in crate::config) enum CredentialTarget {
     Server,
     /// A tool that sends requests: one header.
     Requests,
-    /// Something that takes no credentials.
     Nothing,
 }
 
-/// An entry that names credentials.
 pub(in crate::config) struct EntryCredentials<'e> {
     /// The entry, expanded; values are put into it.
     pub entry: &'e mut ConfigNode,
-    /// The entry as written, in which the handle stands for its value.
     pub written: Option<&'e mut ConfigNode>,
-    /// How the entry communicates.
     pub target: CredentialTarget,
-    /// The layer of its file.
     pub layer: Layer,
 }
 
@@ -192,7 +184,6 @@ impl EntryCredentials<'_> {
 }
 
 impl CredentialEntry<'_> {
-    /// The value, which is masked in all output from now on.
     fn value(&self, at: &ConfigNode) -> Result<String, Diagnostic> {
         let Self { handle, .. } = self;
         let failed = |message: String| {

@@ -40,7 +40,6 @@ struct CredentialEntry<'a> {
 #[derive(Default)]
 pub(super) struct CredentialTable<'a> {
     entries: Vec<CredentialEntry<'a>>,
-    /// Handles that cannot be used, by layer, with the reason.
     broken: HashMap<(Layer, String), Diagnostic>,
 }
 
@@ -104,7 +103,6 @@ impl<'a> CredentialTable<'a> {
         own.or_else(|| named().find(|entry| entry.layer != Layer::Project))
     }
 
-    /// The handles that an entry of this layer may name.
     fn handles(&self, layer: Layer) -> Vec<&str> {
         let may_name =
             |entry: &&CredentialEntry<'_>| entry.layer == layer || entry.layer != Layer::Project;
@@ -115,7 +113,6 @@ impl<'a> CredentialTable<'a> {
         handles
     }
 
-    /// The diagnostic for a handle that cannot be named, at the place that names it.
     fn missing(&self, handle: &str, layer: Layer, at: &ConfigNode) -> Diagnostic {
         let broken = [layer, Layer::User].into_iter();
         let broken = broken.filter_map(|layer| self.broken.get(&(layer, handle.to_owned())));
@@ -136,7 +133,6 @@ impl<'a> CredentialTable<'a> {
     }
 }
 
-/// Checks the definition of one handle, and returns its kind.
 fn check(
     handle: &str,
     node: &ConfigNode,

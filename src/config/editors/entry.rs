@@ -5,13 +5,11 @@ use serde_json::{Map, Value, json};
 use super::secret_values::SecretValues;
 use crate::model::check_name;
 
-/// A server of an editor's file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ImportedServer {
     /// Its name here: that in the editor's file, with characters replaced that are not allowed in
     /// names.
     pub name: String,
-    /// Its entry, or why it cannot be imported.
     pub entry: Result<Value, &'static str>,
     /// Variables that must be set, because the file contained a secret or the editor asks for it.
     pub variables: Vec<String>,
@@ -35,7 +33,6 @@ const OF_THE_EDITOR: &[&str] = &[
     "version",
 ];
 
-/// Converts one entry of an editor.
 pub(super) fn convert(editor: &str, name: &str, entry: &Value) -> ImportedServer {
     let name = usable(name);
     let mut reader = EntryReader { editor, out: Map::new(), dropped: Vec::new() };
@@ -171,7 +168,6 @@ impl EntryReader<'_> {
         self.out.insert(name.to_owned(), format!("{number}{unit}").into());
     }
 
-    /// Converts references to variables to the syntax used here.
     fn references(&self, value: &Value) -> Value {
         match value {
             Value::Object(pairs) => {

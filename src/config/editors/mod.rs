@@ -18,12 +18,9 @@ use crate::model::Diagnostic;
 
 pub use entry::ImportedServer;
 
-/// The base of an editor's path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum EditorBase {
-    /// The project directory, which is the current directory.
     Project,
-    /// The home directory.
     Home,
     /// The directory for program configuration: `~/.config`, or its macOS counterpart.
     Configuration,
@@ -32,18 +29,15 @@ enum EditorBase {
 /// An editor or agent that stores servers in a file.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Editor {
-    /// Its name on the command line.
     pub name: &'static str,
     /// Its display name.
     pub title: &'static str,
     files: &'static [(EditorBase, &'static str)],
-    /// The keys that lead to the servers.
     servers: &'static [&'static str],
 }
 
 use EditorBase::{Configuration, Home, Project};
 
-/// Every editor whose servers can be imported.
 pub const EDITORS: &[Editor] = &[
     Editor {
         name: "claude",
@@ -118,7 +112,6 @@ pub const EDITORS: &[Editor] = &[
 ];
 
 impl Editor {
-    /// The editor with this name.
     pub fn named(name: &str) -> Option<&'static Self> {
         EDITORS.iter().find(|editor| editor.name == name)
     }
@@ -143,9 +136,6 @@ impl Editor {
 /// The servers of an editor's file, as entries of a file of servers. Without an `editor` the
 /// structure of the file determines it. For Claude Code, the servers that it stores for the
 /// directory `cwd` are included.
-///
-/// # Errors
-/// When the file cannot be read or parsed, or contains no servers.
 pub fn read_file(
     path: &Path,
     editor: Option<&Editor>,
@@ -189,9 +179,6 @@ fn unique(mut values: Vec<&str>) -> Vec<&str> {
 }
 
 /// Whether a file of servers contains an entry with this name.
-///
-/// # Errors
-/// When the file cannot be parsed.
 pub fn has_server(path: &Path, text: &str, name: &str) -> Result<bool, Diagnostic> {
     let root = parse::parse(&SourceText::new(path, text), text)?.root;
     Ok(super::entries::servers_as_written(&root).iter().any(|(existing, _, _)| existing == name))

@@ -7,9 +7,7 @@ use crate::config::secrets::{looks_secret, names_secret};
 /// Replaces the secrets of one entry, and records the variables that must hold them.
 #[derive(Debug)]
 pub(super) struct SecretValues {
-    /// The prefix of variables for arguments, headers and addresses.
     prefix: String,
-    /// The variables, each once.
     pub variables: Vec<String>,
 }
 
@@ -19,7 +17,6 @@ impl SecretValues {
         Self { prefix: shouted(server), variables: Vec::new() }
     }
 
-    /// Replaces every value that looks like a secret, or has the name of one.
     pub(super) fn replace(&mut self, entry: &mut Map<String, Value>) {
         for (key, value) in entry {
             match (key.as_str(), value) {
@@ -138,7 +135,6 @@ impl SecretValues {
     }
 }
 
-/// Whether a literal value is a secret, judging by its name or its content.
 fn is_secret(name: &str, value: &str) -> bool {
     if value.is_empty() || value.contains("${") {
         return false;
@@ -147,7 +143,6 @@ fn is_secret(name: &str, value: &str) -> bool {
     names_secret(name) || looks_secret(value) || holds_password()
 }
 
-/// A valid variable name, derived from any text.
 fn shouted(text: &str) -> String {
     let fits = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
     let name: String = text.chars().map(fits).collect();

@@ -9,9 +9,6 @@ use crate::config::node::SourceText;
 use crate::model::{Diagnostic, SourceLocation};
 
 /// The file as JSON; dates become texts.
-///
-/// # Errors
-/// What is wrong with the text, and where.
 pub(super) fn parse(source: &Arc<SourceText>, text: &str) -> Result<Value, Diagnostic> {
     let document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| {
         let start = error.span().map_or(0, |span| span.start);

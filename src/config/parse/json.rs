@@ -61,7 +61,6 @@ impl<'a> JsonParser<'a> {
         self.offset = end;
     }
 
-    /// Skips white space and comments.
     fn skip_blank(&mut self) -> Result<(), Diagnostic> {
         loop {
             let rest = self.rest();

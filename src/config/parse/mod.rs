@@ -25,7 +25,6 @@ pub const MAX_DEPTH: usize = 64;
 /// Maximum number of values in one file, with aliases counted once per use.
 pub const MAX_NODES: usize = 400_000;
 
-/// A file as a tree.
 #[derive(Debug)]
 pub struct ParsedFile {
     /// The outermost value; in a valid file, a mapping.
@@ -38,17 +37,12 @@ pub struct ParsedFile {
 /// A key that occurs twice in one mapping.
 #[derive(Debug, Clone)]
 pub struct DuplicateKey {
-    /// The position of the second one.
     pub position: TextPosition,
-    /// The diagnostic, with both locations.
     pub diagnostic: Diagnostic,
 }
 
 /// Parses a file's text. With a `.json` or `.jsonc` name or a leading `{` it is JSON (with comments
 /// and trailing commas), anything else is YAML.
-///
-/// # Errors
-/// One diagnostic with its location if the text cannot be parsed or exceeds a limit.
 pub fn parse(source: &Arc<SourceText>, text: &str) -> Result<ParsedFile, Diagnostic> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if is_json(&source.path, text) { json::parse(source, text) } else { yaml::parse(source, text) }
@@ -60,7 +54,6 @@ fn is_json(path: &Path, text: &str) -> bool {
         || (!matches!(extension, Some("yaml" | "yml")) && text.trim_start().starts_with('{'))
 }
 
-/// The state that both notations share while building a tree.
 struct TreeBuilder {
     source: Arc<SourceText>,
     nodes: usize,

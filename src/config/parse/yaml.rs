@@ -45,7 +45,6 @@ struct Composer<'a> {
     copied: usize,
 }
 
-/// A value that aliases may repeat.
 struct AnchorValue {
     node: ConfigNode,
     /// How many values it contains, including itself.

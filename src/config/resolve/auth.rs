@@ -219,7 +219,6 @@ mod tests {
     use crate::config::load::load;
     use crate::config::spec::Endpoint;
 
-    /// What an entry with these keys says, and what is wrong with it.
     fn read(keys: &str) -> (AuthSpec, Vec<String>) {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("mcp.yaml");

@@ -9,7 +9,6 @@ use crate::model::{
     Annotations, Diagnostic, Origin, Safety, Speed, ToolDefinition, ToolName, ToolScope, ToolSource,
 };
 
-/// The kind of tools that a server declares.
 pub const SERVER_KIND: &str = "mcp";
 
 /// Reads the common keys of an entry. `kind_keys` are the keys its kind understands.

@@ -16,15 +16,11 @@ use crate::config::spec::{AuthSpec, Endpoint, HttpTransport};
 use crate::config::{plain_http, unix_socket};
 use crate::model::{CredentialUse, Diagnostic, EntryOrigin};
 
-/// What resolving one server's entry needs in addition to the entry.
 pub struct EntryContext<'a> {
-    /// The file that contains it.
     pub file: &'a FileContext<'a>,
     /// Replaces references by their values; it exists only for files that the user agreed to.
     pub expander: &'a Expander<'a>,
-    /// The layer and declaration that identify the entry.
     pub origin: &'a Arc<EntryOrigin>,
-    /// The credentials that were put into it.
     pub credentials: &'a [CredentialUse],
 }
 
@@ -86,7 +82,6 @@ pub fn resolve(
 /// A finding says what is wrong.
 struct ReportedError;
 
-/// The transport an entry names.
 #[derive(Clone, Copy)]
 enum TransportChoice {
     Stdio,
@@ -117,7 +112,6 @@ fn transport(
     }
 }
 
-/// The name of a transport in files.
 fn word(transport: HttpTransport) -> &'static str {
     match transport {
         HttpTransport::Auto | HttpTransport::Streamable => "http",

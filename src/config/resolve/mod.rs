@@ -27,21 +27,17 @@ use super::secrets::LiteralSecrets;
 use super::spec::{Configuration, DisabledEntry, FileRole, KindDescriptor, Layer, UntrustedEntry};
 use crate::model::{Diagnostic, SourceLocation, ToolDefinition};
 
-/// What is known about the file that contains an entry.
 pub(super) struct FileContext<'a> {
-    /// Access to the environment, for files that may use it.
     pub access: EnvironmentAccess<'a>,
     pub kinds: &'a [KindDescriptor],
     pub layer: Layer,
     /// Relative paths are relative to this: the file's directory.
     pub base_dir: PathBuf,
-    /// The directory of the project's configuration, when there is one.
     pub project_root: Option<PathBuf>,
     /// The working directory for a server without `cwd`.
     pub default_cwd: PathBuf,
     /// Whether it belongs to a project, whose entries cannot replace the user's without consent.
     pub is_project: bool,
-    /// The root of the project, links resolved.
     pub root: &'a Path,
     /// For an ad-hoc server: the command-line arguments that name it again.
     pub command_end: Option<String>,
@@ -111,7 +107,6 @@ impl<'a> ConfigurationBuilder<'a> {
         in_service
     }
 
-    /// Records the tools declared by the entry that last went out of service.
     fn record_definitions(&mut self, definitions: Vec<ToolDefinition>) {
         if let Some(entry) = self.configuration.disabled.last_mut() {
             entry.definitions = definitions;
@@ -139,7 +134,6 @@ impl<'a> ConfigurationBuilder<'a> {
         true
     }
 
-    /// Lists an entry of an untrusted project.
     fn add_untrusted(&mut self, entry: UntrustedEntry) {
         self.configuration.untrusted.push(entry);
     }
@@ -174,17 +168,13 @@ impl<'a> ConfigurationBuilder<'a> {
     }
 }
 
-/// Names in use, with the location and layer of their owner.
 #[derive(Default)]
 struct NameTable(HashMap<String, (SourceLocation, Layer)>);
 
-/// The result of claiming a name.
 enum NameClaim {
-    /// The entry now owns the name.
     Claimed,
     /// A file with higher precedence has an entry with this name, so this one is ignored.
     Shadowed,
-    /// An earlier entry in the same layer has the name.
     Taken(Diagnostic),
 }
 

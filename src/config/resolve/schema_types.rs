@@ -1,7 +1,4 @@
 //! Detects types that JSON Schema does not know in the schemas of entries.
-//!
-//! Owns: where a schema contains types, and what was probably meant. A schema with such a type
-//! checks nothing: validators do not accept it.
 
 use super::EntryDiagnostics;
 use crate::config::node::{ConfigNode, NodeValue};
@@ -52,7 +49,6 @@ const SCHEMAS: [&str; 17] = [
 const NAMED: [&str; 5] =
     ["properties", "patternProperties", "dependentSchemas", "$defs", "definitions"];
 
-/// Reports each unknown type in a schema, at its location.
 pub(super) fn report(schema: &ConfigNode, diagnostics: &mut EntryDiagnostics) {
     if let NodeValue::List(all) = &schema.value {
         return all.iter().for_each(|one| report(one, diagnostics));

@@ -16,7 +16,6 @@ use crate::model::Diagnostic;
 /// Maximum number of files that one schema may include.
 const MAX_FILES: usize = 32;
 
-/// Why a reference to a schema file cannot be followed.
 #[derive(Debug, Error)]
 enum SchemaReferenceError {
     #[error("{path} contains nothing at '#{fragment}'")]
@@ -137,9 +136,7 @@ struct SchemaFiles<'a> {
 struct SchemaFile {
     path: String,
     document: Value,
-    /// Whether the finished schema refers to it.
     is_used: bool,
-    /// Whether it has moved into the finished schema.
     is_embedded: bool,
 }
 

@@ -183,7 +183,6 @@ fn untrusted(
     }
 }
 
-/// The tools that an entry declares, based on the entry alone.
 fn declared_tools(
     name: &str,
     entry: &ConfigNode,
@@ -205,7 +204,6 @@ fn declared_tools(
     provides_tools(node, name, &shared, file, builder, entry_diagnostics)
 }
 
-/// The settings of a server's entry that apply to all tools it declares.
 struct DeclaredToolDefaults {
     timeout: Option<std::time::Duration>,
     retries: u32,

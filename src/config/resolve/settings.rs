@@ -44,14 +44,12 @@ pub struct SettingsLayers {
     profiles: BTreeMap<String, (Layer, ProfileSpec)>,
     rules: Vec<(Layer, PolicyRule)>,
     records: [Vec<(Layer, RecordOptions)>; 3],
-    /// In order of precedence, each with its layer.
     scopes: Vec<(Layer, String, PathBuf)>,
 }
 
 /// The records a file may set, in the order of `SettingsLayers::records`.
 const RECORDS: [&str; 3] = ["stats", "audit", "history"];
 
-/// The settings of one file for a record.
 #[derive(Default)]
 struct RecordOptions {
     enabled: Option<bool>,
@@ -282,7 +280,6 @@ fn policy_order(rules: Vec<(Layer, PolicyRule)>) -> Vec<PolicyRule> {
     rules.into_iter().map(|(_, rule)| rule).collect()
 }
 
-/// The settings of a record, and where its path is written.
 fn merge(mut options: Vec<(Layer, RecordOptions)>) -> (RecordSpec, Option<SourceLocation>) {
     // The user's own file takes precedence; a project's comes last.
     options.sort_by_key(|(layer, _)| match layer {
@@ -306,7 +303,6 @@ fn merge(mut options: Vec<(Layer, RecordOptions)>) -> (RecordSpec, Option<Source
     (record, location)
 }
 
-/// The error for two records with one file, each of which would take the other's content for damage.
 fn shared_file(records: &[(RecordSpec, Option<SourceLocation>); 3]) -> Option<Diagnostic> {
     let mut files: BTreeMap<PathBuf, &str> = BTreeMap::new();
     for (name, (record, location)) in RECORDS.into_iter().zip(records) {

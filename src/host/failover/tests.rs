@@ -21,7 +21,6 @@ fn server(name: &str) -> Arc<FakeProvider> {
     Arc::new(FakeProvider::server(name, &["echo"]))
 }
 
-/// A server that lists its tools and fails each call.
 fn failing(name: &str, error: Error) -> Arc<FakeProvider> {
     let answer = move |_, _| {
         let error = error.clone();

@@ -116,7 +116,6 @@ fn matches_variant(form: &ResolvedSchema, value: &Value) -> bool {
     })
 }
 
-/// A value as a person would type it.
 fn input_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

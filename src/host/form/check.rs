@@ -56,15 +56,11 @@ impl FormNode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("must be {expected}")]
 pub struct FormatMismatch {
-    /// The format for people, with an article and an example where needed.
     pub expected: &'static str,
 }
 
 /// Checks that a text has the format its schema asks for. Formats that forms do not know are not
 /// checked.
-///
-/// # Errors
-/// When the text has another format.
 pub fn check_format(schema: &ResolvedSchema, value: &Value) -> Result<(), FormatMismatch> {
     let (Some(text), Some(expected)) = (value.as_str(), format_of(schema)) else { return Ok(()) };
     let fits = match schema.text("format") {

@@ -11,32 +11,22 @@ use crate::model::JsonObject;
 pub struct FormField {
     /// The property; for an item its number, from 1; for a chosen form nothing.
     pub key: String,
-    /// Its title, or the property's name.
     pub title: String,
-    /// What is said about it.
     pub description: Option<String>,
-    /// Which widget the field needs and which values it takes.
     pub kind: FieldKind,
-    /// Whether it has to be filled in.
     pub required: bool,
     /// Whether it may be `null`.
     pub nullable: bool,
-    /// The value that the schema gives for a missing field.
     pub default: Option<Value>,
-    /// Whether it seems to ask for a secret, by its schema or its name.
     pub secret: bool,
-    /// The field's own schema, references resolved.
     pub schema: ResolvedSchema,
 }
 
-/// The kinds of values that a field takes, as distinguished by a form.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FieldKind {
-    /// A text of one or more lines.
     Text,
     /// A number, whole or not.
     Number {
-        /// Whether it has to be whole.
         whole: bool,
     },
     /// A truth value, shown as yes or no.
@@ -47,9 +37,7 @@ pub enum FieldKind {
     MultiChoice(Vec<FieldChoice>),
     /// The value of `const`, which cannot be changed.
     Constant(Value),
-    /// An object with its own fields.
     Object,
-    /// A list whose items are fields of one schema.
     List,
     /// A value in one of several forms; what they are called.
     Variants(Vec<String>),
@@ -62,13 +50,10 @@ pub enum FieldKind {
 /// One value of an `enum` and its title.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FieldChoice {
-    /// The value that is sent when this is chosen.
     pub value: Value,
-    /// The title that the schema gives it, or the value as text.
     pub title: String,
 }
 
-/// The fields of an object, in the order of its schema, up to a maximum.
 pub fn fields(schema: &ResolvedSchema, most: usize) -> Vec<FormField> {
     let properties = schema.properties(most).into_iter();
     properties.map(|(key, property)| FormField::of(key, property, schema.requires(key))).collect()
@@ -81,7 +66,6 @@ pub fn defaults(fields: &[FormField]) -> JsonObject {
 }
 
 impl FormField {
-    /// Makes a field of a property's schema.
     pub fn of(key: &str, schema: ResolvedSchema, required: bool) -> Self {
         let text = |name: &str| schema.text(name).map(str::to_owned);
         let title = text("title").filter(|title| !title.trim().is_empty());

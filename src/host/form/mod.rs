@@ -23,7 +23,6 @@ pub use node::{FieldInput, FormNode};
 pub use rows::RowPart;
 pub use schema::ResolvedSchema;
 
-/// How many fields of one object are shown.
 pub const MAX_FIELDS: usize = 200;
 /// How many choices a field may have; with more it is a text.
 pub const MAX_CHOICES: usize = 500;

@@ -9,18 +9,15 @@ use crate::model::JsonObject;
 /// A field, its input, and the fields in it.
 #[derive(Debug, Clone)]
 pub struct FormNode {
-    /// The property that this node is filled in for.
     pub field: FormField,
     /// What a person has entered in it.
     pub input: FieldInput,
     /// Its own fields, its items, or the form that was chosen; made when they are first needed.
     pub children: Vec<Self>,
-    /// Whether what is in it is shown.
     pub is_open: bool,
     pub(super) depth: usize,
 }
 
-/// What a person has entered in a field.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum FieldInput {
     /// Nothing: it is left out, unless a field in it has input.
@@ -28,20 +25,15 @@ pub enum FieldInput {
     Unset,
     /// The value `null`, chosen explicitly.
     Null,
-    /// This text. The schema says what it means.
     Text(String),
-    /// This text, which is JSON whatever the schema says.
     Json(String),
-    /// The choice, or the form, with this number.
     Choice(usize),
-    /// These choices, in this order.
     Choices(Vec<usize>),
     /// An object or a list, which may be empty.
     Container,
 }
 
 impl FormNode {
-    /// The form of an object with this schema, holding what is known of it.
     pub fn of_object(schema: ResolvedSchema, initial: Option<&JsonObject>) -> Self {
         let mut field = FormField::of("", schema, true);
         if !matches!(field.kind, FieldKind::Object | FieldKind::Variants(_)) {
@@ -88,7 +80,6 @@ impl FormNode {
         }
     }
 
-    /// Shows what is in it, and makes it when it is an object.
     fn create(&mut self) {
         if self.field.kind == FieldKind::Object {
             self.input = FieldInput::Container;
@@ -96,7 +87,6 @@ impl FormNode {
         self.open();
     }
 
-    /// Shows what is in it.
     pub fn open(&mut self) {
         if matches!(self.input, FieldInput::Null | FieldInput::Json(_)) {
             return;
@@ -312,7 +302,6 @@ impl FormNode {
         index_path.iter().try_fold(self, |node, at| node.children.get(*at))
     }
 
-    /// The node at an index path, mutable.
     pub fn at_mut(&mut self, index_path: &[usize]) -> Option<&mut Self> {
         index_path.iter().try_fold(self, |node, at| node.children.get_mut(*at))
     }

@@ -2,10 +2,8 @@
 
 use super::{FieldInput, FieldKind, FormNode};
 
-/// How much of what has to be there is there.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RequiredFields {
-    /// How many fields have to be filled in.
     pub total: usize,
     /// The ways to those that are not.
     pub missing: Vec<Vec<usize>>,

@@ -8,25 +8,20 @@ use crate::host::validate::ValuePath;
 pub struct FieldRow {
     /// Which children lead to it, from the whole.
     pub index_path: Vec<usize>,
-    /// Which part of the field the row shows.
     pub part: RowPart,
     /// How many objects and lists it stands in, for indentation.
     pub depth: usize,
-    /// The place of its value among the arguments, by which violations find the row.
     pub path: ValuePath,
 }
 
 /// What of a field a line shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RowPart {
-    /// The title of the field and its value.
     Field,
-    /// The choice with this number, which can be ticked.
     Choice(usize),
 }
 
 impl FormNode {
-    /// The lines that are shown.
     pub fn rows(&self) -> Vec<FieldRow> {
         let mut rows = Vec::new();
         if matches!(self.field.kind, FieldKind::Variants(_)) {

@@ -19,7 +19,6 @@ pub struct ResolvedSchema {
 }
 
 impl ResolvedSchema {
-    /// Resolves a whole schema, starting at its root.
     pub fn of(root: &Arc<Value>) -> Self {
         Self::at(root, String::new())
     }
@@ -56,12 +55,10 @@ impl ResolvedSchema {
         &self.root
     }
 
-    /// The schema at the location itself.
     pub fn value(&self) -> &Value {
         self.places().next().map_or(&Value::Null, |(_, here)| here)
     }
 
-    /// The parts of which this is true.
     pub fn parts_where<'s>(
         &'s self,
         is_so: impl Fn(&Value) -> bool + 's,
@@ -69,7 +66,6 @@ impl ResolvedSchema {
         self.places().map(|(_, here)| here).filter(move |here| is_so(here))
     }
 
-    /// A keyword, from the first part that has it.
     pub fn get(&self, keyword: &str) -> Option<&Value> {
         self.places().find_map(|(_, here)| here.get(keyword))
     }

@@ -40,7 +40,6 @@ impl FormNode {
         }
     }
 
-    /// Whether it makes a value.
     pub fn is_present(&self) -> bool {
         match (&self.input, &self.field.kind) {
             (FieldInput::Unset, FieldKind::Object | FieldKind::List)
@@ -82,7 +81,6 @@ impl FormNode {
         (self.field.secret && self.is_present()) || self.children.iter().any(Self::holds_secret)
     }
 
-    /// Whether anything that is shown of it asks for a secret.
     pub fn asks_for_secret(&self) -> bool {
         self.field.secret || self.children.iter().any(Self::asks_for_secret)
     }

@@ -1,8 +1,5 @@
 //! The load executor for kinds of tools without their own: one provider attempt per call, several
 //! at once.
-//!
-//! Owns: the attempts in flight and their limit. Never does: check arguments, ask, retry or record;
-//! it measures the tool with as little overhead as possible.
 
 use std::collections::HashMap;
 use std::future::pending;

@@ -1,8 +1,5 @@
 //! The one audit record of a benchmark's calls, from the intent before the first to the outcome
 //! after the last.
-//!
-//! Owns: its content. Never does: count (the caller that closes it did), or reach the statistics,
-//! which are about real use.
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -1,6 +1,4 @@
 //! Checking complete results during a benchmark.
-//!
-//! Owns: the adapter to the check that every ordinary call goes through.
 
 use std::sync::Arc;
 
@@ -11,7 +9,6 @@ use crate::host::output_check;
 use crate::model::{Error, ToolResult};
 use crate::provider::load::Inspector;
 
-/// Checks answers against the tool's output schema.
 pub(super) struct OutputInspector(Arc<ListedTool>);
 
 impl OutputInspector {

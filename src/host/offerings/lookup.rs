@@ -1,7 +1,4 @@
 //! Finding the server that offers a prompt, resource or template.
-//!
-//! Owns: the order of the search — what is listed, then templates, then nothing — and the errors
-//! when nothing or several items match. The rules of names are in `catalogue::naming`.
 
 use super::Offerings;
 use super::prompt_arguments::accepting;

@@ -1,16 +1,10 @@
 //! Checking the arguments for a prompt.
-//!
-//! Owns: the check against the arguments that the prompt lists, and the errors about those that do
-//! not match. Never does: choose a server.
 
 use crate::model::{Error, JsonObject, Prompt};
 use crate::util::spelling::nearest;
 
 /// Of prompts of one name those that take the arguments, by their places. `command_end` ends the command
 /// line of an example.
-///
-/// # Errors
-/// What is wrong with the arguments for the first, when none takes them.
 pub(super) fn accepting(
     prompts: &[Prompt],
     candidates: Vec<usize>,
@@ -29,9 +23,6 @@ pub(super) fn accepting(
 }
 
 /// Checks the arguments of a prompt: all problems at once.
-///
-/// # Errors
-/// A usage error that names what is missing and what is unknown, with an example.
 fn check_arguments(
     prompt: &Prompt,
     arguments: &JsonObject,

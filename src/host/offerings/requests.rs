@@ -1,7 +1,4 @@
 //! Requests for one offering: reading a resource, filling in a prompt, completing an argument.
-//!
-//! Owns: checking the data of a request, passing it to another server when one cannot be reached,
-//! and masking the response. Never does: decide which server is meant; see `lookup`.
 
 use super::lookup::{OfferingOwner, OfferingSearch};
 use super::with_cancellation;

@@ -1,7 +1,4 @@
 //! Subscriptions to changes of resources and lists.
-//!
-//! Owns: which server is asked for which changes, and that a failing server does not affect the
-//! others. Never does: connect or resubscribe; the provider does.
 
 use std::sync::Arc;
 

@@ -5,12 +5,10 @@ use serde_json::{Value, json};
 /// How many messages of a conversation are shown, the newest of them.
 const MESSAGES: usize = 20;
 
-/// A part of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ConversationLine<'a> {
     /// The role that speaks the lines after this one.
     Role(&'a str),
-    /// The text, as the server wrote it.
     Text(&'a str),
     /// Something that is not text; its kind.
     NonText(&'a str),

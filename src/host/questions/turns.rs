@@ -1,8 +1,4 @@
 //! Concurrency permits of calls that wait for a person.
-//!
-//! Owns: that a call waiting for an answer lets another call of its component run meanwhile, and
-//! takes a turn again before it continues. Never does: decide how many may run at once; `limits`
-//! does.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,7 +6,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::host::permits::{CallPermit, PermitSource};
 use crate::model::CallId;
 
-/// The turns of the calls that run.
 #[derive(Default)]
 pub(super) struct CallTurns(Mutex<HashMap<CallId, CallTurn>>);
 
@@ -18,7 +13,6 @@ struct CallTurn {
     /// `None` while the call waits for an answer.
     permit: Option<CallPermit>,
     permits: PermitSource,
-    /// How many questions of the call are open.
     open_questions: usize,
 }
 
@@ -82,7 +76,6 @@ mod tests {
     use crate::host::permits::CallPermits;
     use crate::model::{Origin, ToolDefinition, ToolName, ToolSource};
 
-    /// The permits of a component of which all but one are held.
     async fn one_turn() -> (CallPermits, ToolDefinition, Vec<CallPermit>) {
         let (permits, name) = (CallPermits::default(), ToolName::of("c", "t"));
         let tool =

@@ -7,9 +7,7 @@ use crate::net::address;
 /// What an address is, for a person who has to decide whether to open it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UrlReview {
-    /// The host and the port, when it is an address.
     pub host: Option<String>,
-    /// What is odd about it.
     pub warnings: Vec<String>,
 }
 

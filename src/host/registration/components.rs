@@ -1,7 +1,4 @@
 //! Component types, and the components a program creates from them while the host runs.
-//!
-//! Owns: from a type key to its factory, and from a configuration to a registered component. Never
-//! does: know a type; the builder of the host brings the factories.
 
 use std::sync::Arc;
 

@@ -26,7 +26,6 @@ fn provider(component: &str, tool: &str) -> Arc<FakeProvider> {
     Arc::new(FakeProvider::local(vec![internal(ToolName::of(component, tool), 1)]))
 }
 
-/// A provider whose calls wait for the gate, and tell when they have begun.
 fn waiting(component: &str) -> (Arc<FakeProvider>, Arc<Notify>, Arc<Notify>) {
     let (gate, begun) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let (wait, tell) = (Arc::clone(&gate), Arc::clone(&begun));
@@ -386,7 +385,6 @@ fn of_many_threads_that_want_one_name_one_gets_it() {
     }
 }
 
-/// Runs work in a thread of its own.
 fn spawn_thread<F: Future + 'static>(
     work: impl FnOnce() -> F + Send + 'static,
 ) -> std::thread::JoinHandle<()> {

@@ -1,8 +1,4 @@
 //! Providers that come and go while the host runs.
-//!
-//! Owns: which provider may be registered in addition to the others, and the order of a removal: no
-//! new uses start, running ones finish or are cancelled, and then the provider is closed. Never
-//! does: create a provider.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,8 +1,4 @@
 //! Replacing what a host was built with while calls run.
-//!
-//! Owns: that unchanged entries stay, with their connections, that removed ones end when their
-//! calls have ended, and the order in which rules and tools are replaced. Never does: read a file,
-//! or decide whether two entries are the same.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

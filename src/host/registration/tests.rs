@@ -116,7 +116,6 @@ async fn a_registered_tool_may_call_others() {
     assert_eq!(outcome.result.unwrap().output, json!(12));
 }
 
-/// Counts the calls of its session.
 fn counter(info: &SessionInfo) -> impl crate::host::handler::ToolHandler + use<> {
     let (whose, count) = (info.metadata.get("user").cloned(), Arc::new(AtomicUsize::new(0)));
     move |_: JsonObject, context: ToolContext| {

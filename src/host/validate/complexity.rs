@@ -1,7 +1,4 @@
 //! Bounding the size and danger of a schema before it is compiled.
-//!
-//! Owns: the limits on schemas and the guess which of them may take long. Looks at structure
-//! only, in one bounded walk. Never does: understand what a schema means.
 
 use serde_json::Value;
 
@@ -23,10 +20,6 @@ pub struct SchemaComplexity {
     pub is_expensive: bool,
 }
 
-/// Walks a schema once.
-///
-/// # Errors
-/// Why it will not be used: too large, too deep, or not a schema.
 pub fn measure(schema: &Value) -> Result<SchemaComplexity, UncheckedReason> {
     if !(schema.is_object() || schema.is_boolean()) {
         return Err(UncheckedReason::NotASchema);

@@ -1,7 +1,4 @@
 //! Validation with the `jsonschema` crate: every dialect and keyword.
-//!
-//! Owns: its settings (nothing is fetched, patterns run on the linear engine) and the translation
-//! of its errors into ours. Never does: limit the time; its caller does.
 
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::{JsonType, PatternOptions, Retrieve, Uri, ValidationError, Validator};
@@ -13,7 +10,6 @@ use super::violation::{ValuePath, Violation, quote};
 /// The largest compiled pattern, in bytes.
 const PATTERN_SIZE: usize = 1024 * 1024;
 
-/// The most problems that are reported.
 pub(super) const MAX_PROBLEMS: usize = 100;
 
 /// A schema compiled by the `jsonschema` crate.
@@ -23,7 +19,6 @@ pub(super) struct FullValidator {
     schema: Value,
 }
 
-/// Refuses every reference to another document.
 struct RefuseRetrieval;
 
 impl Retrieve for RefuseRetrieval {
@@ -204,7 +199,6 @@ fn types(kind: &TypeKind) -> Vec<&'static str> {
     .collect()
 }
 
-/// A JSON pointer as a path. Only the value can tell an index from a property of that name.
 fn path(pointer: &str, value: &Value) -> ValuePath {
     let mut path = ValuePath::default();
     let mut at = Some(value);

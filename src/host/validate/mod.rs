@@ -32,7 +32,6 @@ pub const MAX_NODES: usize = 10_000;
 /// How long a suspicious schema may take to compile, and again to check a value.
 pub const BUDGET: Duration = Duration::from_millis(100);
 
-/// A schema, ready for checking values.
 #[derive(Debug)]
 pub struct SchemaChecker {
     strategy: CheckStrategy,
@@ -47,7 +46,6 @@ enum CheckStrategy {
 }
 
 impl SchemaChecker {
-    /// Prepares a schema. One that cannot be used checks nothing and says why.
     pub async fn compile(schema: &Arc<Value>) -> Self {
         Self { strategy: Self::choose(schema).await, has_timed_out: AtomicBool::new(false) }
     }
@@ -74,9 +72,6 @@ impl SchemaChecker {
     }
 
     /// Everything in `value` that does not fit; empty when it does.
-    ///
-    /// # Errors
-    /// Why the value could not be checked at all.
     pub async fn check(&self, value: &Value) -> Result<Vec<Violation>, UncheckedReason> {
         match &self.strategy {
             CheckStrategy::Full { full, is_expensive: false } => Ok(full.check(value)),

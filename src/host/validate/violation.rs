@@ -12,7 +12,6 @@ const OPTIONS_SHOWN: usize = 10;
 /// The longest text of a schema that is quoted, in characters.
 const QUOTE: usize = 120;
 
-/// One step into a value.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ValuePathSegment {
     /// Into the property with this name.
@@ -26,13 +25,11 @@ pub enum ValuePathSegment {
 pub struct ValuePath(pub Vec<ValuePathSegment>);
 
 impl ValuePath {
-    /// The path to a property of the value at this path.
     #[must_use]
     pub fn key(&self, key: &str) -> Self {
         self.with(ValuePathSegment::Key(key.to_owned()))
     }
 
-    /// The path to an item of the value at this path.
     #[must_use]
     pub fn index(&self, index: usize) -> Self {
         self.with(ValuePathSegment::Index(index))
@@ -90,7 +87,6 @@ fn is_simple(key: &str) -> bool {
 pub struct Violation {
     /// The value that breaks the rule; empty for the whole value.
     pub path: ValuePath,
-    /// The violation, as the end of a sentence about the path.
     pub message: String,
 }
 
@@ -118,12 +114,10 @@ impl Violation {
         Self::new(path.key(key), message)
     }
 
-    /// The value has none of these types.
     pub fn types(path: ValuePath, types: &[&str], value: &Value) -> Self {
         Self::new(path, format!("must be {}, not {}", types.join(" or "), type_of(value)))
     }
 
-    /// The value is none of these.
     pub fn options(path: ValuePath, options: &[Value], value: &Value) -> Self {
         let mut shown: Vec<String> =
             options.iter().take(OPTIONS_SHOWN).map(|v| quote(&v.to_string())).collect();
@@ -181,7 +175,6 @@ pub fn quote(text: &str) -> String {
     }
 }
 
-/// The JSON type of a value, as named by JSON Schema.
 pub fn type_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

@@ -1,9 +1,4 @@
 //! Discovering a server's authorization server, and checking its metadata.
-//!
-//! Owns: getting from a challenge, or from nothing, to usable metadata. The search itself is done
-//! by the SDK: protected resource metadata (RFC 9728) where the challenge says, at the path and
-//! at the root, authorization server metadata (RFC 8414, OpenID Connect) in all its places, and the
-//! fixed endpoints of the revision 2025-03-26.
 
 use std::sync::Arc;
 
@@ -18,20 +13,14 @@ use super::http::AuthHttp;
 use crate::model::Error;
 use crate::net::address::display_url;
 
-/// An authorization server that may be asked.
 pub(super) struct AuthorizationServer {
     /// The SDK's state machine, with the metadata set.
     pub manager: AuthorizationManager,
-    /// What the authorization server says of itself.
     pub metadata: AuthorizationMetadata,
-    /// The issuer, or the origin of a server that names none.
     pub issuer: String,
 }
 
 /// Looks for the authorization server, beginning at a challenge when there is one.
-///
-/// # Errors
-/// When there is none, or it must not be used.
 pub(super) async fn discover(
     settings: &OAuthSettings,
     http: &Arc<AuthHttp>,
@@ -82,10 +71,6 @@ pub(super) async fn discover(
 }
 
 impl AuthorizationServer {
-    /// The token endpoint.
-    ///
-    /// # Errors
-    /// When it is not a URL.
     pub(super) fn token_endpoint(&self) -> Result<Url, Error> {
         endpoint(&self.metadata.token_endpoint, "token endpoint")
     }
@@ -151,10 +136,6 @@ fn endpoint(text: &str, what: &str) -> Result<Url, Error> {
         .map_err(|_| Error::protocol(format!("the {what} of the metadata is not a URL")))
 }
 
-/// The page of the authorization server that a person is sent to, checked.
-///
-/// # Errors
-/// When it must not be opened.
 pub(super) fn authorization_page(text: &str, http: &AuthHttp) -> Result<Url, Error> {
     let url = endpoint(text, "authorization endpoint")?;
     if !url.username().is_empty() || url.password().is_some() {

@@ -1,7 +1,4 @@
 //! The credentials of one server: obtaining, caching and renewing tokens.
-//!
-//! Owns: [`OAuth`]: which token is sent, and what a refusal means — a renewal, a login, more
-//! scopes, or failure. Never does: send anything itself.
 
 use std::fmt;
 use std::sync::Arc;
@@ -39,13 +36,10 @@ struct State {
     is_loaded: bool,
     /// Why it could not be.
     load_error: Option<Error>,
-    /// What is known of this server.
     login: Option<OAuthLogin>,
     /// The token was got by this process.
     is_new: bool,
-    /// How often it was shown.
     times_shown: u64,
-    /// Why the login is no longer valid.
     login_end_reason: Option<String>,
 }
 
@@ -65,9 +59,6 @@ impl OAuth {
 
     /// Logs in again, whether or not there is a login: a person through `browser`, a program by
     /// itself. `scopes` are requested in addition to those of the entry.
-    ///
-    /// # Errors
-    /// When there is no trusted authorization server, or it or the person refuses.
     pub async fn login(
         &self,
         browser: &dyn Browser,
@@ -88,9 +79,6 @@ impl OAuth {
     }
 
     /// Forgets the tokens and registrations of this server; says how many logins there were.
-    ///
-    /// # Errors
-    /// When what is kept cannot be changed.
     pub async fn logout(&self) -> Result<usize, Error> {
         let key = server_key(&self.settings.url);
         let mut gone = 0;
@@ -186,7 +174,6 @@ impl OAuth {
         self.settings.vault.edit(&mut |logins| insert_login(logins, login)).await
     }
 
-    /// Gets a new token, for a program or with the help of a person.
     async fn obtain_token(
         &self,
         state: &mut State,
@@ -326,7 +313,6 @@ impl Credentials for OAuth {
     }
 }
 
-/// The challenge that speaks of tokens.
 fn bearer_challenge(values: &[String]) -> Option<&str> {
     let is_bearer = |value: &&String| {
         value.get(..6).is_some_and(|scheme| scheme.eq_ignore_ascii_case("bearer"))

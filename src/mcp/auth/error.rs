@@ -9,7 +9,6 @@ use crate::model::Error;
 use crate::net::address::display_url;
 use crate::net::excerpt::truncate;
 
-/// The error an error means. When a request came to nothing, that is the reason.
 pub(super) fn from_auth_error(error: AuthError, http: &AuthHttp) -> Error {
     if let Some(trouble) = http.take_last_error() {
         return trouble;

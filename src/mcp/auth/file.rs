@@ -1,8 +1,4 @@
 //! Storing logins in an encrypted file.
-//!
-//! Owns: [`FileVault`]: `logins` in `auth` of the state directory, the generated `load_key` next to it,
-//! and the locks between processes. Files are 0600, the directory 0700; a file is
-//! replaced as a whole. An unreadable file is never overwritten: the user removes it.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _};
@@ -27,14 +23,12 @@ use crate::util::units::show_duration;
 
 /// Bytes of the file; a login is about 4 KiB.
 const FILE_SIZE_LIMIT: u64 = 4 << 20;
-/// How long others may take to write.
 const WRITE_LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long others may take to renew a token.
 const RENEWAL_LOCK_TIMEOUT: Duration = Duration::from_mins(1);
 /// How often a lock is tried.
 const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Keeps logins in a file.
 pub struct FileVault {
     directory: PathBuf,
     variable: Option<SecretString>,
@@ -72,9 +66,6 @@ impl FileVault {
     }
 
     /// Removes everything that is kept, readable or not; says whether there was anything.
-    ///
-    /// # Errors
-    /// When it cannot be removed.
     pub async fn clear(&self) -> Result<bool, Error> {
         if !self.directory.exists() {
             return Ok(false);

@@ -1,8 +1,5 @@
 //! Requests to authorization servers.
 //!
-//! Owns: [`AuthHttp`] — which addresses may be contacted, no redirects to elsewhere, bounded
-//! responses, a deadline for each request. Never does: know what is requested.
-//!
 //! A server names its authorization server, and that names its endpoints: none of them is the
 //! user's choice. So only `https` at public addresses is contacted, and the origins that the
 //! user configured.
@@ -57,9 +54,6 @@ pub struct AddressPolicy {
 
 impl AddressPolicy {
     /// Whether `url`, that a server named, may be asked or opened.
-    ///
-    /// # Errors
-    /// Why not.
     pub fn permits(&self, url: &Url) -> Result<(), Error> {
         let refused = |why: &str| {
             Err(Error::denied(format!("{} is not asked: {why}", display_url(url))).with_hint(
@@ -121,12 +115,10 @@ impl AuthHttp {
         Arc::new(Self { address_policy: reach, insecure, heads, clients, last_error: trouble })
     }
 
-    /// Which addresses may be asked.
     pub(super) fn address_policy(&self) -> &AddressPolicy {
         &self.address_policy
     }
 
-    /// Why the last request came to nothing, once.
     pub(super) fn take_last_error(&self) -> Option<Error> {
         self.last_error.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -159,9 +151,6 @@ impl AuthHttp {
     }
 
     /// One request and its whole answer.
-    ///
-    /// # Errors
-    /// When it may not be contacted, or no response came within the time and size limits.
     pub(super) async fn send(
         &self,
         method: Method,

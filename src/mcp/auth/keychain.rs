@@ -1,8 +1,4 @@
 //! The encryption key of stored logins, in the system's keychain.
-//!
-//! Owns: reading and storing it, off the thread that waits for servers, because a keychain may ask
-//! the user to unlock it. Never does: fall back to anything else. A build without the feature
-//! `keyring` reports that.
 
 use std::time::Duration;
 
@@ -17,13 +13,9 @@ pub const VARIABLE: &str = "TOOLHOST_KEYCHAIN";
 /// The service and the account of the key.
 const SERVICE: &str = "toolhost";
 const ACCOUNT: &str = "logins";
-/// How long unlocking may take.
 const UNLOCK_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// The key, if one was kept.
-///
-/// # Errors
-/// When there is no keychain, or it stays locked.
 pub(super) async fn load_key() -> Result<Option<SecretBox<[u8; KEY_LEN]>>, Error> {
     let Some(bytes) = run_blocking(|| Ok(keychain::read(SERVICE, ACCOUNT)?)).await? else {
         return Ok(None);
@@ -34,16 +26,11 @@ pub(super) async fn load_key() -> Result<Option<SecretBox<[u8; KEY_LEN]>>, Error
     }
 }
 
-/// Keeps a key.
-///
-/// # Errors
-/// As [`load_key`].
 pub(super) async fn store_key(key: &SecretBox<[u8; KEY_LEN]>) -> Result<(), Error> {
     let key = *key.expose_secret();
     run_blocking(move || Ok(keychain::write(SERVICE, ACCOUNT, &key)?)).await
 }
 
-/// Runs on its own thread.
 async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, LoginKeyError> + Send + 'static,
 ) -> Result<T, Error> {
@@ -54,10 +41,8 @@ async fn run_blocking<T: Send + 'static>(
     }
 }
 
-/// Why the system's keychain gives or takes no key.
 #[derive(Debug, thiserror::Error)]
 enum LoginKeyError {
-    /// The entry has another length than a key of ours.
     #[error("what it stores for toolhost is not a key")]
     NotAKey,
     /// The thread that asked panicked.
@@ -66,7 +51,6 @@ enum LoginKeyError {
     /// The keychain was not unlocked in time.
     #[error("it stayed locked for two minutes")]
     Locked,
-    /// The keychain itself says why.
     #[error(transparent)]
     System(#[from] keychain::KeychainError),
 }

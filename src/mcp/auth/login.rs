@@ -1,7 +1,4 @@
 //! Interactive login: the authorization code flow.
-//!
-//! Owns: the authorization code flow from discovery to a token: which client, which scopes, and
-//! the redirect back. Never does: open a page; see [`crate::model::Browser`].
 
 use std::sync::Arc;
 
@@ -18,10 +15,8 @@ use super::vault::{OAuthClient, OAuthLogin, server_key};
 use crate::model::{AuthorizationRequest, Browser, Error};
 use crate::net::excerpt::truncate;
 
-/// The name under which toolhost registers itself.
 const CLIENT_NAME: &str = "toolhost";
 
-/// The client a person may have given.
 pub(super) struct ClientIdentity<'a> {
     pub id: Option<&'a str>,
     pub secret: Option<&'a SecretString>,
@@ -29,9 +24,6 @@ pub(super) struct ClientIdentity<'a> {
 }
 
 /// Leads a person through a login. `scopes` is what is wished for.
-///
-/// # Errors
-/// When there is no trusted authorization server, or it or the person refuses.
 pub(super) async fn login(
     settings: &OAuthSettings,
     http: &Arc<AuthHttp>,

@@ -65,7 +65,6 @@ pub type SecretListener = Arc<dyn Fn(&str, &str) + Send + Sync>;
 /// How a server's tokens are got and kept.
 #[derive(Clone)]
 pub struct OAuthSettings {
-    /// The server's name in the files.
     pub server: String,
     /// The address of the server that wants the login.
     pub url: Url,
@@ -92,7 +91,6 @@ pub struct OAuthSettings {
     pub allows_any_local_port: bool,
     /// Whether any TLS certificate is accepted.
     pub insecure: bool,
-    /// The clock by which tokens expire.
     pub clock: Arc<dyn Clock>,
     /// Hears of tokens, to keep them out of everything that is shown.
     pub on_secret: SecretListener,
@@ -101,7 +99,6 @@ pub struct OAuthSettings {
 }
 
 impl OAuthSettings {
-    /// Settings for a server that requires OAuth, with nothing known in advance.
     pub fn new(server: impl Into<String>, url: Url) -> Self {
         Self {
             server: server.into(),
@@ -155,16 +152,11 @@ pub enum OAuthGrant {
         /// A client that was registered in advance. Without one, the document at `client_metadata`
         /// is the identity where that is supported, and else toolhost registers itself.
         client_id: Option<String>,
-        /// The secret of that client.
         client_secret: Option<SecretString>,
-        /// The address of a client ID metadata document.
         client_metadata: Option<Url>,
     },
-    /// A program proves who it is by itself.
     Program {
-        /// The id of the client at the authorization server.
         client_id: String,
-        /// The secret of that client.
         client_secret: SecretString,
         /// Where tokens are; found like everything else when it is not written down.
         token_url: Option<Url>,

@@ -1,6 +1,4 @@
 //! Refreshing tokens.
-//!
-//! Owns: one renewal. The engine decides who may renew, and when.
 
 use std::sync::Arc;
 
@@ -18,9 +16,7 @@ use super::vault::{OAuthLogin, OAuthToken};
 use crate::model::Error;
 use crate::net::excerpt::truncate;
 
-/// The outcome of a renewal.
 pub(super) enum RenewalOutcome {
-    /// The authorization server gave a fresh token.
     Renewed(OAuthToken),
     /// A person has to log in again, and why.
     LoginRequired(String),
@@ -28,9 +24,6 @@ pub(super) enum RenewalOutcome {
 
 /// Renews the token of a login. The authorization server is looked for again: credentials of one
 /// issuer are never shown to another.
-///
-/// # Errors
-/// When it could not be tried, so that the login may still be good.
 pub(super) async fn renew(
     settings: &OAuthSettings,
     http: &Arc<AuthHttp>,

@@ -1,18 +1,11 @@
 //! Encryption of the file of stored logins.
-//!
-//! Owns: the keys and the format of an encrypted file. A generated key is stored next to the file:
-//! it protects against copies of the one file (a backup, a mistaken upload), not against a
-//! reader of the directory. `TOOLHOST_ENCRYPTION_KEY` protects as well as it is itself protected,
-//! a key in the system's keychain (see `keychain`) as well as the keychain is.
 
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::hkdf::{HKDF_SHA256, Salt};
 use ring::rand::{SecureRandom as _, SystemRandom};
 use secrecy::{ExposeSecret as _, SecretBox, SecretString};
 
-/// The variable that holds a key.
 pub const VARIABLE: &str = "TOOLHOST_ENCRYPTION_KEY";
-/// Bytes of a generated key.
 pub(super) const KEY_LEN: usize = 32;
 
 const SALT_LEN: usize = 16;
@@ -21,7 +14,6 @@ const BY_VARIABLE: &[u8] = b"toolhost logins 1, key: variable\n";
 const BY_FILE: &[u8] = b"toolhost logins 1, key: file\n";
 const BY_KEYCHAIN: &[u8] = b"toolhost logins 1, key: keychain\n";
 
-/// Which key sealed a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum KeySource {
     Variable,
@@ -29,13 +21,9 @@ pub(super) enum KeySource {
     Keychain,
 }
 
-/// What a key is made from.
 pub(super) enum KeyMaterial {
-    /// The variable's value, of any length.
     Variable(SecretString),
-    /// The content of the key file.
     File(SecretBox<[u8; KEY_LEN]>),
-    /// What the keychain of the system keeps.
     Keychain(SecretBox<[u8; KEY_LEN]>),
 }
 

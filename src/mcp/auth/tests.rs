@@ -25,7 +25,6 @@ struct Script {
     metadata: Value,
     /// Who the resource says gives tokens; itself by default.
     issuers: Option<Vec<String>>,
-    /// The token endpoint refuses with this.
     refusal: Option<&'static str>,
 }
 
@@ -100,7 +99,6 @@ fn agreeing() -> Arc<ConsentingBrowser<impl Fn(&str) -> String + Send + Sync>> {
     ))
 }
 
-/// A time that stands still.
 struct StoppedClock(u64);
 
 impl Clock for StoppedClock {

@@ -1,6 +1,4 @@
 //! One request to a token endpoint, for grants the SDK does not support.
-//!
-//! Owns: the form, the client authentication methods, and reading the response.
 
 use reqwest::Method;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
@@ -17,11 +15,8 @@ use crate::net::address::display_url;
 use crate::net::excerpt::{server_message, truncate};
 use crate::util::base64;
 
-/// How a client proves who it is.
 pub(super) enum ClientAuthentication<'a> {
-    /// A secret in the header.
     Basic(&'a SecretString),
-    /// A secret in the form.
     Post(&'a SecretString),
 }
 
@@ -37,7 +32,6 @@ impl<'a> ClientAuthentication<'a> {
     }
 }
 
-/// What a token endpoint answers.
 #[derive(Deserialize)]
 pub(super) struct TokenEndpointResponse {
     pub access_token: String,
@@ -53,9 +47,6 @@ pub(super) struct TokenEndpointResponse {
 
 impl TokenEndpointResponse {
     /// The token as stored; `now` in seconds since the Unix epoch.
-    ///
-    /// # Errors
-    /// When it is of another kind.
     pub(super) fn token(
         self,
         requested_scopes: Vec<String>,
@@ -85,9 +76,6 @@ impl TokenEndpointResponse {
 }
 
 /// Asks a token endpoint.
-///
-/// # Errors
-/// Its refusal, in its own words, or why there is no answer.
 pub(super) async fn request(
     http: &AuthHttp,
     endpoint: Url,

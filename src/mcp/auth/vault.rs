@@ -1,7 +1,4 @@
 //! Stored logins, and the port to where they are kept.
-//!
-//! Owns: [`OAuthLogin`], what is known of a client and its token at one authorization server, the port
-//! [`Vault`], and [`MemoryVault`]. Never does: encrypt or write files; see `file`.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,7 +16,6 @@ pub struct OAuthLogin {
     pub server: String,
     /// Who issues tokens: the issuer, or the origin of a server that names none.
     pub issuer: String,
-    /// The client that asks for tokens.
     pub client: OAuthClient,
     /// The token; only one login of a server has one.
     pub token: Option<OAuthToken>,
@@ -28,26 +24,20 @@ pub struct OAuthLogin {
 /// The identity of a client at an authorization server.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OAuthClient {
-    /// The client's id at the authorization server.
     pub id: String,
     /// Its secret, if it got one.
     pub secret: Option<String>,
     /// Where logins end, as it was registered.
     pub redirect: String,
-    /// It was registered by toolhost, and can be reused unchanged.
     pub registered: bool,
 }
 
-/// A token and what renews it.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OAuthToken {
-    /// The access token.
     pub access: String,
-    /// The refresh token, when there is one.
     pub refresh: Option<String>,
     /// Seconds since the Unix epoch; `None` when the authorization server did not say.
     pub expires_at: Option<u64>,
-    /// The scopes that were granted.
     pub scopes: Vec<String>,
     /// What was asked for; grants may be narrower.
     pub asked: Vec<String>,
@@ -88,28 +78,16 @@ pub fn server_key(url: &Url) -> String {
 /// Held while a token is renewed; dropping it lets the next one in.
 pub type RenewalLock = Box<dyn Send>;
 
-/// Changes the logins that are kept.
 pub type VaultEdit<'a> = &'a mut (dyn FnMut(&mut Vec<OAuthLogin>) + Send);
 
 /// Keeps logins. Reads return what was last written, by this or another process.
 #[async_trait]
 pub trait Vault: Send + Sync + fmt::Debug {
-    /// All logins.
-    ///
-    /// # Errors
-    /// When they cannot be read.
     async fn load(&self) -> Result<Vec<OAuthLogin>, Error>;
 
-    /// Changes what is kept, as one step for everybody.
-    ///
-    /// # Errors
-    /// When they cannot be read or written; then nothing was changed.
     async fn edit(&self, change: VaultEdit<'_>) -> Result<(), Error>;
 
     /// Waits until no other task or process renews the token of this server.
-    ///
-    /// # Errors
-    /// When it takes too long.
     async fn lock_renewal(&self, server: &str) -> Result<RenewalLock, Error>;
 }
 

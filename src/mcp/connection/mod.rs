@@ -41,19 +41,15 @@ const CANCEL_TIMEOUT: Duration = Duration::from_secs(1);
 /// Which log lines a request asks for (revision 2026-07-28).
 const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
-/// Limits and listeners of one request.
 #[derive(Clone)]
 pub struct RequestOptions {
     /// Ends the request after this much silence; progress resets it, and it is paused while the
     /// server waits for a person's answer.
     pub idle_timeout: Duration,
-    /// Ends the request in any case.
     pub total_timeout: Duration,
-    /// Cancels the request.
     pub cancel: CancellationToken,
     /// Receives the progress of the request; without one, none is requested from the server.
     pub progress: Option<ProgressListener>,
-    /// Extra headers for transports that have headers.
     pub headers: Vec<(String, String)>,
     /// The minimum level of log lines to request from a server of the modern era; without one it
     /// sends none.
@@ -65,7 +61,6 @@ pub struct RequestOptions {
     pub meta: Option<Arc<JsonObject>>,
     /// The step that errors name.
     pub phase: ErrorPhase,
-    /// The tool call it is part of, for questions and the trace.
     pub call: Option<CallId>,
 }
 
@@ -87,7 +82,6 @@ impl RequestOptions {
     }
 }
 
-/// A duration as the log shows it.
 fn millis(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e3
 }
@@ -106,11 +100,6 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Opens a wire and agrees on a version.
-    ///
-    /// # Errors
-    /// Why there is no connection, with the server's name, the phase and its last output. Everything
-    /// that was started is ended before this returns.
     pub async fn open(open: &WireOpener, options: ConnectOptions) -> Result<Self, Error> {
         let started = Instant::now();
         let mut handshake = Handshake::new(&options, started);
@@ -192,10 +181,6 @@ impl Connection {
     }
 
     /// Sends a request and waits for its answer, within limits.
-    ///
-    /// # Errors
-    /// The server's own error (kind tool), a broken response, silence, the end of the connection, or
-    /// cancellation of the request. The server is notified when we stop waiting.
     pub async fn request(
         &self,
         method: &str,
@@ -206,9 +191,6 @@ impl Connection {
     }
 
     /// The same; the listener of its progress stays until the registration is dropped.
-    ///
-    /// # Errors
-    /// As [`Connection::request`].
     pub(super) async fn request_with_progress(
         &self,
         method: &str,
@@ -372,7 +354,6 @@ impl Connection {
         let _told = tokio::time::timeout(CANCEL_TIMEOUT, self.peer.notify_cancelled(param)).await;
     }
 
-    /// What the connection and the SDK share.
     pub(super) fn session(&self) -> &Arc<McpSession> {
         &self.session
     }
@@ -392,12 +373,10 @@ impl Connection {
         self.session.task_updated.notified().await;
     }
 
-    /// An error of this server, in a step.
     pub(super) fn in_context(&self, error: Error, phase: ErrorPhase) -> Error {
         error.with_server(&self.name).with_phase(phase)
     }
 
-    /// The opener of connections for many calls, where the transport can have them.
     pub fn lane_opener(&self) -> Option<&dyn LaneOpener> {
         self.session.wire().lane_opener()
     }
@@ -416,18 +395,15 @@ impl Connection {
         meta
     }
 
-    /// The server's name in the files.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whether the server declared a capability, or an extension of the protocol.
     pub fn declares(&self, capability: &str) -> bool {
         let declared = &self.agreement.capabilities;
         declared.get(capability).or_else(|| declared.get("extensions")?.get(capability)).is_some()
     }
 
-    /// The protocol warnings so far, as text.
     pub fn protocol_warnings(&self) -> Vec<String> {
         self.session.protocol_warnings()
     }
@@ -437,12 +413,10 @@ impl Connection {
         self.session.add_warning(warning);
     }
 
-    /// Why the connection is gone, once it is.
     pub fn close_reason(&self) -> Option<Error> {
         self.session.close_reason()
     }
 
-    /// Fires when the connection is gone.
     pub fn closed_token(&self) -> CancellationToken {
         self.session.closed_token.clone()
     }
@@ -452,7 +426,6 @@ impl Connection {
         self.session.list_version(ListKind::Tools)
     }
 
-    /// What the wire can tell about the other side.
     pub fn process_info(&self) -> super::wire::ProcessInfo {
         self.session.wire().process_info()
     }

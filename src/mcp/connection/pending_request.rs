@@ -1,7 +1,4 @@
 //! Long-running requests that receive notifications until they end.
-//!
-//! Owns: [`PendingRequest`], a request without time limits; its holder sets them. Never
-//! does: know what the server sends while it is open.
 
 use std::sync::Arc;
 
@@ -23,9 +20,6 @@ pub struct PendingRequest<'a> {
 
 impl Connection {
     /// Sends a request that may stay unanswered for ever.
-    ///
-    /// # Errors
-    /// When the connection is gone.
     pub async fn start_request(
         &self,
         method: &str,
@@ -62,15 +56,11 @@ impl Connection {
 }
 
 impl PendingRequest<'_> {
-    /// The id of the request, as JSON.
     pub fn id(&self) -> Value {
         self.request.id.into()
     }
 
     /// Waits for the answer. To be waited for once, and to the end.
-    ///
-    /// # Errors
-    /// The server's own error (kind tool), a broken answer, or the end of the connection.
     pub async fn answer(&mut self) -> Result<RawJson, Error> {
         let connection = self.connection;
         let outcome = loop {

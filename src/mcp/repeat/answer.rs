@@ -1,8 +1,5 @@
 //! Partial parsing of a call's response, only as far as the benchmark needs.
 //!
-//! Owns: recognising a plain response in its bytes, without building a tree, and what a complete
-//! response means for a call of a run. Never does: know which calls are in flight.
-//!
 //! [`plain_answer_id`] never guesses: it returns an id only when the full parser would find one
 //! well-formed response with this id, without warnings, that is not an error. Everything else
 //! (and some unusual spellings of a plain response) is left to the full parser.
@@ -62,7 +59,6 @@ impl<'a> AnswerScanner<'a> {
         id
     }
 
-    /// The result of a call that succeeded and is complete.
     fn result(&mut self) -> Option<()> {
         self.members(DEPTH - 1, |scan, key| match key {
             b"isError" => scan.word(b"false"),
@@ -131,7 +127,6 @@ impl<'a> AnswerScanner<'a> {
         }
     }
 
-    /// An object whose keys say nothing.
     fn object(&mut self, depth: u32) -> Option<()> {
         self.byte(b'{')?;
         self.space();
@@ -247,16 +242,12 @@ impl<'a> AnswerScanner<'a> {
     }
 }
 
-/// How far the next quote or backslash is.
 fn quote_or_escape(rest: &[u8]) -> Option<usize> {
     let near = rest.iter().take(SHORT_TEXT).position(|byte| matches!(byte, b'"' | b'\\'));
     near.or_else(|| memchr::memchr2(b'"', b'\\', rest))
 }
 
 /// The outcome of the one answer that a line is: what [`plain_answer_id`] recognised, read as usual.
-///
-/// # Errors
-/// The error that it carries, or what is wrong with it.
 pub fn read_outcome(line: &[u8]) -> Result<RawJson, Error> {
     let broken = || Error::protocol("a response could not be read a second time");
     match message::read(&Bytes::copy_from_slice(line)) {
@@ -271,9 +262,6 @@ pub fn read_outcome(line: &[u8]) -> Result<RawJson, Error> {
 
 /// The result that an answer to a call is, read and checked whole. Nothing follows in a run: where
 /// the server would ask first or work on, no usable answer came.
-///
-/// # Errors
-/// The server's own error, or why there is no result.
 pub fn read_result(outcome: Result<RawJson, Error>) -> Result<ToolResult, Error> {
     let raw = outcome.map_err(rounds::with_hint)?;
     let serde_json::Value::Object(result) = raw.parse()? else {
@@ -384,7 +372,6 @@ mod tests {
         }
     }
 
-    /// Any JSON, with the keys that matter more often than chance would have them.
     fn json_value() -> impl Strategy<Value = Value> {
         let leaf = prop_oneof![
             Just(Value::Null),

@@ -1,8 +1,5 @@
 //! The calls of a run that are in flight.
 //!
-//! Owns: their ids, and which one has waited longest. Memory is bounded by the number of calls that
-//! may be in flight at once, however long one of them goes unanswered. Never does: read a clock.
-//!
 //! The lower bits of an id are the slot number of its call; ids whose slot is still taken are
 //! skipped. Half of the slots are always free, so few are skipped.
 
@@ -16,9 +13,7 @@ const NO_SLOT: usize = usize::MAX;
 /// A call without an answer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct InFlightCall {
-    /// The JSON-RPC id of the call.
     pub id: i64,
-    /// Which call of the run it is.
     pub ticket: u64,
     /// When it was handed to the wire.
     pub sent: Instant,
@@ -26,7 +21,6 @@ pub struct InFlightCall {
     pub bytes: usize,
 }
 
-/// All that are in flight.
 #[derive(Debug)]
 pub struct InFlightCalls {
     slots: Vec<CallSlot>,
@@ -67,22 +61,18 @@ impl InFlightCalls {
         self.next
     }
 
-    /// How many are in flight.
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// Whether no call is in flight.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Whether one more would be too many.
     pub fn is_full(&self) -> bool {
         self.count >= self.limit
     }
 
-    /// Whether this was the id of a call at some time.
     pub fn has_issued(&self, id: i64) -> bool {
         (FIRST_ID..self.next).contains(&id)
     }
@@ -92,7 +82,6 @@ impl InFlightCalls {
         usize::try_from(id - FIRST_ID).unwrap_or(0) & (self.slots.len() - 1)
     }
 
-    /// Takes an id for the next call.
     pub fn reserve(&mut self) -> i64 {
         while self.slots[self.slot(self.next)].call.is_some() {
             self.next += 1;

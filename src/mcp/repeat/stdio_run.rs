@@ -1,8 +1,5 @@
 //! A run of calls over the pipes of a stdio connection.
 //!
-//! Owns: the requests in flight, and their responses. Never does: wait for anything but the wire,
-//! read a clock, or decide when a call has timed out.
-//!
 //! All due requests are written in one go and all responses read in one go, without allocating per
 //! call. Anything not plainly a response to one of these calls is left to the [`McpSession`].
 
@@ -55,16 +52,12 @@ impl StdioLane {
         Some(Self { connection, permit, template: ToolCallTemplate::new(tool, meta), call })
     }
 
-    /// The connection whose pipes are lent.
     pub fn connection(&self) -> &Connection {
         &self.connection
     }
 
     /// Begins a run with at most `most` calls in flight. Until it is dropped, everything that comes
     /// from the server goes through it.
-    ///
-    /// # Errors
-    /// When the connection is gone.
     pub async fn start(&mut self, most: usize, now: Instant) -> Result<StdioRun<'_>, Error> {
         let session: &McpSession = self.connection.session();
         if let Some(error) = session.close_reason() {
@@ -96,7 +89,6 @@ impl StdioLane {
     }
 }
 
-/// A run that is under way.
 pub struct StdioRun<'a> {
     session: &'a McpSession,
     template: &'a ToolCallTemplate,
@@ -107,7 +99,6 @@ pub struct StdioRun<'a> {
     retired: RetiredIds,
     /// The last moment that is known.
     now: Instant,
-    /// When the server was last seen to take something.
     last_write: Instant,
     /// Why nothing can be sent any more, when the server may have ended.
     send_failure: Option<SendFailure>,
@@ -121,9 +112,7 @@ struct SendFailure {
     is_final: bool,
 }
 
-/// An answer to a call.
 pub struct RunAnswer<'a> {
-    /// The call that it answers.
     pub call: InFlightCall,
     /// How much came for it, in bytes.
     pub bytes: usize,
@@ -135,7 +124,6 @@ pub struct RunAnswer<'a> {
 pub enum AnswerBody<'a> {
     /// A result that is not an error: the line that contains it.
     Plain(&'a [u8]),
-    /// Anything else, parsed.
     Parsed(Result<RawJson, Error>),
 }
 
@@ -151,12 +139,10 @@ impl StdioRun<'_> {
             && (!out.is_under_way() || stalled() || self.in_flight.is_empty())
     }
 
-    /// How many calls are in flight.
     pub fn in_flight(&self) -> usize {
         self.in_flight.len()
     }
 
-    /// The call that waits longest.
     pub fn oldest(&self) -> Option<&InFlightCall> {
         self.in_flight.oldest()
     }
@@ -293,7 +279,6 @@ impl StdioRun<'_> {
     }
 }
 
-/// The number an id stands for, however it is written.
 fn number(id: &Value) -> Option<i64> {
     match id {
         Value::String(text) => text.parse().ok(),

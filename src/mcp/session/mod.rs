@@ -36,7 +36,6 @@ use crate::util::text::truncate;
 pub use sent_request::{ProgressRegistration, SentRequest};
 pub use transport::SessionTransport;
 
-/// The content of a progress notification.
 #[derive(Debug, Clone)]
 pub struct ProgressUpdate {
     /// How much is done, in units of the server's own.
@@ -55,20 +54,14 @@ pub type ProgressListener = Arc<dyn Fn(ProgressUpdate) + Send + Sync>;
 
 /// Everything a connection and its SDK session share.
 pub struct McpSession {
-    /// The server's name, for events.
     pub server: String,
     wire: Arc<dyn Wire>,
     events: EventSink,
-    /// What each request says about us.
     client_meta: ClientMeta,
     state: StdMutex<SessionState>,
-    /// Cancelled when the wire is gone.
     pub closed_token: CancellationToken,
-    /// Woken when the server says something about a task.
     pub task_updated: Notify,
-    /// Woken when a request ends, which may say whose a question is.
     request_ended: Notify,
-    /// What a run of calls that reads the wire has for the SDK.
     pub(super) read_handoff: Arc<ReadHandoff<RxJsonRpcMessage<RoleClient>>>,
 }
 
@@ -76,14 +69,12 @@ pub struct McpSession {
 struct SessionState {
     pending: HashMap<i64, PendingOutcome>,
     retired: RetiredIds,
-    /// The id of the next request.
     next_id: i64,
     /// Questions of the server whose answers are not handed over yet.
     questions: QuestionTable,
     progress: HashMap<i64, ProgressListener>,
     warnings: WarningList,
     closed: Option<Error>,
-    /// We are closing the wire ourselves.
     closes: bool,
     notifications: NotificationHub,
 }
@@ -92,7 +83,6 @@ struct PendingOutcome {
     outcome: Option<Result<RawJson, Error>>,
     unmatched_response: Option<String>,
     woken: Arc<Notify>,
-    /// The call it is part of.
     call: Option<CallId>,
 }
 
@@ -118,7 +108,6 @@ impl McpSession {
         })
     }
 
-    /// The wire that the session's messages cross.
     pub fn wire(&self) -> &Arc<dyn Wire> {
         &self.wire
     }
@@ -133,12 +122,10 @@ impl McpSession {
         self.state().warnings.add(&warning);
     }
 
-    /// The protocol warnings so far, as text.
     pub fn protocol_warnings(&self) -> Vec<String> {
         self.state().warnings.lines()
     }
 
-    /// Why the wire is gone, once it is.
     pub fn close_reason(&self) -> Option<Error> {
         self.state().closed.clone()
     }
@@ -395,7 +382,6 @@ impl McpSession {
         }
     }
 
-    /// No answer will come to a request.
     fn fail_request(&self, id: i64, error: Error) {
         let mut state = self.state();
         let Some(pending) = state.pending.get_mut(&id).filter(|p| p.outcome.is_none()) else {

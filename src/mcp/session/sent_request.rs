@@ -1,7 +1,4 @@
 //! One of our requests, waiting for its outcome.
-//!
-//! Owns: [`SentRequest`], what its holder can learn about it. Never does: send it, or decide when
-//! to abandon it.
 
 use std::sync::Arc;
 
@@ -14,10 +11,8 @@ use crate::model::Error;
 /// A request that was sent. Dropped, it is forgotten, and the server is not told.
 pub struct SentRequest {
     pub(super) session: Arc<McpSession>,
-    /// Its id, which is the token of its progress too.
     pub id: i64,
     pub(super) woken: Arc<Notify>,
-    /// Keeps the listener of its progress.
     pub(super) progress: Option<ProgressRegistration>,
 }
 
@@ -44,7 +39,6 @@ impl SentRequest {
         self.session.take_outcome(self.id)
     }
 
-    /// Takes over what keeps the listener of its progress.
     pub fn take_progress(&mut self) -> Option<ProgressRegistration> {
         self.progress.take()
     }
@@ -60,7 +54,6 @@ impl SentRequest {
         state.closed.is_none() && state.pending.contains_key(&self.id)
     }
 
-    /// Whether a person is being asked something that it may be waiting for.
     pub fn waits_for_person(&self) -> bool {
         self.session.state().questions.waits_for_person(self.id)
     }

@@ -1,6 +1,4 @@
 //! Notifications of the server: progress, log lines, cancellations, changes.
-//!
-//! Owns: which part of the session gets each. Never does: answer.
 
 use serde_json::Value;
 

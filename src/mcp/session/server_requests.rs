@@ -1,6 +1,4 @@
 //! Requests of the server: handed to the SDK, and counted as open questions until they end.
-//!
-//! Owns: which of our requests may be waiting for each. Never does: answer.
 
 use rmcp::RoleClient;
 use rmcp::model::{CustomRequest, JsonRpcMessage, JsonRpcRequest, RequestId, ServerRequest};
@@ -87,7 +85,6 @@ impl McpSession {
         }
     }
 
-    /// The question with this id, as long as it is open.
     pub fn question(&self, id: &RequestId) -> Option<OpenQuestion> {
         self.state().questions.get(&serde_json::to_string(id).ok()?)
     }

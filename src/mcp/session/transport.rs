@@ -1,7 +1,4 @@
 //! The transport given to the SDK: messages in, messages out.
-//!
-//! Owns: handing the server's requests to the SDK, and the SDK's responses and cancellations to the
-//! wire. Our own requests do not take this path. Never does: decide what a message means.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -41,7 +41,6 @@ fn options() -> ConnectOptions {
     }
 }
 
-/// Hands out these wires, one for each start, and then fails.
 fn opener(wires: impl IntoIterator<Item = Arc<dyn Wire>>) -> WireOpener {
     let wires = Mutex::new(wires.into_iter().collect::<VecDeque<_>>());
     Arc::new(move || {
@@ -61,7 +60,6 @@ async fn open(
     (opened, peer)
 }
 
-/// A connection to a modern server that has told all it has to tell.
 async fn connected() -> (Connection, FakeServer) {
     let (opened, peer) = open(options(), async |peer| {
         let request = peer.expect("server/discover").await;
@@ -71,7 +69,6 @@ async fn connected() -> (Connection, FakeServer) {
     (opened.unwrap(), peer)
 }
 
-/// A connection to a legacy server with these capabilities.
 async fn connected_legacy(
     options: ConnectOptions,
     capabilities: &Value,
@@ -88,7 +85,6 @@ async fn connected_legacy(
     (opened.unwrap(), peer)
 }
 
-/// A connection to a modern server, with these options.
 async fn connected_with(options: ConnectOptions) -> (Connection, FakeServer) {
     let (opened, peer) = open(options, async |peer| {
         let request = peer.expect("server/discover").await;
@@ -98,7 +94,6 @@ async fn connected_with(options: ConnectOptions) -> (Connection, FakeServer) {
     (opened.unwrap(), peer)
 }
 
-/// The limits of a request that is part of the call with this identity.
 fn part_of(call: &str) -> RequestOptions {
     RequestOptions { call: Some(CallId(call.to_owned())), ..limits() }
 }

@@ -14,7 +14,6 @@ use crate::model::{
     Prompt, QuestionReply, Resource, ResourceTemplate,
 };
 
-/// A connection of an era to a server that declares everything.
 async fn of(era: Era) -> (Connection, FakeServer) {
     let capabilities = json!({ "prompts": {}, "resources": { "subscribe": true },
         "completions": {}, "logging": {} });
@@ -209,7 +208,6 @@ mod subscriptions {
     use crate::mcp::subscription::{Subscription, SubscriptionEnd};
     use crate::model::{ListKind, SubscriptionEvent, SubscriptionFilter};
 
-    /// What is told, as one word or two each.
     fn word(change: &SubscriptionEvent) -> String {
         match change {
             SubscriptionEvent::Subscribed { refused } if refused.is_empty() => {

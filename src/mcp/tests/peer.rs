@@ -25,7 +25,6 @@ pub struct FakeWire {
 #[derive(Default)]
 struct FakeWireState {
     closed: CancellationToken,
-    /// Whether nothing is taken in any more.
     stuck: AtomicBool,
     /// How many sends wait because of that.
     waiting: AtomicUsize,
@@ -38,7 +37,6 @@ pub struct FakeServer {
     shared: Arc<FakeWireState>,
 }
 
-/// A wire and its other end.
 pub fn wire() -> (Arc<FakeWire>, FakeServer) {
     let (arrivals, receiver) = mpsc::channel(QUEUE);
     let (sender, sent) = mpsc::channel(QUEUE);
@@ -66,12 +64,10 @@ impl FakeServer {
         std::iter::from_fn(|| self.sent.try_recv().ok()).collect()
     }
 
-    /// Says something.
     pub fn send(&self, message: &Value) {
         self.line(&message.to_string());
     }
 
-    /// Says something on the stream of a request.
     pub fn send_on_stream(&self, request: &Value, message: &Value) {
         let bytes = Bytes::from(message.to_string());
         self.arrives(Arrival::Message { bytes, stream_of: Some(request["id"].clone()) });
@@ -83,12 +79,10 @@ impl FakeServer {
         self.arrives(Arrival::Message { bytes, stream_of: None });
     }
 
-    /// Answers a request.
     pub fn answer(&self, request: &Value, result: &Value) {
         self.send(&json!({ "jsonrpc": "2.0", "id": request["id"], "result": result }));
     }
 
-    /// Refuses a request.
     pub fn refuse(&self, request: &Value) {
         self.send(&refusal(&request["id"]));
     }
@@ -98,7 +92,6 @@ impl FakeServer {
         self.arrives(Arrival::Closed(Error::unreachable(why.to_owned())));
     }
 
-    /// Takes nothing in any more.
     pub fn stop_reading(&self) {
         self.shared.stuck.store(true, Ordering::SeqCst);
     }
@@ -108,7 +101,6 @@ impl FakeServer {
         self.shared.waiting.load(Ordering::SeqCst)
     }
 
-    /// Whether the client has closed the wire.
     pub fn is_closed(&self) -> bool {
         self.shared.closed.is_cancelled()
     }

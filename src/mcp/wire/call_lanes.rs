@@ -1,7 +1,4 @@
 //! The optional ability of an HTTP wire to open dedicated connections for one tool's calls.
-//!
-//! Owns: the port between a run of many calls and such connections. Never does: know how requests
-//! are framed, or decide what is sent when.
 
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
@@ -17,9 +14,6 @@ pub trait LaneOpener: Send + Sync {
     /// Opens `count` connections for calls of `tool`, each of which is given `limit`. `None` where
     /// calls have to go through the session: the wire is traced, or each request has credentials of
     /// its own.
-    ///
-    /// # Errors
-    /// When not all connections can be made.
     async fn open_lanes(
         &self,
         tool: &str,
@@ -29,12 +23,9 @@ pub trait LaneOpener: Send + Sync {
     ) -> Result<Option<Box<dyn CallLanes>>, Error>;
 }
 
-/// Connections to one server for the calls of one tool, one call at a time on each.
 pub trait CallLanes: Send {
-    /// Whether a call can be sent now.
     fn has_idle(&self) -> bool;
 
-    /// Whether a call is under way.
     fn is_busy(&self) -> bool;
 
     /// Sends a call with these lines of headers of its own; false when no connection is left and
@@ -61,34 +52,25 @@ pub trait CallLanes: Send {
     fn protocol_warnings(&self) -> Vec<String>;
 }
 
-/// How a call on a lane ended.
 #[derive(Debug)]
 pub struct CallCompletion {
-    /// The ticket it was sent with.
     pub ticket: u64,
-    /// When the call was sent.
     pub sent: Instant,
-    /// How many bytes its request had.
     pub bytes_out: u64,
-    /// How many bytes its response had.
     pub bytes_in: u64,
-    /// The answer, or why there is none.
     pub answer: Result<LaneAnswer, Error>,
 }
 
-/// A response in the buffer of a lane.
 #[derive(Debug, Clone, Copy)]
 pub struct LaneAnswer {
     /// Whether it is plainly a successful result; otherwise it must be parsed.
     pub is_plain: bool,
-    /// The lane whose buffer holds it, as its index.
     pub lane: usize,
 }
 
 /// Something that happened on the lanes.
 #[derive(Debug)]
 pub enum LanePoolEvent {
-    /// A call ended, with an answer or an error.
     Completed(CallCompletion),
     /// A lane can be used that could not before.
     Free,

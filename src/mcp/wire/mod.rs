@@ -27,29 +27,22 @@ pub struct OutgoingFrame {
     pub bytes: Bytes,
     /// What the message is, for transports with headers.
     pub kind: FrameKind,
-    /// The tool call it is part of, for the trace.
     pub call: Option<CallId>,
 }
 
 /// What an outgoing message is; transports that need headers take them from here.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FrameKind {
-    /// A request that will be answered.
     Request {
-        /// The request's id, as sent.
         id: Value,
-        /// The method that is asked for.
         method: String,
         /// The tool, prompt or resource it names (`Mcp-Name`).
         name: Option<String>,
         /// Further headers by name and value (`Mcp-Param-*`).
         headers: Vec<(String, String)>,
     },
-    /// A notification, which gets no answer.
     Notification {
-        /// The notification's method.
         method: String,
-        /// The request it cancels, when it is a cancellation.
         cancels: Option<Value>,
     },
     /// An answer to a request of the server.
@@ -59,23 +52,16 @@ pub enum FrameKind {
 /// Something that came from the server.
 #[derive(Debug, Clone)]
 pub enum Arrival {
-    /// One message, or what arrived in its place.
     Message {
         /// Its bytes, exactly as sent (line end removed); not checked to be JSON.
         bytes: Bytes,
-        /// The request on whose own stream it came, for transports that have such streams.
         stream_of: Option<Value>,
     },
     /// Something that is not a message but can be lived with (a banner on stdout, a wrong
     /// content type).
     Warning(ProtocolWarning),
     /// No answer will come to this request, and why.
-    Failed {
-        /// The id of the request.
-        id: Value,
-        /// Why no answer will come.
-        error: Error,
-    },
+    Failed { id: Value, error: Error },
     /// The wire is gone; nothing will come any more.
     Closed(Error),
 }
@@ -83,9 +69,7 @@ pub enum Arrival {
 /// What a wire can tell about the other side.
 #[derive(Debug, Clone, Default)]
 pub struct ProcessInfo {
-    /// Process id of a child process.
     pub pid: Option<u32>,
-    /// The end of its stderr, oldest line first.
     pub stderr_tail: Vec<String>,
 }
 
@@ -97,16 +81,12 @@ pub trait Wire: Send + Sync + 'static {
     ///
     /// A transport whose answers come by the way of their requests may return the answer with it,
     /// its bytes exactly as sent. It is one message, and is not received as well.
-    ///
-    /// # Errors
-    /// When it could not be handed over; no answer will come.
     async fn send(&self, frame: OutgoingFrame) -> Result<Option<Bytes>, Error>;
 
     /// The next thing that came. One caller only; cancel-safe. After [`Arrival::Closed`] it
     /// returns that again.
     async fn receive(&self) -> Arrival;
 
-    /// Tells the wire the agreed version, for transports that repeat it in headers.
     fn set_agreement(&self, era: Era, version: &str);
 
     /// Whether the transport itself says where a message begins and ends, as the bodies and events
@@ -119,15 +99,12 @@ pub trait Wire: Send + Sync + 'static {
     /// "response headers", "the rest of the answer").
     fn waiting_for(&self, id: &Value) -> Option<String>;
 
-    /// The pipes of this wire, where it has some that can be lent.
     fn pipe_lender(&self) -> Option<&dyn PipeLender> {
         None
     }
 
-    /// What is known about the other side.
     fn process_info(&self) -> ProcessInfo;
 
-    /// The opener of connections for many calls, where this transport can have them.
     fn lane_opener(&self) -> Option<&dyn LaneOpener> {
         None
     }

@@ -1,7 +1,4 @@
 //! The optional ability of a stdio wire to lend its pipes.
-//!
-//! Owns: the port between a run of many calls and the pipes of a server. Never does: know how they
-//! are made, or look inside a line.
 
 use async_trait::async_trait;
 use futures_util::future::BoxFuture;
@@ -16,9 +13,7 @@ pub trait PipeLender: Send + Sync {
 
 /// Both directions of a wire, until they are dropped.
 pub struct PipeLoan<'a> {
-    /// What comes from the server.
     pub incoming: Box<dyn PipeReader + 'a>,
-    /// What goes to the server.
     pub outgoing: Box<dyn PipeWriter + 'a>,
 }
 
@@ -31,14 +26,12 @@ pub trait PipeReader: Send + Sync {
     /// Why nothing will come any more; none while the wire is open.
     fn close_reason(&self) -> Option<&Error>;
 
-    /// Takes out every line that has come whole, and the last one of a server that is gone.
     fn each_line(&mut self, take: &mut dyn FnMut(&[u8]));
 }
 
 /// The lent way to a server, held only while lines are on it.
 #[async_trait]
 pub trait PipeWriter: Send + Sync {
-    /// How many bytes wait to be written.
     fn waiting(&self) -> usize;
 
     /// Whether a line is partly written.
@@ -55,8 +48,5 @@ pub trait PipeWriter: Send + Sync {
     fn line(&mut self, call: Option<&CallId>, write: &mut dyn FnMut(&mut Vec<u8>)) -> usize;
 
     /// Writes all waiting lines. If cancelled, the next call continues where it stopped.
-    ///
-    /// # Errors
-    /// When the server no longer reads.
     async fn write(&mut self) -> Result<(), Error>;
 }

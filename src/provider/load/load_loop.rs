@@ -1,9 +1,5 @@
 //! The loop between a [`Load`] and its executor: the same for pipes, connections and concurrent
 //! attempts.
-//!
-//! Owns: asking for what is due, waiting, the deadlines and the end of a run. Never does: send a
-//! call or judge an answer, which a [`LoadTransport`] does. It is generic, so nothing is dispatched
-//! at run time between a call and the wire.
 
 use std::future::pending;
 use std::pin::{Pin, pin};
@@ -16,12 +12,9 @@ use super::{Load, LoadDecision};
 use crate::model::Error;
 use crate::util::pacer::Pacer;
 
-/// What a load waits for when no further call can be sent now.
 #[derive(Debug, Clone, Copy)]
 pub enum LoadWait {
-    /// The moment of the next call.
     NextRequest(Instant),
-    /// A call that ends, or news from the load.
     Indefinitely,
     /// The calls in flight, which may end until this moment; no further call follows.
     DrainDeadline(Instant),
@@ -41,7 +34,6 @@ pub trait LoadTransport: Send {
     /// What happened to a call, or to the way that calls take.
     type Event: Send;
 
-    /// Sends what the load hands out, as far as there is room. Returns what to wait for then.
     fn send_due(&mut self, load: &mut dyn Load) -> LoadWait;
 
     /// Whether nothing is in flight and nothing waits to be sent.
@@ -56,16 +48,12 @@ pub trait LoadTransport: Send {
 
     /// Tells the load what became of calls, after each wait. Without an event a deadline may be over,
     /// or the load may have something to send.
-    ///
-    /// # Errors
-    /// Why no further call can be carried; everything in flight was told to the load before.
     fn on_wake(&mut self, event: Option<Self::Event>, load: &mut dyn Load) -> Result<(), Error>;
 
     /// Ends everything in flight as unanswered, for a peer that is told `reason`.
     fn abandon(&mut self, load: &mut dyn Load, reason: &str);
 }
 
-/// Turns a decision that sends nothing into what to wait for, or gives back the request to send.
 pub fn split_decision(decision: LoadDecision) -> Result<super::BenchRequest, LoadWait> {
     match decision {
         LoadDecision::Send(request) => Ok(request),
@@ -77,9 +65,6 @@ pub fn split_decision(decision: LoadDecision) -> Result<super::BenchRequest, Loa
 
 /// Carries the calls of `load` over `transport` until the load is done, `cancel` fires, or the
 /// deadline of the load for calls in flight has passed.
-///
-/// # Errors
-/// As [`LoadTransport::on_wake`].
 pub async fn drive<T: LoadTransport>(
     transport: &mut T,
     load: &mut dyn Load,

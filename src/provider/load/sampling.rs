@@ -14,7 +14,6 @@ pub struct AnswerSampler {
 }
 
 impl AnswerSampler {
-    /// Without an inspection no answer is picked.
     pub fn new(inspection: Option<Inspection>) -> Self {
         Self { inspection, answers: 0 }
     }
@@ -27,7 +26,6 @@ impl AnswerSampler {
     }
 }
 
-/// The outcome of a call that the tool answered with an error, with the beginning of its message.
 pub fn tool_error(result: &ToolResult) -> LoadOutcome {
     let message = result.error.as_ref().map_or("the tool returned an error", Error::message);
     LoadOutcome::ToolError(match message.char_indices().nth(MAX_ERROR_CHARS) {

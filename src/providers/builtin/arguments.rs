@@ -5,23 +5,16 @@
 
 use crate::model::{Error, JsonObject};
 
-/// The arguments of a call to a built-in function.
 #[derive(Clone, Copy)]
 pub(super) struct BuiltinArguments<'a>(pub(super) &'a JsonObject);
 
 impl BuiltinArguments<'_> {
     /// The text under `key`.
-    ///
-    /// # Errors
-    /// A usage error if it is missing or of another type.
     pub(super) fn text(self, key: &str) -> Result<String, Error> {
         self.optional_text(key)?.ok_or_else(|| Error::usage(format!("'{key}' is missing")))
     }
 
     /// The text under `key`, if there is one; null counts as absent.
-    ///
-    /// # Errors
-    /// A usage error if it is of another type.
     pub(super) fn optional_text(self, key: &str) -> Result<Option<String>, Error> {
         match self.0.get(key) {
             None | Some(serde_json::Value::Null) => Ok(None),
@@ -31,9 +24,6 @@ impl BuiltinArguments<'_> {
     }
 
     /// The number under `key`, when there is one.
-    ///
-    /// # Errors
-    /// A usage error if it is of another type.
     pub(super) fn number(self, key: &str) -> Result<Option<f64>, Error> {
         match self.0.get(key) {
             None | Some(serde_json::Value::Null) => Ok(None),
@@ -45,9 +35,6 @@ impl BuiltinArguments<'_> {
     }
 
     /// Whether the switch `key` is on; off when it is not given.
-    ///
-    /// # Errors
-    /// A usage error if it is of another type.
     pub(super) fn flag(self, key: &str) -> Result<bool, Error> {
         match self.0.get(key) {
             None | Some(serde_json::Value::Null) => Ok(false),
@@ -58,9 +45,6 @@ impl BuiltinArguments<'_> {
     }
 
     /// One of a fixed set of words under `key`; the first of them by default.
-    ///
-    /// # Errors
-    /// A usage error that lists the words.
     pub(super) fn word<'w>(self, key: &str, choices: &[&'w str]) -> Result<&'w str, Error> {
         let text = self.optional_text(key)?;
         let word = match &text {

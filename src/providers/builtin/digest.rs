@@ -9,7 +9,6 @@ use super::arguments::BuiltinArguments;
 use super::{BuiltinFunction, FunctionBody};
 use crate::model::{Error, ToolResult};
 
-/// The row of the table of built-in functions.
 pub(super) const DIGEST: BuiltinFunction = BuiltinFunction {
     module: "builtin.hash",
     name: "digest",

@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 use super::{BuiltinFunction, FunctionBody};
 use crate::model::ToolResult;
 
-/// The row of the table of built-in functions.
 pub(super) const ECHO: BuiltinFunction = BuiltinFunction {
     module: "builtin.echo",
     name: "echo",

@@ -5,7 +5,6 @@ use serde_json::json;
 use super::{BuiltinFunction, FunctionBody};
 use crate::model::{Error, ToolResult};
 
-/// The row of the table of built-in functions.
 pub(super) const FAIL: BuiltinFunction = BuiltinFunction {
     module: "builtin.fail",
     name: "fail",

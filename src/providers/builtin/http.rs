@@ -12,7 +12,6 @@ const DEFAULT_BYTES: u64 = 256 << 10;
 /// The most of an answer that can be kept, in bytes.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// The row of the table of built-in functions.
 pub(super) const FETCH: BuiltinFunction = BuiltinFunction {
     module: "builtin.http",
     name: "fetch",

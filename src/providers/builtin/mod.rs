@@ -35,29 +35,22 @@ use crate::provider::ProviderKind;
 use crate::providers::http::FetchRequest;
 use crate::util::clock::Clock;
 
-/// How a built-in function computes its result.
 type FunctionResult = Result<ToolResult, Error>;
 
 /// One row of the table.
 struct BuiltinFunction {
     /// The module as files name it, `builtin.…`.
     module: &'static str,
-    /// The function as files name it.
     name: &'static str,
-    /// Other pairs of module and function that mean this one.
     aliases: &'static [(&'static str, &'static str)],
-    /// For people, when the entry has no title.
     title: &'static str,
-    /// For people and models, when the entry has no description.
     description: &'static str,
     /// The schema of the arguments, when the entry has none.
     input: fn() -> Value,
-    /// The schema of the structured result, for functions that give one.
     output: Option<fn() -> Value>,
     /// Whether the same arguments always give the same result. Every built-in that does not use the
     /// network is read-only.
     idempotent: bool,
-    /// The code of the function.
     run: FunctionBody,
 }
 
@@ -67,7 +60,6 @@ enum FunctionBody {
     Sync(fn(&dyn Clock, BuiltinArguments<'_>) -> FunctionResult),
     /// Over time, with progress and cancellation.
     Async(for<'a> fn(&'a ToolContext, BuiltinArguments<'a>) -> FunctionFuture<'a>),
-    /// Describes the request to send over the network.
     Network(fn(BuiltinArguments<'_>, NetworkRules) -> Result<FetchRequest, Error>),
 }
 
@@ -86,10 +78,8 @@ impl BuiltinFunction {
     }
 }
 
-/// A function that is still running.
 type FunctionFuture<'a> = Pin<Box<dyn Future<Output = FunctionResult> + Send + 'a>>;
 
-/// The row of the registry of kinds.
 pub fn kind() -> ProviderKind {
     ProviderKind {
         words: KindDescriptor {

@@ -7,7 +7,6 @@ use super::{
 use crate::providers::hinted_error::HintedError;
 use crate::util::spelling::did_you_mean;
 
-/// Every built-in function, in the order in which they are listed to people.
 pub(super) static FUNCTIONS: [&BuiltinFunction; 15] = [
     &calculator::CALCULATE,
     &time::NOW,
@@ -26,7 +25,6 @@ pub(super) static FUNCTIONS: [&BuiltinFunction; 15] = [
     &fail::FAIL,
 ];
 
-/// Whether a module belongs to this kind.
 pub(super) fn is_builtin(module: &str, function: Option<&str>) -> bool {
     module == "builtin"
         || module.starts_with("builtin.")
@@ -40,7 +38,6 @@ pub(super) fn is_builtin(module: &str, function: Option<&str>) -> bool {
 pub(super) enum FunctionLookupError {
     #[error("there is no module '{0}'")]
     UnknownModule(String),
-    /// The entry names no function, and the module has more than one.
     #[error("'{0}' has several functions")]
     SeveralFunctions(String),
     #[error("'{module}' has no function '{function}'")]
@@ -73,9 +70,6 @@ fn function_names(module: &str) -> Vec<&'static str> {
 }
 
 /// Finds the function an entry names. A module with a single function needs no `function`.
-///
-/// # Errors
-/// When no function is meant by these names, or more than one.
 pub(super) fn find(
     module: &str,
     function: Option<&str>,

@@ -6,7 +6,6 @@ use unicode_width::UnicodeWidthChar as _;
 use super::{BuiltinFunction, FunctionBody};
 use crate::model::ToolResult;
 
-/// The row of the table of built-in functions.
 pub(super) const COUNT: BuiltinFunction = BuiltinFunction {
     module: "builtin.text",
     name: "count",
@@ -58,7 +57,6 @@ const OPERATIONS: [&str; 12] = [
     "trim_lines",
 ];
 
-/// The row of the table of built-in functions.
 pub(super) const TRANSFORM: BuiltinFunction = BuiltinFunction {
     module: "builtin.text",
     name: "transform",

@@ -17,7 +17,6 @@ const FORMATS: [(&str, &str); 6] = [
     ("http", "%a, %d %b %Y %H:%M:%S GMT"),
 ];
 
-/// The row of the table of built-in functions.
 pub(super) const NOW: BuiltinFunction = BuiltinFunction {
     module: "builtin.time",
     name: "now",

@@ -6,7 +6,6 @@ use uuid::Uuid;
 use super::{BuiltinFunction, FunctionBody};
 use crate::model::{Error, ToolResult};
 
-/// The row of the table of built-in functions.
 pub(super) const GENERATE: BuiltinFunction = BuiltinFunction {
     module: "builtin.uuid",
     name: "generate",

@@ -1,7 +1,4 @@
 //! The argument templates of a command: each element of the entry's list makes one argument.
-//!
-//! Owns: filling an element in. Never does: split, quote or join. One element is one argument of the
-//! program, or none, for any value.
 
 use crate::model::{Error, JsonObject};
 use crate::providers::template::{
@@ -20,10 +17,6 @@ impl Placeholder for CommandPlaceholder {
 
 /// The argument that an element becomes; `None` if it is only a placeholder whose
 /// argument is absent.
-///
-/// # Errors
-/// A usage error when an argument is absent within a larger element, contains a NUL byte, or would
-/// make the program's argument start with `-` although `allow_dash` is off.
 pub(super) fn fill_argument(
     element: &TextTemplate<CommandPlaceholder>,
     arguments: &JsonObject,

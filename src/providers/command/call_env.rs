@@ -21,9 +21,6 @@ pub(super) fn call_independent_env(
 }
 
 /// Adds the arguments of the call as `TOOLHOST_ARG_…`, for entries with `input: env`.
-///
-/// # Errors
-/// A usage error if a value contains a NUL byte.
 pub(super) fn add_arguments(
     env: &mut BTreeMap<String, String>,
     entry: &CommandEntry,
@@ -45,9 +42,6 @@ pub(super) fn add_arguments(
 
 /// Adds what the call's context says: the session, the user, the trace, the
 /// caller's directory, the caller's variables.
-///
-/// # Errors
-/// A usage error for a variable that cannot be carried, or that would change which code runs.
 pub(super) fn add_context(
     env: &mut BTreeMap<String, String>,
     context: &ToolContext,

@@ -44,9 +44,7 @@ pub(super) const KEYS: &[&str] = &[
 /// How the arguments of a call reach the program, besides its argument template.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum CommandInput {
-    /// As one JSON object on stdin.
     StdinJson,
-    /// One argument as the text on stdin.
     StdinText(String),
     /// Each as a variable `TOOLHOST_ARG_{NAME}`.
     Env,
@@ -74,15 +72,12 @@ pub(super) struct CommandEntry {
     pub(super) arguments: Vec<TextTemplate<CommandPlaceholder>>,
     /// The working directory; `None` is the one the call is made in.
     pub(super) cwd: Option<PathBuf>,
-    /// The directory that a program path with a slash is relative to.
     pub(super) base_dir: PathBuf,
-    /// Variables set by the entry.
     pub(super) env: BTreeMap<String, String>,
     /// Variables of our own environment that the program gets too.
     pub(super) env_keys: Vec<String>,
     /// How the program gets the arguments of a call, besides its elements.
     pub(super) input: CommandInput,
-    /// How its standard output is read.
     pub(super) output: CommandOutput,
     /// How much of it is kept, in bytes.
     pub(super) max_output: u64,
@@ -90,16 +85,12 @@ pub(super) struct CommandEntry {
     pub(super) allow_dash: bool,
     /// What must be unchanged when it is started.
     pub(super) seal: Seal,
-    /// Defaults for absent arguments.
     pub(super) defaults: Vec<(String, Value)>,
     /// What the program is confined to.
     pub(super) sandbox: Option<Box<Sandbox>>,
 }
 
 /// Reads an entry. Problems that leave it usable are added to `warnings`.
-///
-/// # Errors
-/// The first diagnostic that takes the entry out of service.
 pub(super) fn read(
     spec: &ToolSpec,
     environment: &dyn Environment,
@@ -158,13 +149,9 @@ pub(super) fn read(
     })
 }
 
-/// The text of an element of the template, and where it stands.
 pub(super) type RawElement<'n> = (String, &'n ConfigNode);
 
 /// The program, and the elements after it.
-///
-/// # Errors
-/// If there is no program, or it is not fixed.
 pub(super) fn command(entry: &ConfigNode) -> Result<(String, Vec<RawElement<'_>>), Diagnostic> {
     let Some(node) = entry.get("command") else {
         return Err(Diagnostic::error("'command' is missing").with_location(entry.location()));

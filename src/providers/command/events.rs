@@ -37,7 +37,6 @@ impl<'a> CommandEventReader<'a> {
         }
     }
 
-    /// Takes the next bytes of the pipe.
     pub(super) fn feed(&mut self, bytes: &[u8]) {
         let Self { lines, parser, events, bad_lines } = self;
         lines.feed(bytes, |line| parser.handle(line, events, bad_lines));

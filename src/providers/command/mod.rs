@@ -18,7 +18,6 @@ use crate::config::spec::{KindClaim, KindDescriptor};
 use crate::provider::ProviderKind;
 use crate::providers::confinement;
 
-/// The row of the registry of kinds.
 pub fn kind() -> ProviderKind {
     ProviderKind {
         words: KindDescriptor {

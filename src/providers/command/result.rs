@@ -17,9 +17,6 @@ const SHOWN_LINES: usize = 20;
 
 /// Reads a finished run of the program `name`: exit 0 is success, another exit is a well-formed
 /// no, a signal means that there is no result.
-///
-/// # Errors
-/// When a signal ended the program, or its output is not the JSON its entry promises.
 pub(super) fn read(
     name: &str,
     finished: ProgramExit,
@@ -85,7 +82,6 @@ fn failure(ended: &str, stdout: &[u8], stderr: &[String]) -> ToolResult {
     result
 }
 
-/// The one JSON value of an output.
 fn json_value(stdout: &[u8]) -> Result<Value, Error> {
     if stdout.iter().all(u8::is_ascii_whitespace) {
         return Err(Error::protocol("the program wrote nothing, but its output should be JSON")

@@ -1,8 +1,4 @@
 //! Running a program: feeding stdin, draining output, and ending its whole process group.
-//!
-//! Owns: the pipes and their limits. stdin is written while stdout, stderr and events are read, so
-//! that neither side waits for the other. Never does: keep the call's deadline — the host cancels,
-//! and a cancelled run ends its whole process group.
 
 use std::process::ExitStatus;
 use std::time::Duration;
@@ -19,7 +15,6 @@ use crate::util::process::{Process, ShutdownTimeouts};
 use crate::util::tail::LineTail;
 use crate::util::units;
 
-/// The limits of one run.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ProgramLimits {
     /// How much of stdout is kept, in bytes; more ends the run.
@@ -45,25 +40,15 @@ impl ProgramLimits {
     }
 }
 
-/// What a program left behind.
 #[derive(Debug)]
 pub(super) struct ProgramExit {
-    /// The exit code, or the signal that ended it.
     pub(super) status: ExitStatus,
-    /// All it wrote to stdout.
     pub(super) stdout: Vec<u8>,
-    /// The end of what it wrote to stderr.
     pub(super) stderr: Vec<String>,
-    /// Warnings for the result, such as output that may be incomplete.
     pub(super) warnings: Vec<String>,
-    /// What its exit shows about the limits it ran under.
     pub(super) cause: Option<LimitCause>,
 }
 
-/// Runs a started program to its end.
-///
-/// # Errors
-/// When it was cancelled, wrote too much, or did not read its input. The group is gone by then.
 pub(super) async fn run_to_end(
     mut process: Process,
     input: Option<Vec<u8>>,

@@ -43,7 +43,6 @@ const STORAGE_TYPES: [&str; 4] = ["memory", "disk", "redis", "postgresql"];
 /// The default limits, and the maximum an entry may set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::providers) struct EngineLimits {
-    /// The limits an engine enforces.
     pub(in crate::providers) quota: Quota,
     /// The longest key, in bytes.
     pub(in crate::providers) max_key_bytes: u64,
@@ -65,7 +64,6 @@ pub(in crate::providers) enum EngineLocation {
     Memory,
     /// In a `SQLite` file, which other processes may have open too.
     Disk(disk::StoreFile),
-    /// In a Redis server, under keys of the component's own.
     Redis {
         /// The address, with any credentials in it.
         url: SecretString,
@@ -74,10 +72,8 @@ pub(in crate::providers) enum EngineLocation {
     },
 }
 
-/// The engine settings of an entry.
 #[derive(Debug, Clone)]
 pub(in crate::providers) struct EngineConfig {
-    /// The place, which decides the sort of engine.
     pub(in crate::providers) location: EngineLocation,
     /// The quota of the engine, and the maximum size of keys and values.
     pub(in crate::providers) limits: EngineLimits,
@@ -86,9 +82,6 @@ pub(in crate::providers) struct EngineConfig {
 }
 
 /// Reads what an entry says; `component` is the name its tools share.
-///
-/// # Errors
-/// All errors at once.
 pub(in crate::providers) fn read(
     spec: &ToolSpec,
     component: &str,
@@ -143,7 +136,6 @@ fn ttl(node: &ConfigNode) -> Result<u64, Diagnostic> {
         .ok_or_else(|| node.expected("a duration of at least 1ms"))
 }
 
-/// The word for the engine of an entry.
 pub(in crate::providers) fn storage_type(entry: &ConfigNode) -> Result<&'static str, Diagnostic> {
     let file = entry.get_any(&["path", "persist"]);
     let Some(node) = entry.get("storage_type").filter(|node| !node.is_null()) else {
@@ -196,7 +188,6 @@ fn place(
     }
 }
 
-/// The file of a store on disk.
 fn file(
     spec: &ToolSpec,
     component: &str,
@@ -271,7 +262,6 @@ fn redis(entry: &ConfigNode) -> Result<EngineLocation, Diagnostic> {
     Ok(EngineLocation::Redis { url: text.into(), host })
 }
 
-/// The effects of an entry's engine. Values in memory have none.
 pub(in crate::providers) fn effects(entry: &ConfigNode, site: &EntrySite<'_>) -> Vec<EntryEffect> {
     let text = |key: &str| entry.get(key).and_then(|node| node.as_text().ok());
     let file = text("path").or_else(|| text("persist"));
@@ -319,7 +309,6 @@ impl EngineLocation {
         }
     }
 
-    /// Where it is, for a sentence.
     pub(in crate::providers) fn place(&self) -> String {
         match self {
             Self::Memory => "in memory".to_owned(),

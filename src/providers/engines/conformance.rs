@@ -14,7 +14,6 @@ use super::{
 };
 use crate::util::clock::Clock;
 
-/// A clock that is set by hand.
 #[derive(Default)]
 pub(super) struct ManualClock(AtomicU64);
 
@@ -231,7 +230,6 @@ async fn conforms(clock: &ManualClock, fresh: impl Fn() -> Arc<dyn Engine>) {
     taking_together(&fresh()).await;
 }
 
-/// One step of the property test.
 #[derive(Debug, Clone)]
 enum EngineStep {
     Write { space: u8, key: u8, size: usize, condition: u8, ttl: bool },

@@ -1,7 +1,4 @@
 //! Kinds of tools over an engine: the table of tools, and facts shared by all of them.
-//!
-//! Owns: the shape of the table, and the definitions made of its rows. Never does: run a tool
-//! (`provider`), or know which kinds there are.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,17 +17,13 @@ use crate::provider::Preview;
 use crate::providers::toolkit::{SelectedTool, ToolkitTool};
 use crate::util::clock::Clock;
 
-/// A kind whose entries become several tools over one engine.
 pub(in crate::providers) struct EngineKind {
     /// What an entry is called in messages, such as `store`.
     pub(in crate::providers) noun: &'static str,
     /// Its space in every engine; sessions have their own spaces besides it.
     pub(in crate::providers) space: &'static str,
-    /// The limits of an entry that sets none.
     pub(in crate::providers) defaults: EngineLimits,
-    /// The tools, in the order in which they are listed.
     pub(in crate::providers) tools: &'static [EngineTool],
-    /// Whether an entry may use the tools that make changes.
     pub(in crate::providers) may_write: fn(&ToolSpec) -> Result<bool, Diagnostic>,
     /// The notice after the first write to an engine in memory.
     pub(in crate::providers) memory_notice: &'static str,
@@ -38,7 +31,6 @@ pub(in crate::providers) struct EngineKind {
     pub(in crate::providers) session_note: &'static str,
     /// Whether calls may use the other spellings of a tool too.
     pub(in crate::providers) has_aliases: bool,
-    /// Whether the tools count as instant when the engine is in memory.
     pub(in crate::providers) is_instant_in_memory: bool,
     /// The error of a call that is cancelled; `None` leaves cancellation to the tool.
     pub(in crate::providers) cancelled: Option<fn() -> Error>,
@@ -46,23 +38,18 @@ pub(in crate::providers) struct EngineKind {
     pub(in crate::providers) preview: fn(&str, &str, &JsonObject) -> Preview,
 }
 
-/// One tool of such a kind.
 pub(in crate::providers) struct EngineTool {
     /// Its name and the other spellings that entries may select it by.
     pub(in crate::providers) tool: ToolkitTool,
-    /// Whether an entry that selects no tools has it.
     pub(in crate::providers) is_default: bool,
-    /// Whether it changes what the engine keeps.
     pub(in crate::providers) changes: bool,
     /// Whether it stores something that a user expects to find again.
     pub(in crate::providers) keeps: bool,
     /// Whether a second call with the same arguments has no further effect.
     pub(in crate::providers) is_idempotent: bool,
-    /// What its definition says about destructive effects.
     pub(in crate::providers) destructive: DestructiveHint,
     /// The limit of a call when the entry sets none; `None` is the host's default.
     pub(in crate::providers) timeout: Option<Duration>,
-    /// The description, from the name of the component and the sort of engine.
     pub(in crate::providers) description: fn(&str, &str) -> String,
     /// The properties of its arguments, and the names of the required ones.
     pub(in crate::providers) input: fn(&EngineLimits) -> (Value, &'static [&'static str]),
@@ -85,14 +72,11 @@ pub(in crate::providers) enum DestructiveHint {
     UnlessDenied,
 }
 
-/// A call of a tool that is still running.
 pub(in crate::providers) type EngineFuture<'a> = BoxFuture<'a, Result<ToolResult, Error>>;
 
-/// One call, with all that its tool may use.
 pub(in crate::providers) struct EngineCall<'a> {
     pub(in crate::providers) engine: &'a dyn Engine,
     pub(in crate::providers) config: &'a EngineConfig,
-    /// The space of the kind, or the session's own.
     pub(in crate::providers) space: String,
     pub(in crate::providers) arguments: &'a JsonObject,
     pub(in crate::providers) context: &'a ToolContext,
@@ -100,12 +84,10 @@ pub(in crate::providers) struct EngineCall<'a> {
 }
 
 impl EngineKind {
-    /// The row of a selected tool.
     pub(super) fn row(&self, tool: &SelectedTool) -> Option<&'static EngineTool> {
         self.tools.iter().find(|row| row.tool.name == tool.original.name)
     }
 
-    /// The whole definition of a tool.
     pub(super) fn define(
         &self,
         spec: &ToolSpec,
@@ -160,7 +142,6 @@ impl EngineKind {
     }
 }
 
-/// The other spellings of a tool, for calls.
 fn aliases(name: &ToolName, tool: &ToolkitTool) -> Vec<ToolName> {
     let Some(component) = name.component() else { return Vec::new() };
     std::iter::once(tool.name)

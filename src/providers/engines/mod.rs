@@ -27,9 +27,6 @@ use crate::model::Error;
 #[async_trait]
 pub(super) trait Engine: Send + Sync {
     /// The value of `key`; also `None` if it has expired.
-    ///
-    /// # Errors
-    /// If the engine cannot be used. This applies to every operation.
     async fn read(&self, space: &str, key: &str) -> Result<Option<StoredValue>, Error>;
 
     /// Writes if the condition and the quota allow it; otherwise nothing changes.
@@ -75,20 +72,16 @@ pub(super) trait Engine: Send + Sync {
 pub(super) struct StoredValue {
     /// The value as it was written; the engine never looks into it.
     pub(super) value: String,
-    /// The version of the write that put it there.
     pub(super) version: u64,
 }
 
-/// One write with its conditions and limits.
 #[derive(Debug, Clone)]
 pub(super) struct WriteRequest {
     /// The space in which the key is written; it need not exist before.
     pub(super) space: String,
     /// The key; `None` makes one from the version, so that such keys sort in order of writing.
     pub(super) key: Option<String>,
-    /// The value to keep, as text.
     pub(super) value: String,
-    /// The condition for the write.
     pub(super) condition: WriteCondition,
     /// What must not be exceeded.
     pub(super) quota: Quota,
@@ -103,10 +96,8 @@ impl WriteRequest {
     }
 }
 
-/// The condition for a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WriteCondition {
-    /// Write unconditionally.
     Any,
     /// Write only if the key has no value, or one that has expired.
     Absent,
@@ -125,7 +116,6 @@ impl WriteCondition {
     }
 }
 
-/// The quota of an engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Quota {
     /// The most keys of one space; others do not count.
@@ -150,16 +140,12 @@ impl Quota {
 pub(super) enum WriteOutcome {
     /// The value is stored; the answer came after the commit.
     Done {
-        /// The key, made up or given.
         key: String,
-        /// Its version now.
         version: u64,
     },
     /// The condition was not met; this is the current version.
     Conflict(Option<u64>),
-    /// The space already has the maximum number of keys.
     TooManyKeys,
-    /// All spaces together would exceed the quota of bytes.
     TooManyBytes,
 }
 
@@ -174,10 +160,8 @@ pub(super) enum TakeOutcome {
     Conflict(u64),
 }
 
-/// A part of the keys of a space.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct KeyPage {
-    /// The keys of the page, sorted by their bytes.
     pub(super) items: Vec<KeyInfo>,
     /// Whether there are more after them.
     pub(super) more: bool,
@@ -186,9 +170,7 @@ pub(super) struct KeyPage {
 /// A key, with what is known about its value without reading it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct KeyInfo {
-    /// The key as it was written, or as the engine numbered it.
     pub(super) key: String,
-    /// The version of the write that put its value there.
     pub(super) version: u64,
     /// The length of its value.
     pub(super) bytes: u64,

@@ -1,7 +1,4 @@
 //! The engines that entries use, and when each ends.
-//!
-//! Owns: that entries for the same place share an engine, also across a reload of the files, and
-//! that the last of them closes it. Never does: look into one.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -14,7 +11,6 @@ use super::config::EngineLocation;
 use super::disk::SqliteEngine;
 use crate::util::clock::{Clock, SystemClock};
 
-/// The engines that are in use, by what they keep and where.
 #[derive(Default)]
 pub(super) struct OpenEngines(Mutex<BTreeMap<String, Weak<CountedEngine>>>);
 
@@ -24,7 +20,6 @@ struct CountedEngine {
     leases: AtomicUsize,
 }
 
-/// The right of one entry to use an engine.
 pub(super) struct EngineLease {
     counted: Arc<CountedEngine>,
     is_released: AtomicBool,

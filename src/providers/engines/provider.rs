@@ -1,6 +1,4 @@
 //! The provider of one entry over an engine, for every such kind.
-//!
-//! Owns: which of the kind's tools an entry gives, and the way from a call to the row of its tool.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -8,7 +8,6 @@ use crate::providers::engines::config::hash;
 /// has its own part. Earlier versions kept everything in it.
 pub(super) const DIRECTORY: &str = "agent";
 
-/// Where a project keeps the data of its agents, below the state directory.
 pub(super) fn of_project(state_dir: &Path, project: Option<&str>) -> PathBuf {
     let root = project.unwrap_or("no project");
     let name = root.rsplit('/').next().unwrap_or_default();

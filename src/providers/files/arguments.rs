@@ -8,7 +8,6 @@ use serde_json::Value;
 use super::operation::{DEFAULT_ENTRIES, MAX_ENTRIES};
 use crate::model::{Error, JsonObject};
 
-/// The arguments of one call.
 pub(super) struct FileArguments<'a>(pub(super) &'a JsonObject);
 
 impl<'a> FileArguments<'a> {
@@ -18,37 +17,23 @@ impl<'a> FileArguments<'a> {
         entry.filter(|(_, value)| !value.is_null())
     }
 
-    /// A text under one of these names, which mean the same.
-    ///
-    /// # Errors
-    /// A usage error if it is of another type.
     pub(super) fn text(&self, names: &[&'static str]) -> Result<Option<&'a str>, Error> {
         let Some((name, value)) = self.value(names) else { return Ok(None) };
         value.as_str().map(Some).ok_or_else(|| Error::usage(format!("'{name}' must be text")))
     }
 
-    /// A required text.
-    ///
-    /// # Errors
-    /// A usage error if it is absent or of another type.
     pub(super) fn required(&self, names: &[&'static str]) -> Result<&'a str, Error> {
         let name = names.first().copied().unwrap_or_default();
         self.text(names)?.ok_or_else(|| Error::usage(format!("'{name}' is missing")))
     }
 
     /// A switch; absent is off.
-    ///
-    /// # Errors
-    /// A usage error if it is of another type.
     pub(super) fn flag(&self, name: &'static str) -> Result<bool, Error> {
         let Some((_, value)) = self.value(&[name]) else { return Ok(false) };
         value.as_bool().ok_or_else(|| Error::usage(format!("'{name}' must be true or false")))
     }
 
     /// A whole number that is at least `least`.
-    ///
-    /// # Errors
-    /// A usage error if it is of another type.
     pub(super) fn count(&self, name: &'static str, least: u64) -> Result<Option<u64>, Error> {
         let Some((_, value)) = self.value(&[name]) else { return Ok(None) };
         let count = value.as_u64().filter(|count| *count >= least);
@@ -58,18 +43,12 @@ impl<'a> FileArguments<'a> {
     }
 
     /// How many entries to answer with.
-    ///
-    /// # Errors
-    /// A usage error if it is not a valid number of entries.
     pub(super) fn limit(&self) -> Result<usize, Error> {
         let limit = self.count("limit", 1)?.unwrap_or(DEFAULT_ENTRIES).min(MAX_ENTRIES);
         Ok(usize::try_from(limit).unwrap_or(usize::MAX))
     }
 
     /// Whether `encoding` says base64.
-    ///
-    /// # Errors
-    /// A usage error for an unknown encoding.
     pub(super) fn base64(&self) -> Result<bool, Error> {
         match self.text(&["encoding"])? {
             None | Some("text") => Ok(false),

@@ -59,9 +59,7 @@ pub(super) enum FileAccess {
 /// An entry of kind `files` with every key checked; nothing was opened yet.
 #[derive(Debug)]
 pub(super) struct FilesEntry {
-    /// The absolute path of the directory that the tools are confined to.
     pub(super) directory: PathBuf,
-    /// Whether it is made when it is first used.
     pub(super) create: bool,
     /// Which tools the entry gives, from `access`.
     pub(super) access: FileAccess,
@@ -72,9 +70,6 @@ pub(super) struct FilesEntry {
 }
 
 /// Reads an entry of a file in `base_dir`, an absolute path.
-///
-/// # Errors
-/// All that is wrong with it.
 pub(super) fn read(
     entry: &ConfigNode,
     base_dir: &Path,
@@ -123,7 +118,6 @@ pub(super) fn vocabulary(entry: &ConfigNode) -> Vocabulary {
     }
 }
 
-/// The directory, and whether it is toolhost's own, which is created automatically.
 fn directory(
     entry: &ConfigNode,
     base_dir: &Path,
@@ -226,7 +220,6 @@ pub(super) fn effects(entry: &ConfigNode, site: &EntrySite<'_>) -> Vec<EntryEffe
     }
 }
 
-/// The names of the tools that the entry selects.
 fn selected(entry: &ConfigNode) -> Vec<String> {
     if let Some(Ok(word)) = entry.get("original_tool_name").map(ConfigNode::as_text) {
         return vec![word.to_owned()];

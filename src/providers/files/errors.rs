@@ -14,7 +14,6 @@ pub(super) fn is_escape(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::PermissionDenied && error.raw_os_error().is_none()
 }
 
-/// A path that leads out of the directory.
 pub(super) fn outside(path: &str, root: &str) -> Error {
     Error::denied(format!("'{path}' is outside {root}"))
         .with_hint("give a path relative to that directory; nothing else is accessible")
@@ -39,7 +38,6 @@ pub(super) fn write_error(path: &str, existed: bool, error: &io::Error) -> Error
     Error::tool(format!("cannot write '{path}': {}{still}", io_error_text(error)))
 }
 
-/// A name that is taken already.
 pub(super) fn already_exists_error(path: &str) -> Error {
     Error::tool(format!("'{path}' exists already")).with_hint("overwrite=true replaces a file")
 }
@@ -68,7 +66,6 @@ pub(super) fn io_error_text(error: &io::Error) -> String {
     }
 }
 
-/// The error of a call that was cancelled.
 pub(super) fn stopped() -> Error {
     Error::new(ErrorKind::Interrupted(Signal::Interrupt), "the operation was stopped")
 }

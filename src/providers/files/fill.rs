@@ -17,9 +17,7 @@ const PROGRESS_INTERVAL_BYTES: u64 = 64 << 20;
 /// Why filling a file ended early.
 #[derive(Debug)]
 pub(super) enum FillError {
-    /// An error of the system.
     Io(io::Error),
-    /// The call was cancelled.
     Cancelled(Error),
 }
 
@@ -30,9 +28,6 @@ impl From<io::Error> for FillError {
 }
 
 /// Writes all of `bytes`.
-///
-/// # Errors
-/// Those of the system, and the wish to stop.
 pub(super) fn write_bytes(job: &FileJob, file: &mut File, bytes: &[u8]) -> Result<(), FillError> {
     for piece in bytes.chunks(CHUNK_BYTES) {
         job.check_cancelled().map_err(FillError::Cancelled)?;
@@ -43,9 +38,6 @@ pub(super) fn write_bytes(job: &FileJob, file: &mut File, bytes: &[u8]) -> Resul
 
 /// Copies at most `most` bytes of one file into a new one, and stands at its end; gives how many.
 /// Holes are passed over and stay holes, so that they cost neither time nor space.
-///
-/// # Errors
-/// Those of the system, and the wish to stop.
 pub(super) fn copy_file(
     job: &FileJob,
     old: &File,

@@ -29,17 +29,10 @@ pub(super) struct FileJob {
 
 impl FileJob {
     /// The open directory.
-    ///
-    /// # Errors
-    /// When it cannot be opened.
     pub(super) fn dir(&self) -> Result<&Dir, Error> {
         self.root.open()
     }
 
-    /// The path under one of these names.
-    ///
-    /// # Errors
-    /// Usage when it is missing, denied when it leads out.
     pub(super) fn path(
         &self,
         arguments: &FileArguments<'_>,
@@ -49,9 +42,6 @@ impl FileJob {
     }
 
     /// The directory under `path` or `dir_path`; the topmost one when there is neither.
-    ///
-    /// # Errors
-    /// Usage if it is not text, denied if it leads out of the directory.
     pub(super) fn directory(&self, arguments: &FileArguments<'_>) -> Result<RelativePath, Error> {
         let text = arguments.text(&["path", "dir_path"])?.unwrap_or(".");
         self.relative_path(text)
@@ -68,7 +58,6 @@ impl FileJob {
         Ok(inside)
     }
 
-    /// Whether a path names something hidden, or a link that leads to it.
     fn leads_to_a_dotfile(&self, path: &Path) -> bool {
         let hidden = |path: &Path| path.components().any(|part| is_dotfile(part.as_os_str()));
         let [real, _] = self.root.spellings();
@@ -82,15 +71,10 @@ impl FileJob {
         errors::io_error(doing, &path.display().to_string(), &self.root.shown(), error)
     }
 
-    /// Whether to go on.
-    ///
-    /// # Errors
-    /// If the call was cancelled.
     pub(super) fn check_cancelled(&self) -> Result<(), Error> {
         if self.cancel.is_cancelled() { Err(errors::stopped()) } else { Ok(()) }
     }
 
-    /// Tells how far it is.
     pub(super) fn progress(&self, done: u64, total: Option<u64>, message: String) {
         self.events.emit(HostEvent::Progress {
             call_id: self.call_id.clone(),

@@ -31,7 +31,6 @@ mod write;
 use crate::config::spec::{KindClaim, KindDescriptor};
 use crate::provider::ProviderKind;
 
-/// The row of the registry of kinds.
 pub fn kind() -> ProviderKind {
     ProviderKind {
         words: KindDescriptor {

@@ -12,7 +12,6 @@ use super::job::FileJob;
 use super::relative_path::RelativePath;
 use crate::model::Error;
 
-/// The type of a file, as text for people.
 pub(super) fn kind_phrase(kind: FileType) -> &'static str {
     if kind.is_file() {
         "a file"
@@ -41,7 +40,6 @@ pub(super) fn type_name(kind: FileType) -> &'static str {
     }
 }
 
-/// Why something cannot be used as a file.
 pub(super) fn no_file(path: &Path, file_type: FileType) -> Error {
     let message = format!("'{}' is {}, not a file", path.display(), kind_phrase(file_type));
     if file_type.is_dir() { Error::tool(message) } else { Error::denied(message) }
@@ -56,9 +54,6 @@ fn options(more: OFlags) -> OpenOptions {
 }
 
 /// Opens a regular file for reading. Links are followed as long as they stay in the directory.
-///
-/// # Errors
-/// Denied if it leads out or is not a file; a failure of the tool if it cannot be opened.
 pub(super) fn file(job: &FileJob, path: &RelativePath) -> Result<(File, Metadata), Error> {
     let dir = job.dir()?;
     let path = path.path();
@@ -75,9 +70,6 @@ pub(super) fn file(job: &FileJob, path: &RelativePath) -> Result<(File, Metadata
 }
 
 /// Opens the regular file `name` of `dir` for reading; no link is followed.
-///
-/// # Errors
-/// Those of the system; `None` for anything but a regular file.
 pub(super) fn open_no_follow(dir: &Dir, name: &OsStr) -> std::io::Result<Option<(File, Metadata)>> {
     if !dir.symlink_metadata(name)?.is_file() {
         return Ok(None);

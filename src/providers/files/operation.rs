@@ -14,7 +14,6 @@ pub(super) const MAX_ENTRIES: u64 = 10_000;
 /// How many there are when the call does not say.
 pub(super) const DEFAULT_ENTRIES: u64 = 1_000;
 
-/// The operations on a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FileOperation {
     Read,
@@ -67,7 +66,6 @@ static LANGCHAIN: [ToolkitTool; 7] = [
 ];
 
 impl Vocabulary {
-    /// All tools under the names of this vocabulary.
     pub(super) fn tools(self) -> &'static [ToolkitTool] {
         match self {
             Self::Plain => &PLAIN,
@@ -75,7 +73,6 @@ impl Vocabulary {
         }
     }
 
-    /// The tools that make no changes.
     pub(super) fn read_only_tools(self) -> &'static [ToolkitTool] {
         let all = self.tools();
         let writes =
@@ -84,7 +81,6 @@ impl Vocabulary {
         all.get(..end).unwrap_or(all)
     }
 
-    /// Picks the name this vocabulary uses.
     fn pick(self, plain: &'static str, langchain: &'static str) -> &'static str {
         match self {
             Self::Plain => plain,
@@ -94,7 +90,6 @@ impl Vocabulary {
 }
 
 impl FileOperation {
-    /// The operation with this name, in either vocabulary.
     pub(super) fn named(word: &str) -> Option<Self> {
         Some(match word {
             "read" | "read_file" => Self::Read,
@@ -111,7 +106,6 @@ impl FileOperation {
         })
     }
 
-    /// The name of the operation in files and as the last part of a tool's name.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -132,7 +126,6 @@ impl FileOperation {
         !matches!(self, Self::Read | Self::List | Self::Search | Self::Info)
     }
 
-    /// Its description, for people and models.
     pub(super) fn description(self) -> &'static str {
         match self {
             Self::Read => {
@@ -199,7 +192,6 @@ impl FileOperation {
         }
     }
 
-    /// JSON Schema of the arguments.
     pub(super) fn input_schema(self, vocabulary: Vocabulary) -> Value {
         let path = vocabulary.pick("path", "file_path");
         let directory = vocabulary.pick("path", "dir_path");
@@ -294,7 +286,6 @@ impl FileOperation {
         }
     }
 
-    /// JSON Schema of the structured result, for the operations that give one.
     pub(super) fn output_schema(self) -> Option<Value> {
         let entry = json!({
             "path": { "type": "string" },

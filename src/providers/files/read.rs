@@ -1,7 +1,4 @@
 //! The tool `read`: text by lines or from an offset, and bytes in base64.
-//!
-//! Owns: what is shown, where it is truncated, and the note on how to continue. Large files cost no
-//! more: at most the entry's `max_file_bytes` are kept, and what is skipped is read in pieces.
 
 use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 

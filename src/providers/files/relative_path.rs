@@ -1,7 +1,4 @@
 //! Validated relative paths of calls.
-//!
-//! Owns: checking the text alone. Links are handled when it is opened, by the capability layer,
-//! which stays within the directory even if it changes meanwhile.
 
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
@@ -20,9 +17,6 @@ pub(super) struct RelativePath {
 impl RelativePath {
     /// Reads the path of a call. An absolute one must start with one of `roots`, which are the
     /// spellings of the directory.
-    ///
-    /// # Errors
-    /// Denied if it leads out, usage if it is not a path.
     pub(super) fn read(text: &str, roots: [&Path; 2]) -> Result<Self, Error> {
         if text.contains('\0') {
             return Err(Error::usage("a path cannot contain a NUL byte"));
@@ -54,7 +48,6 @@ impl RelativePath {
         Ok(Self { path, directory: matches!(last, "" | "." | "..") })
     }
 
-    /// The path for the capability layer.
     pub(super) fn path(&self) -> &Path {
         if self.path.as_os_str().is_empty() { Path::new(".") } else { &self.path }
     }

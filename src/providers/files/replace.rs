@@ -34,7 +34,6 @@ const TEMPORARY_NAME: &str = ".toolhost-write.tmp";
 const LOCK_ATTEMPTS: u32 = 500;
 const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
-/// A file that is about to be replaced or created.
 pub(super) struct FileReplacement<'a> {
     job: &'a FileJob,
     path: PathBuf,
@@ -50,10 +49,6 @@ pub(super) struct FileReplacement<'a> {
 impl<'a> FileReplacement<'a> {
     /// Takes the turn in the directory of `path`, which is created when `make_way` says so, and
     /// inspects what is there.
-    ///
-    /// # Errors
-    /// Denied for a path that leads out, a link or anything but a file; a failure of the tool for a
-    /// directory and for what the system does not permit.
     pub(super) fn open(
         job: &'a FileJob,
         path: &RelativePath,
@@ -106,10 +101,6 @@ impl<'a> FileReplacement<'a> {
         self.existing.as_ref()
     }
 
-    /// Opens what stands there now.
-    ///
-    /// # Errors
-    /// If it does not exist, or cannot be read.
     pub(super) fn open_existing(&self) -> Result<(File, Metadata), Error> {
         let error = |cause: io::Error| self.job.io_error("read", &self.path, &cause);
         let opened = open::open_no_follow(&self.parent, &self.name).map_err(error)?;
@@ -119,9 +110,6 @@ impl<'a> FileReplacement<'a> {
     /// Lets `fill` write the new content and puts it in place, with the mode of what it replaces or
     /// with `mode`. A file created meanwhile is kept if `fresh` is set. Returns
     /// warnings for the result.
-    ///
-    /// # Errors
-    /// With the reason; what stood there before stands there still.
     pub(super) fn commit(
         self,
         mode: Option<u32>,
@@ -191,10 +179,6 @@ impl<'a> FileReplacement<'a> {
     }
 }
 
-/// Opens a directory, and makes it when it is missing.
-///
-/// # Errors
-/// Those of the system, and a way out.
 pub(super) fn open_directory(top: &Dir, path: &Path) -> io::Result<Dir> {
     match top.open_dir(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -206,9 +190,6 @@ pub(super) fn open_directory(top: &Dir, path: &Path) -> io::Result<Dir> {
 }
 
 /// Renames, unless the new name is taken.
-///
-/// # Errors
-/// If it exists, and those of the system.
 pub(super) fn rename_new(from: &Dir, old: &OsStr, to: &Dir, new: &OsStr) -> io::Result<()> {
     match rustix::fs::renameat_with(from, old, to, new, RenameFlags::NOREPLACE) {
         // The file system cannot do it in one step; the look before the step is all there is.

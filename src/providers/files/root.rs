@@ -1,7 +1,4 @@
 //! The directory of an entry, opened once and kept open.
-//!
-//! Owns: where the directory really is, opening it without following any link on the way, and
-//! creating it. Never does: look inside.
 
 use std::io;
 use std::path::{Component, Path, PathBuf};
@@ -21,7 +18,6 @@ const HOLD: OFlags = OFlags::PATH;
 #[cfg(not(target_os = "linux"))]
 const HOLD: OFlags = OFlags::empty();
 
-/// The directory of an entry.
 #[derive(Debug)]
 pub(super) struct RootDirectory {
     configured_path: PathBuf,
@@ -45,7 +41,6 @@ impl RootDirectory {
         Self { former: Some(former), ..Self::new(written, create) }
     }
 
-    /// The directory beside it that is of one user.
     pub(super) fn of_user(&self, user: &str) -> Self {
         Self::new(agent_data::of_user(&self.configured_path, user), self.create)
     }
@@ -55,12 +50,10 @@ impl RootDirectory {
         self.real.display().to_string()
     }
 
-    /// The spellings with which an absolute path of a call may start.
     pub(super) fn spellings(&self) -> [&Path; 2] {
         [&self.real, &self.configured_path]
     }
 
-    /// Whether a first use would create it.
     pub(super) fn will_be_created(&self) -> bool {
         self.create && !self.real.exists()
     }
@@ -83,10 +76,6 @@ impl RootDirectory {
         }
     }
 
-    /// The open directory.
-    ///
-    /// # Errors
-    /// If it does not exist, is not a directory, or cannot be created.
     pub(super) fn open(&self) -> Result<&Dir, Error> {
         if let Some(dir) = self.opened.get() {
             return Ok(dir);

@@ -4,7 +4,6 @@ use crate::config::node::ConfigNode;
 use crate::model::Diagnostic;
 use crate::util::spelling::did_you_mean;
 
-/// The one toolkit that is a kind of tool here.
 pub(super) const FILE_MANAGEMENT: &str = "FileManagementToolkit";
 
 /// Replacements for other toolkits, by their names.
@@ -77,7 +76,6 @@ pub(super) fn check(entry: &ConfigNode) -> Result<(), Diagnostic> {
     Err(unknown(word, node).with_hint(hint))
 }
 
-/// The keys that name a toolkit.
 const KEYS: [&str; 2] = ["toolkit_class", "toolkit"];
 
 /// The class that an entry names, without the module of a full import path.

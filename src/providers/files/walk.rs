@@ -16,15 +16,10 @@ const MAX_NAMES: usize = 100_000;
 /// How many entries are visited between checks for cancellation and progress reports.
 const PROGRESS_INTERVAL: u64 = 512;
 
-/// One entry that the walk visited.
 pub(super) struct WalkEntry<'a> {
-    /// The directory it is in.
     pub(super) dir: &'a Dir,
-    /// Its name in that directory, the last part of its path.
     pub(super) name: &'a OsStr,
-    /// Its path relative to the topmost directory.
     pub(super) path: &'a Path,
-    /// Its path relative to where the walk began.
     pub(super) relative_path: &'a Path,
     /// What it is; a link is a link.
     pub(super) kind: FileType,
@@ -33,7 +28,6 @@ pub(super) struct WalkEntry<'a> {
 /// Whether to go on after an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WalkControl {
-    /// Go on, and into it when it is a directory.
     Continue,
     /// Go on, but not into it.
     SkipChildren,
@@ -44,7 +38,6 @@ pub(super) enum WalkControl {
 /// A walk, and what it could not see.
 pub(super) struct Walk<'a> {
     job: &'a FileJob,
-    /// How many entries were visited, which bounds the walk.
     visited: u64,
     /// Directories that could not be read, or not wholly.
     pub(super) unreadable: Vec<String>,
@@ -58,9 +51,6 @@ impl<'a> Walk<'a> {
 
     /// Meets everything below `start`, each directory before what is in it, names in the order of
     /// their bytes.
-    ///
-    /// # Errors
-    /// If `start` cannot be read, the call was cancelled, or `meet` fails.
     pub(super) fn for_each(
         &mut self,
         start: &Path,
@@ -127,7 +117,6 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// The names in a directory, in order.
     fn names(&mut self, dir: &Dir, path: &Path) -> std::io::Result<Vec<(OsString, FileType)>> {
         let mut names = Vec::new();
         for entry in dir.entries()? {

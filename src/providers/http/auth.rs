@@ -37,14 +37,10 @@ const KEYS: [&str; 10] = [
 
 const TYPES: [&str; 4] = ["bearer", "basic", "header", "none"];
 
-/// A header and its value.
 pub(super) type AuthHeader = (reqwest::header::HeaderName, TextTemplate<HttpPlaceholder>);
 
 /// The header that the `auth` of an entry asks for. `written` is the same node before variables
 /// were filled in; warnings are added to `diagnostics`.
-///
-/// # Errors
-/// If it cannot be sent: an unknown type, a missing key or variable.
 pub(super) fn read(
     node: &ConfigNode,
     written: Option<&ConfigNode>,

@@ -16,16 +16,13 @@ use crate::providers::template::{TextTemplate, value_text};
 /// The encoding of a body, which the key `body_type` names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BodyType {
-    /// As one JSON value, in which each argument keeps its type.
     Json,
-    /// As the fields of a form, URL-encoded.
     Form,
     /// As UTF-8 text without further encoding.
     Text,
 }
 
 impl BodyType {
-    /// Reads the word used in files.
     pub(super) fn parse(word: &str) -> Option<Self> {
         match word {
             "json" => Some(Self::Json),
@@ -67,7 +64,6 @@ impl BodyType {
     }
 }
 
-/// A template of a value.
 #[derive(Debug, Clone)]
 pub(super) enum BodyTemplate {
     /// A number, boolean or null from the file, sent unchanged.
@@ -81,10 +77,6 @@ pub(super) enum BodyTemplate {
 }
 
 impl BodyTemplate {
-    /// Reads a template from the file.
-    ///
-    /// # Errors
-    /// A diagnostic at the text that cannot be read.
     pub(super) fn read(node: &ConfigNode, reader: &TemplateReader<'_>) -> Result<Self, Diagnostic> {
         Ok(match &node.value {
             NodeValue::Text(text) => {
@@ -105,7 +97,6 @@ impl BodyTemplate {
         })
     }
 
-    /// Every text in it, in the order of the file.
     pub(super) fn templates(&self) -> Vec<&TextTemplate<HttpPlaceholder>> {
         match self {
             Self::Fixed(_) => Vec::new(),
@@ -118,9 +109,6 @@ impl BodyTemplate {
     }
 
     /// The value of one request; `None` if it is only an absent argument.
-    ///
-    /// # Errors
-    /// A usage error if something is absent within a larger text.
     pub(super) fn fill(&self, values: &TemplateValues<'_>) -> Result<Option<Value>, Error> {
         Ok(match self {
             Self::Fixed(value) => Some(value.clone()),

@@ -5,7 +5,6 @@ use url::Url;
 use crate::config::consent::{EntryEffect, EntrySite};
 use crate::config::node::ConfigNode;
 
-/// The effects of an entry.
 pub(in crate::providers) fn effects(entry: &ConfigNode, site: &EntrySite<'_>) -> Vec<EntryEffect> {
     let address =
         contacted(entry, site).unwrap_or_else(|| "an address not in the entry".to_owned());

@@ -1,7 +1,4 @@
 //! A request to an address given in a call, by the rules of all requests.
-//!
-//! Owns: which addresses, headers and bodies such a call may choose. Never does: ask whether it may
-//! be sent at all; the destination and content are the call's arguments, which the user sees.
 
 use bytes::Bytes;
 use reqwest::Method;
@@ -23,14 +20,11 @@ use crate::net::client::{self, ClientSettings};
 const CREDENTIAL_HEADERS: [&str; 5] =
     ["authorization", "proxy-authorization", "cookie", "x-api-key", "x-auth-token"];
 
-/// The request of a call.
 #[derive(Debug)]
 pub(in crate::providers) struct FetchRequest {
     /// Where to, as the call writes it.
     pub(in crate::providers) url: String,
-    /// The method, in capitals.
     pub(in crate::providers) method: String,
-    /// Headers besides those of every request.
     pub(in crate::providers) headers: Vec<(String, String)>,
     /// The body: text is sent unchanged, anything else as JSON.
     pub(in crate::providers) body: Option<Value>,
@@ -43,9 +37,6 @@ pub(in crate::providers) struct FetchRequest {
 }
 
 /// Sends the request and reads its answer.
-///
-/// # Errors
-/// If it may not be sent, there was no response, or it redirects elsewhere.
 pub(in crate::providers) async fn fetch(
     fetch_request: FetchRequest,
     cancel: &CancellationToken,
@@ -159,10 +150,6 @@ fn header(name: &str, text: &str) -> Result<(HeaderName, HeaderValue), Error> {
     Ok((header, value))
 }
 
-/// The request that would be sent, for display.
-///
-/// # Errors
-/// Like [`fetch`], before anything is sent.
 pub(in crate::providers) fn preview(fetch_request: &FetchRequest) -> Result<Value, Error> {
     let mut request = prepare(fetch_request)?;
     for value in request.headers.values_mut().filter(|value| value.is_sensitive()) {

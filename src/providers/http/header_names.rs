@@ -18,10 +18,6 @@ pub(super) const RESERVED_HEADERS: [&str; 9] = [
     "keep-alive",
 ];
 
-/// The name of a header an entry may set.
-///
-/// # Errors
-/// If it is not a header name, or is set by HTTP itself.
 pub(super) fn header_name(text: &str, place: &SourceLocation) -> Result<HeaderName, Diagnostic> {
     let name = HeaderName::try_from(text).map_err(|_| {
         Diagnostic::error(format!("'{text}' is not a header name")).with_location(place.clone())
@@ -34,7 +30,6 @@ pub(super) fn header_name(text: &str, place: &SourceLocation) -> Result<HeaderNa
     Ok(name)
 }
 
-/// Whether a header is one with which requests authenticate.
 pub(super) fn is_authorization(name: &HeaderName) -> bool {
     *name == AUTHORIZATION || names_secret(name.as_str())
 }

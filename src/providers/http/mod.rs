@@ -36,7 +36,6 @@ pub(super) use effects::contacted;
 #[cfg(feature = "openapi")]
 pub(super) use provider::build;
 
-/// The row of the registry of kinds.
 pub fn kind() -> ProviderKind {
     ProviderKind {
         words: KindDescriptor {

@@ -20,13 +20,9 @@ use crate::providers::properties::SchemaProperties;
 /// The part of a request that an argument becomes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ArgumentLocation {
-    /// Where its placeholder is in the path.
     Path,
-    /// Into the query, under this name.
     Query(String),
-    /// Into the header of this name, as one line of text.
     Header(HeaderName),
-    /// Into the body's object, under this name.
     Body(String),
 }
 

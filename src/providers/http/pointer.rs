@@ -7,7 +7,6 @@ use crate::providers::hinted_error::HintedError;
 /// Maximum number of available names to list.
 const MAX_LISTED_NAMES: usize = 12;
 
-/// Why a text is no JSON Pointer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum PointerSyntaxError {
     /// It starts with `$`, like a `JSONPath`.
@@ -34,10 +33,6 @@ impl HintedError for PointerSyntaxError {
     }
 }
 
-/// Checks a pointer of an entry.
-///
-/// # Errors
-/// If it is invalid; the hint is the pointer that was probably meant.
 pub(super) fn check(text: &str) -> Result<String, PointerSyntaxError> {
     if text.starts_with('$') {
         return Err(PointerSyntaxError::JsonPath(text.to_owned()));
@@ -59,7 +54,6 @@ pub(super) fn check(text: &str) -> Result<String, PointerSyntaxError> {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the response has nothing at '{pointer}': {} {summary}", .reached.as_deref().unwrap_or("the answer"))]
 pub(super) struct PointerNotFound {
-    /// The pointer as the entry has it.
     pointer: String,
     /// The longest beginning of the pointer that leads somewhere, in quotes; `None` is the whole.
     reached: Option<String>,
@@ -67,10 +61,6 @@ pub(super) struct PointerNotFound {
     summary: String,
 }
 
-/// The value a pointer leads to.
-///
-/// # Errors
-/// How far it resolves, and what is there.
 pub(super) fn follow(document: &Value, pointer: &str) -> Result<Value, PointerNotFound> {
     if let Some(value) = document.pointer(pointer) {
         return Ok(value.clone());

@@ -1,6 +1,4 @@
 //! Building one request from an entry and the arguments of a call.
-//!
-//! Owns: putting every argument in its place, and what a header may contain. Never does: send.
 
 use bytes::Bytes;
 use reqwest::Method;
@@ -19,7 +17,6 @@ use crate::providers::template::value_text;
 pub(super) const DEFAULT_ACCEPT: HeaderValue =
     HeaderValue::from_static("application/json, text/*;q=0.9, */*;q=0.5");
 
-/// A request, ready to be sent.
 #[derive(Debug)]
 pub(super) struct HttpRequest {
     pub(super) method: Method,
@@ -30,9 +27,6 @@ pub(super) struct HttpRequest {
 
 /// Fills an entry. Without a context its placeholders are kept unchanged, and secrets are
 /// left out.
-///
-/// # Errors
-/// A usage error if an argument cannot be used in its place.
 pub(super) fn prepare(
     entry: &HttpEntry,
     call_arguments: &JsonObject,

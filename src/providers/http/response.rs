@@ -45,9 +45,7 @@ const REPORTED_HEADERS: [&str; 12] = [
 pub(super) struct HttpResponse {
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
-    /// The final URL it came from.
     pub(super) url: Url,
-    /// The body, up to the limit.
     pub(super) body: Bytes,
     /// Whether the body was longer than the limit, so that its end is missing.
     pub(super) is_truncated: bool,
@@ -58,22 +56,15 @@ pub(super) struct HttpResponse {
 /// The parts of a request that decide how its response is read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ResponseRules<'a> {
-    /// The method of the request.
     pub(super) method: &'a Method,
     /// The part of the answer that is the result.
     pub(super) response_path: Option<&'a str>,
     /// How much of the answer was kept, in bytes.
     pub(super) max_response: usize,
-    /// The name of the key or argument that allows more.
     pub(super) limit_name: &'static str,
-    /// The hint for a response that requires credentials.
     pub(super) auth_hint: &'static str,
 }
 
-/// Reads an answer.
-///
-/// # Errors
-/// When it is not what it says it is, or not what the entry needs.
 pub(super) fn read(rules: ResponseRules<'_>, answer: &HttpResponse) -> Result<ToolResult, Error> {
     let mut result = if answer.status.is_client_error() || answer.status.is_server_error() {
         error_result(rules, answer)
@@ -101,7 +92,6 @@ fn reported_headers(headers: &HeaderMap) -> Map<String, Value> {
         .collect()
 }
 
-/// A failed result, with the server's own message.
 fn error_result(rules: ResponseRules<'_>, answer: &HttpResponse) -> ToolResult {
     let (status, place) = (answer.status, display_url(&answer.url));
     let message = match server_message(&answer.body) {

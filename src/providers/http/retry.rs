@@ -1,7 +1,4 @@
 //! `retry`: which failures are retried, and honouring `Retry-After`.
-//!
-//! Owns: the verdict on one failure, as [`RetryAdvice`]. Never does: count or wait; the host does both,
-//! so that limits, `--retries` and records apply equally to every kind.
 
 use std::time::Duration;
 
@@ -21,11 +18,9 @@ const DEFAULT_RETRIES: u32 = 2;
 pub(super) enum HttpFailure {
     /// No connection could be opened: nothing was sent.
     Connect,
-    /// The connection was lost on the way.
     ConnectionLost,
     /// A limit of time fired.
     Timeout,
-    /// The server answered with this status.
     Status(u16),
 }
 
@@ -61,7 +56,6 @@ impl RetryCondition {
 const DEFAULT_CONDITIONS: [&str; 5] = ["connect", "lost", "timeout", "429", "5xx"];
 const KEYS: [&str; 3] = ["max", "on", "backoff"];
 
-/// The retry settings of an entry.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RetryPolicy {
     /// How often; `None` leaves it to `retries`.

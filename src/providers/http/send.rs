@@ -1,7 +1,4 @@
 //! Sending one request and reading the response within bounds.
-//!
-//! Owns: redirects within the origin, the limits on what is read, and what had arrived when a call
-//! had to stop. Never does: leave the origin, repeat, or interpret a response.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -50,9 +47,6 @@ impl DownloadProgress {
 }
 
 /// Sends `request` and reads the answer, of which `limit` bytes are kept.
-///
-/// # Errors
-/// If there was no response, it broke off, or it redirects elsewhere.
 pub(super) async fn send(
     client: &reqwest::Client,
     request: &HttpRequest,

@@ -1,8 +1,5 @@
 //! Templates in requests: `{name}` for an argument, `{context.…}` for the context of a call,
 //! `${VAR}` for the user's environment.
-//!
-//! Owns: what may stand between the braces, and reading the two syntaxes together. Never does:
-//! encode; the caller knows where in the request the text goes.
 
 use secrecy::{ExposeSecret as _, SecretString};
 
@@ -16,18 +13,14 @@ use crate::providers::template::{
     value_text,
 };
 
-/// What a placeholder in a request is replaced with.
 #[derive(Debug, Clone)]
 pub(super) enum HttpPlaceholder {
     /// The value of a reference of the entry, and the reference. It is sent, but not shown.
     Secret(SecretString, String),
-    /// The argument of the call with this name.
     Argument(String),
-    /// A part of the call's context.
     Context(ContextField),
 }
 
-/// What a placeholder can take from the context of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ContextField {
     /// `{context.session_id}`: the session the call belongs to.
@@ -102,7 +95,6 @@ impl Placeholder for HttpPlaceholder {
     }
 }
 
-/// How the texts of an entry are read.
 #[derive(Clone, Copy)]
 pub(super) struct TemplateReader<'a> {
     /// Leads references to their values.
@@ -112,10 +104,6 @@ pub(super) struct TemplateReader<'a> {
 }
 
 impl TemplateReader<'_> {
-    /// Reads a text from the file.
-    ///
-    /// # Errors
-    /// If a brace is not part of a placeholder, or a reference cannot be resolved.
     pub(super) fn read(
         &self,
         written: &str,
@@ -157,7 +145,6 @@ impl TemplateReader<'_> {
     }
 }
 
-/// The values for a template.
 #[derive(Clone, Copy)]
 pub(super) struct TemplateValues<'a> {
     /// The arguments, with the schema's defaults.
@@ -195,9 +182,6 @@ impl TemplateValues<'_> {
     }
 
     /// The whole text; `None` if it is only a placeholder for something absent.
-    ///
-    /// # Errors
-    /// A usage error if something is absent within a larger text.
     pub(super) fn text(
         &self,
         template: &TextTemplate<HttpPlaceholder>,
@@ -207,7 +191,6 @@ impl TemplateValues<'_> {
 }
 
 impl ContextField {
-    /// The name a placeholder has for it.
     pub(super) fn name(&self) -> String {
         match self {
             Self::SessionId => "context.session_id".to_owned(),
@@ -244,7 +227,6 @@ pub(super) fn missing_value_error(placeholder: &HttpPlaceholder) -> Error {
 }
 
 impl TextTemplate<HttpPlaceholder> {
-    /// The names of the arguments in it.
     pub(super) fn arguments(&self) -> impl Iterator<Item = &str> {
         self.placeholders().filter_map(|placeholder| match placeholder {
             HttpPlaceholder::Argument(name) => Some(name.as_str()),
@@ -252,7 +234,6 @@ impl TextTemplate<HttpPlaceholder> {
         })
     }
 
-    /// Whether the whole text is one value of the call, which then keeps its type.
     pub(super) fn is_call_value(&self) -> bool {
         matches!(
             self.sole_placeholder(),

@@ -2,7 +2,6 @@
 
 use crate::providers::hinted_error::HintedError;
 
-/// Why the URL of an entry cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum UrlTemplateError {
     #[error("this is not a URL: {0}")]
@@ -22,7 +21,6 @@ pub(super) enum UrlTemplateError {
     PlaceholderInOrigin,
     #[error("an argument cannot be the name of a query parameter")]
     PlaceholderInQueryName,
-    /// The URL has fewer placeholders once it is parsed than it was written with.
     #[error("a '..' in the path removes a placeholder")]
     LostPlaceholder,
     #[error("a relative endpoint_url needs a base_url")]

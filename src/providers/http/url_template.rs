@@ -1,8 +1,4 @@
 //! URL templates.
-//!
-//! Owns: that scheme, host and port are those of the entry for any arguments, that a
-//! value fills one path segment or one query value and never ends it, and that no segment becomes
-//! `.` or `..`. Never does: look up a name, or decide whether an address may be contacted.
 
 use std::fmt::Write as _;
 
@@ -26,20 +22,15 @@ pub(super) struct UrlTemplate {
     query: Vec<QueryPart>,
 }
 
-/// A piece of the query that is part of the URL itself.
 #[derive(Debug, Clone)]
 enum QueryPart {
     /// Without placeholders, unchanged.
     Literal(String),
-    /// With a placeholder in its value.
     Templated(String, TextTemplate<HttpPlaceholder>),
 }
 
 impl UrlTemplate {
     /// Reads `endpoint_url`. A relative one is appended to `base`, which has no placeholders.
-    ///
-    /// # Errors
-    /// When it is no URL of the web, or a placeholder stands where none may be.
     pub(super) fn read(
         written: TextTemplate<HttpPlaceholder>,
         base: Option<&str>,
@@ -83,17 +74,14 @@ impl UrlTemplate {
         &self.origin
     }
 
-    /// The arguments its path needs.
     pub(super) fn path_arguments(&self) -> impl Iterator<Item = &str> {
         self.segments.iter().flat_map(TextTemplate::arguments)
     }
 
-    /// The references whose values are used in its path.
     pub(super) fn path_secrets(&self) -> impl Iterator<Item = &str> {
         self.segments.iter().flat_map(TextTemplate::secrets)
     }
 
-    /// The templates of its query.
     pub(super) fn query_templates(&self) -> impl Iterator<Item = &TextTemplate<HttpPlaceholder>> {
         self.query.iter().filter_map(|pair| match pair {
             QueryPart::Templated(_, template) => Some(template),
@@ -101,7 +89,6 @@ impl UrlTemplate {
         })
     }
 
-    /// Whether its path takes something from the context of a call.
     pub(super) fn path_has_context(&self) -> bool {
         self.segments
             .iter()
@@ -135,9 +122,6 @@ impl UrlTemplate {
     }
 
     /// The URL of one request. `more` is the rest of the query: names and values.
-    ///
-    /// # Errors
-    /// A usage error when a value cannot be a path segment, or one that is needed is absent.
     pub(super) fn fill(
         &self,
         values: &TemplateValues<'_>,
@@ -280,7 +264,6 @@ fn mark(parts: &[TemplatePart<HttpPlaceholder>]) -> String {
     mark
 }
 
-/// The text with marks in place of placeholders, and how many there are.
 fn marked(
     parts: &[TemplatePart<HttpPlaceholder>],
     mark: &str,
@@ -326,7 +309,6 @@ fn parse(text: &str, mark: &str) -> Result<Url, UrlTemplateError> {
     Ok(url)
 }
 
-/// The template of a piece of the parsed URL.
 fn template_from_marked(
     text: &str,
     mark: &str,

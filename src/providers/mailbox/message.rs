@@ -6,10 +6,6 @@ use crate::model::{Error, JsonObject, check_name};
 use crate::providers::engines::config::EngineLimits;
 use crate::util::units::show_size;
 
-/// The name of a mailbox in an argument.
-///
-/// # Errors
-/// A usage error when it cannot be one.
 pub(super) fn mailbox<'a>(
     arguments: &'a JsonObject,
     argument: &str,
@@ -28,9 +24,6 @@ pub(super) fn mailbox<'a>(
 }
 
 /// The JSON that is kept of a message: its parts, and when it was sent.
-///
-/// # Errors
-/// A usage error if it is empty, given twice, or too long.
 pub(super) fn encode_message(
     arguments: &JsonObject,
     sent: String,
@@ -61,10 +54,6 @@ pub(super) fn encode_message(
     Ok(stored)
 }
 
-/// A kept message for its receiver.
-///
-/// # Errors
-/// A protocol error if it is not a message.
 pub(super) fn decode_message(id: &str, mailbox: &str, stored: &str) -> Result<Value, Error> {
     let fields: Map<String, Value> = serde_json::from_str(stored).map_err(|error| {
         Error::protocol(format!("message {id} of the mailbox '{mailbox}' is damaged: {error}"))

@@ -62,7 +62,6 @@ static MAILBOX: EngineKind = EngineKind {
     },
 };
 
-/// The row of the registry of kinds.
 pub fn kind() -> ProviderKind {
     ProviderKind {
         words: KindDescriptor {

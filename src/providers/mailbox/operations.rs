@@ -26,15 +26,11 @@ const POLL_INTERVALS: (Duration, Duration) =
 /// How many mailboxes are listed.
 const MAX_LISTED: usize = 1000;
 
-/// The space of one mailbox.
 fn mailbox(call: &EngineCall<'_>, name: &str) -> String {
     format!("{}/{name}", call.space)
 }
 
 /// Leaves a message in a mailbox.
-///
-/// # Errors
-/// A usage error about the arguments, or the engine's own. A full mailbox is a failed result.
 pub(super) async fn send(call: EngineCall<'_>) -> Result<ToolResult, Error> {
     let arguments = call.arguments;
     let limits = &call.config.limits;
@@ -70,9 +66,6 @@ pub(super) async fn send(call: EngineCall<'_>) -> Result<ToolResult, Error> {
 
 /// The oldest messages of a mailbox; without any, those that come while the call waits. It watches
 /// for the cancellation itself, because what was taken must be delivered.
-///
-/// # Errors
-/// A usage error about the arguments, the engine's own, or a timeout when the call is cancelled.
 pub(super) async fn receive(call: EngineCall<'_>) -> Result<ToolResult, Error> {
     let (arguments, cancel) = (call.arguments, &call.context.cancel);
     let name = message::mailbox(arguments, "name", &call.config.limits)?;
@@ -152,9 +145,6 @@ async fn take_available(
 }
 
 /// The mailboxes that contain messages.
-///
-/// # Errors
-/// The engine's own.
 pub(super) async fn list(call: EngineCall<'_>) -> Result<ToolResult, Error> {
     let prefix = mailbox(&call, "");
     let mut spaces = call.engine.spaces(&prefix, MAX_LISTED + 1).await?;

@@ -13,7 +13,6 @@ use crate::providers::toolkit::ToolkitTool;
 /// slow to answer.
 const RECEIVE_TIMEOUT: Duration = Duration::from_secs(MAX_WAIT_SECONDS + 20);
 
-/// The tools of a mailbox.
 pub(super) static TOOLS: [EngineTool; 3] = [
     EngineTool {
         tool: ToolkitTool { name: "send", aliases: &["post"] },

@@ -1,6 +1,4 @@
 //! Credentials of a server in `mcp.yaml`.
-//!
-//! Owns: the way from `auth` of an entry to the credentials of its wire, and logging in and out.
 
 use std::sync::Arc;
 
@@ -15,9 +13,7 @@ use crate::model::{Browser, Error, LoginReport};
 use crate::net::address::{display_url, is_loopback};
 use crate::provider::{LoginSupport, verify_trust};
 
-/// The credentials of one server.
 pub(super) struct ServerAuth {
-    /// Put into each request by the server's wires.
     pub credentials: Arc<dyn Credentials>,
     /// The same credentials, if a user can log in with them.
     pub login: Option<Arc<OAuth>>,

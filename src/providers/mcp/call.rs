@@ -1,8 +1,4 @@
 //! Calling one listed tool of a server.
-//!
-//! Owns: which definition a call is made by, and that it is still the one that was listed; the
-//! roots; the second try when a server does not accept the headers of the first. Never does: speak
-//! the protocol.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -23,7 +19,6 @@ use crate::model::{
 
 /// Total bound of a call; the host has its own, smaller one.
 const CALL_TOTAL: Duration = Duration::from_hours(24);
-/// The definition a call is made by, and what to say about it.
 #[derive(Default)]
 pub(super) struct CurrentDefinition {
     /// `None` if nothing was listed and no definition is needed.
@@ -136,9 +131,6 @@ impl McpProvider {
     }
 
     /// The warning about a tool that was redefined while it ran.
-    ///
-    /// # Errors
-    /// When a change is not to pass: the answer is shown all the same, and flagged with this.
     async fn check_changed_during_call(
         &self,
         connection: &Connection,

@@ -1,14 +1,9 @@
 //! What a call carries besides its arguments, as members of `_meta`.
-//!
-//! Owns: the keys. The specification keeps `traceparent` and `tracestate` for W3C Trace Context;
-//! everything else of ours has the prefix `dev.toolhost/`. Metadata whose key has a prefix travels
-//! under that key, other metadata under one key of ours. Never does: decide what may be seen.
 
 use serde_json::{Value, json};
 
 use crate::model::{JsonObject, ToolContext};
 
-/// The session the call belongs to.
 pub(crate) const SESSION: &str = "dev.toolhost/sessionId";
 /// The identity of the call, the same for all its attempts.
 const CALL: &str = "dev.toolhost/callId";

@@ -1,9 +1,4 @@
 //! A server to which each client session has its own connection (`shared: false`).
-//!
-//! Owns: which session has which connection, how many there may be, and closing one with its
-//! session. Requests that belong to no session, such as a list, use any of them, and a connection
-//! opened for that becomes the one of the next session. Never does: speak to a server (each
-//! connection is an [`McpProvider`]), or know when a session ends.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -1,7 +1,4 @@
 //! The connection to a server: a small budget of restarts, with growing pauses.
-//!
-//! Owns: the place of one server's connection, and the rule for restarts. A server that died after it
-//! had done some work is started again at once; one that keeps dying without any is not.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,7 +9,6 @@ use tokio::time::Instant;
 use crate::mcp::connection::Connection;
 use crate::model::Error;
 
-/// At most this many starts…
 const STARTS: usize = 3;
 /// The time in which [`STARTS`] are counted.
 const WINDOW: Duration = Duration::from_mins(1);
@@ -21,7 +17,6 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// A failure is repeated, not retried, for this long.
 const MEMORY: Duration = Duration::from_secs(5);
 
-/// The place of one server's connection.
 #[derive(Default)]
 pub struct ConnectionSlot {
     connection: Option<Arc<Connection>>,
@@ -38,9 +33,6 @@ impl ConnectionSlot {
     /// Takes part of the budget; the start may be made at the time that is returned. `worked` says
     /// that the connection before did something useful. What is not a process of ours is only
     /// connected to, which costs nothing and has no budget.
-    ///
-    /// # Errors
-    /// The newest failure while it is fresh; or that the server died too often.
     pub fn reserve_start(&mut self, is_process: bool, worked: bool) -> Result<Instant, Error> {
         let now = Instant::now();
         if let Some((when, error)) = &self.failure
@@ -77,13 +69,11 @@ impl ConnectionSlot {
         Ok(when)
     }
 
-    /// Keeps an open connection and forgets the newest failure.
     pub fn opened(&mut self, connection: Arc<Connection>) {
         self.failure = None;
         self.connection = Some(connection);
     }
 
-    /// Records that opening the connection failed.
     pub fn failed(&mut self, error: Error) {
         self.connection = None;
         self.failure = Some((Instant::now(), error));
@@ -95,7 +85,6 @@ impl ConnectionSlot {
         self.starts.clear();
     }
 
-    /// Takes the connection out, to be closed.
     pub fn take(&mut self) -> Option<Arc<Connection>> {
         self.connection.take()
     }

@@ -14,9 +14,6 @@ use crate::model::{Error, ToolDefinition};
 const LINES: usize = 30;
 
 /// Decides what to do when the called tool is not what was listed. Returns the warnings.
-///
-/// # Errors
-/// With [`DriftPolicy::Block`], an error of kind denied that shows the difference.
 pub fn check_drift(
     before: &ToolDefinition,
     after: &ToolDefinition,

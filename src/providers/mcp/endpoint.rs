@@ -1,6 +1,4 @@
 //! Connecting to the server of an entry.
-//!
-//! Owns: the environment a child process sees, and the wording when it cannot be started.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -35,10 +33,6 @@ use crate::util::process::{Process, Program, ResolveError, ShutdownTimeouts, Sta
 /// Default time limit for starting and the handshake.
 const START: Duration = Duration::from_secs(30);
 
-/// Opens the connection of an entry.
-///
-/// # Errors
-/// Why it cannot be started or reached, or does not agree.
 pub(super) async fn connect(
     spec: &ServerSpec,
     setup: &McpSetup,
@@ -70,9 +64,7 @@ pub(super) async fn connect(
     }
 }
 
-/// A connection, and by what it was made.
 pub(super) struct EstablishedConnection {
-    /// The connection, its handshake done.
     pub connection: Connection,
     /// The transport as text, as [`ServerStatus::transport`](crate::model::ServerStatus) shows
     /// it.
@@ -81,9 +73,7 @@ pub(super) struct EstablishedConnection {
 
 /// One way to reach a server.
 struct TransportPlan {
-    /// Opens the wire of this transport, once for each attempt.
     open: WireOpener,
-    /// The key under which its era is remembered.
     key: String,
     transport: &'static str,
     protocol: ProtocolChoice,
@@ -228,10 +218,6 @@ pub fn transport(endpoint: &Endpoint) -> &'static str {
     }
 }
 
-/// The program of a server that is started, with all it will see.
-///
-/// # Errors
-/// Why it cannot be started; a usage error for a server that is not started but reached.
 fn program(
     spec: &ServerSpec,
     parent_environment: &dyn Environment,
@@ -253,9 +239,6 @@ fn program(
 }
 
 /// Starts the program of a server as for a connection, for a proxy that speaks to it itself.
-///
-/// # Errors
-/// When it is not what was trusted, cannot be started, or is not a server that is started.
 pub fn start(
     spec: &ServerSpec,
     environment: &dyn Environment,
@@ -290,7 +273,6 @@ pub fn confinement(spec: &ServerSpec, setup: &McpSetup) -> (Vec<String>, Option<
     }
 }
 
-/// The clean environment of a child.
 fn environment(
     environment: &dyn Environment,
     expanded: &ExpandedValues,

@@ -1,7 +1,4 @@
 //! What an entry allows of its server: `include`, `exclude` and `permissions`.
-//!
-//! Owns: whether a tool, prompt or resource is listed and may be asked for, and the error of what may
-//! not.
 
 use super::McpProvider;
 use crate::mcp::connection::Connection;
@@ -11,7 +8,6 @@ use crate::model::{
 };
 use crate::util::{pattern, uri_template};
 
-/// Why an entry withholds something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Withholding {
     /// `exclude` names it, or `include` does not.
@@ -21,17 +17,14 @@ enum Withholding {
 }
 
 impl McpProvider {
-    /// The error of listing and calling a tool that the entry keeps back.
     pub(super) fn tool_refusal(&self, name: &str) -> Option<Error> {
         self.refusal("tool", &[name], self.spec.permissions.allows_tool(name))
     }
 
-    /// The same of a prompt.
     pub(super) fn prompt_refusal(&self, name: &str) -> Option<Error> {
         self.refusal("prompt", &[name], self.spec.permissions.allows_prompt(name))
     }
 
-    /// The same of a resource or template, which is known by several names.
     pub(super) fn resource_refusal(&self, names: &[&str]) -> Option<Error> {
         let permissions: &ServerPermissions = &self.spec.permissions;
         self.refusal("resource", names, permissions.allows_resource(names.iter().copied()))

@@ -1,7 +1,4 @@
 //! A server's health so far: starts, uptime, newest error.
-//!
-//! Owns: these facts and watching a connection for its end. Never does: restart anything (see
-//! `connection_slot`).
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

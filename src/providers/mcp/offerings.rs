@@ -1,7 +1,4 @@
 //! Prompts, resources and templates of a server.
-//!
-//! Owns: how many of each there are, and reopening a subscription when it ended. What the entry
-//! allows is in `entry_filter`. Never does: keep a list; each is requested when needed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -171,13 +168,11 @@ impl OfferingSupport for McpProvider {
 }
 
 impl McpProvider {
-    /// Refuses an address outside of the server's roots.
     fn check_resource_root(&self, uri: &str) -> Result<(), Error> {
         roots::check(uri, &self.spec.roots)
             .map_err(|error| error.with_server(&self.spec.name).with_phase(ErrorPhase::Call))
     }
 
-    /// Which log lines are requested.
     pub(super) fn log_level(&self) -> Option<&'static str> {
         self.cached().log_level.or(self.setup.log_level)
     }
@@ -240,7 +235,6 @@ impl McpProvider {
         }
     }
 
-    /// One subscription, from connecting to its end.
     async fn run_subscription(
         &self,
         filter: &SubscriptionFilter,

@@ -1,7 +1,4 @@
 //! A server's status, and pinging it.
-//!
-//! Owns: putting together what the connection, the newest lists and the past say. Never does: keep
-//! any of it.
 
 use std::time::Duration;
 

@@ -1,7 +1,4 @@
 //! OpenAPI documents: parsing, and resolving references.
-//!
-//! Owns: the version check, references inside the document, the list of operations and the address
-//! of the server. Never does: read another file, or fetch one.
 
 use std::path::Path;
 
@@ -15,7 +12,6 @@ use crate::model::Diagnostic;
 /// How many references are followed one after the other.
 const MAX_REFERENCES: usize = 16;
 
-/// The most operations that are looked at.
 const MAX_OPERATIONS: usize = 10_000;
 
 /// The members of a path that are operations.
@@ -36,7 +32,6 @@ pub(super) struct OpenApiOperation {
     pub(super) method: &'static str,
     pub(super) path: String,
     pub(super) tags: Vec<String>,
-    /// The object of the operation as the document has it.
     pub(super) value: Value,
     /// The parameters of its path.
     pub(super) shared: Vec<Value>,
@@ -44,9 +39,6 @@ pub(super) struct OpenApiOperation {
 
 impl OpenApiDocument {
     /// Reads the document at `path`, relative to `base`.
-    ///
-    /// # Errors
-    /// When it cannot be read, or is no OpenAPI document of version 3.0 or 3.1.
     pub(super) fn read(path: &str, base: &Path) -> Result<Self, Diagnostic> {
         if path.contains("://") {
             return Err(Diagnostic::error("an OpenAPI document is a local file")
@@ -68,10 +60,6 @@ impl OpenApiDocument {
         Ok(Self { root, is_v3_0: old })
     }
 
-    /// The value at a reference inside the document.
-    ///
-    /// # Errors
-    /// When it leads out of the document, or nowhere.
     pub(super) fn lookup(&self, reference: &str) -> Result<&Value, OperationError> {
         let Some(pointer) = reference.strip_prefix('#') else {
             return Err(OperationError::ReferenceOutside(reference.to_owned()));
@@ -81,10 +69,6 @@ impl OpenApiDocument {
             .ok_or_else(|| OperationError::ReferenceMissing(reference.to_owned()))
     }
 
-    /// Resolves a value that may be a reference.
-    ///
-    /// # Errors
-    /// If references cannot be resolved or form a cycle.
     pub(super) fn resolved<'a>(
         &'a self,
         mut value: &'a Value,
@@ -98,7 +82,6 @@ impl OpenApiDocument {
         Err(OperationError::ReferenceCycle)
     }
 
-    /// All operations, in the order of the document.
     pub(super) fn operations(&self) -> Vec<OpenApiOperation> {
         let mut operations = Vec::new();
         let paths = self.root.get("paths").and_then(Value::as_object);
@@ -132,9 +115,6 @@ impl OpenApiDocument {
 
     /// The address of its first server, with the defaults of its variables. A relative one is
     /// appended to the `base_url` of the file's defaults.
-    ///
-    /// # Errors
-    /// When there is none.
     pub(super) fn server(&self, spec: &ToolSpec) -> Result<String, Diagnostic> {
         let server = self.root.pointer("/servers/0");
         let mut url = server.and_then(|s| s.get("url")?.as_str()).unwrap_or_default().to_owned();

@@ -5,7 +5,6 @@ use super::{MAX_DEFS, MAX_DEPTH};
 /// Why an operation cannot become a tool.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum OperationError {
-    /// A reference names another file or an address.
     #[error("'{0}' is outside the document")]
     ReferenceOutside(String),
     #[error("there is nothing at '{0}'")]
@@ -16,7 +15,6 @@ pub(super) enum OperationError {
     SchemaTooDeep,
     #[error("more than {MAX_DEFS} schemas are referenced")]
     TooManySchemas,
-    /// The path has a query or a fragment.
     #[error("its path has a query or a fragment")]
     PathWithQuery,
     #[error("it needs the cookie '{0}', and cookies are not sent")]

@@ -47,7 +47,6 @@ const KEYS: &[&str] = &[
 const HTTP_KEYS: [&str; 7] =
     ["headers", "auth", "query", "retry", "max_response_bytes", "allow_link_local", "insecure"];
 
-/// The row of the registry of kinds.
 pub fn kind() -> ProviderKind {
     ProviderKind {
         words: KindDescriptor {

@@ -1,8 +1,4 @@
 //! Converting one operation to an entry of kind `http`.
-//!
-//! Owns: its name, one input schema out of parameters and body, where each argument goes, and the
-//! schema of its result. An object as a body becomes separate arguments if no name is taken
-//! twice; any other body is the argument `body`.
 
 use std::sync::Arc;
 
@@ -22,7 +18,6 @@ const MAX_NAME_LENGTH: usize = 100;
 /// Parameters of these names are headers that a request sets by itself.
 const IGNORED_HEADERS: [&str; 3] = ["accept", "content-type", "authorization"];
 
-/// How the tools of an entry are named.
 pub(super) enum ToolNaming {
     /// `{component}-{operation}`: the tools share a component.
     Component(String),
@@ -32,9 +27,6 @@ pub(super) enum ToolNaming {
 
 impl ToolNaming {
     /// From `prefix`, or else the name of the entry.
-    ///
-    /// # Errors
-    /// If the prefix cannot start a name.
     pub(super) fn of(spec: &ToolSpec) -> Result<Self, Diagnostic> {
         let Some(node) = spec.entry.get("prefix").filter(|node| !node.is_null()) else {
             return Ok(Self::Component(spec.definition.name.full()));
@@ -71,7 +63,6 @@ impl ToolNaming {
     }
 }
 
-/// The arguments of one operation, as they are collected.
 #[derive(Default)]
 struct OperationArguments {
     properties: Map<String, Value>,
@@ -94,9 +85,6 @@ impl OperationArguments {
 }
 
 /// The entry for one operation of the document that `spec` names.
-///
-/// # Errors
-/// Why it cannot become a tool.
 pub(super) fn entry(
     spec: &ToolSpec,
     document: &OpenApiDocument,
@@ -191,7 +179,6 @@ fn parameters(
     Ok(())
 }
 
-/// The keys of the entry that make its body.
 fn body(
     document: &OpenApiDocument,
     operation: &OpenApiOperation,

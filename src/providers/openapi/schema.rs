@@ -1,7 +1,4 @@
 //! Making a document's schemas self-contained.
-//!
-//! Owns: moving referenced schemas into `$defs` (so that cycles stay references), and the places
-//! where schemas of OpenAPI 3.0 differ from JSON Schema. Never does: check a value.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +11,8 @@ use super::{MAX_DEFS, MAX_DEPTH};
 /// Keys whose value is a map of schemas under names that are not keywords.
 const SCHEMA_MAP_KEYS: [&str; 4] = ["properties", "patternProperties", "$defs", "dependentSchemas"];
 
-/// Keys whose value is data.
 const DATA_KEYS: [&str; 5] = ["enum", "const", "default", "example", "examples"];
 
-/// Makes schemas of one tool complete.
 pub(super) struct SchemaBundler<'a> {
     document: &'a OpenApiDocument,
     /// The names in `$defs`, by reference.
@@ -32,9 +27,6 @@ impl<'a> SchemaBundler<'a> {
     }
 
     /// A schema in which every reference leads into `$defs`.
-    ///
-    /// # Errors
-    /// When a reference leads out of the document or nowhere, or there are too many.
     pub(super) fn rewrite(
         &mut self,
         schema: &Value,
@@ -92,9 +84,6 @@ impl<'a> SchemaBundler<'a> {
     }
 
     /// Puts all referenced schemas into the `$defs` of `root`.
-    ///
-    /// # Errors
-    /// As [`SchemaBundler::rewrite`].
     pub(super) fn attach_defs(mut self, mut root: Value) -> Result<Value, OperationError> {
         let mut defs = Map::new();
         while let Some(reference) = self.pending.pop() {

@@ -121,10 +121,8 @@ fn reference(
     }
 }
 
-/// The arguments that the schema speaks of.
 struct SchemaArguments<'a> {
     names: Vec<&'a str>,
-    /// Those that are always there.
     required: Vec<&'a str>,
     /// The names may stand anywhere in the schema; only the call can tell.
     allows_additional: bool,
@@ -186,7 +184,6 @@ pub(super) fn find_cycles(calls: &BTreeMap<String, Vec<String>>) -> BTreeMap<Str
     cycles
 }
 
-/// The shortest way from a pipeline to itself.
 fn shortest_cycle(start: &str, calls: &BTreeMap<String, Vec<String>>) -> Option<Vec<String>> {
     let mut came_from: BTreeMap<&str, &str> = BTreeMap::new();
     let mut open = std::collections::VecDeque::from([start]);

@@ -1,7 +1,4 @@
 //! Conditions of steps: `when: "{find.output.items}"`, `"not {dry}"`, `"{lang} == en"`.
-//!
-//! Owns: the four forms and what counts as a yes. Not a language: what needs more belongs into a
-//! tool, such as a jq query, whose output a condition can look at.
 
 use serde_json::Value;
 
@@ -18,12 +15,10 @@ pub(super) struct StepCondition {
     /// What it is compared with; without it, it must be truthy.
     right: Option<PipelineTemplate>,
     negated: bool,
-    /// The condition as the file has it, for previews.
     pub(super) text: String,
 }
 
 impl StepCondition {
-    /// Reads a condition of a file.
     pub(super) fn read(
         node: &ConfigNode,
         references: &mut Vec<LocatedReference>,
@@ -76,10 +71,6 @@ impl StepCondition {
         Some(Self { left, right, negated, text })
     }
 
-    /// Whether it is met.
-    ///
-    /// # Errors
-    /// The first reference that cannot be resolved.
     pub(super) fn holds(&self, view: &ScopeView<'_>) -> Result<bool, ReferenceError> {
         let left = self.left.fill(view)?.unwrap_or_default();
         let holds = match &self.right {

@@ -22,7 +22,6 @@ pub(super) struct PipelinePlan {
 /// What runs at the same time.
 #[derive(Debug, Clone)]
 pub(super) struct PipelineStage {
-    /// One step, or several independent ones.
     pub(super) steps: Vec<PipelineStep>,
     /// Whether it was written as a group; its output then is that of all, by their names.
     pub(super) group: bool,
@@ -34,7 +33,6 @@ impl PipelinePlan {
         self.stages.iter().flat_map(|stage| &stage.steps)
     }
 
-    /// The tools it calls, each once, in order.
     pub(super) fn tools(&self) -> Vec<String> {
         let mut tools: Vec<String> = Vec::new();
         for step in self.steps() {

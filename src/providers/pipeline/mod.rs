@@ -19,7 +19,6 @@ use crate::config::node::ConfigNode;
 use crate::config::spec::{KindClaim, KindDescriptor};
 use crate::provider::ProviderKind;
 
-/// The row of the registry of kinds.
 pub fn kind() -> ProviderKind {
     ProviderKind {
         words: KindDescriptor {

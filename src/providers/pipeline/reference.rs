@@ -9,14 +9,12 @@ use crate::providers::template::{Placeholder, TemplateError};
 pub(super) struct ValueReference {
     /// An argument, a step, or one of the words `args`, `context`, `item`, `index`.
     pub(super) root: String,
-    /// The way into its value.
     pub(super) path: Vec<PathSegment>,
 }
 
 /// One step of the way into a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum PathSegment {
-    /// A key of an object, or the number of an item.
     Key(String),
     /// The number of an item, from 0.
     Index(usize),

@@ -1,8 +1,4 @@
 //! Running a pipeline: its steps in order, their outcomes, and the result.
-//!
-//! Owns: the order, what a failure means, progress, and the limits on the size of a run. Never
-//! does: wait, repeat or stop by itself; each step is a call of the host, which ends when this
-//! call ends.
 
 use std::fmt::Display;
 use std::sync::Arc;

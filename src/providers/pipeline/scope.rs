@@ -1,7 +1,4 @@
 //! The values that templates can refer to while a pipeline runs.
-//!
-//! Owns: what each name means — an argument, a step, `args`, `context`, `item`, `index` — and the
-//! way into a value.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,7 +8,6 @@ use serde_json::{Value, json};
 use super::reference::{PathSegment, ValueReference};
 use crate::model::{JsonObject, ToolContext};
 
-/// Names that are neither arguments nor steps.
 pub(super) const RESERVED_NAMES: [&str; 4] = ["args", "context", "item", "index"];
 
 /// How many keys of a value are named when one is missing.
@@ -43,7 +39,6 @@ pub(super) enum ReferenceValue<'a> {
     NotYetKnown,
 }
 
-/// Why a reference has no value.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub(super) enum ReferenceError {
     /// A step or item does not have what the reference names.
@@ -61,7 +56,6 @@ pub(super) enum ReachedValue {
     EmptyObject,
     #[error("it has {}{}", .keys.join(", "), .more)]
     Object {
-        /// Its first keys, in quotes.
         keys: Vec<String>,
         /// Text that there are others; otherwise empty.
         more: &'static str,
@@ -125,7 +119,6 @@ impl Scope {
         }
     }
 
-    /// Remembers the outcome of a step.
     pub(super) fn record(&mut self, step: &str, state: Value) {
         self.done.insert(step.to_owned(), state);
     }
@@ -137,16 +130,11 @@ impl Scope {
 }
 
 impl<'a> ScopeView<'a> {
-    /// The same with an item at hand.
     pub(super) fn with_item(self, index: usize, item: &'a Value) -> Self {
         Self { item: Some((index, item)), ..self }
     }
 
     /// The value of a reference.
-    ///
-    /// # Errors
-    /// When a step or item does not have what is named. An argument or a part of the context that is
-    /// absent was not given, which is not an error by itself.
     pub(super) fn find(
         &self,
         reference: &ValueReference,

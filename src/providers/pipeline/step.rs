@@ -36,9 +36,7 @@ const KEYS: [&str; 11] = [
 /// A step whose keys are checked; its references are checked with the pipeline.
 #[derive(Debug, Clone)]
 pub(super) struct PipelineStep {
-    /// By which others refer to it.
     pub(super) id: String,
-    /// The tool, by any name the host understands.
     pub(super) tool: String,
     /// The arguments; a text is one placeholder for a whole object.
     pub(super) args: PipelineTemplate,
@@ -48,11 +46,9 @@ pub(super) struct PipelineStep {
     pub(super) each: Option<PipelineTemplate>,
     /// How many items at the same time.
     pub(super) parallel: usize,
-    /// What happens when the step fails.
     pub(super) on_error: OnError,
     /// The limit of an attempt, in place of the tool's own.
     pub(super) timeout: Option<Duration>,
-    /// The number of retries, in place of the tool's own.
     pub(super) retries: Option<u32>,
 }
 
@@ -61,9 +57,7 @@ pub(super) struct PipelineStep {
 pub(super) enum OnError {
     /// The pipeline fails with the error of the step; the default.
     Fail,
-    /// The pipeline continues, and the output of the step is null.
     Continue,
-    /// The pipeline continues, and the output of the step is this value.
     Default(PipelineTemplate),
 }
 
@@ -77,7 +71,6 @@ pub(super) struct StageDraft {
 /// A step, and what must be checked against the rest of the pipeline.
 pub(super) struct StepDraft {
     pub(super) step: PipelineStep,
-    /// Where the step's name stands, or the step.
     pub(super) place: SourceLocation,
     pub(super) references: Vec<LocatedReference>,
 }

@@ -1,9 +1,4 @@
 //! Templates in values: `{topic}`, `{find.output.items[0]}`, `{context.session_id}`.
-//!
-//! Owns: the way into a value that a placeholder names, and how a value takes its place. A text that
-//! is one placeholder and nothing else becomes the value itself, with its type; inside a larger text
-//! a value stands as text. Never does: know what a name means (`scope`) or whether there is such a
-//! name (`check`).
 
 use serde_json::Value;
 
@@ -17,7 +12,6 @@ use crate::providers::template::{TemplateError, TextTemplate, value_text};
 /// A value with places to fill in.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum PipelineTemplate {
-    /// A value as it stands.
     Fixed(Value),
     /// Exactly one placeholder: the value keeps its type.
     Whole(ValueReference),
@@ -29,7 +23,6 @@ pub(super) enum PipelineTemplate {
     Map(Vec<(String, Self)>),
 }
 
-/// A reference and where it stands.
 pub(super) type LocatedReference = (ValueReference, SourceLocation, Embedding);
 
 /// Whether a reference is the whole of a value.
@@ -78,10 +71,6 @@ impl PipelineTemplate {
         }
     }
 
-    /// Reads a text.
-    ///
-    /// # Errors
-    /// A brace that is not part of a placeholder.
     pub(super) fn parse(text: &str) -> Result<Self, TemplateError> {
         let template = TextTemplate::<ValueReference>::parse(text)?;
         Ok(match (template.literal(), template.sole_placeholder()) {
@@ -91,7 +80,6 @@ impl PipelineTemplate {
         })
     }
 
-    /// Every reference in it, in the order of the file.
     pub(super) fn references(&self) -> Vec<&ValueReference> {
         match self {
             Self::Fixed(_) => Vec::new(),
@@ -104,9 +92,6 @@ impl PipelineTemplate {
 
     /// The value, with every place filled; `None` when it is one placeholder for something that
     /// was not given. An entry of an object or list for which nothing was given is left out.
-    ///
-    /// # Errors
-    /// The first reference that cannot be resolved.
     pub(super) fn fill(&self, view: &ScopeView<'_>) -> Result<Option<Value>, ReferenceError> {
         Ok(match self {
             Self::Fixed(value) => Some(value.clone()),

@@ -10,7 +10,6 @@ use crate::model::{Diagnostic, JsonObject};
 
 /// How long a constructor may take when the entry does not say.
 const START_TIMEOUT: Duration = Duration::from_secs(20);
-/// The keys about a class.
 const KEYS: [&str; 3] = ["config", "methods", "start_timeout"];
 
 /// A class whose methods are tools; one instance serves all calls of a worker. Serialized it is the
@@ -22,7 +21,6 @@ pub(super) struct PythonClass {
     pub(super) name: String,
     /// The arguments of its constructor, by name.
     config: JsonObject,
-    /// The methods that become tools, when the entry selects some.
     methods: Option<Vec<String>>,
     /// How long its constructor may take, in seconds.
     #[serde(serialize_with = "seconds")]
@@ -34,9 +32,6 @@ fn seconds<S: serde::Serializer>(value: &Duration, serializer: S) -> Result<S::O
 }
 
 /// Reads what an entry says about the class that `node` names.
-///
-/// # Errors
-/// All that is wrong with it.
 pub(super) fn read(entry: &ConfigNode, node: &ConfigNode) -> Result<PythonClass, Vec<Diagnostic>> {
     let mut diagnostics = Vec::new();
     let mut note = |diagnostic: Diagnostic| diagnostics.push(diagnostic);
@@ -102,10 +97,6 @@ fn limit(node: &ConfigNode) -> Result<Duration, Diagnostic> {
     Ok(limit)
 }
 
-/// Refuses keys about a class in an entry that names none.
-///
-/// # Errors
-/// The keys, each at its place.
 pub(super) fn refuse_keys_of_classes(entry: &ConfigNode) -> Result<(), Vec<Diagnostic>> {
     let refuse = |key: &str| {
         let location = entry.location_of(entry.key(key)?);

@@ -1,9 +1,4 @@
 //! A cache of function descriptions, so that listing them starts no interpreter.
-//!
-//! Owns: a small file in the cache directory. An entry holds as long as the interpreter and the
-//! module's file are those of then, by size and time of change. Losing it costs a start of the
-//! interpreter, so every failure to read or write it is silently forgiven. Never does: write down
-//! what a variable of the entry holds, be it only the path of the root.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -25,17 +20,14 @@ const MAX_ENTRIES: usize = 500;
 /// The largest file that is read, in bytes.
 const MAX_FILE_BYTES: u64 = 8 << 20;
 
-/// The description of a function.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct FunctionDescription {
     /// The first paragraph of its docstring.
     pub(super) description: Option<String>,
-    /// The schema of its arguments.
     pub(super) input_schema: Value,
     /// What the schema cannot express.
     #[serde(default, rename = "doubts")]
     pub(super) warnings: Vec<String>,
-    /// The file of its module, when it has one.
     pub(super) file: Option<PathBuf>,
 }
 
@@ -142,7 +134,6 @@ fn name(worker: &WorkerKey, module: &str, function: &str) -> String {
     hex(hash)
 }
 
-/// Whether a value stands anywhere in a description.
 fn contains_expanded_value(value: &Value, expanded: &ExpandedValues) -> bool {
     match value {
         Value::String(text) => expanded.occur_in(text),
@@ -162,7 +153,6 @@ fn hex(hash: Sha256) -> String {
     })
 }
 
-/// What shows whether a file has changed since.
 fn stamps(worker: &WorkerKey, file: Option<&Path>) -> Option<Vec<String>> {
     let of = |path: &Path| {
         let meta = std::fs::metadata(path).ok()?;

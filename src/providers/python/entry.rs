@@ -45,7 +45,6 @@ pub(super) enum Selection {
     /// The definitions of the module, and every public function all of whose parameters have type
     /// hints.
     Offered,
-    /// The methods of a class.
     Class(PythonClass),
 }
 
@@ -60,15 +59,12 @@ pub(super) struct PythonEntry {
     pub(super) python: Option<String>,
     /// The first directory in which modules are looked for, and the worker's working directory.
     pub(super) root: PathBuf,
-    /// What a path is relative to.
     pub(super) base_dir: PathBuf,
-    /// Variables set by the entry.
     pub(super) env: BTreeMap<String, String>,
     /// Variables of our own environment that the worker gets too.
     pub(super) env_keys: Vec<String>,
     /// Whether the file says what the arguments are.
     pub(super) has_schema: bool,
-    /// Whether each session has its own worker.
     pub(super) by_session: bool,
     /// The confinement of its worker.
     pub(super) sandbox: Option<Sandbox>,
@@ -76,12 +72,10 @@ pub(super) struct PythonEntry {
     pub(super) seal: Seal,
     /// The code it may run, if that is bound to what the user trusted.
     pub(super) sealed: Option<SealedCode>,
-    /// The key of its worker, once that is known.
     pub(super) worker_key: OnceLock<WorkerKey>,
 }
 
 impl PythonEntry {
-    /// The keys that choose the interpreter.
     pub(super) fn interpreter_choice(&self) -> InterpreterChoice<'_> {
         InterpreterChoice {
             python: self.python.as_deref(),
@@ -94,9 +88,6 @@ impl PythonEntry {
 }
 
 /// Reads an entry. Problems that leave it usable are added to `warnings`.
-///
-/// # Errors
-/// Everything that takes the entry out of service.
 pub(super) fn read(
     spec: &ToolSpec,
     environment: &dyn Environment,

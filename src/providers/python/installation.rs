@@ -1,7 +1,4 @@
 //! The files of a Python installation, found without running it.
-//!
-//! Owns: the installation behind a virtual environment, and the interpreter behind a shim of pyenv.
-//! Never does: start anything, as what is found here decides what a sandbox exposes.
 
 use std::path::{Path, PathBuf};
 
@@ -33,7 +30,6 @@ pub(super) fn interpreter_paths(interpreter: &Path) -> Vec<PathBuf> {
     candidates
 }
 
-/// The links between a path and the file it leads to.
 fn links(path: &Path) -> Vec<PathBuf> {
     let next = |path: &PathBuf| Some(path.parent()?.join(std::fs::read_link(path).ok()?));
     let chain = std::iter::successors(next(&path.to_path_buf()), next);

@@ -16,7 +16,6 @@ use crate::util::process::{ResolveError, resolve};
 /// Where a virtual environment has its interpreter.
 const VENV_INTERPRETERS: [&str; 2] = [".venv/bin/python", "venv/bin/python"];
 
-/// Says which version pyenv starts.
 const PYENV_VERSION: &str = "PYENV_VERSION";
 
 /// The keys of an entry that choose its interpreter.
@@ -35,9 +34,6 @@ pub(super) struct InterpreterChoice<'a> {
 }
 
 /// The interpreter of an entry, as an absolute path that is executable.
-///
-/// # Errors
-/// Where it was looked for.
 pub(super) fn find(
     entry: &InterpreterChoice<'_>,
     environment: &dyn Environment,
@@ -91,7 +87,6 @@ fn version(written: Option<String>, passed: bool, environment: &dyn Environment)
     written.or_else(|| passed.then(|| environment.var(PYENV_VERSION)).flatten())
 }
 
-/// The interpreter itself, for a shim that would look for it.
 fn without_shim(interpreter: PathBuf, root: &Path, version: Option<&str>) -> PathBuf {
     let behind = installation::behind_shim(&interpreter, root, version);
     behind.and_then(|path| resolve(path.to_str()?, None, root).ok()).unwrap_or(interpreter)
@@ -112,9 +107,6 @@ pub(super) fn named(entry: &ConfigNode, root: Option<&Path>, base_dir: &Path) ->
 }
 
 /// The interpreter of an entry that was not read yet, as far as no variable decides it.
-///
-/// # Errors
-/// When there is none.
 pub(super) fn of_node(
     entry: &ConfigNode,
     root: &Path,

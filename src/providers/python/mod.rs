@@ -39,7 +39,6 @@ use crate::config::spec::{KindClaim, KindDescriptor};
 use crate::provider::ProviderKind;
 use crate::providers::{confinement, program_env};
 
-/// The row of the registry of kinds.
 pub fn kind() -> ProviderKind {
     ProviderKind {
         words: KindDescriptor {

@@ -8,10 +8,6 @@ use super::runner::PythonRunner;
 use crate::model::{Error, ToolCall};
 use crate::provider::Preview;
 
-/// The preview of a call.
-///
-/// # Errors
-/// When there is no interpreter.
 pub(super) fn of_call(
     runner: &PythonRunner,
     entry: &PythonEntry,

@@ -8,9 +8,6 @@ use crate::model::{Error, ErrorKind, ErrorPhase, RetryAdvice, ToolResult};
 
 /// Reads the reply to a call. An exception is a well-formed no that may pass; a final one is a result that says
 /// `success: false`.
-///
-/// # Errors
-/// When the function could not be called at all, or its result cannot be carried.
 pub(super) fn read(reply: WorkerReply) -> Result<ToolResult, Error> {
     let warnings = reply.warnings.clone();
     let mut result = match reply.error {
@@ -26,10 +23,6 @@ pub(super) fn read(reply: WorkerReply) -> Result<ToolResult, Error> {
     Ok(result)
 }
 
-/// The value of a reply to anything but a call.
-///
-/// # Errors
-/// As [`read`], and an exception too.
 pub(super) fn value(reply: WorkerReply) -> Result<Value, Error> {
     if let Some(worker_error) = reply.error {
         return Err(error_from_worker(worker_error));

@@ -20,11 +20,9 @@ use crate::providers::program_env;
 /// Finds or starts the worker of an entry and sends it requests.
 pub(super) struct PythonRunner {
     workers: Arc<WorkerPool>,
-    /// The keys whose workers the entries of this runner keep.
     claimed: Mutex<Vec<WorkerKey>>,
     environment: Arc<dyn Environment>,
     pub(super) expanded: ExpandedValues,
-    /// The descriptions of functions, shared by all entries.
     pub(super) descriptions: DescriptionCache,
 }
 
@@ -40,19 +38,12 @@ impl PythonRunner {
         }
     }
 
-    /// The interpreter of an entry.
-    ///
-    /// # Errors
-    /// Where it was looked for.
     pub(super) fn interpreter(&self, entry: &PythonEntry) -> Result<PathBuf, Error> {
         interpreter::find(&entry.interpreter_choice(), self.environment.as_ref())
     }
 
     /// The key of the worker of an entry, sessions aside. Computed once: looking for the
     /// interpreter would be most of what a call costs.
-    ///
-    /// # Errors
-    /// When there is no interpreter.
     pub(super) fn key<'e>(&self, entry: &'e PythonEntry) -> Result<&'e WorkerKey, Error> {
         if let Some(key) = entry.worker_key.get() {
             return Ok(key);
@@ -76,7 +67,6 @@ impl PythonRunner {
         }))
     }
 
-    /// Lets an entry that was read again go on with the worker that serves it already.
     pub(super) fn keep_worker(&self, entry: &PythonEntry) {
         if self.workers.has_claims() {
             // Any problem is reported by the first call.
@@ -91,9 +81,6 @@ impl PythonRunner {
     }
 
     /// Sends a request to the worker of an entry, starting one if there is none.
-    ///
-    /// # Errors
-    /// When it is not trusted, cannot be started, dies, or the call is cancelled.
     pub(super) async fn request(
         &self,
         entry: &PythonEntry,
@@ -145,7 +132,6 @@ impl Drop for PythonRunner {
     }
 }
 
-/// Adds to an exception how the sandbox may have caused it.
 fn with_sandbox_hint(mut reply: WorkerReply, sandbox: &Sandbox) -> WorkerReply {
     let Some(error) = reply.error.as_mut() else { return reply };
     match (error.exception.as_deref(), sandbox.memory_limit()) {

@@ -1,7 +1,4 @@
 //! The messages between toolhost and a worker: one JSON value per line.
-//!
-//! Owns: the shapes and their bounds. A result stays text until its call takes it, so that one that
-//! cannot be read fails its own call and no other.
 
 use std::path::Path;
 
@@ -14,11 +11,9 @@ use crate::model::{JsonObject, ToolContext, TraceContext};
 /// The longest line in either direction, in bytes.
 pub(super) const MAX_LINE_BYTES: usize = 16 << 20;
 
-/// What a worker is asked to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum WorkerOp {
-    /// Call a function with the arguments of the request.
     Call,
     /// Describe one function: its description and the schema of its arguments.
     Describe,
@@ -31,7 +26,6 @@ pub(super) enum WorkerOp {
 /// The part of a module that a request is about.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum WorkerTarget<'a> {
-    /// All of it.
     Module,
     /// This function; a dotted one leads through a class.
     Function(&'a str),
@@ -44,11 +38,8 @@ pub(super) enum WorkerTarget<'a> {
 /// A request, before it has a number.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WorkerRequest<'a> {
-    /// What the worker should do with the module.
     pub(super) op: WorkerOp,
-    /// The module as Python imports it.
     pub(super) module: &'a str,
-    /// And what of it is meant.
     pub(super) target: WorkerTarget<'a>,
     /// The file the module must come from, if it is below the root.
     pub(super) file: Option<&'a Path>,
@@ -57,7 +48,6 @@ pub(super) struct WorkerRequest<'a> {
 }
 
 impl WorkerRequest<'_> {
-    /// The line of this request.
     pub(super) fn line(&self, id: u64, context: &ToolContext) -> Vec<u8> {
         #[derive(Serialize)]
         struct RequestContext<'a> {
@@ -120,14 +110,11 @@ pub(super) fn cancel(id: u64) -> Vec<u8> {
     format!("{{\"id\":{id},\"op\":\"cancel\"}}\n").into_bytes()
 }
 
-/// A line of a worker.
 #[derive(Debug, Deserialize)]
 pub(super) struct WorkerMessage<'a> {
-    /// The request it is about.
     pub(super) id: Option<u64>,
     /// The first line: the worker is ready.
     pub(super) hello: Option<WorkerHello>,
-    /// Progress, in the function's own measure.
     pub(super) progress: Option<f64>,
     /// The value of `progress` at which the call is done, when that is known.
     pub(super) total: Option<f64>,
@@ -135,19 +122,15 @@ pub(super) struct WorkerMessage<'a> {
     pub(super) message: Option<String>,
     /// The severity of a line of a log.
     pub(super) level: Option<String>,
-    /// The text of a line of a log.
     pub(super) text: Option<String>,
-    /// Why there is no result.
     pub(super) error: Option<WorkerError>,
     /// The result, as text. A result of `null` is also `None` here.
     #[serde(borrow)]
     pub(super) result: Option<&'a RawValue>,
-    /// Warnings about the result, such as values that became text.
     #[serde(default)]
     pub(super) warnings: Vec<String>,
 }
 
-/// What a worker says about itself.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct WorkerHello {
     /// The version of Python, such as `3.11.7`.
@@ -160,7 +143,6 @@ pub(super) struct WorkerReply {
     pub(super) result: Option<Box<RawValue>>,
     /// Why there is no result; `None` when there is one.
     pub(super) error: Option<WorkerError>,
-    /// Warnings about the result, passed on to the caller.
     pub(super) warnings: Vec<String>,
 }
 
@@ -174,7 +156,6 @@ pub(super) struct WorkerError {
     pub(super) exception: Option<String>,
     /// The cause as one line; for an exception its class and message.
     pub(super) message: String,
-    /// What the user can do about it.
     #[serde(default)]
     pub(super) hint: Option<String>,
     /// Lines of evidence, such as a traceback.
@@ -186,9 +167,7 @@ pub(super) struct WorkerError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum WorkerErrorKind {
-    /// The function raised an exception.
     Raised,
-    /// The module cannot be imported.
     Import,
     /// The entry names something that does not exist.
     Entry,

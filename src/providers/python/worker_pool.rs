@@ -1,8 +1,4 @@
 //! The worker pool of a host, and the limit on restarts.
-//!
-//! Owns: one place for each interpreter, root, environment, confinement and (for tools of a session)
-//! session, its budget of deaths, and that it ends with the last entry that claims it. Never does:
-//! repeat a call on a new worker.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::path::PathBuf;
@@ -28,27 +24,20 @@ const START_FAILURE_TTL: Duration = Duration::from_secs(5);
 /// The most workers at a time; an idle one makes room for a new one.
 const MAX_WORKERS: usize = 32;
 
-/// The key of a worker. Two calls with the same key share a worker.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct WorkerKey {
-    /// The interpreter, an absolute path.
     pub(super) interpreter: PathBuf,
-    /// Where its modules are, and where it works.
     pub(super) root: PathBuf,
     /// All variables that the interpreter sees.
     pub(super) env: BTreeMap<String, String>,
-    /// Its confinement.
     pub(super) confinement: Option<Confinement>,
-    /// The code it may load, when that is bound.
     pub(super) sealed: Option<SealedCode>,
-    /// The session it belongs to.
     pub(super) session: Option<String>,
 }
 
 /// The workers of all entries, at most one for each key.
 pub(super) struct WorkerPool {
     slots: Mutex<HashMap<WorkerKey, Arc<tokio::sync::Mutex<WorkerSlot>>>>,
-    /// The number of claims on the workers of a key, including those of its sessions.
     claims: Mutex<HashMap<WorkerKey, usize>>,
     events: EventSink,
 }
@@ -62,10 +51,6 @@ struct WorkerSlot {
 }
 
 impl WorkerSlot {
-    /// Takes note of a worker that is gone.
-    ///
-    /// # Errors
-    /// That it died too often, or that it could not be started a moment ago.
     fn may_start(&mut self) -> Result<(), Error> {
         let now = Instant::now();
         if let Some((when, error)) = &self.failure
@@ -109,9 +94,6 @@ impl WorkerPool {
     }
 
     /// The worker of a key; starts one if there is none.
-    ///
-    /// # Errors
-    /// When it cannot be started, or died too often.
     pub(super) async fn get(&self, key: &WorkerKey) -> Result<Arc<PythonWorker>, Error> {
         let slot = self.slot(key)?;
         // Held while starting, so that callers at the same time start only one.
@@ -179,7 +161,6 @@ impl WorkerPool {
         self.claims.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether some entry may use a worker.
     pub(super) fn has_claims(&self) -> bool {
         !self.claims().is_empty()
     }

@@ -13,10 +13,6 @@ pub(super) const DEFAULT_PAGE_SIZE: u64 = 100;
 /// The most keys that a call may ask for in one page.
 pub(super) const MAX_PAGE_SIZE: u64 = 1000;
 
-/// The key of a call.
-///
-/// # Errors
-/// A usage error if it is missing or invalid.
 pub(super) fn key<'a>(arguments: &'a JsonObject, limits: &EngineLimits) -> Result<&'a str, Error> {
     let key = arguments
         .get("key")
@@ -38,10 +34,6 @@ pub(super) fn key<'a>(arguments: &'a JsonObject, limits: &EngineLimits) -> Resul
     Ok(key)
 }
 
-/// The value of a call, as JSON text.
-///
-/// # Errors
-/// A usage error if it is missing or too long.
 pub(super) fn value(arguments: &JsonObject, limits: &EngineLimits) -> Result<String, Error> {
     let value = arguments.get("value").ok_or_else(|| Error::usage("'value' is missing"))?;
     let text = value.to_string();
@@ -57,9 +49,6 @@ pub(super) fn value(arguments: &JsonObject, limits: &EngineLimits) -> Result<Str
 }
 
 /// The version in `if_version`.
-///
-/// # Errors
-/// A usage error if it is not a whole number.
 pub(super) fn version(arguments: &JsonObject) -> Result<Option<u64>, Error> {
     match arguments.get("if_version") {
         None => Ok(None),
@@ -70,10 +59,6 @@ pub(super) fn version(arguments: &JsonObject) -> Result<Option<u64>, Error> {
     }
 }
 
-/// The condition for a write.
-///
-/// # Errors
-/// A usage error when the two conditions contradict each other.
 pub(super) fn condition(arguments: &JsonObject) -> Result<WriteCondition, Error> {
     let absent = arguments.get("if_absent").and_then(Value::as_bool).unwrap_or_default();
     match (version(arguments)?, absent) {
@@ -90,7 +75,6 @@ pub(super) fn limit(arguments: &JsonObject) -> usize {
     usize::try_from(limit.clamp(1, MAX_PAGE_SIZE)).unwrap_or_default()
 }
 
-/// A text that may be absent.
 pub(super) fn text<'a>(arguments: &'a JsonObject, name: &str) -> Option<&'a str> {
     arguments.get(name).and_then(Value::as_str)
 }

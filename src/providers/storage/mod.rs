@@ -82,7 +82,6 @@ static STORE: EngineKind = EngineKind {
     },
 };
 
-/// The row of the registry of kinds.
 pub fn kind() -> ProviderKind {
     ProviderKind {
         words: KindDescriptor {

@@ -13,9 +13,6 @@ use crate::util::units::show_size;
 const SUGGESTION_SCAN: usize = 1000;
 
 /// The value of a key, with its version.
-///
-/// # Errors
-/// A usage error about the key, or the engine's own. A key without a value is a failed result.
 pub(super) async fn read(call: EngineCall<'_>) -> Result<ToolResult, Error> {
     let key = arguments::key(call.arguments, &call.config.limits)?;
     let Some(entry) = call.engine.read(&call.space, key).await? else {
@@ -43,9 +40,6 @@ async fn missing(call: &EngineCall<'_>, key: &str) -> Result<ToolResult, Error> 
 }
 
 /// Writes a value to a key, if its condition is met and the quota allows it.
-///
-/// # Errors
-/// A usage error about the arguments, or the engine's own.
 pub(super) async fn write(call: EngineCall<'_>) -> Result<ToolResult, Error> {
     let limits = &call.config.limits;
     let key = arguments::key(call.arguments, limits)?;
@@ -76,9 +70,6 @@ pub(super) async fn write(call: EngineCall<'_>) -> Result<ToolResult, Error> {
 }
 
 /// One page of the keys, and the cursor of the next page.
-///
-/// # Errors
-/// The engine's own.
 pub(super) async fn list(call: EngineCall<'_>) -> Result<ToolResult, Error> {
     let prefix = arguments::text(call.arguments, "prefix").unwrap_or_default();
     let after = arguments::text(call.arguments, "cursor");
@@ -94,9 +85,6 @@ pub(super) async fn list(call: EngineCall<'_>) -> Result<ToolResult, Error> {
 }
 
 /// Deletes a key; one without a value is not a failure.
-///
-/// # Errors
-/// A usage error about the arguments, or the engine's own.
 pub(super) async fn delete(call: EngineCall<'_>) -> Result<ToolResult, Error> {
     let key = arguments::key(call.arguments, &call.config.limits)?;
     let version = arguments::version(call.arguments)?;
@@ -110,9 +98,6 @@ pub(super) async fn delete(call: EngineCall<'_>) -> Result<ToolResult, Error> {
 }
 
 /// Deletes all keys of the space.
-///
-/// # Errors
-/// The engine's own.
 pub(super) async fn clear(call: EngineCall<'_>) -> Result<ToolResult, Error> {
     let deleted = call.engine.clear(&call.space).await?;
     Ok(ToolResult::json(json!({ "deleted": deleted })))

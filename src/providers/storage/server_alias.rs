@@ -11,14 +11,10 @@ use crate::providers::toolkit::component;
 pub struct ServerAlias {
     /// The name the tools are to have in common.
     pub component: String,
-    /// The server, by its name in the file of servers.
     pub server: String,
 }
 
 /// The server an entry stands for; `None` if it is a store itself.
-///
-/// # Errors
-/// When it says that it belongs to a server and not to which, or the other way round.
 pub fn server_alias(spec: &ToolSpec) -> Option<Result<ServerAlias, Diagnostic>> {
     if spec.kind != super::KEY {
         return None;

@@ -14,7 +14,6 @@ fn names(harness: &KindHarness) -> Vec<String> {
     harness.definitions().iter().map(|tool| tool.name.full()).collect()
 }
 
-/// What a tool says no with.
 fn no(outcome: Result<ToolResult, Error>) -> (String, String) {
     let result = outcome.unwrap();
     assert!(!result.success, "{result:?}");

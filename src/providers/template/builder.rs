@@ -9,7 +9,6 @@ pub(in crate::providers) struct TemplateBuilder<'t, P> {
     written: &'t str,
     /// How many bytes of it were read.
     position: usize,
-    /// How many closing braces may still stand for themselves.
     literal_braces: u32,
 }
 
@@ -19,10 +18,6 @@ impl<'t, P: Placeholder> TemplateBuilder<'t, P> {
         Self { parts: Vec::new(), written, position: 0, literal_braces: 0 }
     }
 
-    /// Reads the next piece of the text.
-    ///
-    /// # Errors
-    /// A brace that is not part of a placeholder, or a placeholder that the kind refuses.
     pub(in crate::providers) fn read(&mut self, piece: &str) -> Result<(), TemplateError> {
         let mut rest = piece;
         while let Some(at) = rest.find(['{', '}']) {
@@ -76,14 +71,12 @@ impl<'t, P: Placeholder> TemplateBuilder<'t, P> {
         self.position += length;
     }
 
-    /// The error for a brace at the place that was reached.
     pub(in crate::providers) fn unmatched(&self, brace: char) -> TemplateError {
         let before = self.written.get(..self.position).unwrap_or_default();
         let column = before.chars().count() + 1;
         TemplateError::UnmatchedBrace { brace, column, text: self.written.to_owned() }
     }
 
-    /// The template of all that was read.
     pub(in crate::providers) fn finish(self) -> TextTemplate<P> {
         TextTemplate { parts: self.parts }
     }

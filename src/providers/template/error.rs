@@ -11,10 +11,8 @@ pub(in crate::providers) enum TemplateError {
         brace: char,
         /// The place of the brace in the text, in characters from 1.
         column: usize,
-        /// The whole text, as written.
         text: String,
     },
-    /// A placeholder for a part of the context that no call has.
     #[error("the context has no '{{{placeholder}}}'")]
     UnknownContextField {
         placeholder: String,

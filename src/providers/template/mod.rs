@@ -14,12 +14,8 @@ use serde_json::Value;
 pub(super) use self::builder::TemplateBuilder;
 pub(super) use self::error::TemplateError;
 
-/// The placeholders that one kind allows.
 pub(super) trait Placeholder: Sized {
     /// Reads what stands between braces; `None` when the kind takes it for no placeholder at all.
-    ///
-    /// # Errors
-    /// If it is a placeholder for something that does not exist.
     fn parse(inside: &str) -> Result<Option<Self>, TemplateError>;
 }
 
@@ -29,20 +25,14 @@ pub(super) struct TextTemplate<P> {
     pub(super) parts: Vec<TemplatePart<P>>,
 }
 
-/// A piece of a template.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum TemplatePart<P> {
     /// Text that stands for itself, with its braces unescaped.
     Literal(String),
-    /// A place for a value.
     Placeholder(P),
 }
 
 impl<P: Placeholder> TextTemplate<P> {
-    /// Reads a whole text.
-    ///
-    /// # Errors
-    /// A brace that is not part of a placeholder, or a placeholder that the kind refuses.
     pub(super) fn parse(text: &str) -> Result<Self, TemplateError> {
         let mut builder = TemplateBuilder::new(text);
         builder.read(text)?;
@@ -78,9 +68,6 @@ impl<P> TextTemplate<P> {
 
     /// The text with every placeholder replaced by what `value` says, which is `None` for something
     /// absent. A text that is only an absent placeholder is absent itself.
-    ///
-    /// # Errors
-    /// Those of `value`, and `missing` for a placeholder that is absent inside a larger text.
     pub(super) fn render<E>(
         &self,
         mut value: impl FnMut(&P) -> Result<Option<String>, E>,

@@ -1,8 +1,4 @@
 //! A front end's connection to a background host.
-//!
-//! Owns: one exchange per request, over its own connection: the request, the questions to this front
-//! end's user, what is observed meanwhile, and what the end of the connection means. Never
-//! does: start a host, or choose which one is meant.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -54,10 +50,8 @@ const MAX_ANSWER: usize = 256 << 20;
 const REQUEST_ID: u64 = 1;
 const PING_ID: u64 = 2;
 
-/// The front end whose person answers, and who hears of progress.
 #[derive(Clone)]
 pub struct AttachedFrontEnd {
-    /// Approves calls.
     pub approver: Arc<dyn Approver>,
     /// Answers what servers ask.
     pub inbox: Arc<dyn QuestionHandler>,
@@ -74,25 +68,18 @@ pub struct HostClient {
     silent_until: Mutex<Option<Instant>>,
     /// The connection that detected the host; the first request uses it.
     first: Mutex<Option<LineConnection>>,
-    /// What this program calls itself in the host's records.
     name: String,
     front_end: AttachedFrontEnd,
 }
 
-/// A request and its handlers.
 struct HostRequest<'a> {
-    /// The request as it is sent.
     line: String,
     cancel: &'a CancellationToken,
-    /// What is being done, for messages.
     what: &'a str,
-    /// What this front end calls the call, in its events.
     call: Option<CallId>,
-    /// Who hears what is observed meanwhile.
     sink: Option<&'a ObservationSink>,
 }
 
-/// The parameters of a call.
 #[derive(Serialize)]
 struct CallParams<'a> {
     name: &'a str,
@@ -100,7 +87,6 @@ struct CallParams<'a> {
     meta: CallMeta<&'a CallRequest>,
 }
 
-/// The result of a call.
 #[derive(Deserialize)]
 struct CallResult {
     #[serde(rename = "_meta")]
@@ -134,18 +120,11 @@ impl HostClient {
         Self { path, pid, silent_until: Mutex::default(), first, name, front_end }
     }
 
-    /// What the host says of itself.
-    ///
-    /// # Errors
-    /// As [`HostLink::query`].
     pub async fn status(&self) -> Result<HostStatus, LinkError> {
         self.command(protocol::STATUS).await
     }
 
     /// Tells the host to end; it may still be ending when this returns.
-    ///
-    /// # Errors
-    /// As [`HostLink::query`].
     pub async fn stop(&self) -> Result<(), LinkError> {
         self.forget_silence();
         self.command::<bool>(protocol::STOP).await.map(drop)
@@ -157,9 +136,6 @@ impl HostClient {
     }
 
     /// Lets the host look whether it is still what was trusted; whether it lives on.
-    ///
-    /// # Errors
-    /// As [`HostLink::query`].
     pub async fn recheck(&self) -> Result<bool, LinkError> {
         self.command(protocol::RECHECK).await
     }
@@ -213,7 +189,6 @@ impl HostClient {
         format!("the background host (pid {pid}) does not respond: {reason}")
     }
 
-    /// Sends one request and waits for its result, which is JSON.
     async fn exchange(&self, request: HostRequest<'_>) -> Result<String, LinkError> {
         let HostRequest { line, cancel, what, call, sink } = request;
         if line.is_empty() || line.len() > protocol::MAX_REQUEST {
@@ -389,7 +364,6 @@ impl HostLink for HostClient {
     }
 }
 
-/// Puts a question to this front end's person.
 async fn answer(front_end: &AttachedFrontEnd, params: &Value) -> Value {
     let unattended = || json!({ "action": "cancel", "_meta": { protocol::UNATTENDED: true } });
     let question = params.get("_meta").and_then(|meta| meta.get(protocol::QUESTION)?.as_str());

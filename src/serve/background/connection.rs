@@ -1,7 +1,4 @@
 //! A connection between a front end and a background host, line by line.
-//!
-//! Owns: how messages become lines, the parts of a line, and the bound of a line. Never does: know what a
-//! message means.
 
 use std::borrow::Cow;
 
@@ -23,7 +20,6 @@ pub(in crate::serve) const INTERNAL: i32 = -32_603;
 pub(in crate::serve) struct LineConnection {
     /// What the other end sends.
     pub(in crate::serve) input: FramedRead<OwnedReadHalf, LinesCodec>,
-    /// What it is sent.
     pub(in crate::serve) output: OwnedWriteHalf,
 }
 
@@ -51,7 +47,6 @@ impl LineConnection {
     }
 }
 
-/// A JSON-RPC message as it came, in parts.
 #[derive(Deserialize)]
 pub(in crate::serve) struct MessageParts<'a> {
     #[serde(borrow)]
@@ -71,7 +66,6 @@ impl<'a> MessageParts<'a> {
         serde_json::from_str(line).ok()
     }
 
-    /// The id, of a message of this program.
     pub(in crate::serve) fn number(&self) -> Option<u64> {
         self.id?.get().parse().ok()
     }
@@ -89,7 +83,6 @@ pub(in crate::serve) fn request(id: u64, method: &str, params: &impl Serialize) 
     line(&Request { jsonrpc: "2.0", id, method, params }).unwrap_or_default()
 }
 
-/// The answer to a request as a line.
 pub(in crate::serve) fn answer(id: u64, result: &impl Serialize) -> String {
     #[derive(Serialize)]
     struct Answer<'a, R> {

@@ -1,8 +1,4 @@
 //! When the sessions of a background host's front ends end.
-//!
-//! Owns: which processes make calls in a session, and that the session ends with the last of them. A
-//! session named by the user continues without a process, until no call came for the host's idle
-//! time. Never does: know what a session has.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,7 +9,6 @@ use tokio::time::Instant;
 use crate::host::ToolHost;
 use crate::util::process_exit::wait_for_exit;
 
-/// The sessions of a host that have something of their own in it.
 pub struct HeldSessions {
     host: Arc<ToolHost>,
     /// How long a named session lasts without a call.
@@ -21,11 +16,9 @@ pub struct HeldSessions {
     sessions: Mutex<HashMap<String, SessionHolders>>,
 }
 
-/// Who keeps a session from ending.
 #[derive(Default)]
 struct SessionHolders {
     processes: HashSet<u32>,
-    /// When the newest call of a named session came.
     named: Option<Instant>,
 }
 
@@ -39,7 +32,6 @@ impl HeldSessions {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A call of a session that ends with the process that makes it.
     pub fn hold_for_process(self: &Arc<Self>, session: &str, pid: u32) {
         let mut sessions = self.sessions();
         if sessions.entry(session.to_owned()).or_default().processes.insert(pid) {
@@ -53,7 +45,6 @@ impl HeldSessions {
         }
     }
 
-    /// A call of a session that a person named.
     pub fn hold_named(self: &Arc<Self>, session: &str) {
         let now = Instant::now();
         let mut sessions = self.sessions();
@@ -102,7 +93,6 @@ mod tests {
 
     const IDLE: Duration = Duration::from_mins(10);
 
-    /// Sessions of a host that knows this one.
     fn held(session: &str) -> Arc<HeldSessions> {
         let host = ToolHost::builder().build();
         let nothing = |_: JsonObject, _: ToolContext| async { Ok::<_, Error>(Value::Null) };

@@ -1,6 +1,4 @@
 //! What a background host says to a front end.
-//!
-//! Owns: reading its messages, and what its errors mean. Never does: act on them.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -11,16 +9,13 @@ use super::protocol::{self, Payload, SentObservation};
 use crate::host::link::{LinkError, Observation};
 use crate::model::{CallId, Error, HostEvent, LogLevel};
 
-/// What a host says.
 pub(super) enum HostMessage {
     /// The answer to a request: the JSON of its result.
     Answer(u64, Result<String, LinkError>),
-    /// The host ends, and the request with it.
     Ended,
     Request(Value, Value),
     /// How far the request is, or what was logged for it.
     Event(HostEvent),
-    /// What is observed, in order.
     Observed(Vec<Observation>),
 }
 
@@ -82,7 +77,6 @@ fn refusal(error: &Value) -> LinkError {
     )
 }
 
-/// Reads a shape of a host's answer, which is JSON.
 pub(super) fn read<T: DeserializeOwned>(json: &str) -> Result<T, LinkError> {
     serde_json::from_str(json).map_err(|error| {
         LinkError::Lost(Error::protocol(format!(

@@ -1,7 +1,4 @@
 //! How long a background host lives.
-//!
-//! Owns: counting its calls, and when it ends: after its idle time, on request, and when it no
-//! longer matches what was trusted. Never does: look at files; the check is passed to it.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -19,7 +16,6 @@ use crate::util::process;
 /// How a host compares with what is configured and trusted now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HostCurrency {
-    /// It is what the files say.
     Current,
     /// The files say something else: it takes no call, and ends when none runs.
     Outdated,
@@ -27,10 +23,8 @@ pub enum HostCurrency {
     Untrusted,
 }
 
-/// Says whether the host is still what was trusted and configured.
 pub type CurrencyCheck = Box<dyn Fn() -> HostCurrency + Send + Sync>;
 
-/// The life of one background host.
 pub struct HostLifetime {
     directory: PathBuf,
     idle_limit: Duration,
@@ -51,7 +45,6 @@ struct HostActivity {
     idle_since: Instant,
 }
 
-/// Keeps the host from being idle. Dropped when the call has ended.
 #[derive(Debug)]
 pub struct RunningCallGuard(Arc<HostLifetime>);
 
@@ -117,7 +110,6 @@ impl HostLifetime {
         false
     }
 
-    /// Ends the host.
     pub fn stop(&self) {
         self.stop.cancel();
     }
@@ -143,7 +135,6 @@ impl HostLifetime {
         }
     }
 
-    /// What the host says of itself.
     pub fn status(&self, host: &ToolHost) -> HostStatus {
         let servers = host.servers();
         let activity = self.activity();

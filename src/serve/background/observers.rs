@@ -1,7 +1,4 @@
 //! Who watches a background host.
-//!
-//! Owns: what each viewer gets, how much is queued for a slow one, and that nothing is copied while
-//! there is no viewer. Never does: send to a viewer.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -27,7 +24,6 @@ pub struct ObserverHub {
 
 struct HubState {
     viewers: Vec<Arc<ObserverQueue>>,
-    /// The start events of the running calls, for a viewer that connects later.
     running: HashMap<CallId, HostEvent>,
     /// Turns off tracing of the wires while there is no viewer.
     closed: Option<TraceGateGuard>,
@@ -147,7 +143,6 @@ impl ObserverQueue {
         self.added.notify_one();
     }
 
-    /// The next batch of queued observations, one per line.
     fn pop(&self) -> Option<String> {
         let mut waiting = self.waiting();
         let mut batch = String::new();

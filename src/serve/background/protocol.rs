@@ -1,9 +1,4 @@
 //! The protocol between front ends and a background host, in addition to MCP.
-//!
-//! Owns: the names, all below `dev.toolhost/`, and the shapes. A front end sends one request per
-//! connection, and there is no handshake: a call is `tools/call` with a whole [`SentCall`] in its `_meta`, and
-//! gets a whole [`SentOutcome`] back. Both ends are the same build: the name of the socket depends on
-//! the version.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -62,7 +57,6 @@ pub struct Payload<T> {
 /// The `_meta` of a call.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct CallMeta<R> {
-    /// The call.
     #[serde(rename = "dev.toolhost/call")]
     pub call: SentCall<R>,
 }
@@ -70,12 +64,10 @@ pub struct CallMeta<R> {
 /// A [`CallRequest`](crate::host::request::CallRequest) on its way to another process.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct SentCall<R> {
-    /// What the front end calls itself.
     pub front_end: String,
     /// Until when the host may begin the call, by [`monotonic_time`](crate::util::local_peer::monotonic_time). A host that was stopped meanwhile
     /// must not: its front end went on without it.
     pub begins_by: Duration,
-    /// The request.
     pub request: R,
 }
 
@@ -87,12 +79,9 @@ pub struct OutcomeMeta {
     pub outcome: Result<SentOutcome, Error>,
 }
 
-/// A question to the person at the front end that made the call.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum FrontEndQuestion {
-    /// A server asks.
     Server(Question),
-    /// A call needs approval.
     Approval(Box<SentApproval>),
 }
 
@@ -121,7 +110,6 @@ impl From<&ApprovalRequest<'_>> for SentApproval {
 }
 
 impl SentApproval {
-    /// The request as an approver takes it.
     pub fn request(&self) -> ApprovalRequest<'_> {
         ApprovalRequest {
             definition: &self.definition,
@@ -182,14 +170,12 @@ pub enum SentObservation {
     Event(HostEvent),
     /// Something crossed the wire of a server.
     Traffic {
-        /// The item in the shape of a trace file.
         row: Box<TraceRow>,
         /// Its size in bytes, before anything was cut.
         size: usize,
         /// Whether only its beginning is in the row.
         is_cut: bool,
     },
-    /// A server told a change.
     Change(String, SubscriptionEvent),
     /// The number of observations dropped because the viewer is too slow.
     Lost(u64),
@@ -202,13 +188,11 @@ impl SentObservation {
         Self::Traffic { row, size: captured.size, is_cut: captured.is_cut }
     }
 
-    /// As it is sent.
     pub fn line(&self) -> Arc<str> {
         // A map without texts for keys is all that could fail here.
         serde_json::to_string(self).unwrap_or_default().into()
     }
 
-    /// What was sent in these lines. One that cannot be read is left out.
     pub fn read(lines: &str) -> Vec<Observation> {
         // In JSON a line break is always escaped.
         lines.split('\n').filter_map(Self::read_line).collect()
@@ -228,31 +212,22 @@ impl SentObservation {
     }
 }
 
-/// A server of a background host.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct HostedServer {
-    /// Its name in the configuration.
     pub name: String,
-    /// The word for its state.
     pub state: String,
     /// How many client sessions have a connection of their own; `None` when they share one.
     pub connections: Option<usize>,
 }
 
-/// What a background host says of itself.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct HostStatus {
-    /// Its process.
     pub pid: u32,
-    /// The version of the program.
     pub version: String,
-    /// The directory it was started for.
     pub directory: PathBuf,
     /// How long it has run.
     pub uptime: Duration,
-    /// The servers of its configuration.
     pub servers: Vec<HostedServer>,
-    /// How many calls it was asked for.
     pub calls: u64,
     /// How many of them run now.
     pub running: usize,

@@ -1,7 +1,4 @@
 //! Sending changes behind the catalogue to clients.
-//!
-//! Owns: which resources are watched for clients, subscribing once to a resource that several of
-//! them watch, and turning a change into the notification of each era. Never does: keep a list.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -51,7 +48,6 @@ impl ChangeFeed {
         self.changes.subscribe()
     }
 
-    /// Watches a resource as long as the result lives.
     pub(super) fn watch(&self, host: &Arc<ToolHost>, uri: &str) -> ResourceWatch {
         let mut watched = lock(&self.watched);
         if let Some(existing) = watched.get_mut(uri) {
@@ -76,7 +72,6 @@ impl ChangeFeed {
 }
 
 impl ResourceWatch {
-    /// Whether it is that of this address.
     pub(super) fn is_of(&self, uri: &str) -> bool {
         self.uri == uri
     }
@@ -100,7 +95,6 @@ fn lock(
     watched.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Subscribes to the lists of all servers. What they tell arrives as events of the host.
 pub(super) async fn watch_servers(host: &ToolHost, stop: &CancellationToken) {
     let everything = || SubscriptionFilter { lists: ListKind::ALL.to_vec(), uris: Vec::new() };
     let everything = &everything;
@@ -141,13 +135,10 @@ async fn watch_anew<F: Future<Output = ()>>(
 
 /// What a client of the older era subscribed to.
 pub(super) trait Interests: Send + Sync {
-    /// Whether it watches this resource.
     fn has_resource(&self, uri: &str) -> bool;
-    /// Whether it wants this line.
     fn has_line(&self, line: &ServedLogLine) -> bool;
 }
 
-/// The changes that clients of the older era may want to know.
 pub struct ClientChanges(broadcast::Receiver<CatalogueChange>);
 
 /// One of them; without one too much was missed to say what changed.
@@ -169,7 +160,6 @@ impl ClientChanges {
 }
 
 impl ClientChange {
-    /// Whether a client wants to know.
     pub(super) fn concerns(&self, client: &dyn Interests) -> bool {
         match &self.0 {
             Some(CatalogueChange::List(_)) | None => true,
@@ -178,7 +168,6 @@ impl ClientChange {
         }
     }
 
-    /// The notifications for a client.
     pub fn notifications(&self) -> Vec<ServerNotification> {
         match &self.0 {
             Some(CatalogueChange::List(list)) => vec![list_changed(*list)],
@@ -198,7 +187,6 @@ impl ClientChange {
     }
 }
 
-/// The notification of a changed list.
 pub(super) fn list_changed(list: ListKind) -> ServerNotification {
     match list {
         ListKind::Tools => {

@@ -1,8 +1,4 @@
 //! Which client waits for which call.
-//!
-//! Owns: the route back from the host to a client: progress and questions of a call go to the client
-//! that made it, or one of its nested calls; changes go to all. Never does: send to a client; the
-//! waiting call does that.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

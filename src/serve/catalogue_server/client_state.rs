@@ -12,7 +12,6 @@ use super::log_line::ServedLogLine;
 /// Which notifications a client of the older era wants. An HTTP session keeps it while idle.
 pub struct ClientState {
     takes_logs: bool,
-    /// The minimum log level, once the client has set one.
     level: Mutex<Option<&'static str>>,
     watched: Mutex<HashMap<String, ResourceWatch>>,
     ended: CancellationToken,
@@ -31,12 +30,10 @@ impl ClientState {
         self.ended.cancel();
     }
 
-    /// Fires when the client ended its session.
     pub(super) fn ended(&self) -> &CancellationToken {
         &self.ended
     }
 
-    /// Whether the client is to be told of a change.
     pub fn wants(&self, change: &ClientChange) -> bool {
         change.concerns(self)
     }
@@ -49,7 +46,6 @@ impl ClientState {
         *self.level.lock().unwrap_or_else(PoisonError::into_inner) = level;
     }
 
-    /// The resources that it watches, by address.
     pub(super) fn watched(&self) -> MutexGuard<'_, HashMap<String, ResourceWatch>> {
         self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,9 +1,4 @@
 //! One request of a client during which servers may ask questions, from arrival to response.
-//!
-//! Owns: the request while it runs (`tools/call`, `prompts/get`, `resources/read`), and what its
-//! client is sent and asked meanwhile. It runs in its own task, so that a client that is slow to
-//! read delays only itself; when the client disconnects or cancels, the request is cancelled.
-//! Never does: know what the request means.
 
 use std::sync::Arc;
 

@@ -1,7 +1,4 @@
 //! One connected client, as the SDK hands its requests over.
-//!
-//! Owns: the calls of a connection, how many there may be, and the declared capabilities. Never
-//! does: the work of a request, which is in the sibling modules.
 #![expect(deprecated, reason = "the older era has subscriptions and levels of its own")]
 
 use std::mem;
@@ -44,12 +41,10 @@ const MAX_CALLS: usize = 256;
 /// How many resources one client may watch.
 const MAX_WATCHED: usize = 256;
 
-/// One client of the catalogue. Dropped when the client is gone.
 pub struct ServedClient {
     server: Arc<CatalogueServer>,
     identity: ServedIdentity,
     state: Arc<ClientState>,
-    /// The calls of this client that run.
     calls: TaskTracker,
     gone: CancellationToken,
     _gone_when_dropped: DropGuard,
@@ -77,12 +72,10 @@ impl ServedClient {
         id.map_or_else(|| own.clone(), |id| served_session(own, id))
     }
 
-    /// The session of a request about a task.
     fn session_of_task(&self, context: &RequestContext<RoleServer>) -> String {
         self.session(&context.extensions, is_modern(context))
     }
 
-    /// A request as its client sent it, with the state and the answers of a retry.
     fn request(
         &self,
         extensions: &Extensions,
@@ -162,17 +155,14 @@ impl ServedClient {
         }
     }
 
-    /// The room for the messages of this client and others with its token.
     pub(in crate::serve) fn messages(&self) -> MessageRoom {
         self.server.messages().clone()
     }
 
-    /// The calls of this client that run, to be waited for.
     pub fn calls(&self) -> TaskTracker {
         self.calls.clone()
     }
 
-    /// Ends its session when dropped, for a client whose connection is its session.
     pub fn session_guard(&self) -> SessionGuard {
         SessionGuard { server: Arc::clone(&self.server), session: self.identity.session.clone() }
     }

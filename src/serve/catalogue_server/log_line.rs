@@ -10,11 +10,8 @@ use crate::model::event::LOG_LEVELS;
 /// A line, for the clients that want lines of its level.
 #[derive(Debug, Clone)]
 pub(in crate::serve) struct ServedLogLine {
-    /// The server or tool that wrote it.
     pub(in crate::serve) origin: String,
-    /// Its level, as its author wrote it.
     pub(in crate::serve) level: LogLevel,
-    /// Its text, as sent.
     pub(in crate::serve) text: String,
 }
 

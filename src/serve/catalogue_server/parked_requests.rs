@@ -20,7 +20,6 @@ const MAX_PARKED: usize = 256;
 /// How long a request waits for its client to come back.
 const PATIENCE: Duration = Duration::from_mins(5);
 
-/// The requests that wait.
 #[derive(Default)]
 pub(super) struct ParkedRequests(Arc<Mutex<HashMap<String, ParkedRequest>>>);
 
@@ -29,18 +28,14 @@ pub(super) struct ParkedRequests(Arc<Mutex<HashMap<String, ParkedRequest>>>);
 pub(super) struct RequestKey {
     pub(super) session: String,
     pub(super) method: &'static str,
-    /// The tool or prompt by its name, or the resource by its address.
     pub(super) name: String,
     pub(super) arguments: JsonObject,
 }
 
-/// A request that waits for answers.
 pub(super) struct ParkedRequest {
     pub(super) key: RequestKey,
     pub(super) running: RunningServed,
-    /// The questions under the names by which the client answers.
     pub(super) questions: Vec<(String, ClientQuestion)>,
-    /// Dropped when the request is taken, which ends the wait for the client.
     pub(super) taken: Option<oneshot::Sender<()>>,
 }
 
@@ -67,7 +62,6 @@ impl ParkedRequests {
         Some(state)
     }
 
-    /// The request of this state, when the same client asks for the same thing.
     pub(super) fn take(&self, state: &str, key: &RequestKey) -> Option<ParkedRequest> {
         let mut parked = self.lock();
         if parked.get(state).is_none_or(|request| request.key != *key) {

@@ -25,7 +25,6 @@ pub(super) fn is_supported(
     is_able && input_request(body).is_ok()
 }
 
-/// What a client with these capabilities can answer.
 pub(super) fn abilities(capabilities: Option<&ClientCapabilities>) -> QuestionAbilities {
     let Some(declared) = capabilities else { return QuestionAbilities::default() };
     QuestionAbilities {
@@ -36,14 +35,12 @@ pub(super) fn abilities(capabilities: Option<&ClientCapabilities>) -> QuestionAb
     }
 }
 
-/// Whether a client with these capabilities can let its person fill in a form.
 pub(super) fn can_fill_forms(capabilities: Option<&ClientCapabilities>) -> bool {
     let elicitation = capabilities.and_then(|capabilities| capabilities.elicitation.as_ref());
     // An empty object is the form mode's older spelling.
     elicitation.is_some_and(|modes| modes.form.is_some() || modes.url.is_none())
 }
 
-/// Asks a client of the older era, and hands the answer on.
 pub(super) async fn ask(peer: Peer<RoleServer>, question: ClientQuestion) {
     let ClientQuestion { body, mut reply, .. } = question;
     let (method, params) = request(&body);
@@ -65,29 +62,20 @@ pub(super) async fn ask(peer: Peer<RoleServer>, question: ClientQuestion) {
 }
 
 /// The question as an input that a call of the newer era requires.
-///
-/// # Errors
-/// When it does not have the shape that the SDK can send.
 fn input_request(body: &AskedOfClient) -> Result<InputRequest, serde_json::Error> {
     let (method, params) = request(body);
     serde_json::from_value(json!({ "method": method, "params": params }))
 }
 
-/// The same, as what a request is answered with.
-///
-/// # Errors
-/// As [`input_request`].
 pub(super) fn input_request_of(body: &AskedOfClient) -> Result<InputRequest, ErrorData> {
     input_request(body).map_err(|error| ErrorData::internal_error(error.to_string(), None))
 }
 
-/// Hands the answer of a client on to what waits for it.
 pub(in crate::serve) fn answer_question(question: ClientQuestion, answer: Value) {
     let reply = read(&question.body, answer);
     let _gone = question.reply.send(reply);
 }
 
-/// The answer of a client.
 pub(super) fn read(body: &AskedOfClient, mut answer: Value) -> QuestionReply {
     if answer.pointer("/_meta").is_some_and(|meta| meta.get(protocol::UNATTENDED).is_some()) {
         return QuestionReply::Unattended;

@@ -1,7 +1,4 @@
 //! The sender of a request, and the route back to it.
-//!
-//! Owns: what a request says about its client, read once, and how notifications reach the client
-//! while the request runs. Never does: know what the request asks for.
 
 use rmcp::RoleServer;
 use rmcp::model::{
@@ -16,9 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::log_line::known_level;
 use crate::model::JsonObject;
 
-/// The client behind a request.
 pub(super) struct RequestSender {
-    /// Its own name of the request.
     pub(super) id: RequestId,
     /// What it can do, where it says so: with the request, or when it introduced itself.
     pub(super) capabilities: Option<ClientCapabilities>,
@@ -26,7 +21,6 @@ pub(super) struct RequestSender {
     pub(super) name: Option<String>,
     /// Whether the request belongs to the stateless era, in which a server cannot ask the client.
     pub(super) is_modern: bool,
-    /// Fires when the client gives the request up.
     pub(super) cancelled: CancellationToken,
     meta: RequestMetaObject,
     way_back: WayBack,
@@ -34,14 +28,11 @@ pub(super) struct RequestSender {
 
 /// How the client hears of something before the answer.
 enum WayBack {
-    /// Over a connection that the SDK has.
     Connection(Peer<RoleServer>),
-    /// In the answer to this one request.
     Answer(mpsc::Sender<ServerNotification>),
 }
 
 impl RequestSender {
-    /// The client of a connection, of which the SDK read a request.
     pub(super) fn of_connection(context: RequestContext<RoleServer>) -> Self {
         Self {
             capabilities: context.client_capabilities(),
@@ -73,7 +64,6 @@ impl RequestSender {
         }
     }
 
-    /// The minimum level of log lines that it wants for this request.
     pub(super) fn log_level(&self) -> Option<&'static str> {
         self.meta.log_level().and_then(known_level)
     }
@@ -88,12 +78,10 @@ impl RequestSender {
         &self.meta.0.0
     }
 
-    /// A member of it.
     pub(super) fn meta_member(&self, key: &str) -> Option<&Value> {
         self.meta.get(key)
     }
 
-    /// Sends it a notification. One that disconnected gets nothing.
     pub(super) async fn tell(&self, notification: ServerNotification) {
         match &self.way_back {
             WayBack::Connection(peer) => {

@@ -8,7 +8,6 @@ use serde_json::Value;
 
 use crate::model::{Error, ToolResult};
 
-/// The result of a call that was answered.
 pub(super) fn of_result(result: ToolResult) -> CallToolResult {
     let mut content: Vec<ContentBlock> = result.content.iter().map(block).collect();
     // When a failed tool returned no content, its error is the content.

@@ -22,7 +22,6 @@ pub(super) type RunningServed = RunningRequest<Result<ServedResult, ErrorData>>;
 
 /// A request that runs in the background. Dropped, it is cancelled.
 pub(in crate::serve) struct RunningRequest<T> {
-    /// Its task.
     outcome: JoinHandle<T>,
     /// What happens meanwhile.
     watch: CallWatch,
@@ -31,7 +30,6 @@ pub(in crate::serve) struct RunningRequest<T> {
     _cancelled_when_dropped: DropGuard,
 }
 
-/// What happened to a running request.
 pub(in crate::serve) enum RequestStep<T> {
     Update(CallUpdate),
     Question(ClientQuestion),
@@ -40,9 +38,6 @@ pub(in crate::serve) enum RequestStep<T> {
 }
 
 /// The result of a request of an MCP client.
-///
-/// # Errors
-/// That of the request, and that there is none.
 pub(super) fn served(
     ended: Option<Result<ServedResult, ErrorData>>,
 ) -> Result<ServedResult, ErrorData> {
@@ -71,7 +66,6 @@ impl<T: Send + 'static> RunningRequest<T> {
         }
     }
 
-    /// What happens next.
     pub(in crate::serve) async fn next(&mut self) -> RequestStep<T> {
         tokio::select! {
             // What was sent before the end is passed on before the end.
@@ -82,7 +76,6 @@ impl<T: Send + 'static> RunningRequest<T> {
         }
     }
 
-    /// The questions that came together with the last one.
     pub(super) fn more_questions(&mut self) -> Vec<ClientQuestion> {
         std::iter::from_fn(|| self.watch.questions.try_recv().ok()).collect()
     }

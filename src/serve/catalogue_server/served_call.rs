@@ -1,7 +1,4 @@
 //! A self-contained call: in the newer era each is a separate request, with all that it needs.
-//!
-//! Owns: what its client is sent, message by message: notifications, and then the response.
-//! Never does: know how a message is sent, or what the call means.
 
 use std::pin::pin;
 use std::sync::Arc;

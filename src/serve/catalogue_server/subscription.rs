@@ -1,8 +1,4 @@
 //! The subscription of a client of the newer era.
-//!
-//! Owns: which changes the subscription gets, and letting a transport take it over: a request that
-//! stays open for hours would otherwise hold everything that the SDK needs for one. Never
-//! does: send.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -25,7 +21,6 @@ pub struct ServedSubscription {
     pub(super) accepted: SubscriptionFilter,
     pub(super) watches: Vec<ResourceWatch>,
     pub(super) changes: broadcast::Receiver<CatalogueChange>,
-    /// Fires when the server ends it.
     pub(super) stop: CancellationToken,
 }
 
@@ -34,7 +29,6 @@ pub struct ServedSubscription {
 pub struct SubscriptionHandoff(Arc<Mutex<Option<oneshot::Sender<ServedSubscription>>>>);
 
 impl SubscriptionHandoff {
-    /// A way to take one subscription, and its end.
     pub fn new() -> (Self, oneshot::Receiver<ServedSubscription>) {
         let (sender, receiver) = oneshot::channel();
         (Self(Arc::new(Mutex::new(Some(sender)))), receiver)
@@ -89,13 +83,11 @@ impl ServedSubscription {
         flag == Some(true)
     }
 
-    /// A notification as sent, with the id of its subscription.
     pub fn message(&self, mut notification: ServerNotification) -> ServerJsonRpcMessage {
         notification.get_meta_mut().set_subscription_id(self.id.clone());
         ServerJsonRpcMessage::notification(notification)
     }
 
-    /// What is sent last when the server ends the subscription.
     pub fn result(&self, server: Implementation) -> ServerJsonRpcMessage {
         let mut result = SubscriptionsListenResult::complete(self.id.clone());
         result.meta.set_server_info(server);

@@ -33,12 +33,9 @@ const TIME_TO_LIVE: Duration = Duration::from_hours(1);
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// How many tasks one session may have.
 const MAX_OF_SESSION: usize = 64;
-/// How many tasks there may be.
 const MAX_TASKS: usize = 1_024;
-/// How many bytes of results are kept for all of them.
 const MAX_RESULT_BYTES: usize = 64 << 20;
 
-/// The tasks of all clients.
 pub(super) struct ServedTasks {
     by_id: Arc<Mutex<HashMap<String, ServedTask>>>,
     /// The room for results, in bytes.
@@ -60,7 +57,6 @@ struct ServedTask {
     _cancelled_when_dropped: DropGuard,
 }
 
-/// What its client sees of a task.
 struct TaskState(Mutex<TaskContents>);
 
 struct TaskContents {
@@ -69,15 +65,11 @@ struct TaskContents {
     questions: Vec<(String, ClientQuestion)>,
     /// How many questions there were.
     asked: usize,
-    /// How it ended, once it has, and the room that its result takes.
     ended: Option<(TaskPayload, Option<OwnedSemaphorePermit>)>,
 }
 
 impl ServedTasks {
     /// Makes a task of a call that runs, for a client with these capabilities. It ends when `stop` fires.
-    ///
-    /// # Errors
-    /// The call, when there are as many tasks as there may be.
     pub(super) fn begin(
         &self,
         session: &str,
@@ -123,19 +115,12 @@ impl ServedTasks {
         Ok(CreateTaskResult::new(task))
     }
 
-    /// The current state of a task.
-    ///
-    /// # Errors
-    /// That the session has no such task.
     pub(super) fn get(&self, session: &str, id: &str) -> Result<GetTaskResult, ErrorData> {
         let detailed = self.with(session, id, |task| task.state.detailed())?;
         Ok(GetTaskResult::new(detailed?))
     }
 
     /// Takes the answers to questions of a task. What answers no open question is ignored.
-    ///
-    /// # Errors
-    /// As [`ServedTasks::get`].
     pub(super) fn update(
         &self,
         session: &str,
@@ -145,15 +130,10 @@ impl ServedTasks {
         self.with(session, id, |task| task.state.answer(answers))
     }
 
-    /// Cancels the call of a task.
-    ///
-    /// # Errors
-    /// As [`ServedTasks::get`].
     pub(super) fn cancel(&self, session: &str, id: &str) -> Result<(), ErrorData> {
         self.with(session, id, |task| task.cancel.cancel())
     }
 
-    /// Ends the tasks of a session that ended.
     pub(super) fn end_session(&self, session: &str) {
         self.lock().retain(|_, task| task.session != session);
     }
@@ -307,7 +287,6 @@ mod tests {
     use super::*;
     use crate::model::CallId;
 
-    /// A call that has a result of so many bytes.
     fn call_with(bytes: usize) -> RunningServed {
         let result = CallToolResult::success(vec![ContentBlock::text("x".repeat(bytes))]);
         let work = async { Ok(ServedResult::Tool(result)) };

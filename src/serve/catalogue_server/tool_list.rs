@@ -1,7 +1,4 @@
 //! The tools that clients are offered, kept until the catalogue changes.
-//!
-//! Owns: which tools of the catalogue are offered, their names, and their shape on the wire. Never
-//! does: contact a server by itself.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -20,11 +17,9 @@ use crate::util::text;
 /// What names the header for a value in a schema (SEP-2243).
 const HEADER_KEY: &str = "x-mcp-header";
 
-/// The list that was made last.
 #[derive(Default)]
 pub(super) struct ToolList(Mutex<Arc<ServedTools>>);
 
-/// The tools of one moment.
 #[derive(Default)]
 pub(super) struct ServedTools {
     /// All of them, in the order of the catalogue.
@@ -32,20 +27,15 @@ pub(super) struct ServedTools {
     places: HashMap<String, usize>,
 }
 
-/// One tool as a client sees it.
 pub(super) struct ServedTool {
-    /// What is sent.
     pub(super) wire: Tool,
-    /// The name by which the host is asked to call it.
     pub(super) full_name: String,
-    /// Whether a person has to approve each call.
     pub(super) needs_approval: bool,
     /// Whether its schema says that arguments are repeated in headers (`x-mcp-header`).
     pub(super) takes_header_arguments: bool,
 }
 
 impl ServedTools {
-    /// The tool that is offered under this name.
     pub(super) fn find(&self, name: &str) -> Option<&ServedTool> {
         self.places.get(name).and_then(|place| self.tools.get(*place))
     }
@@ -107,7 +97,6 @@ fn visible(description: &str) -> String {
     }
 }
 
-/// Whether a schema, or one in it, names a header for its value.
 fn names_header(schema: &Value) -> bool {
     match schema {
         Value::Object(members) => {

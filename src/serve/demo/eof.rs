@@ -1,7 +1,4 @@
 //! Detecting the end of stdin while calls are still running.
-//!
-//! Owns: [`EofReader`], a reader that reports when the other side has disconnected. The SDK lets
-//! running calls finish after that, for seconds; a waiting call must know that the client is gone.
 
 use std::io;
 use std::pin::Pin;

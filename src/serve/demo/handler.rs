@@ -1,7 +1,4 @@
 //! The requests that the demo server answers.
-//!
-//! Owns: the declared capabilities. Never does: know a tool by name; tools, resources and prompts
-//! are in their own modules.
 #![expect(deprecated, reason = "logging is deprecated in the newest revision, and a demo shows it")]
 
 use rmcp::model::{

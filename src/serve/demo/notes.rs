@@ -1,6 +1,4 @@
 //! The in-memory notes behind `delete_note` and `demo://notes/{name}`.
-//!
-//! Owns: a handful of notes in memory, the same at each start.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -30,7 +28,6 @@ impl Notes {
         self.lock().remove(name).is_some()
     }
 
-    /// The names that exist, in order.
     pub(super) fn names(&self) -> Vec<&'static str> {
         self.lock().keys().copied().collect()
     }

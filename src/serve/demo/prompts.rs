@@ -22,7 +22,6 @@ pub(super) fn greet() -> Prompt {
     .with_title("Greet someone")
 }
 
-/// The messages of a prompt.
 pub(super) fn get(request: &GetPromptRequestParams) -> Result<GetPromptResult, ErrorData> {
     if request.name != NAME {
         return Err(ErrorData::invalid_params(format!("unknown prompt: {}", request.name), None));

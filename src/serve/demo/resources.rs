@@ -13,7 +13,6 @@ const README: &str = "# The demo server\n\n\
 const NOTE_PREFIX: &str = "demo://notes/";
 const NOTE_TEMPLATE: &str = "demo://notes/{name}";
 
-/// The resource about the set.
 pub(super) fn readme() -> Resource {
     Resource::new(README_URI, "readme")
         .with_title("About this server")
@@ -22,7 +21,6 @@ pub(super) fn readme() -> Resource {
         .with_size(README.len() as u64)
 }
 
-/// The template of the notes.
 pub(super) fn note_template() -> ResourceTemplate {
     ResourceTemplate::new(NOTE_TEMPLATE, "note")
         .with_title("A note")
@@ -30,7 +28,6 @@ pub(super) fn note_template() -> ResourceTemplate {
         .with_mime_type("text/plain")
 }
 
-/// The content under a URI.
 pub(super) fn read(server: &DemoServer, uri: &str) -> Result<ReadResourceResult, ErrorData> {
     let note = || uri.strip_prefix(NOTE_PREFIX).and_then(|name| server.notes.read(name));
     let (text, mime) = if uri == README_URI {

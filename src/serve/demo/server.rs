@@ -18,9 +18,7 @@ pub struct DemoServer {
     pub(super) notes: Notes,
     /// Fires when the client has hung up, although calls may still run.
     pub(super) client_gone: CancellationToken,
-    /// The minimum log level for a client of the older era.
     min_log_level: AtomicU8,
-    /// When the server was started, for the uptime resource.
     pub(super) started: Instant,
     /// Ends the telling that a client of the older era subscribed to.
     legacy_ticker: Mutex<Option<CancellationToken>>,
@@ -58,7 +56,6 @@ impl DemoServer {
         severity(level) >= minimum
     }
 
-    /// Sets the minimum log level for a client of the older era.
     pub(super) fn set_log_level(&self, level: LoggingLevel) {
         self.min_log_level.store(severity(level), Ordering::Relaxed);
     }

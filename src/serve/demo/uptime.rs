@@ -1,7 +1,4 @@
 //! `demo://uptime`: a resource that changes by itself, for trying subscriptions.
-//!
-//! Owns: its content, and the tickers that notify subscribers once a second. A ticker ends
-//! with its subscription or with the client.
 
 use std::time::Duration;
 
@@ -16,7 +13,6 @@ pub(super) const URI: &str = "demo://uptime";
 /// How often subscribers hear of a change.
 const TICK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The definition of the resource.
 pub(super) fn resource() -> Resource {
     Resource::new(URI, "uptime")
         .with_title("How long this server runs")

@@ -1,6 +1,4 @@
 //! The host's side of a front end's connection while its request runs.
-//!
-//! Owns: what is sent and asked, the answers, and signs of life. Never does: know what the request is for.
 
 use std::collections::HashMap;
 use std::pin::pin;
@@ -22,9 +20,7 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 /// A front end's connection during its request.
 pub(super) struct Conversation {
     lines: LineConnection,
-    /// What is still to be sent.
     unsent: BytesMut,
-    /// Fires when the request has to end.
     end: CancellationToken,
 }
 
@@ -34,7 +30,6 @@ impl Conversation {
         Self { lines, unsent: BytesMut::new(), end }
     }
 
-    /// Fires when the request has to end.
     pub(super) fn end(&self) -> &CancellationToken {
         &self.end
     }

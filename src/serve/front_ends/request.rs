@@ -1,6 +1,4 @@
 //! Reading the request of a front end.
-//!
-//! Owns: telling a front end from any other client of the socket, by its first line. Never does: answer.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -10,14 +8,11 @@ use crate::host::request::CallRequest;
 use crate::serve::background::connection::MessageParts;
 use crate::serve::background::protocol::{self, CallMeta, Payload, SentCall};
 
-/// A request of a front end.
 pub(in crate::serve) struct FrontEndRequest {
-    /// Its own number of the request.
     pub(super) id: u64,
     pub(super) work: FrontEndWork,
 }
 
-/// What a front end wants.
 pub(super) enum FrontEndWork {
     Call(Box<SentCall<CallRequest>>),
     Query(Box<HostQuery>),

@@ -1,7 +1,4 @@
 //! Answering the requests of front ends.
-//!
-//! Owns: their calls, which carry a whole request and return a whole outcome, their queries, and the
-//! commands they may send to the host. Never does: read or write lines.
 
 use std::sync::Arc;
 
@@ -34,19 +31,15 @@ const LOG_LEVEL: &str = "info";
 /// How many changes wait for a slow front end; then servers are listened to more slowly.
 const CHANGE_QUEUE: usize = 64;
 
-/// What answers front ends.
 pub struct FrontEndService {
-    /// The host they use.
     pub host: Arc<ToolHost>,
     /// Whom the host's questions and events reach.
     pub clients: Arc<ClientRegistry>,
-    /// How long the host lives.
     pub lifetime: Arc<HostLifetime>,
     /// Who watches what happens in it.
     pub observers: Arc<ObserverHub>,
     /// When sessions end; `None` when sessions have no state of their own.
     pub sessions: Option<Arc<HeldSessions>>,
-    /// Fires when requests have to end at once.
     pub abort: CancellationToken,
 }
 
@@ -113,7 +106,6 @@ impl FrontEndService {
         })
     }
 
-    /// Makes a call, and lets its front end hear and answer what comes up meanwhile.
     async fn call(
         &self,
         id: u64,
@@ -271,7 +263,6 @@ fn notification(update: CallUpdate) -> Option<String> {
     Some(message(&json!({ "method": method, "params": params })))
 }
 
-/// The answer to a call.
 fn outcome(id: u64, ended: Result<CallOutcome, Error>) -> String {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]

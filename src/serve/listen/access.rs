@@ -1,15 +1,10 @@
 //! Who may send a request over the network.
-//!
-//! Owns: the checks on the head of a request before its body is read: the host name it uses for the
-//! server (against DNS rebinding), the page it comes from, and where the bearer token is. Never
-//! does: answer, or determine whose token it is.
 
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 
 /// What a request has to satisfy.
 pub struct AccessRules {
-    /// Host names that are accepted besides this machine's own.
     allowed_hosts: Vec<String>,
     /// Origins of web pages that may ask, such as `https://app.example.com`.
     allowed_origins: Vec<String>,
@@ -24,7 +19,6 @@ pub enum AccessError {
     /// The request comes from a web page that may not ask.
     #[error("this origin may not use the server")]
     Origin,
-    /// A token is in the URL, where logs and histories keep it.
     #[error("a token must not be in the URL; send it as 'Authorization: Bearer TOKEN'")]
     TokenInQuery,
     /// No token, or not the right one.
@@ -39,13 +33,11 @@ pub enum AccessError {
     /// The keys of the authorization server are not known.
     #[error("the authorization server does not respond; try again later")]
     Issuer,
-    /// More clients are connected than the server takes.
     #[error("too many clients use this server; try again later")]
     TooManyClients,
 }
 
 impl AccessError {
-    /// The status of the answer.
     pub fn status(self) -> StatusCode {
         match self {
             Self::Host | Self::Origin | Self::Profile | Self::Scope => StatusCode::FORBIDDEN,
@@ -57,15 +49,11 @@ impl AccessError {
 }
 
 impl AccessRules {
-    /// Hosts and origins that are allowed besides this machine's own names.
     pub fn new(hosts: Vec<String>, origins: Vec<String>) -> Self {
         Self { allowed_hosts: hosts, allowed_origins: origins }
     }
 
     /// Checks the head of a request; its bearer token, whose it may be.
-    ///
-    /// # Errors
-    /// The first rule that it breaks.
     pub fn check<'a>(&self, head: &'a Parts) -> Result<&'a str, AccessError> {
         self.check_place(head)?;
         if head.uri.query().is_some_and(has_token) {
@@ -79,9 +67,6 @@ impl AccessRules {
     }
 
     /// Checks which name the server is asked under, and by which page.
-    ///
-    /// # Errors
-    /// The first rule that it breaks.
     pub(super) fn check_place(&self, head: &Parts) -> Result<(), AccessError> {
         let authority = head.uri.authority().map(http::uri::Authority::as_str);
         let host = authority.or_else(|| text(&head.headers, header::HOST));

@@ -1,7 +1,4 @@
 //! Where a network transport may listen.
-//!
-//! Owns: parsing an address, and that only this machine's own are allowed without the option for
-//! others. The address is checked after the system resolved it, so that every spelling counts.
 
 use std::net::SocketAddr;
 
@@ -13,9 +10,6 @@ use crate::model::Error;
 const OPTION: &str = "--dangerously-bind";
 
 /// Listens on `HOST:PORT`, `:PORT` or `PORT`; without a host, on 127.0.0.1.
-///
-/// # Errors
-/// An address that cannot be read or used, and one that other machines reach unless `is_dangerous`.
 pub async fn listen(text: &str, is_dangerous: bool) -> Result<TcpListener, Error> {
     let address_text = match text.strip_prefix(':').unwrap_or(text).parse::<u16>() {
         Ok(port) => format!("127.0.0.1:{port}"),

@@ -1,8 +1,4 @@
 //! Who a bearer token belongs to.
-//!
-//! Owns: distinguishing the owner's token from those issued to clients here and by an authorization
-//! server, and how long a granted permission stays valid. Never does: look at any part of a request
-//! but its token.
 
 use std::time::Duration;
 
@@ -37,16 +33,11 @@ impl Authenticator {
         Self { owner, issued, resource }
     }
 
-    /// The protected resource, whose metadata tells clients where to get a token.
     pub(super) fn resource(&self) -> Option<&ProtectedResource> {
         self.resource.as_ref()
     }
 
     /// Whose this token is, which an authorization server may have to be asked about.
-    ///
-    /// # Errors
-    /// As [`Authenticator::authenticate`]; also a token without an accepted scope, and an issuer
-    /// that does not answer.
     pub(super) async fn authenticate_anywhere(
         &self,
         token: &str,
@@ -59,10 +50,6 @@ impl Authenticator {
         }
     }
 
-    /// Whose token this is, of those that are known here.
-    ///
-    /// # Errors
-    /// When it is not known, and when this server does not know the profile it is bound to.
     pub(super) fn authenticate(&self, token: &str) -> Result<Requester, AccessError> {
         let digest = digest(token.as_bytes());
         // Digests are compared, so the time that it takes says nothing about the token.

@@ -1,7 +1,4 @@
 //! How far a client may run ahead of its responses.
-//!
-//! Owns: counting a client's unanswered requests and the messages waiting for it to read. Never
-//! does: read or send.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -75,7 +72,6 @@ impl Backlog {
         }
     }
 
-    /// Counts a message that is about to be sent.
     pub(super) fn add(self: &Arc<Self>, message: &ServerJsonRpcMessage) -> UnsentMessage {
         self.add_answer(match message {
             JsonRpcMessage::Response(response) => Some(response.id.clone()),
@@ -84,7 +80,6 @@ impl Backlog {
         })
     }
 
-    /// Counts the answer to a request, or another message, that is about to be sent.
     pub(super) fn add_answer(self: &Arc<Self>, answers: Option<RequestId>) -> UnsentMessage {
         self.state().unsent += 1;
         UnsentMessage { backlog: Arc::clone(self), answers }

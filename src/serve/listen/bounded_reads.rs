@@ -1,6 +1,4 @@
 //! A stream of which a large message is read only while there is room for it.
-//!
-//! Owns: how much was read of a message that is not complete. Never does: know where one ends.
 
 use std::io;
 use std::pin::Pin;
@@ -25,7 +23,6 @@ pub(super) struct BoundedReads<T> {
     paused: Option<Pin<Box<Sleep>>>,
 }
 
-/// The message that is being read.
 #[derive(Clone, Default)]
 pub(super) struct ReadingMessage(Arc<Mutex<MessageState>>);
 
@@ -41,12 +38,10 @@ impl ReadingMessage {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// From here on messages take this room.
     pub(super) fn within(&self, room: MessageRoom) {
         self.state().room = Some(room);
     }
 
-    /// A message is complete.
     pub(super) fn complete(&self) {
         let mut state = self.state();
         (state.bytes, state.taken) = (0, None);
@@ -62,7 +57,6 @@ impl<T> BoundedReads<T> {
         self.reading.clone()
     }
 
-    /// Whether more of the message may be read.
     fn has_room(&self) -> bool {
         let mut guard = self.reading.state();
         let state = &mut *guard;

@@ -1,6 +1,4 @@
 //! A stream whose client must keep reading.
-//!
-//! Owns: how long a client may read nothing of what is sent. Never does: limit slow reading.
 
 use std::io;
 use std::pin::Pin;
@@ -14,7 +12,6 @@ use tokio::time::Sleep;
 pub(super) struct BoundedWrites<T> {
     io: T,
     patience: Duration,
-    /// Set while a write is blocked.
     blocked: Option<Pin<Box<Sleep>>>,
 }
 

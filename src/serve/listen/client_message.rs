@@ -1,8 +1,4 @@
 //! Reading one message of a client.
-//!
-//! Owns: parsing `tools/call`, which is nearly all that clients send, directly. The SDK finds out
-//! what a message is by trying one kind after another, which costs as much as the rest of a call.
-//! Never does: judge a message differently from the SDK.
 
 use rmcp::RoleServer;
 use rmcp::model::{
@@ -56,7 +52,6 @@ impl ToolCallMessage {
         Some(Self { id, params, meta: meta.map(RequestMetaObject::from) })
     }
 
-    /// The call as the SDK takes it.
     pub(super) fn into_message(self) -> RxJsonRpcMessage<RoleServer> {
         let mut call = CallToolRequest::new(self.params);
         if let Some(meta) = self.meta {
@@ -78,10 +73,6 @@ pub(super) fn id(text: &str) -> serde_json::Value {
     id.and_then(|id| serde_json::from_str(id).ok()).unwrap_or_default()
 }
 
-/// Reads a message.
-///
-/// # Errors
-/// When the text is not a message that a client may send.
 pub(super) fn read(text: &str) -> serde_json::Result<RxJsonRpcMessage<RoleServer>> {
     match ToolCallMessage::read(text) {
         Some(call) => Ok(call.into_message()),

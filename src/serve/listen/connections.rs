@@ -9,9 +9,6 @@ use crate::model::Error;
 use crate::serve::catalogue_server::{DRAIN, ServedClient};
 
 /// Serves one client until it leaves, or until `stop` fires and its calls have ended.
-///
-/// # Errors
-/// When the client does not open with something MCP allows.
 pub(super) async fn serve(
     client: ServedClient,
     transport: TextTransport,

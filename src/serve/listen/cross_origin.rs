@@ -1,6 +1,4 @@
 //! What a browser has to be told for pages of other origins (CORS).
-//!
-//! Never does: decide which pages may ask.
 
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
 use http_body_util::{BodyExt as _, Empty};
@@ -46,7 +44,6 @@ pub(super) fn preflight(headers: &HeaderMap) -> HttpAnswer {
     answer
 }
 
-/// Lets the page of this origin read an answer.
 pub(super) fn allow(page: HeaderValue, answer: &mut HttpAnswer) {
     let headers = answer.headers_mut();
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, page);

@@ -1,7 +1,4 @@
 //! Responses that are streams of events.
-//!
-//! Owns: their head, how events are written, and periodic signs of life on a silent stream. Never
-//! does: know whose events they are.
 
 use std::convert::Infallible;
 use std::pin::Pin;

@@ -1,7 +1,4 @@
 //! Clients over Streamable HTTP, in both eras.
-//!
-//! Owns: the connections, their limits, and the paths that are answered: `/mcp`, behind the access
-//! rules, `/health` for balancers, and the metadata of a protected resource. The protocol itself is the SDK's.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,7 +36,6 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long requests may go on after the server was told to end.
 const DRAIN: Duration = Duration::from_secs(5);
 
-/// A listener for HTTP.
 pub struct HttpListener {
     server: Arc<CatalogueServer>,
     /// Answers requests with the owner's token.
@@ -48,7 +44,6 @@ pub struct HttpListener {
     /// `None` where everyone who can connect is the owner.
     authenticator: Option<Arc<Authenticator>>,
     clients: HttpClients,
-    /// Fires when sessions and streams have to end.
     end: CancellationToken,
 }
 
@@ -158,7 +153,6 @@ impl HttpListener {
         }
     }
 
-    /// What answers a request with this head.
     async fn admit(&self, head: &http::request::Parts) -> Result<Arc<McpService>, AccessError> {
         let Some(authenticator) = &self.authenticator else {
             self.rules.check_place(head)?;
@@ -246,10 +240,6 @@ impl BodyError {
     }
 }
 
-/// Reads a body once there is room for it, and for what it becomes when it is parsed.
-///
-/// # Errors
-/// One that is too large, takes too long or is not complete.
 async fn read(body: RequestBody, room: &MessageRoom) -> Result<(Bytes, MessagePlace), BodyError> {
     let size = body.size_hint();
     let stated = size.exact();

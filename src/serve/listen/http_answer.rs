@@ -7,7 +7,6 @@ use http::{HeaderValue, Response, StatusCode, header};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt as _, Full};
 
-/// An answer, of any kind.
 pub(super) type HttpAnswer = Response<BoxBody<Bytes, Infallible>>;
 
 /// A response that contains only `words`.

@@ -1,7 +1,4 @@
 //! The clients over HTTP that have their own scope.
-//!
-//! Owns: that each of them has its own sessions, which no other client can use, and that these end
-//! with its token. Never does: look at a token.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,13 +13,11 @@ use super::identity::AuthenticatedClient;
 use super::mcp_service::McpService;
 use crate::serve::catalogue_server::CatalogueServer;
 
-/// How many of them may be known at once.
 const MAX_CLIENTS: usize = 4_096;
 
 /// The clients that sent a request and whose token is still valid.
 pub(super) struct HttpClients {
     known: Arc<Mutex<HashMap<String, HttpClient>>>,
-    /// The room that all of them keep answers in.
     answers: KeptAnswers,
 }
 

@@ -4,12 +4,10 @@ use std::time::Duration;
 
 use crate::host::ClientScope;
 
-/// Who sent a request.
 #[derive(Debug, Clone)]
 pub(super) enum Requester {
     /// The one who runs the server: everything that it serves may be used.
     Owner,
-    /// A client with its own scope.
     Client(AuthenticatedClient),
 }
 
@@ -22,6 +20,5 @@ pub(super) struct AuthenticatedClient {
     pub(super) scope: ClientScope,
     /// Until when the token is valid, in time since the Unix epoch.
     pub(super) expires: Duration,
-    /// Whether the token was issued here, where it can be revoked.
     pub(super) is_issued_here: bool,
 }

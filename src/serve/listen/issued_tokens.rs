@@ -1,7 +1,4 @@
 //! The issued tokens as a running server sees them.
-//!
-//! Owns: looking a token up, and noticing at the next lookup that any process changed the file.
-//! Without a readable file no issued token is valid. Never does: change the file.
 
 use std::collections::{HashMap, HashSet};
 use std::os::unix::fs::MetadataExt as _;
@@ -38,13 +35,11 @@ impl IssuedTokens {
         Self { store, has_profile, known: Mutex::default() }
     }
 
-    /// The token with this digest, when it is valid now.
     pub(super) fn find(&self, digest: &TokenDigest, now: Duration) -> Option<Arc<IssuedToken>> {
         let token = self.current().tokens.get(digest).cloned();
         token.filter(|token| !token.is_expired(now))
     }
 
-    /// Whether a token is still there.
     pub(super) fn has_id(&self, id: &str) -> bool {
         self.current().ids.contains(id)
     }
@@ -65,7 +60,6 @@ impl IssuedTokens {
         Some(ClientScope { client: token.client.clone(), user: None, views: vec![view] })
     }
 
-    /// The tokens as the file has them now.
     fn current(&self) -> MutexGuard<'_, KnownTokens> {
         let mut current = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let version = std::fs::metadata(self.store.path())

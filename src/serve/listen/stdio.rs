@@ -10,9 +10,6 @@ use crate::model::Error;
 use crate::serve::catalogue_server::{CatalogueServer, ServedIdentity};
 
 /// Serves the client that started this process, until it closes standard input or `stop` fires.
-///
-/// # Errors
-/// When the client does not open with something MCP allows.
 pub async fn serve(
     server: &Arc<CatalogueServer>,
     is_alone: bool,

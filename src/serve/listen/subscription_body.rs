@@ -1,7 +1,4 @@
 //! The stream of a subscription over HTTP.
-//!
-//! Owns: releasing the request once it was acknowledged, so that a client which only listens costs
-//! no more than its subscription. Never does: decide what is sent to the client.
 
 use std::convert::Infallible;
 
@@ -21,9 +18,7 @@ type StreamedBody = BoxBody<Bytes, Infallible>;
 
 /// How far a stream is.
 enum Stage {
-    /// The acknowledgement is to come.
     Begins(StreamedBody, oneshot::Receiver<ServedSubscription>),
-    /// It was sent, and the request is about to hand its subscription over.
     Acknowledged(StreamedBody, oneshot::Receiver<ServedSubscription>),
     /// The request was not; it goes on itself.
     Request(StreamedBody),

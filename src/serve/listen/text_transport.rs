@@ -1,7 +1,4 @@
 //! MCP over anything that carries one JSON-RPC message as one text.
-//!
-//! Owns: answering a text that is not a message with an error, without closing the connection. Never
-//! does: frame texts; the adapters handle lines and WebSocket frames.
 
 use std::io;
 use std::sync::Arc;

@@ -1,7 +1,4 @@
 //! The token that network clients must send.
-//!
-//! Owns: generating one when none was given, and the private file that contains it while the server
-//! runs. Never does: print it.
 
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -14,7 +11,6 @@ use secrecy::SecretString;
 use crate::model::Error;
 use crate::util::private_file;
 
-/// The file of a token that was made for one run. It is removed when it is dropped.
 #[derive(Debug)]
 pub struct TokenFile {
     token: SecretString,
@@ -23,9 +19,6 @@ pub struct TokenFile {
 
 impl TokenFile {
     /// Makes a token of 256 random bits and writes it to a file that only this user can read.
-    ///
-    /// # Errors
-    /// When the system provides no random numbers, or the file cannot be written.
     pub fn create(directory: &Path) -> Result<Self, Error> {
         let fail = |error: io::Error| {
             Error::config(format!("cannot store a token in {}: {error}", directory.display()))
@@ -45,12 +38,10 @@ impl TokenFile {
         Ok(Self { token: SecretString::from(token), path })
     }
 
-    /// The token.
     pub fn token(&self) -> &SecretString {
         &self.token
     }
 
-    /// Where it can be read.
     pub fn path(&self) -> &Path {
         &self.path
     }

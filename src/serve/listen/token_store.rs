@@ -1,7 +1,4 @@
 //! The access tokens that were issued to clients, in a private file.
-//!
-//! Owns: issuing, listing and revoking them, so that several processes may do so at once. Only the
-//! hash of a token is stored. Never does: decide about a request.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -18,7 +15,6 @@ use crate::model::{Error, ErrorKind};
 use crate::util::atomic_file::{self, FileMode};
 use crate::util::regular_file::{self, UnreadableFile};
 
-/// How many tokens may be kept at once.
 const MAX_TOKENS: usize = 10_000;
 /// The largest file that is read, in bytes.
 const MAX_FILE: u64 = 16 << 20;
@@ -38,29 +34,22 @@ pub struct TokenStore {
     path: PathBuf,
 }
 
-/// What a token allows, and to whom.
 #[derive(Debug, Clone)]
 pub struct TokenGrant {
-    /// The client's name in the records of its calls.
     pub client: String,
     /// The profile it is bound to; `None` leaves it what the server offers.
     pub profile: Option<String>,
     /// Patterns over full names of tools, prompts and resources; empty allows all.
     pub tools: Vec<String>,
-    /// How long the token is valid.
     pub lifetime: Duration,
 }
 
-/// What is kept of an issued token.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct IssuedToken {
-    /// A short name of the token, to revoke it by.
     pub id: String,
-    /// The client that it was issued to.
     pub client: String,
     sha256: String,
-    /// The profile that the client is bound to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
     /// Patterns of what the client may use; empty allows all.
@@ -80,7 +69,6 @@ struct TokenFileContent {
 }
 
 impl IssuedToken {
-    /// Whether the token has expired at this time since the Unix epoch.
     pub fn is_expired(&self, now: Duration) -> bool {
         now.as_secs() >= self.expires
     }
@@ -101,10 +89,6 @@ impl TokenStore {
     }
 
     /// Makes a token of 256 random bits and keeps its hash; the token itself is only returned.
-    ///
-    /// # Errors
-    /// A usage error for a client or a lifetime that cannot be; otherwise as [`TokenStore::list`], and when
-    /// the file cannot be written.
     pub fn issue(
         &self,
         grant: TokenGrant,
@@ -146,10 +130,6 @@ impl TokenStore {
         Ok((SecretString::from(token), issued))
     }
 
-    /// All tokens that are kept, in the order in which they were issued.
-    ///
-    /// # Errors
-    /// When the file cannot be read.
     pub fn list(&self) -> Result<Vec<IssuedToken>, Error> {
         let bytes = match regular_file::bytes(&self.path, MAX_FILE) {
             Ok(bytes) => bytes,
@@ -170,9 +150,6 @@ impl TokenStore {
 
     /// Removes the token with this id, or else all tokens of the client with this name. Returns
     /// those that were removed.
-    ///
-    /// # Errors
-    /// A usage error when there is none; otherwise as [`TokenStore::issue`].
     pub fn revoke(&self, named: &str) -> Result<Vec<IssuedToken>, Error> {
         let mut revoked = Vec::new();
         self.change(|tokens| {

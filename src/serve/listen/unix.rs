@@ -1,7 +1,4 @@
 //! Clients on a Unix socket: Streamable HTTP, or one message per line as on standard streams.
-//!
-//! Owns: the socket's file and that only this user may connect. Never does: replace a socket that
-//! another process listens on.
 
 use std::io;
 use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
@@ -36,9 +33,6 @@ pub struct UnixSocketListener {
 
 impl UnixSocketListener {
     /// Listens on a socket of this name. One without a listener is replaced.
-    ///
-    /// # Errors
-    /// When the file is something else, another process listens on it, or the system refuses.
     pub fn bind(path: &Path) -> Result<Self, Error> {
         let fail = |error: &io::Error| {
             Error::config(format!("cannot listen on {}: {error}", path.display()))

@@ -1,7 +1,4 @@
 //! Clients over WebSocket: one JSON-RPC message in each text frame.
-//!
-//! Owns: the handshake, which must satisfy the same rules as a request over HTTP, and frames in
-//! and out. Never does: accept a binary frame as a message.
 
 use std::io;
 use std::sync::Arc;
@@ -36,9 +33,7 @@ use crate::serve::catalogue_server::{CatalogueServer, ServedIdentity};
 
 /// How many clients may be connected at once.
 const MAX_CLIENTS: usize = 4_096;
-/// How long the handshake may take.
 const HANDSHAKE: Duration = Duration::from_secs(10);
-/// How long a client may take to its first message.
 const FIRST_MESSAGE: Duration = Duration::from_mins(1);
 /// How long a client may be silent before it is asked whether it is there, and how long it may take
 /// to say so; also how long it may read nothing of what is sent to it.

@@ -1,7 +1,4 @@
 //! Messages to and from the client of a replay, within bounds.
-//!
-//! Owns: lines, their size limit, and waiting for the answer to a recorded question. Never does:
-//! know what was recorded.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -23,23 +20,17 @@ const ANSWER_TIMEOUT: Duration = Duration::from_mins(1);
 /// How many messages may come while such an answer is waited for.
 const MAX_QUEUED: usize = 1_000;
 
-/// Why the client takes and sends no more messages.
 pub(super) enum ClientEnd {
-    /// The client closed its end.
     Disconnected,
-    /// The client broke JSON-RPC or a limit.
     ProtocolError(Error),
 }
 
-/// The client of a replay, over any pair of streams.
 pub(super) struct ReplayClient<R, W> {
     input: BufReader<R>,
     output: W,
-    /// The current, incomplete line.
     line: Vec<u8>,
     /// What came while an answer was waited for.
     queued: VecDeque<Value>,
-    /// How many questions were put.
     questions: u64,
 }
 
@@ -83,7 +74,6 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> ReplayClient<R, W> {
         }
     }
 
-    /// Sends one message as a line of JSON.
     pub(super) async fn send(&mut self, message: &Value) -> Result<(), ClientEnd> {
         let mut line = message.to_string().into_bytes();
         line.push(b'\n');

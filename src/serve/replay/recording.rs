@@ -1,6 +1,4 @@
 //! A recording of one server, as exchanges: a request, what preceded its response, and the response.
-//!
-//! Owns: which of the recorded messages belongs to which request. Never does: input or output.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -17,7 +15,6 @@ const BY_METHOD: [&str; 3] = ["initialize", "server/discover", "ping"];
 /// How many characters of parameters are named in an error.
 const SUMMARY_CHARS: usize = 80;
 
-/// The recording of one server.
 #[derive(Debug, Default)]
 pub struct ServerRecording {
     /// Every request, in the order in which they were sent.
@@ -31,7 +28,6 @@ pub(super) struct RecordedExchange {
     pub(super) method: String,
     /// What a request must say to match; see [`key`].
     pub(super) key: String,
-    /// The progress token that the request carried.
     pub(super) progress_token: Option<Value>,
     /// What the server sent before its response.
     pub(super) before: Vec<RecordedMessage>,
@@ -47,7 +43,6 @@ pub(super) struct RecordedExchange {
 #[derive(Debug)]
 pub(super) struct RecordedMessage {
     pub(super) bytes: Bytes,
-    /// Whether it is a request of the server, which the client has to answer.
     pub(super) expects_answer: bool,
 }
 
@@ -90,9 +85,6 @@ fn ordered(value: Value) -> Value {
 
 impl ServerRecording {
     /// The recording of `server` among `items`; without a name, of the only server there is.
-    ///
-    /// # Errors
-    /// A usage error when it is not clear which server is meant, or nothing was recorded of it.
     pub fn for_server(items: &[Traffic], server: Option<&str>) -> Result<Self, Error> {
         let names: BTreeSet<&str> = items.iter().map(|item| item.server.as_str()).collect();
         let names_text = names.iter().copied().collect::<Vec<_>>().join(", ");
@@ -131,7 +123,6 @@ impl ServerRecording {
     }
 }
 
-/// A recording that is being made.
 #[derive(Default)]
 struct RecordingBuilder {
     exchanges: Vec<RecordedExchange>,

@@ -16,10 +16,8 @@ use super::summary::{
 };
 use crate::model::{CallFilter, Error};
 
-/// How long reading statistics may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadBudget {
-    /// For the locks of other processes, all in all.
     pub lock_timeout: Duration,
     /// How many parts of the spool are folded, of [`spool_reader::CHUNK`] bytes each.
     pub max_chunks: usize,
@@ -33,7 +31,6 @@ impl ReadBudget {
     pub const BRIEF: Self = Self { lock_timeout: Duration::from_millis(200), max_chunks: 1 };
 }
 
-/// The statistics at a place.
 #[derive(Debug)]
 pub struct Statistics {
     location: StatsLocation,
@@ -46,7 +43,6 @@ pub struct Statistics {
     unfolded: SpoolBatch,
     /// The spool holds more than was read.
     is_behind: bool,
-    /// What each file of the spool looked like when it was read last.
     last_seen_files: Vec<(String, u64)>,
     pruned: bool,
     notes: Vec<String>,
@@ -78,10 +74,6 @@ impl Statistics {
 
     /// Folds what was spooled since the last time; `now` is the time since the Unix epoch. Gives
     /// whether there was anything.
-    ///
-    /// # Errors
-    /// When the spool or the store is not what it must be, or cannot be read at all. That it cannot
-    /// be written is a note.
     pub fn refresh(&mut self, now: Duration) -> Result<bool, Error> {
         let files =
             spool_reader::files(&self.location.spool, now).map_err(Error::unreadable_records)?;
@@ -96,18 +88,12 @@ impl Statistics {
     }
 
     /// What was counted in a window, of the tools that `filter` names.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn summary(&mut self, filter: &CallFilter, now: Duration) -> Result<Summary, Error> {
         self.with_recovery(now, |this| this.sum(filter, now))
     }
 
     /// The series of a window in at most `most` slices, all tools of the query together. A window
     /// without a beginning begins with the first call.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn time_series(
         &mut self,
         filter: &CallFilter,
@@ -118,9 +104,6 @@ impl Statistics {
     }
 
     /// The same for each tool of the query, or each server.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn time_series_by(
         &mut self,
         filter: &CallFilter,
@@ -137,9 +120,6 @@ impl Statistics {
     }
 
     /// The tools that were ever called, where still kept.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn tools(&mut self, now: Duration) -> Result<Vec<ToolKey>, Error> {
         self.with_recovery(now, |this| {
             let mut tools = this.store.as_ref().map_or(Ok(Vec::new()), StatsStore::tools)?;
@@ -201,7 +181,6 @@ impl Statistics {
         Ok(())
     }
 
-    /// Folds what there is, or reads it when it cannot be folded.
     fn fold(&mut self, files: &[SpoolFile], now: Duration) -> Result<bool, StoreError> {
         self.is_behind = false;
         self.unfolded = SpoolBatch::default();
@@ -267,7 +246,6 @@ impl Statistics {
         }
     }
 
-    /// Reads what cannot be folded.
     fn read_unfolded(
         &mut self,
         files: &[SpoolFile],
@@ -377,7 +355,6 @@ impl Statistics {
     }
 }
 
-/// Folds what every file has more than was folded, and removes files that will get no more.
 fn fold_files(
     store: &StatsStore,
     files: &[SpoolFile],
@@ -403,7 +380,6 @@ fn fold_files(
     Ok(changed)
 }
 
-/// Whether any file has more than was folded.
 fn has_unfolded(store: &StatsStore, files: &[SpoolFile]) -> Result<bool, StoreError> {
     let positions = store.positions()?;
     Ok(files.iter().any(|file| {

@@ -15,7 +15,6 @@ use crate::stats::summary::{UsageOrder, sort};
 use crate::util::segments::SegmentRetention;
 
 const DAY: u64 = 86_400;
-/// Noon.
 const NOW: u64 = 20_000 * DAY + DAY / 2;
 
 fn now() -> Duration {
@@ -70,7 +69,6 @@ impl Room {
             .unwrap();
     }
 
-    /// What a new reader finds, and what it has to say.
     fn read(&self) -> (Summary, Vec<String>) {
         self.read_since(None)
     }
@@ -431,7 +429,6 @@ enum Step {
     },
     /// Half a line, as of a full disk.
     Torn,
-    /// A reader folds everything.
     Fold,
     /// A reader is killed after so many parts were folded: its transaction is lost.
     Crash(usize),

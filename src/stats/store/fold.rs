@@ -18,7 +18,6 @@ use crate::stats::spool_reader::{SpoolFile, SpoolPosition, SpoolPositions};
 const POSITIONS: i64 = 1_000;
 
 impl StatsStore {
-    /// How long locks of others are waited for from now on.
     pub(in crate::stats) fn set_lock_timeout(
         &self,
         lock_timeout: Duration,
@@ -72,7 +71,6 @@ impl StatsStore {
     }
 }
 
-/// Adds a batch to what is there.
 fn write(db: &Connection, batch: &SpoolBatch, kept: RetentionBounds) -> rusqlite::Result<()> {
     let mut tool_id = db.prepare_cached(
         "INSERT INTO tool (name, server, project, program, first, last)

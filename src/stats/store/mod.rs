@@ -70,7 +70,6 @@ impl StoreError {
         }
     }
 
-    /// The error of a command that needs the store.
     pub(super) fn into_error(self, store: &RecordLocation) -> Error {
         let path = store.path.display();
         let words = format!("the statistics store {path} {}", self.describe());

@@ -13,12 +13,10 @@ use crate::util::append::{AppendError, DirectoryOwner, RecordLocation};
 use crate::util::atomic_file;
 use crate::util::database::{self, DatabasePath, Durability, PathStatus, SchemaCheck};
 
-/// What is at the path of the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::stats) enum StoreFileStatus {
     /// Nothing, or not even a directory.
     Missing,
-    /// A file of ours, with its number.
     File(u64),
 }
 
@@ -131,7 +129,6 @@ pub(in crate::stats) fn move_aside(
     Ok(Some(target))
 }
 
-/// Removes what killed processes left of making a store.
 pub(in crate::stats) fn remove_stale_drafts(store: &RecordLocation, now: Duration) {
     if let Ok(Some(file)) = database_path(store) {
         file.remove_stale_drafts(now);

@@ -10,20 +10,16 @@ use crate::model::{CallFilter, CallPlace};
 use crate::stats::count::{CallCounts, ToolKey, UsagePeriod};
 use crate::stats::granularity::GrainRange;
 
-/// Where grains are added up.
 pub(in crate::stats) trait GrainSink {
     /// The counts that a grain belongs to; `None` when it is not wanted.
     fn counts_for(&mut self, grain: Grain<'_>) -> Option<&mut CallCounts>;
 }
 
-/// A tool in a grain of time.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::stats) struct Grain<'a> {
-    /// The tool that was counted.
     pub(in crate::stats) tool: &'a ToolKey,
     /// When it was used, within this grain or not.
     pub(in crate::stats) period: UsagePeriod,
-    /// The beginning of the grain.
     pub(in crate::stats) start: i64,
 }
 
@@ -75,17 +71,13 @@ impl StatsStore {
     }
 }
 
-/// A row of the table of tools.
 pub(super) struct ToolTableRow {
     /// The number that grains name it by.
     pub(super) id: i64,
-    /// The tool that was counted.
     pub(super) tool: ToolKey,
-    /// When it was used.
     pub(super) used: UsagePeriod,
 }
 
-/// All rows of the table of tools.
 pub(super) fn tool_rows(db: &Connection) -> rusqlite::Result<Vec<ToolTableRow>> {
     let mut query =
         db.prepare_cached("SELECT id, name, server, project, program, first, last FROM tool")?;

@@ -157,7 +157,6 @@ fn width(binding: &Binding) -> usize {
     binding.key.to_string().len() + binding.label.unwrap_or_default().len() + 3
 }
 
-/// The message of a terminal that is too small.
 pub(super) fn too_small(frame: &mut Frame<'_>, words: &Styler<'_>, area: Rect) {
     let (width, height) = MIN_SIZE;
     let said =

@@ -1,7 +1,4 @@
 //! Sparklines, columns, bars and axis labels.
-//!
-//! Owns: how numbers become characters, in blocks or in ASCII. Pure. Nothing that is above zero is
-//! drawn as nothing, and nothing is wider or higher than its room, however little that is.
 
 use unicode_width::UnicodeWidthStr as _;
 

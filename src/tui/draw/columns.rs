@@ -1,13 +1,9 @@
 //! Fitting the columns of a table to the width.
-//!
-//! Owns: arithmetic and padding. The first column takes what the others leave.
 
 use crate::util::text;
 
-/// A column behind the first one.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ColumnSpec<C> {
-    /// What the caller needs to fill a cell of this column.
     pub(super) what: C,
     /// The heading; one that starts with a space is left-aligned.
     pub(super) title: &'static str,

@@ -1,7 +1,4 @@
 //! Integers with thousands separators.
-//!
-//! Owns: the separators between thousands. Never does: units, or the cells of tables, which are
-//! aligned instead.
 
 /// A number with a comma between groups of three digits, such as `11,737`.
 pub(super) fn grouped<N: TryInto<u64>>(number: N) -> String {

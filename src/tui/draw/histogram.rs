@@ -76,7 +76,6 @@ pub(super) fn lines(
     lines
 }
 
-/// The counts merged into at most this many cells, and the cells each takes.
 fn shaped(spread: &Distribution, cells: usize) -> (Vec<u64>, usize) {
     let counts: Vec<u64> = spread.classes.iter().map(|(_, count)| *count).collect();
     if counts.is_empty() || cells == 0 {
@@ -88,7 +87,6 @@ fn shaped(spread: &Distribution, cells: usize) -> (Vec<u64>, usize) {
     (merged, wide)
 }
 
-/// The class that a duration lies in.
 fn place(spread: &Distribution, time: Duration) -> usize {
     spread.classes.iter().position(|(to, _)| time <= *to).unwrap_or(spread.classes.len())
 }

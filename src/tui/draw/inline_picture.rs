@@ -3,7 +3,6 @@
 use ratatui::style::{Color, Style};
 use ratatui::text::{Line, Span};
 
-/// A row of cells with two colours each.
 pub(super) fn cells(row: &[[Option<Color>; 2]]) -> Line<'static> {
     let span = |[upper, lower]: &[Option<Color>; 2]| match (*upper, *lower) {
         (Some(upper), Some(lower)) => Span::styled("▀", Style::new().fg(upper).bg(lower)),

@@ -57,7 +57,6 @@ fn counts(styler: &Styler<'_>, calls: &LiveToolCalls, running: usize) -> Line<'s
     Line::from(spans)
 }
 
-/// The calls of the last minute, a second each.
 fn rate(styler: &Styler<'_>, seconds: &[u64], width: usize) -> Line<'static> {
     let numbers: Vec<f64> = seconds.iter().map(|count| float(*count)).collect();
     let mean = float(seconds.iter().sum()) / float(LIVE_SECONDS);

@@ -46,7 +46,6 @@ use super::state::{AppState, Pane};
 use super::theme::Theme;
 use styler::Styler;
 
-/// Draws the whole console.
 pub fn console(frame: &mut Frame<'_>, state: &AppState, theme: Theme) {
     let area = frame.area();
     let room = SizeClass::for_area(area);

@@ -117,7 +117,6 @@ fn row(
     }
 }
 
-/// The status of a server in its row.
 fn state_of(server: &OfferingServer) -> (String, StyleRole) {
     match &server.offerings {
         _ if server.is_listing => ("loading…".to_owned(), StyleRole::Dim),
@@ -132,7 +131,6 @@ fn state_of(server: &OfferingServer) -> (String, StyleRole) {
     }
 }
 
-/// The status of an item in its row.
 fn item_status(offerings: &OfferingsView, server: usize, kind: OfferingKind, at: usize) -> String {
     let tree = &offerings.tree;
     let said = match kind {

@@ -17,7 +17,6 @@ use crate::tui::theme::ColourScheme;
 
 const MONO: Theme = Theme { palette: ColourScheme::Mono, ascii: true };
 
-/// The picture, and below it which cells are styled and how.
 fn styled(state: &AppState, theme: Theme) -> String {
     let (width, height) = state.context.size;
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();

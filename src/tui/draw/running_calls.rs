@@ -82,7 +82,6 @@ fn cancel_key(state: &AppState) -> String {
     key.map_or_else(|| "^C".to_owned(), |key| key.to_string())
 }
 
-/// How far it is, as a bar where the end is known.
 fn bar(styler: &Styler<'_>, progress: &CallProgress, width: usize) -> String {
     let Some(share) = progress.share() else {
         return format!("progress {}", number(progress.at));

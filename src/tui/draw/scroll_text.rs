@@ -1,8 +1,4 @@
 //! Draws scrolling text.
-//!
-//! Owns: finding the visible rows of a text, wrapping only the lines they are of, and saying how
-//! many rows come below. The rows are counted again only when the text, the width or the theme
-//! changes.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -16,7 +12,6 @@ use crate::tui::presentation::scroll_text::PictureRow;
 use crate::tui::state::{ScrollPosition, ScrollText, TextLayout, TextLine, pieces};
 use crate::tui::theme::StyleRole;
 
-/// Draws a kept text from where it is scrolled to.
 pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, text: &ScrollText, area: Rect) {
     if area.is_empty() {
         return;
@@ -41,7 +36,6 @@ pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, text: &ScrollText
     more(frame, styler, area, below);
 }
 
-/// Draws lines that are made for each frame, from where they are scrolled to.
 pub(super) fn draw_lines(
     frame: &mut Frame<'_>,
     styler: &Styler<'_>,
@@ -140,7 +134,6 @@ pub(super) fn more(frame: &mut Frame<'_>, styler: &Styler<'_>, area: Rect, left:
     }
 }
 
-/// Writes into the last corner.
 fn corner(frame: &mut Frame<'_>, area: Rect, said: Span<'static>) {
     let width = u16::try_from(said.width()).unwrap_or(area.width).min(area.width);
     let place =

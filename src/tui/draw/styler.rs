@@ -28,12 +28,10 @@ impl<'a> Styler<'a> {
         Span::styled(safe, self.theme.style(meaning))
     }
 
-    /// A line of one piece.
     pub(super) fn line(&self, meaning: StyleRole, said: impl AsRef<str>) -> Line<'static> {
         Line::from(self.span(meaning, said))
     }
 
-    /// A name and what it is.
     pub(super) fn fact(&self, name: &str, value: impl AsRef<str>) -> Line<'static> {
         Line::from(vec![
             self.span(StyleRole::Dim, format!("{name:<10}")),
@@ -41,7 +39,6 @@ impl<'a> Styler<'a> {
         ])
     }
 
-    /// A text of several lines.
     pub(super) fn lines(&self, meaning: StyleRole, said: &str) -> Vec<Line<'static>> {
         said.lines().take(LINES).map(|line| self.line(meaning, line)).collect()
     }

@@ -1,7 +1,4 @@
 //! The background host that the console is attached to, while it is.
-//!
-//! Owns: observing that host, and what its end means: the console continues with its own host. Never
-//! does: find the host; that is the work of a [`HostFinder`].
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -24,7 +24,6 @@ const DRAIN_TIMEOUT: Duration = Duration::from_millis(800);
 #[derive(Default)]
 pub(super) struct BenchController {
     control: RunControl,
-    /// Cancels the wait for the remaining responses.
     abort: CancellationToken,
 }
 

@@ -1,6 +1,4 @@
 //! The bridge between the host and the console: forwards approvals, questions and events.
-//!
-//! Owns: open questions, and the path of host events to the console. Never does: answer.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};

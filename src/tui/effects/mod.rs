@@ -39,10 +39,8 @@ use crate::util::clock::Clock;
 pub use host_bridge::HostBridge;
 pub use trust::HostFactory;
 
-/// Where everything is that the console works with.
 #[derive(Clone)]
 pub struct ConsoleDeps {
-    /// The gateway to all tools.
     pub host: Arc<ToolHost>,
     /// Where statistics are stored, and for how long; `None` if nowhere.
     pub statistics: Option<(StatsLocation, Duration)>,
@@ -59,9 +57,7 @@ pub struct ConsoleDeps {
     pub project_root: Option<String>,
     /// The editor from `$VISUAL` or `$EDITOR`, for texts that are easier to write there.
     pub editor: ExternalEditor,
-    /// The directory in which the console was opened.
     pub cwd: PathBuf,
-    /// The clock that the console and its tests share.
     pub clock: Arc<dyn Clock>,
 }
 
@@ -77,9 +73,7 @@ pub struct EffectRunner {
     host_factory: Arc<HostFactory>,
     /// Answers about the project that are being stored; each ends with its sender.
     answers: Vec<oneshot::Receiver<()>>,
-    /// Ends the observation of the host that was attached last.
     observing: Option<attachment::ObservationGuard>,
-    /// The number of times the host was replaced.
     host_generation: Arc<AtomicU64>,
 }
 

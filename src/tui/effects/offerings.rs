@@ -146,7 +146,6 @@ impl EffectRunner {
     }
 }
 
-/// Everything that one server offers beside tools.
 async fn listed(host: &ToolHost, server: String) -> AppEvent {
     let only = LookupScope::of_servers(std::slice::from_ref(&server));
     let (resources, templates, prompts) =

@@ -30,7 +30,6 @@ pub(super) async fn perform(effect: PersistenceEffect, deps: ConsoleDeps) -> App
     AppEvent::Persistence(Box::new(event.await.unwrap_or_default()))
 }
 
-/// The arguments that each tool was last called with. The history view says when it cannot be read.
 fn last_arguments(deps: &ConsoleDeps) -> HashMap<String, JsonObject> {
     let mut last = HashMap::new();
     let Ok(lines) = lines(deps) else { return last };
@@ -56,7 +55,6 @@ fn settings(path: &Path, event: &mut PersistenceEvent) {
     event.problems.extend(problems.iter().map(one_line_problem));
 }
 
-/// A problem on one line, its location first.
 fn one_line_problem(problem: &Diagnostic) -> String {
     let place = problem.location.as_ref().filter(|place| place.line > 0);
     let place = place.map_or_else(

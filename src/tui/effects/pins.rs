@@ -1,6 +1,4 @@
 //! Comparing a tool with its pin, and pinning it as the user saw it.
-//!
-//! Owns: that nothing is pinned but what was shown. Never does: ask.
 
 use crate::assembly::pin_update::PinUpdate;
 use crate::assembly::pins::PinFile;
@@ -27,7 +25,6 @@ pub(super) async fn perform(
     }
 }
 
-/// One tool compared with its pin, and what the comparison was made of.
 struct Comparison {
     review: PinReview,
     report: PinReport,

@@ -20,7 +20,6 @@ const READ_LIMITS: ReadBudget =
     ReadBudget { lock_timeout: Duration::from_millis(300), max_chunks: 16 };
 /// A timeline covers at least this much, because its slices are a minute or longer.
 const MIN_TIMELINE_SPAN: Duration = Duration::from_mins(30);
-/// The most slices of a timeline.
 const SLICES: usize = 60;
 
 /// Reads the statistics on its own thread and reports each result as an event.
@@ -40,9 +39,7 @@ struct OpenStatistics {
 
 /// The counts at the time of a reset.
 struct StatsBaseline {
-    /// Of the console's own project.
     project: Summary,
-    /// Of all projects.
     all: Summary,
 }
 

@@ -80,7 +80,6 @@ fn save_call(name: &str, call: SavedCall, directory: Option<&Path>) -> Result<St
     Ok(format!("saved{place}: toolhost run {name}"))
 }
 
-/// The payloads of a result, which may be large.
 async fn decoded(what: ResultExport) -> Result<Vec<ContentPayload>, Error> {
     let decoded = tokio::task::spawn_blocking(move || payloads(&what)).await;
     decoded.unwrap_or_else(|_panicked| Err(Error::internal("cannot read the result")))
@@ -101,7 +100,6 @@ fn payloads(what: &ResultExport) -> Result<Vec<ContentPayload>, Error> {
     }
 }
 
-/// A file for each payload. Nothing of what a server said gets into a name.
 async fn save(stem: &str, payloads: Vec<ContentPayload>, cwd: &Path) -> AppEvent {
     let many = payloads.len() > 1;
     let mut last = None;

@@ -1,7 +1,5 @@
 //! Trust in the project: loads its configuration, stores a person's answer, has the host offer what
 //! follows from it, and notices when another process changes the trust store.
-//!
-//! Owns: the steps from an answer to what the host then offers. Never does: ask or decide.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -39,47 +37,36 @@ const TRUST_STORE_FILE: &str = "trust.json";
 
 /// What a host is built from, again after each answer about the project.
 pub struct HostFactory {
-    /// The options of the command line.
     pub options: AssemblyOptions,
-    /// The environment variables and directories that the configuration is resolved with.
     pub environment: Arc<dyn Environment>,
-    /// The console, as the host sees it.
     pub front_end: FrontEnd,
-    /// The clock that dates stored answers.
     pub clock: Arc<dyn Clock>,
-    /// Finds the background host that answers in place of one's own.
     pub finder: Arc<dyn HostFinder>,
     /// The trust store as it was before the first host was built.
     first_stamp: Option<FileStamp>,
-    /// The configuration files as they were when the last host was built, and how many were.
     files: Mutex<(u64, WatchedFiles)>,
     /// Reads the files again for the host in use; `None` until the console has opened.
     current: Mutex<Option<CurrentHost>>,
     /// What was read and is not in use yet.
     next: Mutex<Option<NextHost>>,
-    /// The host in use, replaced when an answer changes what is trusted.
     host: Mutex<Option<Arc<ToolHost>>>,
 }
 
-/// The host in use, and what it was built from.
 struct CurrentHost {
     host: Arc<ToolHost>,
     masker: Masker,
     reloader: HostReloader,
 }
 
-/// The host that the console goes on with.
 struct NextHost {
     host: Arc<ToolHost>,
     masker: Masker,
-    /// Where the background host listens that may answer in its place.
     socket: Option<PathBuf>,
     /// What it was built from; `None` when it is the host in use, which offers what was read.
     replacement: Option<(Assembly, HostReloader)>,
 }
 
 impl HostFactory {
-    /// A project for which no host was built yet.
     pub fn new(
         options: AssemblyOptions,
         environment: Arc<dyn Environment>,
@@ -116,7 +103,6 @@ impl HostFactory {
         *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Some(current);
     }
 
-    /// Remembers the current state of the configuration files that a host was built from.
     pub fn watch_files(&self, configuration: &Configuration) {
         self.watch(WatchedFiles::of(configuration, []));
     }

@@ -1,6 +1,5 @@
 //! Events about the background host that the console is attached to.
 
-/// Events about the attached background host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AttachmentEvent {
     /// Everything is passed on to the host with this process id; `None`: the console is its own host.

@@ -14,30 +14,24 @@ pub enum TargetSide {
     B,
 }
 
-/// What the benchmark view asks the effects to do.
 #[derive(Debug, Clone, PartialEq)]
 pub enum BenchEffect {
     /// Make a run; at most one goes on at a time.
     Start {
         /// The number of the run, from 1 on.
         run: u64,
-        /// The tools, the load and the thresholds of the run.
         spec: Box<BenchRunSpec>,
     },
-    /// Make no calls for now, or go on.
     Pause(bool),
     /// End the run and keep what was measured.
     Stop,
 }
 
-/// Everything that defines a benchmark run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BenchRunSpec {
     /// The full names of its tools: one, or two that are compared.
     pub tools: Vec<String>,
-    /// What they are called with.
     pub arguments: JsonObject,
-    /// The load model and the limits of the run.
     pub plan: BenchPlan,
 }
 
@@ -46,21 +40,18 @@ pub struct BenchRunSpec {
 pub enum BenchEvent {
     /// The tools were found; calls are made from now on.
     Started {
-        /// The number of the run this is about.
         run: u64,
         /// Warnings that are shown before the run.
         warnings: Vec<String>,
     },
     /// The run is in progress; sent several times a second.
     Progress {
-        /// The number of the run this is about.
         run: u64,
         /// The figures so far.
         snapshot: Box<BenchSnapshot>,
     },
     /// The run has ended, by itself, by request or with an error.
     Finished {
-        /// The number of the run this is about.
         run: u64,
         /// The last figures, for the final frame.
         snapshot: Box<BenchSnapshot>,

@@ -7,10 +7,8 @@ use crate::history::compare::CallComparison;
 use crate::model::Error;
 use crate::util::timestamp::Since;
 
-/// What the history view asks the effects to do.
 #[derive(Debug, Clone, PartialEq)]
 pub enum HistoryEffect {
-    /// Read the newest calls that pass a filter.
     Read {
         /// Calls that do not pass are not read.
         filter: HistoryReadFilter,
@@ -28,35 +26,28 @@ pub enum HistoryEffect {
 /// Which calls are read from the file; an empty filter reads all.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct HistoryReadFilter {
-    /// Only tools whose full name matches this pattern.
     pub tool: Option<String>,
     /// Only calls that failed, or only calls that did not.
     pub failed: Option<bool>,
     /// The earliest time; `None` reads from the start.
     pub since: Option<Since>,
-    /// Only calls of this session.
     pub session: Option<SessionFilter>,
     /// Calls of all projects instead of only the console's own.
     pub all_projects: bool,
 }
 
-/// The console session, or the session of the command line, that made a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SessionFilter {
-    /// The session of this console.
     Current,
-    /// Another session, by its identity as the history shows it.
     Id(String),
 }
 
-/// A past call as the list shows it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PastCall {
     /// The identity of the call, as `history show` takes it.
     pub id: String,
     /// When it began, for people: local, to the second.
     pub time: String,
-    /// The full tool name, with the component in front.
     pub tool: String,
     /// The server, or what else it is from.
     pub source: String,
@@ -64,9 +55,7 @@ pub struct PastCall {
     pub client: Option<String>,
     /// The word of the failure's kind, when it failed.
     pub error: Option<String>,
-    /// The duration of the call with its retries.
     pub duration: Duration,
-    /// The start of its arguments, on one line.
     pub arguments: String,
 }
 
@@ -75,7 +64,6 @@ pub struct PastCall {
 pub enum HistoryEvent {
     /// These are the newest calls.
     Read {
-        /// The calls, the newest first.
         calls: Vec<PastCall>,
         /// Lines that could not be read.
         damaged: usize,
@@ -92,7 +80,6 @@ pub enum HistoryEvent {
     NotFound(String, Error),
     /// Whether the tool of this call changed since; `None` when that was not kept.
     DefinitionChecked(String, Result<Option<bool>, Error>),
-    /// The differences between two calls.
     Compared(Box<CallComparison>),
     /// The two calls could not be compared.
     CompareFailed(Error),

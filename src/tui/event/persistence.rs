@@ -19,6 +19,5 @@ pub struct PersistenceEvent {
     pub settings: ConsoleSettings,
     /// The last arguments of tools by their full names, without what was secret.
     pub arguments: HashMap<String, JsonObject>,
-    /// The problems in the settings, each with its location.
     pub problems: Vec<String>,
 }

@@ -4,10 +4,8 @@ use crate::catalogue::changes::DefinitionChange;
 use crate::catalogue::pins::PinReportState;
 use crate::model::Error;
 
-/// What the console asks the effects to do with the pin of a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PinsEffect {
-    /// Compare the tool with this full name with its pin.
     Compare(String),
     /// Pin the tool as it was shown, if it still is that.
     Accept(Box<PinReview>),
@@ -16,7 +14,6 @@ pub enum PinsEffect {
 /// A tool compared with its pin, as shown to the user; secrets masked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PinReview {
-    /// The full name of the tool.
     pub tool: String,
     /// The server of the tool; `None` for internal tools.
     pub server: Option<String>,
@@ -26,14 +23,11 @@ pub struct PinReview {
     pub now: Option<String>,
     /// What changed of the whole server: its entry, endpoint or instructions.
     pub server_changes: Vec<DefinitionChange>,
-    /// What changed of the tool itself.
     pub changes: Vec<DefinitionChange>,
 }
 
-/// What the effects report about a pin.
 #[derive(Debug)]
 pub enum PinsEvent {
-    /// The comparison, or why there is none.
     Compared(Result<PinReview, Error>),
     /// The tool was pinned as it was shown.
     Accepted(PinReview),

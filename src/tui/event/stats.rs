@@ -11,18 +11,14 @@ use crate::stats::{Summary, Usage};
 pub enum StatsEffect {
     /// Look at what was counted.
     Query(StatsViewQuery),
-    /// The same, and count from now on.
     ResetAndQuery(StatsViewQuery),
 }
 
 /// The window and row to read statistics for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StatsViewQuery {
-    /// The window of time that is summed up.
     pub window: StatsWindow,
-    /// The tools, by full name, whose timelines to read too.
     pub timelines_of: Vec<String>,
-    /// The totals of all tools of one server.
     pub by_server: bool,
     /// Calls of all projects instead of only the console's own.
     pub all_projects: bool,
@@ -40,30 +36,24 @@ pub enum StatsEvent {
 /// The statistics of one window at one moment.
 #[derive(Debug)]
 pub struct StatsSnapshot {
-    /// The window of time these statistics are of.
     pub window: StatsWindow,
-    /// Whether they are of all projects.
     pub all_projects: bool,
     /// The counts by tool or server.
     pub summary: Summary,
     /// The counts of the period before, for a window of a fixed length.
     pub earlier: Option<Vec<Usage>>,
-    /// The calls over time, in slices of equal length.
     pub timelines: TimeSeriesSet,
     /// Repairs and problems of the store.
     pub notes: Vec<String>,
-    /// Where the statistics are kept.
     pub place: String,
     /// The size of the store in bytes.
     pub size: Option<u64>,
 }
 
-/// A window of time that ends now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum StatsWindow {
     /// The last 60 seconds.
     Minute,
-    /// The last five minutes.
     FiveMinutes,
     /// The last 60 minutes.
     #[default]
@@ -72,12 +62,10 @@ pub enum StatsWindow {
     Session,
     /// All statistics in the store.
     All,
-    /// Since the user reset the count.
     SinceReset,
 }
 
 impl StatsWindow {
-    /// The next one that can be chosen.
     #[must_use]
     pub fn next(self) -> Self {
         match self {
@@ -99,7 +87,6 @@ impl StatsWindow {
         }
     }
 
-    /// The title on the screen.
     pub fn title(self) -> &'static str {
         match self {
             Self::Minute => "last 1m",

@@ -10,47 +10,26 @@ use crate::tui::presentation::{
 };
 use crate::util::jq::JqError;
 
-/// What the tools view asks the effects to do.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ToolsEffect {
     /// Find out exactly what a call would send, and send nothing.
-    DryRun {
-        /// The full name of the tool, with the component in front.
-        tool: String,
-        /// The arguments as the person filled them in, secrets included.
-        arguments: JsonObject,
-    },
+    DryRun { tool: String, arguments: JsonObject },
     /// Run a jq filter over a result.
-    Query {
-        /// The filter as it was typed.
-        filter: String,
-        /// The result.
-        input: Arc<FilterInput>,
-    },
+    Query { filter: String, input: Arc<FilterInput> },
     /// Make a large result ready to be shown.
     Present(PresentationRequest),
     /// Keep a call under a name, for `toolhost run NAME`.
-    SaveCall {
-        /// The name that the user typed.
-        name: String,
-        /// The full name of the tool, with the component in front.
-        tool: String,
-        /// The arguments, secrets included.
-        arguments: JsonObject,
-    },
+    SaveCall { name: String, tool: String, arguments: JsonObject },
     /// Write a result to files that were not there before.
     Save {
         /// The file name prefix, made safe.
         stem: String,
-        /// The result, and what of it.
         what: ResultExport,
     },
 }
 
-/// The part of a result that is saved.
 #[derive(Debug, Clone)]
 pub struct ResultExport {
-    /// How the call ended.
     pub outcome: Arc<CallResult>,
     /// Text saves the bytes of its blocks, a file each; tree and table its value as JSON, raw all of
     /// it as JSON.
@@ -68,7 +47,6 @@ impl PartialEq for ResultExport {
 pub enum ToolsEvent {
     /// What a jq filter gave, and what of.
     QueryFinished {
-        /// The filter as it was typed.
         filter: String,
         /// The result it was run over.
         input: Arc<FilterInput>,
@@ -83,10 +61,5 @@ pub enum ToolsEvent {
         presentation: Option<Presentation>,
     },
     /// What a call would send.
-    DryRunFinished {
-        /// The full name of the tool, with the component in front.
-        tool: String,
-        /// The request that would be sent, or the error that prevents it.
-        dry_run: Result<DryRun, Error>,
-    },
+    DryRunFinished { tool: String, dry_run: Result<DryRun, Error> },
 }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use crate::model::Traffic;
 
-/// What the trace view asks the effects to do.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TraceEffect {
     /// Write a trace file that was not there before; relative to where the console was opened.

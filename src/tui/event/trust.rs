@@ -21,7 +21,6 @@ pub struct TrustStatus {
 }
 
 impl TrustStatus {
-    /// The status of a project whose configuration was just loaded.
     pub fn of(configuration: &Configuration) -> Self {
         Self {
             record: configuration.trust_record.clone(),
@@ -32,7 +31,6 @@ impl TrustStatus {
     }
 }
 
-/// What the trust window asks the effects to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TrustEffect {
     /// Load the configuration and tell how far it is trusted; the host stays as it is.
@@ -46,9 +44,7 @@ pub enum TrustEffect {
     },
     /// Store the user's no to this content.
     Refuse(Arc<TrustRequest>),
-    /// Offer what the configuration says and the trust store allows now.
     Reload {
-        /// Whether calls may be cancelled, where that needs another host.
         may_end_calls: bool,
     },
     /// Go on with what was read last; a host that it replaces is closed.
@@ -62,11 +58,9 @@ pub enum TrustEvent {
     StoreChanged,
     /// These configuration files are not what the host was built from, by their names.
     FilesChanged(Vec<String>),
-    /// The configuration was loaded again with this trust.
     Checked(TrustStatus),
     /// The refusal is stored and holds until the project changes.
     Refused,
-    /// What was read is ready to be used.
     HostReady(TrustStatus),
     /// The project is not what was trusted any more, and the host offers what it offered before.
     HostKept(TrustStatus),

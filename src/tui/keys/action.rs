@@ -5,91 +5,60 @@ use crate::tui::view_id::ViewId;
 /// Something a person can do. What it does in a place is said where it is bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Action {
-    /// Show one of the eight views.
     Show(ViewId),
-    /// Move the focus to the next pane of the view.
     NextPane,
-    /// Move the focus to the previous pane of the view.
     PreviousPane,
     /// Let the focused pane fill the screen, or give that back.
     Zoom,
-    /// Make the pane on the left narrower.
     NarrowPane,
-    /// Make the pane on the left wider.
     WidenPane,
-    /// Make the upper pane smaller.
     ShrinkPane,
-    /// Make the upper pane larger.
     GrowPane,
-    /// Give the panes of the view their usual sizes.
     ResetPanes,
     /// Show everything that can be done, to choose from.
     Palette,
-    /// Start typing into the filter of the list.
     Filter,
-    /// Go to the next match of the search.
     NextMatch,
     /// Go to the match before.
     PreviousMatch,
     /// Write a jq filter that the result is shown through.
     Query,
-    /// Copy the jq path of the chosen line.
     CopyPath,
     /// Choose the next order of the list.
     Sort,
-    /// Move down by one line.
     Down,
     /// Move up by one line.
     Up,
-    /// Move down by one page.
     PageDown,
-    /// Move up by one page.
     PageUp,
     /// Go to the first line of the list or text.
     Top,
     /// Go to the last line of the list or text.
     Bottom,
-    /// Open, unfold or select the chosen line.
     Open,
-    /// Fill in the arguments of the chosen tool.
     Fill,
-    /// Make the call, send the answer, start the run.
     Run,
     /// Check it, and do nothing.
     Validate,
-    /// Move to the previous field of the form.
     PreviousField,
-    /// Move to the next field of the form.
     NextField,
-    /// Take the previous choice of the field, or fold it.
     PreviousChoice,
-    /// Take the next choice of the field, or unfold it.
     NextChoice,
-    /// Go to the column on the left.
     PreviousColumn,
-    /// Go to the column on the right.
     NextColumn,
     /// Leave the field out of the arguments.
     Unset,
     /// Send `null` for the field.
     Null,
-    /// Add an item to the list in the form.
     Add,
-    /// Remove the item from the list in the form.
     Remove,
-    /// Start a new line in the field.
     NewLine,
-    /// Edit in the user's editor.
     Editor,
-    /// Between the form and its JSON.
     SwitchForm,
-    /// Copy the content of the focused pane.
     Copy,
-    /// Copy the call as a command line.
     CopyCommand,
     /// Write what is shown to a file.
     Export,
-    /// Keep the call under a name.
     SaveCall,
     /// Show the content in the next format, such as text, tree or raw.
     ChangeFormat,
@@ -97,47 +66,35 @@ pub enum Action {
     Detail,
     /// Show the calls that run, to stop one of them.
     Running,
-    /// Hold still, or go on.
     Pause,
     /// Stay at the end, or not.
     Follow,
     /// Another scale: equal lengths, or equal ratios.
     Scale,
-    /// Switch to the next window of time.
     Window,
-    /// Show the calls of all projects, or of this one again.
     AllProjects,
     /// Count from now on, or clear what was collected.
     Reset,
-    /// Open the benchmark with the chosen tool.
     Bench,
     /// Choose the tool that is measured.
     TargetA,
     /// Choose the tool to compare with.
     TargetB,
-    /// Stop the chosen call, server or run.
     Stop,
     /// Repeat a past call with the same arguments.
     Rerun,
     /// Call again after a look at the arguments.
     RerunEdited,
-    /// Mark it, to be compared.
     Mark,
-    /// Show how two things differ.
     Diff,
     /// Ask again: the list, the server.
     Refresh,
-    /// Connect, or ask for a sign of life.
     Connect,
     /// End the connection and start it again.
     Restart,
-    /// Switch between the log and the health of a server.
     Log,
-    /// Choose the level of the log.
     Level,
-    /// Show the tools of it.
     ShowTools,
-    /// Show the trace of the chosen call or server.
     ShowTrace,
     /// Show its calls of the past.
     ShowHistory,
@@ -145,7 +102,6 @@ pub enum Action {
     Subscribe,
     /// Allow this one call, or trust the project.
     Yes,
-    /// Say yes to exactly this for as long as the console is open.
     YesForSession,
     /// Say yes as the author: code may change without asking again.
     YesAsAuthor,
@@ -153,7 +109,6 @@ pub enum Action {
     No,
     /// Cancel the question of a server without an answer.
     CancelQuestion,
-    /// Ask whether to trust the project.
     Trust,
     /// Use the background host of the configuration.
     Attach,
@@ -161,11 +116,9 @@ pub enum Action {
     Reload,
     /// Show what is wrong with the configuration files.
     Problems,
-    /// Compare the chosen tool with its pin, and pin it as it is.
     Pin,
     /// Show the keys of the view and everywhere.
     Help,
-    /// Close the window, or go one step back.
     Back,
     /// Stop the newest call, or leave the console.
     Cancel,

@@ -4,46 +4,29 @@ use std::fmt;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-/// A press of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum KeyPress {
     /// A character, as it was typed: `A` is shift and `a`.
     Char(char),
     /// Control and a letter, in lower case.
     Ctrl(char),
-    /// Alt held with a character.
     Alt(char),
     /// A function key, from F1 on.
     F(u8),
-    /// Enter.
     Enter,
-    /// Alt and Enter.
     AltEnter,
-    /// Tab.
     Tab,
-    /// Shift and Tab.
     BackTab,
-    /// Escape.
     Esc,
-    /// Backspace.
     Backspace,
-    /// Delete.
     Delete,
-    /// Up.
     Up,
-    /// Down.
     Down,
-    /// Left.
     Left,
-    /// Right.
     Right,
-    /// Home.
     Home,
-    /// End.
     End,
-    /// Page up.
     PageUp,
-    /// Page down.
     PageDown,
 }
 

@@ -17,7 +17,6 @@ impl Default for Keymap {
 }
 
 impl Keymap {
-    /// The bindings of a context, the most important first.
     pub fn bindings(&self, when: KeyContext) -> &[Binding] {
         let place = self.contexts.iter().find(|(place, _)| *place == when);
         place.map_or(&[], |(_, bindings)| bindings)
@@ -28,14 +27,12 @@ impl Keymap {
         place.map(|(_, bindings)| bindings)
     }
 
-    /// The action of a key in these contexts, innermost first.
     pub fn action(&self, key: KeyPress, places: &[KeyContext]) -> Option<Action> {
         places.iter().find_map(|place| {
             self.bindings(*place).iter().find(|binding| binding.key == key).map(|b| b.action)
         })
     }
 
-    /// The key of an action in these places, the nearest first.
     pub fn key_of(&self, action: Action, places: &[KeyContext]) -> Option<KeyPress> {
         places.iter().find_map(|place| {
             let mut own = self.bindings(*place).iter().filter(|b| b.action == action);

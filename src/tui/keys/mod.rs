@@ -15,26 +15,21 @@ pub use keymap::Keymap;
 pub use remap::Remap;
 pub use tables::{Binding, KEY_TABLES, KeyTable};
 
-/// A context in the console with its own key table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum KeyContext {
     /// Everywhere, unless something nearer has the key.
     Anywhere,
     /// In lists and texts that scroll.
     Pane,
-    /// In the list of tools, and beside it.
     Tools,
     /// In what calls of a tool gave.
     Result,
-    /// In what a call gave, while it is shown as a table.
     ResultTable,
-    /// In the list of servers, and beside it.
     Servers,
     /// In what crosses the wires.
     Trace,
     /// In the list of statistics and their details.
     Stats,
-    /// In the plan, the run and the verdict of a benchmark.
     Bench,
     /// In the calls of the past.
     History,
@@ -52,27 +47,20 @@ pub enum KeyContext {
     FormLines,
     /// While arguments are filled in, in a field whose values are listed.
     FormChoice,
-    /// While a text of several lines is written.
     MultilineText,
     /// While a question is answered.
     Answer,
-    /// While a line of text is written.
     Text,
     /// While something is chosen or named that is to be used at once.
     Picker,
-    /// While a person is asked for approval.
     Approval,
-    /// While a person is asked whether to trust the project.
     Trust,
     /// In the list of everything that can be done.
     Palette,
-    /// While the name of a saved call is typed.
     SaveCall,
     /// In the list of calls that run.
     Running,
-    /// While the problems of the configuration are on the screen.
     Problems,
-    /// While a tool and its pin are on the screen.
     PinReview,
     /// While something lies over the screen.
     Overlay,

@@ -1,7 +1,4 @@
 //! Applying the user's key bindings to the default tables.
-//!
-//! Owns: how a table changes when a key is rebound. Footer, help and palette are made from
-//! the resulting map.
 
 use super::keymap::Keymap;
 use super::{Action, Binding, KEY_TABLES, KeyContext, KeyPress};
@@ -9,9 +6,7 @@ use super::{Action, Binding, KEY_TABLES, KeyContext, KeyPress};
 /// Rebinds a key in one context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Remap {
-    /// The context in which the key changes.
     pub context: KeyContext,
-    /// The key that is bound.
     pub key: KeyPress,
     /// The new action; `None` unbinds the key.
     pub action: Option<Action>,
@@ -60,7 +55,6 @@ impl KeyContext {
 }
 
 impl Action {
-    /// The action of this name, among those that some key has.
     pub fn from_name(name: &str) -> Option<Self> {
         let bindings = KEY_TABLES.iter().flat_map(|place| place.bindings);
         bindings.map(|binding| binding.action).find(|action| action.name() == name)

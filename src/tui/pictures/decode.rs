@@ -10,7 +10,6 @@ use crate::util::base64;
 const MAX_ENCODED_BYTES: usize = 32 << 20;
 /// The maximum number of columns or rows of pixels.
 const MAX_SIDE: u32 = 16_384;
-/// The maximum number of bytes that decoding may take.
 const MAX_DECODED_BYTES: u64 = 128 << 20;
 
 /// Why a picture is not shown.
@@ -19,18 +18,11 @@ pub enum PictureError {
     /// The block is larger than is read.
     #[error("more than 32 MiB")]
     TooManyBytes,
-    /// It has more pixels than are decoded.
     #[error("too many pixels: {width}x{height}")]
-    TooManyPixels {
-        /// Its width in pixels, as it says.
-        width: u32,
-        /// Its height in pixels, as it says.
-        height: u32,
-    },
+    TooManyPixels { width: u32, height: u32 },
     /// Its text is not base64.
     #[error("not base64")]
     NotBase64,
-    /// It is of no format that can be decoded here.
     #[error("neither PNG nor JPEG")]
     UnknownFormat,
     /// It starts like a picture but is not one.
@@ -38,7 +30,6 @@ pub enum PictureError {
     Broken,
 }
 
-/// The pixels of a picture, upright.
 pub(super) fn decode(text: &str) -> Result<RgbaImage, PictureError> {
     if text.len() > MAX_ENCODED_BYTES {
         return Err(PictureError::TooManyBytes);

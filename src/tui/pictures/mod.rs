@@ -17,20 +17,15 @@ const CELL_RATIO: f64 = 2.0;
 /// The room for a picture, and the colours that the terminal has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PictureBox {
-    /// The maximum number of columns.
     pub columns: u16,
-    /// The maximum number of rows.
     pub rows: u16,
     /// Whether the terminal knows 16 million colours; 256 otherwise.
     pub has_true_colour: bool,
 }
 
-/// A picture that is ready to be shown.
 #[derive(Debug)]
 pub struct Picture {
-    /// The width of the original in pixels.
     pub width: u32,
-    /// The height of the original in pixels.
     pub height: u32,
     /// The width in cells.
     pub columns: u16,
@@ -41,10 +36,6 @@ pub struct Picture {
 }
 
 impl Picture {
-    /// Decodes a picture and fits it into the box.
-    ///
-    /// # Errors
-    /// When it is not a picture, of an unknown format, broken, or too large to show.
     pub fn of(base64: &str, within: PictureBox) -> Result<Self, PictureError> {
         let original = decode::decode(base64)?;
         let (width, height) = original.dimensions();
@@ -90,7 +81,6 @@ fn scaled(picture: &RgbaImage, (width, height): (u32, u32)) -> RgbaImage {
     image::imageops::thumbnail(picture, width.max(1), height.max(1))
 }
 
-/// The colour of a cell that comes nearest.
 fn cell_colour([red, green, blue]: [u8; 3], has_true_colour: bool) -> Color {
     if has_true_colour {
         return Color::Rgb(red, green, blue);

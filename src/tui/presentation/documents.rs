@@ -16,7 +16,6 @@ use crate::util::diff::{self, DiffMark};
 use crate::util::units::{show_duration, show_size};
 use crate::util::{base64, json as json_text};
 
-/// The limits of a result.
 const LIMITS: TextLimits = TextLimits {
     lines: 100_000,
     bytes: usize::MAX,
@@ -167,7 +166,6 @@ fn block(page: &mut ScrollText, block: &Value) {
     }
 }
 
-/// The error and how to fix it.
 fn failed(page: &mut ScrollText, error: &Error) {
     let kind = error.kind().as_str();
     page.text(StyleRole::Error, &format!("{kind}: {}", error.message()));

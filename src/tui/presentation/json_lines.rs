@@ -1,6 +1,4 @@
 //! JSON as lines whose keys, texts, numbers and words are distinguished.
-//!
-//! Owns: which piece of a line of indented JSON is what. Never does: name a colour.
 
 use serde_json::Value;
 
@@ -8,7 +6,6 @@ use super::scroll_text::{ScrollText, StyledSpan};
 use crate::tui::theme::StyleRole;
 use crate::util::json;
 
-/// Appends a value, indented.
 pub fn push(page: &mut ScrollText, value: &Value) {
     json::pretty_lines(value, |line| {
         page.push(spans(line));
@@ -19,7 +16,6 @@ pub fn push(page: &mut ScrollText, value: &Value) {
 /// The longest text that is read as JSON, in bytes: a longer one is shown as the text that it is.
 pub const LONGEST: usize = 4 << 20;
 
-/// The value that a text is, when it is an object or a list written as JSON.
 pub fn parse(text: &str) -> Option<Value> {
     if text.len() > LONGEST || !text.trim_start().starts_with(['{', '[']) {
         return None;

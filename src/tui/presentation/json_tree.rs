@@ -1,7 +1,4 @@
 //! A JSON value as a foldable tree.
-//!
-//! Owns: the value in lines, made once; which branches are open; the chosen line. Bounded; what is
-//! left out is said.
 
 use serde_json::Value;
 
@@ -18,22 +15,18 @@ const LONGEST: usize = 300;
 /// A tree with at most this many lines starts expanded; a larger one shows only its top level.
 const OPEN: usize = 500;
 
-/// One line of a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JsonTreeNode {
     /// The nesting depth, 0 for the whole value.
     pub depth: usize,
     /// The key, or the index in a list; empty at the top.
     pub key: String,
-    /// A value as JSON, or how much a branch holds.
     pub text: String,
     /// Whether something hangs on it.
     pub is_branch: bool,
-    /// Whether what hangs on it is shown.
     pub is_open: bool,
     /// The line behind all that hangs on it.
     end: usize,
-    /// Whether it is a text that holds JSON, and what hangs on it is that.
     is_json_text: bool,
 }
 
@@ -43,13 +36,11 @@ pub struct JsonTree {
     nodes: Vec<JsonTreeNode>,
     /// The lines that are seen.
     visible: Vec<usize>,
-    /// The chosen one of those.
     pub list: ListCursor,
     is_cut: bool,
 }
 
 impl JsonTree {
-    /// The tree of a value.
     pub fn of(value: &Value) -> Self {
         let mut tree = Self::default();
         tree.add(0, String::new(), value);
@@ -105,7 +96,6 @@ impl JsonTree {
         }
     }
 
-    /// Recomputes which lines are visible.
     fn update_visible(&mut self) {
         self.visible.clear();
         let mut at = 0;
@@ -140,7 +130,6 @@ impl JsonTree {
         nodes.filter(|(_, node)| has(node)).map(|(at, _)| at).collect()
     }
 
-    /// The number of the chosen node.
     pub fn chosen_node(&self) -> usize {
         self.visible.get(self.list.chosen()).copied().unwrap_or(0)
     }
@@ -201,7 +190,6 @@ impl JsonTree {
         self.visible.len()
     }
 
-    /// Whether there is no value to show.
     pub fn is_empty(&self) -> bool {
         self.visible.is_empty()
     }
@@ -224,7 +212,6 @@ impl JsonTree {
     }
 }
 
-/// One step of a jq path.
 pub(super) fn step(key: &str, is_index: bool) -> String {
     let mut letters = key.chars();
     let begins = letters.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');

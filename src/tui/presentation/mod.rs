@@ -31,22 +31,17 @@ pub type CallResult = Result<CallOutcome, Error>;
 /// The largest result, in bytes of JSON, that is made ready between two events.
 const MAX_INSTANT_BYTES: u64 = 64 << 10;
 
-/// The format a result is shown in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ResultFormat {
-    /// Content blocks and facts as text for people.
     #[default]
     Text,
-    /// Its value as a tree.
     Tree,
-    /// The list of objects in it as a table, where there is one.
     Table,
     /// Everything that came, as JSON.
     Raw,
 }
 
 impl ResultFormat {
-    /// The title on the screen.
     pub fn title(self) -> &'static str {
         match self {
             Self::Text => "text",
@@ -68,30 +63,21 @@ impl ResultFormat {
     }
 }
 
-/// What to make of a result.
 #[derive(Debug, Clone)]
 pub enum PresentationKind {
-    /// The result in a format.
     Format {
-        /// The format.
         format: ResultFormat,
-        /// What was reported during the call, shown at the end of a text.
         activity: ScrollText,
         /// The room for each picture in a text; `None` shows none.
         pictures: Option<PictureBox>,
     },
-    /// How it differs from the result of this earlier call.
     Difference(Arc<CallResult>),
 }
 
-/// A result and what to make of it.
 #[derive(Debug, Clone)]
 pub struct PresentationRequest {
-    /// Tells this request from all others of this console, and the newer from the older.
     pub generation: u64,
-    /// How the call ended.
     pub outcome: Arc<CallResult>,
-    /// What to make of the result.
     pub kind: PresentationKind,
 }
 
@@ -104,13 +90,9 @@ impl PartialEq for PresentationRequest {
 /// A result as it is shown: as a table, as a tree, or else as text.
 #[derive(Debug, Default)]
 pub struct Presentation {
-    /// The lines, when it is shown as text.
     pub text: ScrollText,
-    /// The nodes, when it is shown as a tree.
     pub tree: JsonTree,
-    /// The rows, when it is shown as a table.
     pub table: Option<ResultTable>,
-    /// Whether a result that is shown as a tree could be shown as a table, too.
     pub has_table: bool,
 }
 
@@ -131,7 +113,6 @@ impl PresentationRequest {
         is_slow || is_large(&self.outcome)
     }
 
-    /// Makes it.
     pub fn build(self) -> Presentation {
         let mut made = Presentation::default();
         let result = result_of(&self.outcome);
@@ -167,7 +148,6 @@ pub fn result_of(outcome: &CallResult) -> Option<&ToolResult> {
     outcome.as_ref().ok()?.result.as_ref().ok()
 }
 
-/// Whether there is a picture among the first blocks of a result.
 pub fn has_pictures(outcome: &CallResult) -> bool {
     /// How many blocks are looked at.
     const FIRST: usize = 100;

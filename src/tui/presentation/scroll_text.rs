@@ -1,8 +1,4 @@
 //! Scrolling text and its scroll position.
-//!
-//! Owns: the lines of a long text, bounded in number and length, and the position in a text of any
-//! kind. Drawing tells how many rows there are; a frame costs what is visible of a text, not its
-//! length. Never does: make text safe for a terminal, or style it.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -19,11 +15,8 @@ pub type StyledSpan = (StyleRole, String);
 /// How much of a text is kept, and the notice at its end when it was truncated.
 #[derive(Debug, Clone, Copy)]
 pub struct TextLimits {
-    /// The maximum number of lines, wrapped lines included.
     pub lines: usize,
-    /// The maximum number of bytes of all lines together.
     pub bytes: usize,
-    /// The last line of a text that was cut.
     pub notice: &'static str,
 }
 
@@ -37,7 +30,6 @@ impl Default for TextLimits {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScrollPosition {
     row: usize,
-    /// The first row of the last page, as of the last frame.
     last: Cell<usize>,
     /// How many rows were visible in the last frame.
     height: Cell<usize>,
@@ -66,7 +58,6 @@ impl ScrollPosition {
         self.height.get()
     }
 
-    /// Scrolls to a row, keeping two rows above it.
     fn go_to(&mut self, row: usize) {
         self.row = row.saturating_sub(2);
     }
@@ -92,20 +83,16 @@ pub struct TextLine {
     pub spans: Vec<StyledSpan>,
     /// Whether the line before was too long and goes on here.
     pub is_continuation: bool,
-    /// A row of a picture, shown instead of the pieces.
     pub picture: Option<PictureRow>,
 }
 
-/// A row of a picture within a text.
 #[derive(Debug, Clone)]
 pub struct PictureRow {
-    /// The whole picture.
     pub picture: Arc<Picture>,
     /// The number of the row, from 0.
     pub row: u16,
 }
 
-/// A bounded text with its scroll position.
 #[derive(Debug, Clone, Default)]
 pub struct ScrollText {
     lines: Vec<TextLine>,
@@ -113,7 +100,6 @@ pub struct ScrollText {
     limits: TextLimits,
     is_cut: bool,
     indent: usize,
-    /// The words that are highlighted wherever they occur.
     highlight: Option<String>,
     position: ScrollPosition,
     layout: RefCell<Option<TextLayout>>,
@@ -122,11 +108,9 @@ pub struct ScrollText {
 /// Where each line starts when the text is wrapped to a width.
 #[derive(Debug, Clone)]
 pub struct TextLayout {
-    /// The width in columns that the lines are broken to.
     pub width: u16,
     /// Rows that were visible in the last frame.
     pub height: u16,
-    /// The first row that was visible in the last frame.
     pub first: usize,
     /// Decides how wide characters are: an ASCII theme writes others as numbers.
     pub theme: Theme,
@@ -135,7 +119,6 @@ pub struct TextLayout {
 }
 
 impl TextLayout {
-    /// The number of rows of the whole text at this width.
     pub fn rows(&self) -> usize {
         self.starts.last().copied().unwrap_or(0)
     }
@@ -206,7 +189,6 @@ impl ScrollText {
         }
     }
 
-    /// Appends a line in one style.
     pub fn line(&mut self, role: StyleRole, text: impl Into<String>) {
         self.push(vec![(role, text.into())]);
     }
@@ -221,7 +203,6 @@ impl ScrollText {
         }
     }
 
-    /// Appends a label and its value.
     pub fn fact(&mut self, label: &str, value: impl Into<String>) {
         self.push(vec![(StyleRole::Dim, format!("{label:<12}")), (StyleRole::Plain, value.into())]);
     }
@@ -239,14 +220,12 @@ impl ScrollText {
         }
     }
 
-    /// Appends another text unchanged, with its notice when it was truncated.
     pub fn append(&mut self, other: Self) {
         *self.layout.get_mut() = None;
         self.bytes += other.bytes;
         self.lines.extend(other.lines);
     }
 
-    /// The lines, from the top.
     pub fn lines(&self) -> &[TextLine] {
         &self.lines
     }
@@ -256,12 +235,10 @@ impl ScrollText {
         self.lines.len()
     }
 
-    /// Whether the text has no lines.
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }
 
-    /// Replaces the text and keeps the scroll position.
     pub fn replace(&mut self, mut with: Self) {
         with.position = self.position.clone();
         *self = with;
@@ -276,12 +253,10 @@ impl ScrollText {
         self.position.scroll(by);
     }
 
-    /// Highlights these words wherever they occur.
     pub fn set_highlight(&mut self, words: Option<&str>) {
         self.highlight = words.map(str::to_owned);
     }
 
-    /// The words that are highlighted.
     pub fn highlight(&self) -> Option<&str> {
         self.highlight.as_deref()
     }
@@ -311,12 +286,10 @@ impl ScrollText {
         })
     }
 
-    /// Goes back to the top.
     pub fn scroll_to_top(&mut self) {
         self.position.reset();
     }
 
-    /// How far the text is scrolled.
     pub fn position(&self) -> &ScrollPosition {
         &self.position
     }
@@ -329,7 +302,6 @@ impl ScrollText {
         })
     }
 
-    /// Whether some of the text was left out.
     pub fn is_cut(&self) -> bool {
         self.is_cut
     }

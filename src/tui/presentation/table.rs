@@ -1,7 +1,4 @@
 //! A list of objects as a table.
-//!
-//! Owns: which list of a result is a table, its columns, the order of its rows, and the chosen cell.
-//! Bounded, and says what is left out. Cells are formatted when drawn. Never does: draw.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -25,12 +22,9 @@ const WIDEST: usize = 40;
 /// The maximum number of characters of a cell.
 const LONGEST: usize = 300;
 
-/// A column of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResultColumn {
-    /// The key in the objects.
     pub key: String,
-    /// The width in cells, its title included.
     pub width: usize,
     /// Whether numbers stand in it, which are aligned right.
     pub is_number: bool,
@@ -45,14 +39,11 @@ pub struct TableOrder {
     pub is_descending: bool,
 }
 
-/// A list of objects as a table.
 #[derive(Debug)]
 pub struct ResultTable {
-    /// The keys that lead from the result to the list.
     path: Vec<String>,
     columns: Vec<ResultColumn>,
     rows: Vec<Value>,
-    /// The numbers of the rows in the order in which they are shown.
     order: Vec<usize>,
     sorted: Option<TableOrder>,
     /// The chosen row.
@@ -105,12 +96,10 @@ impl ResultTable {
         Some(Self { path, columns, rows, order, sorted, list, column, left_out })
     }
 
-    /// Whether a value can be shown as a table.
     pub fn is_table(value: &Value) -> bool {
         list_of(value).is_some()
     }
 
-    /// The columns from left to right.
     pub fn columns(&self) -> &[ResultColumn] {
         &self.columns
     }
@@ -125,7 +114,6 @@ impl ResultTable {
         self.sorted
     }
 
-    /// How many rows the table has.
     pub fn row_count(&self) -> usize {
         self.order.len()
     }
@@ -189,13 +177,11 @@ impl ResultTable {
         self.rows_from(0).enumerate().filter(|(_, row)| has(row)).map(|(at, _)| at).collect()
     }
 
-    /// The keys that lead from the result to the chosen row.
     pub fn row_path(&self) -> Vec<String> {
         let row = self.order.get(self.list.chosen()).copied().unwrap_or(0);
         self.path.iter().cloned().chain([row.to_string()]).collect()
     }
 
-    /// The jq path of the chosen cell.
     pub fn chosen_path(&self) -> String {
         let row = self.order.get(self.list.chosen()).copied().unwrap_or(0);
         let list: String = self.path.iter().map(|key| step(key, false)).collect();

@@ -15,12 +15,10 @@ const NESTED: usize = 50;
 /// The maximum number of characters of one line.
 const LONGEST: usize = 500;
 
-/// The progress a tool reported.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallProgress {
     /// In the tool's own measure.
     pub at: f64,
-    /// What it will be at the end, when that is known.
     pub total: Option<f64>,
     /// What the tool says it is doing.
     pub message: Option<String>,
@@ -55,12 +53,9 @@ impl PendingRetry {
     }
 }
 
-/// A call that is part of another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChildCall {
-    /// The identity of the nested call.
     pub id: CallId,
-    /// The full name of the tool, with the component in front.
     pub tool: String,
     /// The nesting depth, from 1 for a direct call.
     pub depth: usize,
@@ -79,7 +74,6 @@ pub struct CallActivity {
     pub retry: Option<PendingRetry>,
     /// What was logged while it ran: the level and the line, the newest last.
     pub log: VecDeque<(String, String)>,
-    /// The nested calls, in the order in which they began.
     pub children: Vec<ChildCall>,
 }
 
@@ -97,7 +91,6 @@ impl CallActivity {
         self.children.iter().find(|nested| nested.id == *id).map(|nested| nested.depth)
     }
 
-    /// Takes in what the call itself reports.
     pub fn handle_host_event(&mut self, event: &HostEvent) {
         match event {
             HostEvent::Progress { progress, total, message, .. } => {
@@ -127,7 +120,6 @@ impl CallActivity {
         }
     }
 
-    /// Takes in the start of a nested call.
     pub fn begin_nested(&mut self, id: &CallId, tool: &str, depth: usize) {
         if self.children.len() < NESTED {
             let tool = shorten(tool, LONGEST).into_owned();
@@ -135,7 +127,6 @@ impl CallActivity {
         }
     }
 
-    /// A call that it made has ended.
     pub fn end_nested(&mut self, id: &CallId, success: bool, took: Duration) {
         if let Some(nested) = self.children.iter_mut().find(|nested| nested.id == *id) {
             nested.ended = Some((success, took));

@@ -12,16 +12,11 @@ use crate::tui::presentation::CallResult;
 /// The maximum number of ended calls that are kept.
 const MAX_CALLS: usize = 200;
 
-/// A call made in this console, running or ended.
 #[derive(Debug)]
 pub struct ConsoleCall {
-    /// The number the console gave the call.
     pub run: ConsoleCallId,
-    /// The identity the host gave the call, once it has started.
     pub id: Option<CallId>,
-    /// The full name of the tool, with the component in front.
     pub tool: String,
-    /// The arguments of the call.
     pub arguments: JsonObject,
     /// Progress, log lines and nested calls while it ran.
     pub activity: CallActivity,
@@ -34,7 +29,6 @@ pub struct ConsoleCall {
 pub struct ConsoleCalls {
     pub(super) all: VecDeque<ConsoleCall>,
     next: u64,
-    /// The arguments of calls that were made in earlier runs of the console.
     saved_arguments: HashMap<String, JsonObject>,
 }
 
@@ -59,14 +53,12 @@ impl ConsoleCalls {
         run
     }
 
-    /// The host starts a call with this ID.
     pub fn set_host_id(&mut self, run: ConsoleCallId, id: CallId) {
         if let Some(call) = self.all.iter_mut().find(|call| call.run == run) {
             call.id = Some(id);
         }
     }
 
-    /// Takes in the outcome of a call.
     pub fn end(&mut self, run: ConsoleCallId, outcome: CallResult) {
         if let Some(call) = self.all.iter_mut().find(|call| call.run == run) {
             call.outcome = Some(Arc::new(outcome));
@@ -84,7 +76,6 @@ impl ConsoleCalls {
         running.for_each(|call| call.activity.tick(now));
     }
 
-    /// Takes in host events about running calls.
     pub fn handle_host_event(&mut self, event: &HostEvent) {
         let mut running = self.all.iter_mut().rev().filter(|call| call.outcome.is_none());
         match event {
@@ -118,18 +109,15 @@ impl ConsoleCalls {
         }
     }
 
-    /// Whether a call was made here, or by a call that was.
     pub fn has_made(&self, id: &CallId) -> bool {
         let is_part = |call: &ConsoleCall| call.activity.depth_of(id).is_some();
         self.all.iter().rev().any(|call| call.id.as_ref() == Some(id) || is_part(call))
     }
 
-    /// The calls of a tool, the newest first.
     pub fn all_of<'a>(&'a self, tool: &'a str) -> impl Iterator<Item = &'a ConsoleCall> + 'a {
         self.all.iter().rev().filter(move |call| call.tool == tool)
     }
 
-    /// The running calls, the newest first.
     pub fn running(&self) -> impl Iterator<Item = &ConsoleCall> + '_ {
         self.all.iter().rev().filter(|call| call.outcome.is_none())
     }
@@ -148,12 +136,10 @@ impl ConsoleCalls {
         ended.fold((0, 0), |(all, bad), failed| (all + 1, bad + usize::from(failed)))
     }
 
-    /// The newest one of a tool.
     pub fn newest_of(&self, tool: &str) -> Option<&ConsoleCall> {
         self.all.iter().rev().find(|call| call.tool == tool)
     }
 
-    /// The arguments a tool was last called with.
     pub fn arguments_of(&self, tool: &str) -> Option<&JsonObject> {
         let newest = self.newest_of(tool).map(|call| &call.arguments);
         newest.or_else(|| self.saved_arguments.get(tool))

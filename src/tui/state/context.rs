@@ -37,11 +37,8 @@ pub enum Overlay {
     Palette(Box<PaletteWindow>),
     /// The calls that run, to stop one of them.
     Running(ListCursor),
-    /// The problems of the configuration files.
     Problems,
-    /// A tool compared with its pin, and the question whether to pin it as it is.
     Pin,
-    /// The name under which a call is saved.
     SaveCall(Box<SaveCallWindow>),
 }
 
@@ -51,7 +48,6 @@ pub enum ShownProjects {
     /// There is no project here: calls of all projects.
     #[default]
     NoProject,
-    /// Those of the project that the console was opened in.
     Own,
     /// Those of all projects, because the user chose so.
     All,
@@ -68,12 +64,9 @@ impl ShownProjects {
     }
 }
 
-/// A message on the status line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatusMessage {
-    /// The text of the message.
     pub text: String,
-    /// Whether the message reports an error.
     pub is_error: bool,
 }
 
@@ -82,9 +75,7 @@ pub struct StatusMessage {
 pub struct AppContext {
     /// The terminal's columns and rows.
     pub size: (u16, u16),
-    /// The view that is shown.
     pub view: ViewId,
-    /// The pane that has the focus.
     pub focus: Pane,
     /// Whether that pane fills the screen.
     pub is_zoomed: bool,
@@ -105,9 +96,7 @@ pub struct AppContext {
     pub appearance: Appearance,
     /// The keys, with those remapped in `console.yaml`.
     pub keys: Keymap,
-    /// Calls that were made here.
     pub calls: ConsoleCalls,
-    /// What a person made of the sizes of panes, by view.
     pub pane_shares: BTreeMap<ViewId, PaneShares>,
     /// The columns of the bar at the top that each view has; known when it was drawn.
     pub tabs: RefCell<Vec<(Range<u16>, ViewId)>>,
@@ -158,12 +147,10 @@ impl AppContext {
         self.show_status(format!("showing {}", self.shown_projects.title().unwrap_or_default()));
     }
 
-    /// The size class of the terminal.
     pub fn room(&self) -> SizeClass {
         SizeClass::for_area(Rect::new(0, 0, self.size.0, self.size.1))
     }
 
-    /// The panes that are seen, and where.
     pub fn panes_shown(&self) -> Vec<(Pane, Rect)> {
         let room = self.room();
         if room == SizeClass::None {
@@ -246,7 +233,6 @@ impl AppContext {
         vec![AppEffect::Copy(text)]
     }
 
-    /// Shows a message in the status line.
     pub fn show_status(&mut self, text: impl Into<String>) {
         self.message = Some(StatusMessage { text: text.into(), is_error: false });
     }

@@ -1,6 +1,4 @@
 //! All problems of the configuration files: the window opened from the count on the status line.
-//!
-//! Owns: the text of that window, and the same for the clipboard.
 
 use std::fmt::Write as _;
 

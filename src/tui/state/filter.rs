@@ -1,9 +1,5 @@
 //! The filter language of the views: words, `key:value` terms, and `!word` to exclude.
-//!
-//! Owns: splitting a filter into its terms. Which keys there are is a table of each view, and the
-//! view decides what a term means.
 
-/// The filter language of one view.
 #[derive(Debug)]
 pub struct FilterSyntax<K: 'static> {
     /// The keys by name; several names may stand for one key.
@@ -13,10 +9,8 @@ pub struct FilterSyntax<K: 'static> {
     pub has_quotes: bool,
 }
 
-/// A filter in its terms.
 #[derive(Debug, PartialEq, Eq)]
 pub struct FilterTerms<K> {
-    /// The values of keys, as they were written, in their order.
     pub values: Vec<(K, String)>,
     /// The words that must occur.
     pub words: Vec<String>,

@@ -5,7 +5,6 @@ use unicode_segmentation::UnicodeSegmentation as _;
 /// The maximum number of bytes a line may have; more is not typed or pasted.
 const LONGEST: usize = 64 * 1024;
 
-/// A line of text and where the cursor is in it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LineInput {
     text: String,
@@ -15,7 +14,6 @@ pub struct LineInput {
 }
 
 impl LineInput {
-    /// A line with this text, the cursor at its end.
     pub fn of(text: impl Into<String>) -> Self {
         let text = text.into();
         let cursor = text.len();
@@ -28,7 +26,6 @@ impl LineInput {
         self.is_selected = !self.text.is_empty();
     }
 
-    /// Whether the whole line is selected.
     pub fn is_selected(&self) -> bool {
         self.is_selected
     }
@@ -42,7 +39,6 @@ impl LineInput {
         was
     }
 
-    /// The whole line.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -88,7 +84,6 @@ impl LineInput {
         self.text.replace_range(self.cursor..end, "");
     }
 
-    /// Empties the line.
     pub fn clear(&mut self) {
         *self = Self::default();
     }
@@ -131,14 +126,12 @@ impl LineInput {
         self.cursor = at.map_or(self.text.len(), |(at, _)| at);
     }
 
-    /// Splits the line at the cursor and gives the rest, with its cursor at the start.
     #[must_use]
     pub fn split_off(&mut self) -> Self {
         self.is_selected = false;
         Self { text: self.text.split_off(self.cursor), ..Self::default() }
     }
 
-    /// Appends another line and puts the cursor between the two.
     pub fn append(&mut self, other: &Self) {
         self.end();
         self.text.push_str(&other.text);

@@ -1,7 +1,4 @@
 //! The calls of this console, and of the other clients of an attached host, as they end: counts, durations, and the rate of the last minute.
-//!
-//! Owns: what is counted of each tool, bounded in tools and in memory. Never does: read the
-//! statistics, which hold the calls of other processes too.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::Duration;
@@ -22,18 +19,12 @@ pub struct LiveCalls {
     tools: HashMap<String, LiveToolCalls>,
 }
 
-/// The calls of one tool that ended since the console was opened.
 #[derive(Debug)]
 pub struct LiveToolCalls {
-    /// Calls that succeeded.
     pub ok: u64,
-    /// Calls that failed.
     pub failed: u64,
-    /// Calls that were cancelled.
     pub cancelled: u64,
-    /// Durations of the successful calls.
     pub durations: Durations,
-    /// How many calls each other client made, by its name.
     pub clients: BTreeMap<String, u64>,
     /// How many ended in which second since the Unix epoch, in order; only of the last minute.
     recent: VecDeque<(u64, u64)>,
@@ -92,7 +83,6 @@ impl LiveCalls {
 }
 
 impl LiveToolCalls {
-    /// All that ended.
     pub fn count(&self) -> u64 {
         self.ok + self.failed + self.cancelled
     }

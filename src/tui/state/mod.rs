@@ -93,17 +93,12 @@ pub use view::View;
 /// Everything the console knows.
 #[derive(Debug)]
 pub struct AppState {
-    /// State shared by all views.
     pub context: AppContext,
-    /// The tools.
     pub tools: ToolsView,
-    /// The servers.
     pub servers: ServersView,
     /// What crossed the wires.
     pub trace: TraceView,
-    /// The statistics.
     pub stats: StatsView,
-    /// The benchmark.
     pub bench: BenchView,
     /// The calls of the past.
     pub history: HistoryView,
@@ -111,13 +106,9 @@ pub struct AppState {
     pub offerings: OfferingsView,
     /// Questions from servers and approvals.
     pub inbox: InboxView,
-    /// The calls of this console as they end.
     pub live: live_calls::LiveCalls,
-    /// The calls that other clients of the attached host make.
     pub others: OtherClients,
-    /// Trust in the project.
     pub trust: ProjectTrust,
-    /// The problems of the configuration files.
     pub configuration_problems: ConfigurationProblems,
     /// Whether calls of other clients ended since the figures of tools were read.
     has_stale_figures: bool,
@@ -126,7 +117,6 @@ pub struct AppState {
 }
 
 impl AppState {
-    /// The state of a console that just opened.
     pub fn new(size: (u16, u16)) -> Self {
         Self {
             context: AppContext::new(size),
@@ -147,7 +137,6 @@ impl AppState {
         }
     }
 
-    /// The effects to run at the start.
     pub fn initial_effects(&mut self) -> Vec<AppEffect> {
         let recall = AppEffect::Persistence(super::event::persistence::PersistenceEffect::Load);
         let mut effects = vec![recall, AppEffect::ListDeclared, AppEffect::RefreshServers];
@@ -175,7 +164,6 @@ impl AppState {
             && calls().is_some_and(|calls| calls.is_recent(self.context.now))
     }
 
-    /// The contexts where keys are looked up, nearest first.
     pub fn key_contexts(&self) -> Vec<KeyContext> {
         if !self.inbox.approvals.is_empty() {
             return vec![KeyContext::Approval, KeyContext::Pane];
@@ -245,7 +233,6 @@ impl AppState {
         }
     }
 
-    /// The view that is shown, and what it shares with the others.
     fn active_view(&mut self) -> (&mut dyn View, &mut AppContext) {
         let view: &mut dyn View = match self.context.view {
             ViewId::Tools => &mut self.tools,

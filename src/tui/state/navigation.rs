@@ -88,7 +88,6 @@ impl AppState {
         self.show(ViewId::Trace)
     }
 
-    /// The last arguments of a tool, or an example when it requires any.
     fn default_bench_arguments(&self, tool: &str) -> Option<JsonObject> {
         if let Some(known) = self.context.calls.arguments_of(tool) {
             return Some(known.clone());

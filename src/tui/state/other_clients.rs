@@ -1,7 +1,4 @@
 //! The calls that other clients of the attached host make.
-//!
-//! Owns: which calls are theirs, and who they are. Never does: count calls, which `live_calls` does for
-//! all of them.
 
 use std::time::Duration;
 
@@ -16,18 +13,13 @@ const MAX_CALLS: usize = 1_000;
 /// The maximum number of characters of the name of a client, which it chose itself.
 const MAX_NAME: usize = 60;
 
-/// A call that another client made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OtherCall {
     /// The identity that all its events share.
     pub id: CallId,
-    /// The full name of the tool.
     pub tool: String,
-    /// How the client names itself.
     pub client: String,
-    /// When it was first heard of, since the Unix epoch.
     pub since: Duration,
-    /// Whether it still runs.
     pub is_running: bool,
 }
 

@@ -6,7 +6,6 @@ use crate::tui::event::AppEffect;
 use crate::tui::keys::{Action, KeyContext};
 
 impl AppState {
-    /// Where keys of the view are looked up, whatever lies over it.
     pub fn view_key_contexts(&self) -> Vec<KeyContext> {
         self.view_state(self.context.view).key_contexts(self.context.focus)
     }
@@ -126,7 +125,6 @@ impl AppState {
         Vec::new()
     }
 
-    /// The wheel of the mouse was turned here.
     pub(super) fn wheeled(&mut self, x: u16, y: u16, by: isize) {
         /// Lines for each step of the wheel.
         const STEP: isize = 3;

@@ -1,6 +1,4 @@
 //! The command palette: fuzzy search over everything that can be done in the current view.
-//!
-//! Owns: the list, which is made of the map of keys, and the query. Never does: do any of it.
 
 use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
@@ -14,14 +12,11 @@ use crate::tui::theme::ColourScheme;
 pub enum PaletteCommand {
     /// An action, as if its key were pressed.
     Action(Action),
-    /// Switch to this colour scheme.
     Colours(ColourScheme),
 }
 
-/// One line of the palette.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PaletteEntry {
-    /// The command that Enter runs.
     pub command: PaletteCommand,
     /// The key of the command in this context, if it has one.
     pub key: Option<KeyPress>,
@@ -31,7 +26,6 @@ pub struct PaletteEntry {
     pub about: String,
 }
 
-/// The palette, while it is open.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PaletteWindow {
     /// The search text.
@@ -43,7 +37,6 @@ pub struct PaletteWindow {
 }
 
 impl PaletteWindow {
-    /// A palette with the commands of these contexts, the nearest first.
     pub fn of(keys: &Keymap, places: &[KeyContext]) -> Self {
         let mut entries: Vec<PaletteEntry> = Vec::new();
         for binding in places.iter().flat_map(|place| keys.bindings(*place)) {

@@ -1,7 +1,4 @@
 //! The difference between a tool and its pin, and the question whether to pin it as it is.
-//!
-//! Owns: the text of that window, and that a yes counts only after its end was drawn. Never does:
-//! compare or pin.
 
 use std::time::Duration;
 
@@ -17,9 +14,7 @@ use crate::util::diff::DiffMark;
 /// The comparison on the screen.
 #[derive(Debug)]
 pub struct PinWindow {
-    /// Exactly what a yes pins.
     pub review: PinReview,
-    /// The difference as the window shows it.
     pub text: ScrollText,
     progress: ReadingProgress,
 }
@@ -125,7 +120,6 @@ fn page(review: &PinReview) -> ScrollText {
     page
 }
 
-/// Each changed part with its difference.
 fn parts(page: &mut ScrollText, changes: &[DefinitionChange]) {
     for change in changes {
         page.heading(change.part);

@@ -1,7 +1,4 @@
 //! Whether a text that needs an answer was read.
-//!
-//! Owns: that an answer counts only when the text was on the screen for a moment, and its end was
-//! drawn. Never does: know what is asked.
 
 use std::time::Duration;
 
@@ -15,7 +12,6 @@ pub enum Readiness {
     TooSoon,
     /// Its end was not shown yet.
     Unread,
-    /// It is longer than what can be shown here.
     TooLong,
     /// A yes counts now, for it was read.
     Ready,
@@ -24,7 +20,6 @@ pub enum Readiness {
 /// How far a text that asks for an answer was read.
 #[derive(Debug, Default)]
 pub struct ReadingProgress {
-    /// Since when it is uncovered.
     since: Option<Duration>,
     /// Whether its end was drawn.
     is_read: bool,

@@ -1,27 +1,20 @@
 //! The window in which a user names a call, to repeat it with `toolhost run NAME`.
-//!
-//! Owns: the call and the name that is typed. Never does: write a file.
 
 use super::{AppContext, LineInput, Overlay};
 use crate::model::{JsonObject, check_name};
 use crate::tui::event::AppEffect;
 use crate::tui::event::tools::ToolsEffect;
 
-/// A call that is about to be saved.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SaveCallWindow {
-    /// The name as typed so far.
     pub name: LineInput,
-    /// The full name of the tool.
     pub tool: String,
-    /// The arguments of the call.
     pub arguments: JsonObject,
     /// Why the typed name cannot be used; `None` until Enter found something.
     pub error: Option<String>,
 }
 
 impl SaveCallWindow {
-    /// Asks for the name of this call.
     pub fn of(tool: &str, arguments: JsonObject) -> Self {
         Self { tool: tool.to_owned(), arguments, ..Self::default() }
     }

@@ -19,14 +19,12 @@ impl Default for TextArea {
 }
 
 impl TextArea {
-    /// A text with the cursor at its start.
     pub fn of(text: &str) -> Self {
         let mut lines: Vec<LineInput> = text.split('\n').map(LineInput::of).collect();
         lines[0].home();
         Self { lines, at: 0 }
     }
 
-    /// A text, the cursor at its end.
     pub fn at_end(text: &str) -> Self {
         let mut area = Self::of(text);
         area.at = area.lines.len() - 1;
@@ -40,7 +38,6 @@ impl TextArea {
         lines.join("\n")
     }
 
-    /// Whether the text has no characters.
     pub fn is_empty(&self) -> bool {
         self.lines.iter().all(|line| line.text().is_empty())
     }
@@ -55,12 +52,10 @@ impl TextArea {
         self.at
     }
 
-    /// The line with the cursor, to be written in.
     pub fn line(&mut self) -> &mut LineInput {
         &mut self.lines[self.at]
     }
 
-    /// Begins a new line at the cursor.
     pub fn break_line(&mut self) {
         if self.lines.len() < LINES {
             let rest = self.line().split_off();

@@ -1,7 +1,4 @@
 //! The tabs of a tool's details, and the text of two of them.
-//!
-//! Owns: the schemas as a tree of lines, and the raw definition, built once when another
-//! tool or tab is shown. Bounded: recursion of a schema into itself ends.
 
 use std::sync::Arc;
 
@@ -28,14 +25,12 @@ pub enum DetailTab {
     /// Description, arguments and facts.
     #[default]
     Detail,
-    /// The input and output schemas.
     Schema,
     /// The definition as the source sent it.
     Raw,
 }
 
 impl DetailTab {
-    /// The title on the screen.
     pub fn title(self) -> &'static str {
         match self {
             Self::Detail => "detail",
@@ -45,14 +40,11 @@ impl DetailTab {
     }
 }
 
-/// A tool from one of its sides.
 #[derive(Debug, Default)]
 pub struct ToolDetail {
-    /// The tab that is shown.
     pub tab: DetailTab,
     /// The schema or the raw definition; empty for the detail, which is made while it is drawn.
     pub text: ScrollText,
-    /// How far the detail is scrolled.
     pub position: ScrollPosition,
     source: Option<(Arc<ToolDefinition>, DetailTab)>,
 }
@@ -75,7 +67,6 @@ impl ToolDetail {
         }
     }
 
-    /// Goes back to the top.
     pub fn scroll_to_top(&mut self) {
         self.position.reset();
         self.text.scroll_to_top();
@@ -144,7 +135,6 @@ impl SchemaOutline<'_> {
         }
     }
 
-    /// The properties, items and variants of a schema.
     fn inside(&mut self, schema: &Value, depth: usize) {
         let schema = resolve(self.root, schema, 0);
         let indent = "  ".repeat(depth);

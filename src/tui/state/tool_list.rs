@@ -1,6 +1,4 @@
 //! The list of all tools, with fuzzy search.
-//!
-//! Owns: what each source listed last, the order, and the query. Never does: ask a source.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -19,10 +17,8 @@ use crate::stats::count::ToolKey;
 /// In which order tools stand while nothing is searched for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ToolSort {
-    /// As listed by the sources.
     #[default]
     Source,
-    /// By the full name of the tool.
     Name,
     /// By the 95th percentile of successful calls, the slowest first.
     P95,
@@ -35,7 +31,6 @@ pub enum ToolSort {
 pub struct UsageFigures {
     /// The 95th percentile of successful calls; `None` without one.
     pub p95: Option<Duration>,
-    /// How many calls failed.
     pub failed: u64,
 }
 
@@ -59,28 +54,20 @@ impl ToolSort {
 /// A tool of the list with its full name.
 #[derive(Debug, Clone)]
 pub struct ToolRow {
-    /// What is known of it.
     pub tool: Arc<ToolDefinition>,
-    /// The full name, with the component in front.
     pub name: String,
 }
 
-/// The tools of all sources.
 #[derive(Debug, Default)]
 pub struct ToolListState {
-    /// Local tools, and declared ones of servers that told nothing yet.
     local: Vec<Arc<ToolRow>>,
-    /// The tools servers listed, by the name of the server.
     servers: BTreeMap<String, Vec<Arc<ToolRow>>>,
     /// The use of each, by full name; programs with the same name are distinguished.
     usage: UsageByName,
-    /// All of them in order.
     rows: Vec<Arc<ToolRow>>,
     /// The rows that the query finds, the best first.
     found: Vec<usize>,
-    /// The chosen one of those.
     pub list: ListCursor,
-    /// The filter as it was typed.
     pub filter: LineInput,
     /// Whether the filter is being typed.
     pub is_filtering: bool,
@@ -112,19 +99,16 @@ impl ToolListState {
         }
     }
 
-    /// How a tool is used, when it was called at all.
     pub fn usage_of(&self, row: &ToolRow) -> Option<UsageFigures> {
         let mut programs = self.usage.get(&row.name)?.iter();
         programs.find(|(key, _)| key.is_of(&row.tool)).map(|(_, figures)| *figures)
     }
 
-    /// Forgets what servers listed, when the host is replaced.
     pub fn forget_servers(&mut self) {
         self.servers.clear();
         self.arrange();
     }
 
-    /// All of them, in order.
     pub fn rows(&self) -> &[Arc<ToolRow>] {
         &self.rows
     }
@@ -134,17 +118,14 @@ impl ToolListState {
         self.rows.len()
     }
 
-    /// Whether no source has any tool.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// The tools that are found, the best first.
     pub fn found(&self) -> impl ExactSizeIterator<Item = &ToolRow> + '_ {
         self.found_from(0)
     }
 
-    /// The same from this one on.
     pub fn found_from(&self, first: usize) -> impl ExactSizeIterator<Item = &ToolRow> + '_ {
         self.found.get(first..).unwrap_or_default().iter().map(|at| &*self.rows[*at])
     }
@@ -154,7 +135,6 @@ impl ToolListState {
         self.rows.get(*self.found.get(self.list.chosen())?).map(|row| &**row)
     }
 
-    /// The tool of this name.
     pub fn find_by_name(&self, name: &str) -> Option<&ToolRow> {
         self.rows.iter().find(|row| row.name == name).map(|row| &**row)
     }
@@ -168,7 +148,6 @@ impl ToolListState {
         at.is_some()
     }
 
-    /// Switches to the next order.
     pub fn sort_next(&mut self) {
         let at = ToolSort::ALL.iter().position(|sort| *sort == self.sort).unwrap_or(0);
         self.sort = ToolSort::ALL[(at + 1) % ToolSort::ALL.len()];
@@ -220,17 +199,14 @@ impl ToolRow {
         into.len() > self.name.len()
     }
 
-    /// The server it is from.
     pub fn server(&self) -> Option<&str> {
         self.tool.name.component().filter(|_| self.tool.source == ToolSource::Mcp)
     }
 
-    /// Where it is from, in a word.
     pub fn source(&self) -> &str {
         self.server().unwrap_or(self.tool.kind)
     }
 
-    /// The status of the tool, as one character.
     pub fn status_mark(&self) -> char {
         match self.tool.status {
             ToolStatus::Unavailable => 'x',
@@ -243,7 +219,6 @@ impl ToolRow {
     }
 }
 
-/// What a term of the filter is about.
 #[derive(Debug, Clone, Copy)]
 enum ToolFilterKey {
     Source,

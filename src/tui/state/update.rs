@@ -163,7 +163,6 @@ impl AppState {
         }
     }
 
-    /// Takes in what is known of servers, and asks those for their tools that are new.
     fn update_servers(&mut self, statuses: Vec<ServerStatus>) -> Vec<AppEffect> {
         let is_new =
             |status: &&ServerStatus| !self.servers.rows.iter().any(|row| row.name == status.name);
@@ -260,7 +259,6 @@ impl AppState {
         Vec::new()
     }
 
-    /// The line that is being written.
     fn line(&mut self) -> Option<&mut LineInput> {
         if !self.inbox.approvals.is_empty() || self.trust.window.is_some() {
             return None;
@@ -276,7 +274,6 @@ impl AppState {
         self.active_view().0.line(focus)
     }
 
-    /// The text of several lines that is being written.
     fn text(&mut self) -> Option<&mut TextArea> {
         if self.has_overlay() {
             return None;
@@ -285,13 +282,11 @@ impl AppState {
         self.active_view().0.text(focus)
     }
 
-    /// The form that is being filled in.
     fn form(&mut self) -> Option<&mut SchemaForm> {
         let focus = self.context.focus;
         self.active_view().0.form_mut(focus)
     }
 
-    /// What was written in the person's own editor.
     fn apply_editor_result(&mut self, outcome: Result<String, EditorError>) {
         if let Some(form) = self.form() {
             return form.apply_editor_result(outcome);
@@ -478,7 +473,6 @@ impl AppState {
     }
 }
 
-/// Whether a key wrote something in a text of several lines, or moved its cursor.
 fn written_in_text(text: &mut TextArea, key: KeyPress) -> bool {
     match key {
         KeyPress::Backspace => text.erase(),
@@ -489,7 +483,6 @@ fn written_in_text(text: &mut TextArea, key: KeyPress) -> bool {
     true
 }
 
-/// Whether a key wrote something.
 fn written(line: &mut LineInput, key: KeyPress) -> bool {
     match key {
         KeyPress::Char(c) => line.insert(c.encode_utf8(&mut [0; 4])),

@@ -4,18 +4,15 @@ use super::{AppContext, LineInput, Pane, SchemaForm, TextArea};
 use crate::tui::event::AppEffect;
 use crate::tui::keys::{Action, KeyContext};
 
-/// A view, as the state sees it.
 pub trait View {
     /// Performs an action; `None` when the view has no use for it.
     fn act(&mut self, action: Action, context: &mut AppContext) -> Option<Vec<AppEffect>>;
 
-    /// The contexts where keys are looked up, nearest first.
     fn key_contexts(&self, focus: Pane) -> Vec<KeyContext>;
 
     /// Scrolls a pane by this many lines; negative moves up.
     fn scroll(&mut self, focus: Pane, by: isize);
 
-    /// Called when the view is shown, to ask for what it needs.
     fn enter(&mut self, _context: &mut AppContext) -> Vec<AppEffect> {
         Vec::new()
     }
@@ -25,7 +22,6 @@ pub trait View {
         None
     }
 
-    /// Called when the text being typed has changed.
     fn on_text_changed(&mut self, _context: &mut AppContext) -> Vec<AppEffect> {
         Vec::new()
     }
@@ -35,7 +31,6 @@ pub trait View {
         None
     }
 
-    /// The same, to be filled in.
     fn form_mut(&mut self, _focus: Pane) -> Option<&mut SchemaForm> {
         None
     }
@@ -53,12 +48,10 @@ pub trait View {
     /// A row of a pane was pointed at with the mouse, counted from 0; the pane has so many.
     fn on_click(&mut self, _pane: Pane, _row: usize, _height: usize) {}
 
-    /// Whether the user paused it.
     fn is_paused(&self) -> bool {
         false
     }
 
-    /// Whether the view changes by itself and needs ticks.
     fn is_animating(&self) -> bool {
         false
     }

@@ -37,7 +37,6 @@ pub enum AppendError {
     Failed(String),
 }
 
-/// Who owns the directory of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DirectoryOwner {
     /// Our own: made with mode 0700, kept that way, and refused when it is a symbolic link.
@@ -62,7 +61,6 @@ struct AppendState {
     /// Where our last line ended; a line of ours that does not begin there follows one of another
     /// process.
     end: u64,
-    /// When the path was last checked.
     checked_at: Option<Duration>,
     notes: Vec<String>,
 }
@@ -73,15 +71,11 @@ impl AppendFile {
         Self { location, sync, state: Mutex::default() }
     }
 
-    /// The path of the file that lines are appended to.
     pub fn path(&self) -> &Path {
         &self.location.path
     }
 
     /// Opens the file without writing to it, to learn early whether that is possible.
-    ///
-    /// # Errors
-    /// When the file is not safe to write to, or the system refuses.
     pub fn open(&self, now: Duration) -> Result<(), AppendError> {
         self.ensure_open(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner), now)
     }
@@ -89,9 +83,6 @@ impl AppendFile {
     /// Appends one line and gives the file's length after it; `json` must hold no line break, and
     /// `now` is the time since the Unix epoch. Characters that could steer a terminal are written
     /// as `\u` escapes, so that the file can be read with `cat`.
-    ///
-    /// # Errors
-    /// When the file is not safe to write to, or the system refuses.
     pub fn append(&self, now: Duration, json: &str) -> Result<u64, AppendError> {
         let mut guard = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let state = &mut *guard;

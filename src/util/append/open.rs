@@ -1,7 +1,4 @@
 //! Opening record files safely: no links, no files of other users.
-//!
-//! Owns: what a file of records and its directory must be (a regular file, ours, private, no
-//! symbolic link), and repairing what may be repaired. Never does: write a line.
 
 use std::fs::File;
 use std::io;
@@ -14,16 +11,12 @@ use rustix::io::Errno;
 use super::{AppendError, DirectoryOwner};
 use crate::util::private_file;
 
-/// Where a file of records is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordLocation {
-    /// The path of the file itself.
     pub path: PathBuf,
-    /// Whether the directory is ours or a person's.
     pub directory_owner: DirectoryOwner,
 }
 
-/// Which file a name stood for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileIdentity {
     device: u64,
@@ -31,14 +24,12 @@ pub struct FileIdentity {
 }
 
 impl FileIdentity {
-    /// The identity of a file by what the system says about it.
     pub fn of(stat: &Stat) -> Self {
         #[expect(clippy::unnecessary_cast, reason = "the widths differ between systems")]
         Self { device: stat.st_dev as u64, inode: stat.st_ino as u64 }
     }
 }
 
-/// A file that is open for appending.
 #[derive(Debug)]
 pub(super) struct OpenAppendFile {
     pub(super) directory: OwnedFd,
@@ -47,12 +38,10 @@ pub(super) struct OpenAppendFile {
 }
 
 impl RecordLocation {
-    /// A file in a directory of our own.
     pub fn own(directory: &Path, file: &str) -> Self {
         Self { path: directory.join(file), directory_owner: DirectoryOwner::Own }
     }
 
-    /// A file that a person named.
     pub fn named(path: PathBuf) -> Self {
         Self { path, directory_owner: DirectoryOwner::Named }
     }
@@ -103,9 +92,6 @@ impl RecordLocation {
     }
 
     /// Opens the file for reading; `None` when it is not there.
-    ///
-    /// # Errors
-    /// When it is not what a file of records must be, or the system refuses.
     pub fn open_to_read(&self) -> Result<Option<(File, FileIdentity)>, AppendError> {
         let Some(name) = self.path.file_name() else {
             return Err(refused(&self.path, "is not the name of a file"));
@@ -156,9 +142,6 @@ impl RecordLocation {
     }
 
     /// Opens the directory, creating it if missing. Repairs are added to `notes`.
-    ///
-    /// # Errors
-    /// When it is not what a directory of records must be, or the system refuses.
     pub fn directory(&self, notes: &mut Vec<String>) -> Result<OwnedFd, AppendError> {
         let path = self.parent();
         let open = || rustix::fs::open(path, self.flags(), Mode::empty());

@@ -31,7 +31,6 @@ const KEPT_BY: [(&str, &[SandboxSubject]); 5] = [
 /// The namespace that there is only while the network is off.
 const NETWORK: &str = "network namespace";
 
-/// Which subjects bubblewrap protects in a confinement, by what it does.
 pub(super) fn protected_subjects(
     confinement: &Confinement,
 ) -> impl Iterator<Item = (&'static str, Vec<SandboxSubject>)> {
@@ -52,9 +51,6 @@ pub(super) fn shows_everything(confinement: &Confinement) -> bool {
 
 /// The arguments before the program: an empty root, and in it what the confinement names; or the
 /// whole root, if it names that. `scratch` is its temporary directory, if it is not [`TMP`].
-///
-/// # Errors
-/// When a path of the declaration does not exist.
 pub(super) fn arguments(
     confinement: &Confinement,
     cwd: &Path,

@@ -69,12 +69,10 @@ mod linux {
     };
     use super::{Coverage, Protection};
 
-    /// What a confinement enforces on this system.
     pub fn coverage(confinement: &Confinement) -> Coverage {
         coverage_on(&ThisSystem, confinement)
     }
 
-    /// What it keeps on a system.
     pub(in super::super) fn coverage_on(
         system: &dyn SystemSupport,
         confinement: &Confinement,
@@ -109,7 +107,6 @@ mod linux {
         coverage
     }
 
-    /// The mechanisms that are used, each with what it keeps.
     fn mechanisms(
         system: &dyn SystemSupport,
         confinement: &Confinement,

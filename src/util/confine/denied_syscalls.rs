@@ -11,9 +11,7 @@ use super::subject::SandboxSubject;
 pub(super) enum DenyCondition {
     /// Part of every filter, regardless of what is allowed.
     Always,
-    /// When the network is off.
     NetworkOff,
-    /// When nothing else keeps the metadata of files.
     MetadataOff,
 }
 
@@ -21,9 +19,7 @@ pub(super) enum DenyCondition {
 /// bits: it ignores the upper half, and so must the filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ArgumentTest {
-    /// The argument equals the number.
     Is(u8, u32),
-    /// The argument differs from the number.
     IsNot(u8, u32),
     /// These bits of it (the first number) are the second number.
     Bits(u8, u64, u64),
@@ -34,14 +30,10 @@ pub(super) enum ArgumentTest {
 /// When a call is denied: if all tests of one of the lists hold; with no list, always.
 pub(super) type ArgumentTests = &'static [&'static [ArgumentTest]];
 
-/// Calls that are denied for one reason.
 #[derive(Debug)]
 pub(super) struct DeniedCalls {
-    /// What the calls would reach.
     pub(super) subject: SandboxSubject,
-    /// When they are denied at all.
     pub(super) condition: DenyCondition,
-    /// System call numbers, each with the arguments for which it is denied.
     pub(super) calls: &'static [(i64, ArgumentTests)],
 }
 
@@ -73,7 +65,6 @@ const RAW: u64 = 3;
 /// name itself by 0 only; the C library's functions for one's own process do.
 const OF_ANOTHER: ArgumentTests = &[&[ArgumentTest::IsNot(0, 0)]];
 
-/// All denied calls, from which filter and coverage are made.
 pub(super) const DENIED: &[DeniedCalls] = &[
     DeniedCalls {
         subject: SandboxSubject::Metadata,

@@ -16,9 +16,6 @@ impl PreparedConfinement {
     /// The order matters. Limits first, as long as nothing stands in their way. Then powers go, since
     /// the superuser could undo all that. Landlock and seccomp ask for the promise of no new
     /// privileges; seccomp is last because it could deny what the others need.
-    ///
-    /// # Errors
-    /// What the system said to one of the steps.
     pub(in crate::util) fn enter(&self) -> io::Result<()> {
         for (resource, limit) in &self.resources {
             rustix::process::setrlimit(*resource, *limit)?;

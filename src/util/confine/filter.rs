@@ -43,17 +43,10 @@ fn architecture() -> Result<TargetArch, ConfinementError> {
 }
 
 /// Whether a filter can be made for this machine.
-///
-/// # Errors
-/// When its instruction set is not known.
 pub(super) fn usable() -> Result<(), ConfinementError> {
     architecture().map(|_| ())
 }
 
-/// The filter of a confinement.
-///
-/// # Errors
-/// When there is none for this machine.
 pub(super) fn program(confinement: &Confinement) -> Result<BpfProgram, ConfinementError> {
     let failed = |why: BackendError| ConfinementError::Failed(format!("seccomp: {why}"));
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = BTreeMap::new();
@@ -128,7 +121,6 @@ fn unknown_calls() -> Vec<sock_filter> {
     steps
 }
 
-/// A filter as the bytes that other programs load it from.
 pub(super) fn bytes(program: &BpfProgram) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(program.len() * 8);
     for step in program {

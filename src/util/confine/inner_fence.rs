@@ -64,9 +64,6 @@ pub(super) fn is_available(system: &dyn SystemSupport) -> bool {
 }
 
 /// The words to start before the program, and the descriptor of this program, which they name.
-///
-/// # Errors
-/// When this program cannot be opened, or a path is not UTF-8.
 pub(super) fn wrap(
     confinement: &Confinement,
     temporary: &Path,

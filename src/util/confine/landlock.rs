@@ -22,9 +22,6 @@ const SCOPES_ABI: u32 = 6;
 const UNIX_ABI: u32 = 9;
 
 /// The rules for one child, as the descriptor it enters them by.
-///
-/// # Errors
-/// When a path cannot be opened or the kernel refuses a rule: every right is a hard requirement.
 pub(super) fn ruleset(
     confinement: &Confinement,
     scratch: &Path,
@@ -34,10 +31,6 @@ pub(super) fn ruleset(
     fd.ok_or_else(|| ConfinementError::Failed("the kernel returned no ruleset".into()))
 }
 
-/// The rules themselves.
-///
-/// # Errors
-/// As [`ruleset`].
 pub(super) fn rules(
     confinement: &Confinement,
     scratch: &Path,
@@ -87,7 +80,6 @@ pub(super) struct HandledRights {
 }
 
 impl HandledRights {
-    /// All that a version of Landlock can do for a confinement.
     pub(super) fn of(confinement: &Confinement, abi: u32) -> Self {
         let tcp = !confinement.network && abi >= TCP_ABI;
         Self {
@@ -97,7 +89,6 @@ impl HandledRights {
         }
     }
 
-    /// In terms of what is kept.
     pub(super) fn subjects(&self) -> Vec<SandboxSubject> {
         // A process in a Landlock domain cannot trace one outside, whatever the rules say.
         let mut subjects = vec![SandboxSubject::Memory];
@@ -114,7 +105,6 @@ impl HandledRights {
     }
 }
 
-/// Sets of rights, by what this kernel knows.
 struct FileRights {
     /// Everything that is denied unless a rule allows it.
     all: BitFlags<AccessFs>,

@@ -30,17 +30,14 @@ pub struct ResourceLimits {
     pub open_files: Option<u64>,
 }
 
-/// What the end of a child says about its limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LimitCause {
     /// A resource limit ended the program: which one.
     Limit(String),
-    /// A limit may have ended it.
     PossibleLimit(String),
 }
 
 impl ResourceLimits {
-    /// The limits as text, for people.
     pub fn describe(&self) -> Vec<String> {
         let named = [
             self.memory.map(|bytes| format!("memory {}", size(bytes))),
@@ -52,7 +49,6 @@ impl ResourceLimits {
         named.into_iter().flatten().collect()
     }
 
-    /// The limit of memory, as an error names it.
     pub fn memory_limit(&self) -> Option<String> {
         self.memory.map(|bytes| format!("memory limit of {}", size(bytes)))
     }
@@ -88,10 +84,6 @@ impl ResourceLimits {
         (!possible.is_empty()).then(|| LimitCause::PossibleLimit(possible.join(", ")))
     }
 
-    /// Whether this system can keep all of them.
-    ///
-    /// # Errors
-    /// When it cannot: the superuser may have any number of processes.
     pub fn check(&self) -> Result<(), ConfinementError> {
         if self.processes.is_some() && is_superuser() {
             return Err(ConfinementError::Unsupported {

@@ -64,12 +64,10 @@ pub use system_paths::{can_read, contains, program_paths};
 #[cfg(not(target_os = "linux"))]
 pub use unsupported::{available, become_program_if_requested, check, coverage};
 
-/// By what a child is confined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum ConfinementLevel {
     /// Resource limits only; it reaches what the user reaches.
     Limits,
-    /// Landlock for files and seccomp for system calls.
     Landlock,
     /// Namespaces of bubblewrap, with Landlock and seccomp inside.
     Bwrap,
@@ -96,7 +94,6 @@ impl ConfinementLevel {
 pub enum HomeDir {
     /// Where its environment says; whether it can be read is a question of the paths.
     Inherited,
-    /// In the private temporary directory, and gone with it.
     Temporary,
     /// Its own directory, which it may write to and which persists.
     At(PathBuf),
@@ -105,7 +102,6 @@ pub enum HomeDir {
 /// What a child may reach. Paths are absolute; a directory stands for everything below it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Confinement {
-    /// By what it is kept.
     pub level: ConfinementLevel,
     /// The programs, libraries and settings of the system can be read, too: without them hardly
     /// any program starts.
@@ -114,18 +110,15 @@ pub struct Confinement {
     pub read: Vec<PathBuf>,
     /// What can be read, executed and changed; each has to exist.
     pub write: Vec<PathBuf>,
-    /// Whether it may use the network.
     pub network: bool,
     /// Whether it may change permissions, owners, times and attributes of files where only a filter
     /// could keep it from that (level `landlock`): of all files of the user, then. The other levels
     /// allow it in what may be written, and nowhere else.
     pub metadata: bool,
-    /// Bounds on resources, for each of its processes.
     pub limits: ResourceLimits,
     /// Where its private temporary directory is made (level `landlock`; `bwrap` gives it a `/tmp` of
     /// its own in memory). It is named by `TMPDIR` and removed when the child is gone.
     pub scratch: PathBuf,
-    /// Which directory the program sees as its home.
     pub home: HomeDir,
 }
 
@@ -134,16 +127,9 @@ pub struct Confinement {
 pub enum ConfinementError {
     /// The system lacks what the level needs.
     #[error("{missing}")]
-    Unsupported {
-        /// What is missing, as a lower-case fragment.
-        missing: String,
-        /// What the user can do about it.
-        remedy: String,
-    },
-    /// A path of the declaration cannot be opened.
+    Unsupported { missing: String, remedy: String },
     #[error("'{}' cannot be opened for the sandbox: {why}", .path.display())]
     Path {
-        /// The path that cannot be opened or resolved.
         path: PathBuf,
         /// The system's reason.
         why: String,
@@ -161,7 +147,6 @@ impl ConfinementError {
 }
 
 impl Confinement {
-    /// Every path of the declaration that can be changed.
     #[cfg(target_os = "linux")]
     fn writable_paths(&self) -> impl Iterator<Item = &PathBuf> {
         let home = match &self.home {
@@ -212,9 +197,6 @@ impl Confinement {
     }
 
     /// Makes everything ready for one child.
-    ///
-    /// # Errors
-    /// When the system cannot keep what is asked, or a path cannot be opened.
     pub fn prepare(
         &self,
         program: &Path,

@@ -25,7 +25,6 @@ pub struct PreparedConfinement {
     pub(in crate::util) env: Vec<(&'static str, PathBuf)>,
     /// Its private temporary directory; to be kept until the child is gone.
     pub(in crate::util) scratch: Option<ScratchDir>,
-    /// Resource limits to set, each of them soft and hard.
     #[cfg(target_os = "linux")]
     pub(super) resources: Vec<(Resource, Rlimit)>,
     /// What is left of the superuser's powers, when some have to go.
@@ -37,7 +36,6 @@ pub struct PreparedConfinement {
     /// Rules to enter; with them come no new privileges.
     #[cfg(target_os = "linux")]
     pub(super) ruleset: Option<OwnedFd>,
-    /// The filter to enter, last of all.
     #[cfg(target_os = "linux")]
     pub(super) filter: Option<BpfProgram>,
     /// Descriptors that have to stay open across exec.

@@ -11,9 +11,6 @@ pub struct ScratchDir(PathBuf);
 
 impl ScratchDir {
     /// Makes one in `parent`, under a name that cannot be guessed.
-    ///
-    /// # Errors
-    /// When the directory cannot be made.
     pub fn make(parent: &Path) -> io::Result<Self> {
         let path = parent.join(format!("toolhost-{}", uuid::Uuid::new_v4().simple()));
         // `create` fails when something of that name exists, links included.
@@ -21,7 +18,6 @@ impl ScratchDir {
         Ok(Self(path))
     }
 
-    /// The path under which the program finds it.
     pub fn path(&self) -> &Path {
         &self.0
     }

@@ -4,39 +4,26 @@
 /// mechanisms of a level (see [`super::coverage()`]); here are only the words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum SandboxSubject {
-    /// The contents and names of files.
     Files,
     /// Permissions, owners, times and attributes of files.
     Metadata,
-    /// That a file exists, and its size and times.
     FileExistence,
-    /// Advisory locks that other processes see.
     Locks,
-    /// Memory and descriptors of other processes.
     Memory,
     /// Limits, priorities and processors of other processes.
     Scheduling,
-    /// Signals to processes outside the sandbox.
     Signals,
     /// What `/proc` tells about other processes.
     ProcessDetails,
-    /// That a process exists, and whose it is.
     ProcessIds,
     /// System V memory, semaphores and queues, and POSIX message queues.
     SharedMemory,
-    /// Network sockets of every family.
     Network,
-    /// Unix sockets with a path.
     UnixSockets,
-    /// Unix sockets with an abstract name.
     AbstractSockets,
-    /// Mounts, and namespaces to make them in.
     Mounts,
-    /// Keyrings that the kernel keeps for the user.
     Keyrings,
-    /// Large interfaces of the kernel.
     KernelInterfaces,
-    /// All that no filter knows of.
     Kernel,
 }
 
@@ -62,7 +49,6 @@ impl SandboxSubject {
         Self::Kernel,
     ];
 
-    /// What is protected when a mechanism enforces it.
     pub(super) fn protected_text(self) -> &'static str {
         match self {
             Self::Files => "other files",

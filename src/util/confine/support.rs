@@ -23,9 +23,7 @@ const BWRAP: [&str; 5] = [
     "/run/wrappers/bin/bwrap",
     "/run/current-system/sw/bin/bwrap",
 ];
-/// How often the trial of bubblewrap is polled.
 const TRIAL_POLL_INTERVAL: Duration = Duration::from_millis(1);
-/// How long it may take.
 const TRIAL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What the levels ask of a system. Tests stand in for systems that lack something.
@@ -55,14 +53,10 @@ impl SystemSupport for ThisSystem {
 }
 
 /// The strongest level that works here, for an entry that names none.
-///
-/// # Errors
-/// When there is neither Landlock nor bubblewrap.
 pub fn available() -> Result<ConfinementLevel, ConfinementError> {
     available_on(&ThisSystem)
 }
 
-/// The same for a system.
 pub(super) fn available_on(
     system: &dyn SystemSupport,
 ) -> Result<ConfinementLevel, ConfinementError> {
@@ -74,15 +68,10 @@ pub(super) fn available_on(
     )
 }
 
-/// Whether a level can be kept here.
-///
-/// # Errors
-/// Says what is missing.
 pub fn check(level: ConfinementLevel) -> Result<(), ConfinementError> {
     check_on(&ThisSystem, level)
 }
 
-/// The same for a system.
 pub(super) fn check_on(
     system: &dyn SystemSupport,
     level: ConfinementLevel,
@@ -167,7 +156,6 @@ fn trial(bwrap: &Path) -> Result<(), BwrapTrialError> {
     Err(BwrapTrialError::Timeout)
 }
 
-/// What a child that has ended wrote to stderr, the beginning of it.
 fn first_line(child: &mut std::process::Child) -> Option<String> {
     use std::io::Read as _;
     let mut text = Vec::new();

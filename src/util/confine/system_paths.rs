@@ -50,7 +50,6 @@ const ETC_DEPTH: usize = 2;
 /// What is read by nearly every program, as far as it exists here.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct SystemPaths {
-    /// What can be given whole.
     pub(super) readable: Vec<PathBuf>,
     /// A directory that can be given in parts only, with them.
     pub(super) split: Option<(PathBuf, SplitDirectory)>,
@@ -65,7 +64,6 @@ pub(super) struct SplitDirectory {
     pub(super) restricted: Vec<PathBuf>,
 }
 
-/// Finds the paths that every confined program may read on this system.
 pub(super) fn shared() -> SystemPaths {
     let mut shared = SystemPaths { readable: existing(&SHARED).collect(), split: None };
     // A link out of /etc on many systems.
@@ -80,7 +78,6 @@ pub(super) fn shared() -> SystemPaths {
     shared
 }
 
-/// Files that tell about the machine.
 pub(super) fn machine() -> impl Iterator<Item = PathBuf> {
     existing(&MACHINE)
 }
@@ -147,7 +144,6 @@ pub fn program_paths(program: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     paths
 }
 
-/// Whether a program in this confinement may read a path, as far as the paths it was given tell.
 pub fn can_read(confinement: &Confinement, path: &Path) -> bool {
     if confinement.read.iter().chain(&confinement.write).any(|shown| contains(shown, path)) {
         return true;

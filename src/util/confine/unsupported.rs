@@ -12,9 +12,6 @@ impl PreparedConfinement {
     }
 
     /// Nothing was made ready that could be entered.
-    ///
-    /// # Errors
-    /// Always.
     pub(in crate::util) fn enter(&self) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
@@ -27,23 +24,15 @@ fn refusal() -> ConfinementError {
     }
 }
 
-/// No process is started to become a confined program.
 pub fn become_program_if_requested(_: &[OsString]) -> Option<ConfinementError> {
     None
 }
 
 /// The strongest level of this system, which has none.
-///
-/// # Errors
-/// Always.
 pub fn available() -> Result<ConfinementLevel, ConfinementError> {
     Err(refusal())
 }
 
-/// Whether a level can be kept here, which none can.
-///
-/// # Errors
-/// Always.
 pub fn check(_: ConfinementLevel) -> Result<(), ConfinementError> {
     Err(refusal())
 }

@@ -31,9 +31,6 @@ pub enum Durability {
 
 /// Opens the file at `path`, in which no link may be; `lock_timeout` is how long the locks of other
 /// processes are waited for.
-///
-/// # Errors
-/// When it cannot be opened; what is in it is not looked at.
 pub fn connect(
     path: &Path,
     access: OpenFlags,
@@ -48,10 +45,6 @@ pub fn connect(
 }
 
 /// Sets how the file is written, and makes sure of it.
-///
-/// # Errors
-/// When the database does not take the setting: a caller that asked for durable writes must not get
-/// others.
 pub fn set_journaling(
     db: &Connection,
     durability: Durability,

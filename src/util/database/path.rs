@@ -24,15 +24,12 @@ const MAX_DRAFT_AGE: Duration = Duration::from_mins(1);
 #[derive(Debug)]
 pub struct DatabasePath {
     directory: OwnedFd,
-    /// Where the directory really is.
     real: PathBuf,
     name: OsString,
 }
 
-/// Why a database file cannot be made.
 #[derive(Debug, Error)]
 pub enum CreateDatabaseError {
-    /// The system refuses a step outside of the database.
     #[error(transparent)]
     System(#[from] io::Error),
     /// `SQLite` refuses to open or to fill the file.
@@ -46,16 +43,13 @@ impl From<Errno> for CreateDatabaseError {
     }
 }
 
-/// What is at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PathStatus {
     /// There is nothing of this name.
     Missing,
-    /// A regular file of ours.
     File {
         /// The length of the file in bytes.
         size: u64,
-        /// The inode number, by which a replaced file is noticed.
         inode: u64,
         /// The permission bits, such as `0o600`.
         mode: RawMode,
@@ -70,9 +64,6 @@ pub enum PathStatus {
 
 impl DatabasePath {
     /// The place of a file below `directory`, whose own links are followed.
-    ///
-    /// # Errors
-    /// When the directory cannot be opened.
     pub fn find(directory: &Path, name: &OsStr) -> io::Result<Self> {
         let real = directory.canonicalize()?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -94,9 +85,6 @@ impl DatabasePath {
     ///
     /// It is looked at without being opened: closing any descriptor of a file gives up the locks
     /// that `SQLite` holds on it elsewhere in this process.
-    ///
-    /// # Errors
-    /// When the system does not tell.
     pub fn inspect(&self) -> io::Result<PathStatus> {
         let stat = match rustix::fs::statat(&self.directory, &self.name, AtFlags::SYMLINK_NOFOLLOW)
         {
@@ -119,9 +107,6 @@ impl DatabasePath {
     }
 
     /// Removes the access of everyone but the owner.
-    ///
-    /// # Errors
-    /// When the system refuses.
     pub fn make_private(&self) -> io::Result<()> {
         let private = Mode::RUSR | Mode::WUSR;
         Ok(rustix::fs::chmodat(&self.directory, &self.name, private, AtFlags::empty())?)
@@ -129,9 +114,6 @@ impl DatabasePath {
 
     /// Makes a file under another name, lets `fill` make it whole, and puts it into its place. When
     /// another process was faster, its file stays.
-    ///
-    /// # Errors
-    /// When the system or `SQLite` refuses; then no file is left.
     pub fn make(
         &self,
         lock_timeout: Duration,

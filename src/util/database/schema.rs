@@ -25,15 +25,11 @@ pub enum SchemaCheck {
 }
 
 impl DatabaseSchema {
-    /// The version this toolhost makes.
     pub fn latest_version(&self) -> i64 {
         i64::try_from(self.migrations.len()).unwrap_or(i64::MAX)
     }
 
     /// Recognises a file.
-    ///
-    /// # Errors
-    /// When it cannot be read.
     pub fn check(&self, db: &Connection) -> rusqlite::Result<SchemaCheck> {
         let number = |name| db.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
         let version = number("user_version")?;
@@ -47,9 +43,6 @@ impl DatabaseSchema {
     }
 
     /// Takes the steps that are missing, all or none of them.
-    ///
-    /// # Errors
-    /// When they cannot be taken; then nothing was changed.
     pub fn migrate(&self, db: &Connection) -> rusqlite::Result<()> {
         let taken = |db: &Connection| {
             let version =
@@ -69,9 +62,6 @@ impl DatabaseSchema {
     }
 
     /// Makes the tables in an empty file and marks it.
-    ///
-    /// # Errors
-    /// When they cannot be made.
     pub fn create(&self, db: &Connection) -> rusqlite::Result<()> {
         db.pragma_update(None, "application_id", self.application_id)?;
         self.migrate(db)

@@ -13,9 +13,7 @@ use crate::util::clock::{Clock as _, SystemClock};
 
 /// What one run may spend.
 pub(super) struct JqLimits {
-    /// The most steps a filter may take.
     pub(super) steps: u64,
-    /// The longest time a filter may run.
     pub(super) time: Duration,
     /// The most stack, in bytes, before the filter counts as recursing too deeply.
     pub(super) stack: usize,
@@ -127,7 +125,6 @@ fn weight(value: &Val) -> u64 {
     size as u64
 }
 
-/// The native filters of this module.
 pub(super) fn natives() -> impl Iterator<Item = Fun<JqEngine>> {
     [run((TICK, v(0), |cv| tick(cv))), run((MULTIPLY, v(2), |cv| multiply(cv)))].into_iter()
 }

@@ -31,9 +31,6 @@ pub(super) fn from_json(value: &Value) -> Val {
 
 /// A result as JSON. What JSON cannot say becomes what jq prints: `null` for not-a-number, the
 /// largest float for infinity, replacement characters for bytes that are no text.
-///
-/// # Errors
-/// When it nests too deeply or has a key that is not text.
 pub(super) fn to_json(value: &Val) -> Result<Value, JqError> {
     convert(value, 0)
 }

@@ -1,6 +1,4 @@
 //! A system timer registered with the runtime as an input.
-//!
-//! Owns: one descriptor (`timerfd`) and what it is set to.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -11,7 +9,6 @@ use rustix::time::{
 };
 use tokio::net::unix::pipe::Receiver;
 
-/// A timer that is made when it is first needed.
 #[derive(Debug, Default)]
 pub(super) enum LazyTimer {
     #[default]
@@ -37,7 +34,6 @@ impl LazyTimer {
 pub(super) struct Timer {
     /// No pipe, but read like one: eight bytes come when the time has.
     fd: Receiver,
-    /// What it is set to.
     armed: Option<Instant>,
 }
 

@@ -1,6 +1,4 @@
 //! Following appended lines across rotated files.
-//!
-//! Owns: where in which file reading goes on. Never does: wait; the caller polls.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -41,10 +39,6 @@ struct FollowedFile {
 }
 
 impl LineFollower {
-    /// Follows from the present end on.
-    ///
-    /// # Errors
-    /// When the file is not what a file of records must be, or cannot be read.
     pub fn from_end(location: RecordLocation) -> Result<Self, AppendError> {
         let mut open = VecDeque::new();
         if let Some((file, identity)) = location.open_to_read()? {
@@ -55,15 +49,11 @@ impl LineFollower {
         Ok(Self { location, open })
     }
 
-    /// The path of the segment that is still appended to.
     pub fn path(&self) -> &std::path::Path {
         &self.location.path
     }
 
     /// The lines that were appended since the last time.
-    ///
-    /// # Errors
-    /// When a file is not what it must be, or cannot be read.
     pub fn poll(&mut self) -> Result<Vec<RecordLine>, AppendError> {
         let mut lines = Vec::new();
         let growing = self.location.open_to_read()?;

@@ -45,7 +45,6 @@ const DATED_AHEAD: Duration = Duration::from_hours(24);
 pub struct SegmentRetention {
     /// The length in bytes at which a file is set aside.
     pub max_segment_bytes: u64,
-    /// How many bytes all files together may take.
     pub max_total_bytes: u64,
     /// How long a file is kept after its last line. One that is an eighth of this old is set aside by
     /// the next line, where the file system knows when it was made.
@@ -75,7 +74,6 @@ impl SegmentRetention {
 pub struct SegmentedLog {
     file: AppendFile,
     retention: SegmentRetention,
-    /// Whether a failed rotation has been reported.
     rotation_failed: AtomicBool,
     /// When the age of the file was looked at last, in hours since the Unix epoch; 0 before.
     age_checked: AtomicU32,
@@ -92,24 +90,16 @@ impl SegmentedLog {
         }
     }
 
-    /// The path of the segment that lines are appended to.
     pub fn path(&self) -> &Path {
         self.file.path()
     }
 
     /// Opens the growing file without writing to it, to learn early whether that is possible.
-    ///
-    /// # Errors
-    /// As [`SegmentedLog::append`].
     pub fn open(&self, now: Duration) -> Result<(), AppendError> {
         self.file.open(now)
     }
 
     /// Appends one line; `now` is the time since the Unix epoch.
-    ///
-    /// # Errors
-    /// When the file is not safe to write to, or the system refuses. A file that cannot be rotated
-    /// causes a note, not an error: the line is written.
     pub fn append(&self, now: Duration, json: &str) -> Result<(), AppendError> {
         let is_full = self.file.append(now, json)? >= self.retention.max_segment_bytes;
         if is_full || self.is_age_check_due(now) {
@@ -245,9 +235,6 @@ impl SegmentedLog {
 }
 
 /// All files of these records, the oldest first, the growing one last, whether they exist or not.
-///
-/// # Errors
-/// When the directory cannot be read. One that is not there holds nothing.
 pub fn files(location: &RecordLocation) -> Result<Vec<RecordLocation>, AppendError> {
     let directory = match File::open(location.parent()) {
         Ok(directory) => directory,
@@ -300,7 +287,6 @@ impl SegmentNames {
         (self.at(time) == name.to_str()?).then_some(time)
     }
 
-    /// The files set aside in a directory, the oldest first.
     fn list(&self, directory: impl AsFd) -> Result<Vec<OsString>, Errno> {
         use std::os::unix::ffi::OsStringExt as _;
         let mut names = Vec::new();

@@ -1,7 +1,4 @@
 //! Reading lines from newest to oldest over all segments.
-//!
-//! Owns: reading blocks from the end, so that the newest lines cost the same however many there
-//! are. Never does: hold more than one line and a block.
 
 use std::fs::File;
 use std::io;
@@ -20,7 +17,6 @@ const LONGEST: usize = 8 << 20;
 pub enum RecordLine {
     /// Its bytes, without the line break.
     Text(Vec<u8>),
-    /// It is longer than any line of ours and was skipped.
     TooLong,
 }
 
@@ -33,10 +29,6 @@ pub struct ReverseLines {
 }
 
 impl ReverseLines {
-    /// All lines of these records.
-    ///
-    /// # Errors
-    /// When the directory of the records cannot be read.
     pub fn all(location: &RecordLocation) -> Result<Self, AppendError> {
         Ok(Self { files: super::files(location)?, reader: None })
     }
@@ -80,7 +72,6 @@ struct ReverseReader {
     /// Where in `held` no line break is, for certain.
     searched: usize,
     block: u64,
-    /// The end of a line that is too long was dropped.
     too_long: bool,
 }
 

@@ -102,7 +102,6 @@ fn lines(page: &mut String, lines: &[ReportLine]) {
     page.push_str("</ul>\n");
 }
 
-/// The class of a line or a cell.
 fn class(tone: LineTone) -> &'static str {
     match tone {
         LineTone::Plain => "plain",

@@ -17,7 +17,6 @@ use crate::util::units::{show_count, show_duration, show_size};
 const PERCENTILES: [(&str, f64); 5] =
     [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999)];
 
-/// A cell and how it is meant.
 type Cell = (LineTone, String);
 
 fn plain(text: impl Into<String>) -> Cell {
@@ -53,7 +52,6 @@ fn name(report: &BenchReport, at: usize, target: &TargetReport) -> String {
     }
 }
 
-/// The steps of a run beside each other.
 pub(super) fn steps(page: &mut String, report: &BenchReport) {
     let row = |row: StepRow| {
         let [in_flight, rate, p50, p95, p99, errors] = row.cells;

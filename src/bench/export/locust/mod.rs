@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 use crate::bench::plan::{BenchPlan, LoadModel};
 use crate::model::{Error, JsonObject};
 
-/// What is the same for every file.
 const RUNNER: &str = include_str!("runner.py");
 
 /// The newest revision of the legacy era, which a server may lower.
@@ -23,7 +22,6 @@ const MOST_ROWS: usize = 10_000;
 /// A tool of an HTTP server.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LocustTarget {
-    /// The full name, which Locust shows.
     pub name: String,
     /// The name that the server knows it by.
     pub tool: String,
@@ -31,40 +29,26 @@ pub struct LocustTarget {
     pub url: String,
     /// The protocol revision that was agreed on; without one the legacy handshake decides.
     pub protocol: Option<String>,
-    /// Headers of the entry.
     pub headers: Vec<LocustHeader>,
-    /// The arguments of its calls, in turn.
     pub arguments: Vec<JsonObject>,
 }
 
-/// A header of each request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LocustHeader {
-    /// The name.
     pub name: String,
-    /// The value.
     pub value: LocustValue,
 }
 
-/// Where the value of a header comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LocustValue {
     /// Written unchanged, unless the name is that of a credential.
     Text(String),
     /// An environment variable read when Locust runs, after a prefix such as `Bearer `.
-    Variable {
-        /// What precedes the value of the variable.
-        before: String,
-        /// The variable's name.
-        variable: String,
-    },
+    Variable { before: String, variable: String },
 }
 
 /// The locustfile of a plan. Open loads become users that start a call each time their share of the
 /// rate is due: Locust knows no others.
-///
-/// # Errors
-/// When there are too many rows of arguments.
 pub fn locust(plan: &BenchPlan, target: &LocustTarget) -> Result<String, Error> {
     if target.arguments.len() > MOST_ROWS {
         return Err(Error::usage(format!(
@@ -115,7 +99,6 @@ fn header(header: &LocustHeader) -> Value {
     }
 }
 
-/// Whether a header is one that holds credentials, by its name.
 fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     ["auth", "cookie", "token", "secret", "key", "password", "credential", "session"]
@@ -132,7 +115,6 @@ fn variable(name: &str) -> String {
     format!("TOOLHOST_{word}")
 }
 
-/// A Python string that is this text, over several lines, in ASCII.
 fn literal(text: &str) -> String {
     use std::fmt::Write as _;
     let mut out = String::from("\"\"\"\\\n");

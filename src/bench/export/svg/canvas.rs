@@ -1,6 +1,4 @@
 //! SVG elements, written as text.
-//!
-//! Owns: that any text put in stays text, and that numbers are short.
 
 use std::fmt::Write as _;
 
@@ -13,18 +11,15 @@ pub(super) struct Canvas {
 }
 
 impl Canvas {
-    /// What was drawn.
     pub(super) fn finish(self) -> String {
         self.out
     }
 
-    /// Markup that holds no text of others.
     pub(super) fn raw(&mut self, markup: &str) {
         self.out.push_str(markup);
         self.out.push('\n');
     }
 
-    /// A straight line.
     pub(super) fn line(&mut self, from: (f64, f64), to: (f64, f64), class: &str) {
         let _infallible = writeln!(
             self.out,
@@ -79,7 +74,6 @@ impl Canvas {
     }
 }
 
-/// Text that a reader of XML takes as text.
 pub(in crate::bench::export) fn escaped(text: &str) -> String {
     let mut out = String::new();
     for c in safe_line(text).chars() {

@@ -12,9 +12,7 @@ use crate::util::number::{float, float_len};
 
 /// Percentiles that a curve goes through.
 const POINTS: u32 = 80;
-/// The height of such a picture.
 const HEIGHT: f64 = BOTTOM - TOP + 96.0;
-/// The top and the bottom of the panel.
 const PANEL: (f64, f64) = (44.0, 44.0 + BOTTOM - TOP);
 
 /// Answered calls per second, from the start to the end of the run.

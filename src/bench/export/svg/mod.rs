@@ -30,17 +30,13 @@ const RIGHT: f64 = 928.0;
 /// Of the panel of times.
 const TOP: f64 = 112.0;
 const BOTTOM: f64 = 372.0;
-/// A row of failures.
 const ROW: f64 = 26.0;
-/// The height of the histogram.
 const HISTOGRAM: f64 = 190.0;
-/// Classes of the histogram.
 const CLASSES: usize = 72;
 /// Points of a line at most and at least, and the calls that each should stand for.
 const POINTS: usize = 96;
 const MIN_POINTS: usize = 24;
 const CALLS_PER_POINT: u64 = 60;
-/// Shapes on a line at most.
 const SHAPES: usize = 16;
 
 const STYLE: &str = "<style>\
@@ -95,7 +91,6 @@ fn names(targets: &[&TargetReport]) -> String {
     names.join(" vs ")
 }
 
-/// How the load was generated, as text.
 fn load(report: &BenchReport) -> String {
     let how = match &report.plan.model {
         _ if report.targets.iter().any(|target| target.step.is_some()) => {
@@ -123,7 +118,6 @@ fn horizon(report: &BenchReport) -> Duration {
     last.min(report.elapsed)
 }
 
-/// What the axis of times is.
 fn axis(report: &BenchReport) -> &'static str {
     if report.rounds.is_empty() {
         "since the first counted call"
@@ -233,7 +227,6 @@ fn time_axis(canvas: &mut Canvas, x: &AxisScale, bottom: f64, named: Option<&str
     }
 }
 
-/// Calls that failed in each slice, a row for each target that has any.
 fn rows_of_failures(canvas: &mut Canvas, report: &BenchReport, targets: &[&TargetReport]) {
     let x = AxisScale::linear(horizon(report).as_secs_f64(), LEFT, RIGHT);
     let mut bottom = BOTTOM + 28.0;

@@ -1,6 +1,4 @@
 //! Axes: mapping values to coordinates, and choosing tick marks.
-//!
-//! Owns: logarithmic and linear scales and round marks on them. Never does: draw.
 
 /// A range of the picture that represents a range of values.
 #[derive(Debug, Clone, Copy)]
@@ -41,7 +39,6 @@ impl AxisScale {
         self.from + share.clamp(0.0, 1.0) * (self.to - self.from)
     }
 
-    /// The ends.
     pub(super) fn range(&self) -> (f64, f64) {
         (self.low, self.high)
     }

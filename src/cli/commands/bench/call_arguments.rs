@@ -1,6 +1,4 @@
 //! The arguments of benchmark calls, from the command line and from files.
-//!
-//! Owns: reading all of them before anything is started.
 
 use super::args::BenchArgs;
 use crate::bench::argument_lines;
@@ -11,9 +9,6 @@ use crate::host::request::CallArguments;
 use crate::model::Error;
 
 /// Reads what the command line names.
-///
-/// # Errors
-/// A usage error with what cannot be read, and its location.
 pub(super) async fn read(
     args: &BenchArgs,
     context: &CommandContext,
@@ -25,7 +20,6 @@ pub(super) async fn read(
     read_words(args.words.clone(), args.args.clone(), context).await.map(ArgumentInput::Single)
 }
 
-/// Reads the words of one call.
 pub(super) async fn read_words(
     words: Vec<String>,
     whole: Option<String>,

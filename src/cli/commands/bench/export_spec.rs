@@ -8,7 +8,6 @@ use crate::bench::bench_result::ExportFormat;
 /// `--export`: a format and a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExportSpec {
-    /// The output format.
     pub form: ExportFormat,
     /// The file, relative to the working directory.
     pub path: PathBuf,

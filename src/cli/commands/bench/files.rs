@@ -1,7 +1,4 @@
 //! Writing the result files of a run.
-//!
-//! Owns: which files were requested in which format, and checking that they can be written before
-//! anything is started.
 
 use std::path::{Path, PathBuf};
 
@@ -13,9 +10,6 @@ use crate::cli::save;
 use crate::model::Error;
 
 /// Makes sure that every file can be written, before anything is started.
-///
-/// # Errors
-/// A usage error with the option and the reason, or with both options that name the same file.
 pub(super) fn check(args: &BenchArgs, cwd: &Path) -> Result<(), Error> {
     let single =
         [("--save", &args.save), ("--html", &args.html), ("--export-locust", &args.export_locust)];
@@ -42,9 +36,6 @@ pub(super) fn check(args: &BenchArgs, cwd: &Path) -> Result<(), Error> {
 }
 
 /// Writes every file.
-///
-/// # Errors
-/// The error of the first file that cannot be written; the others are still written.
 pub(super) fn write(
     args: &BenchArgs,
     context: &CommandContext,
@@ -61,9 +52,6 @@ pub(super) fn write(
 }
 
 /// Writes one file and reports it.
-///
-/// # Errors
-/// When it cannot be written.
 pub(super) fn write_one(path: &Path, text: &str, context: &CommandContext) -> Result<(), Error> {
     save::write(&context.environment.cwd().join(path), text.as_bytes())?;
     context

@@ -1,7 +1,4 @@
 //! The live display of a run, and ending it on a key or a signal.
-//!
-//! Owns: the refresh rate, and what a signal means for the run. Sampling happens on the thread that
-//! generates the load, at most five times per second.
 
 use std::sync::Arc;
 use std::time::Duration;

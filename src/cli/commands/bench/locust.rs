@@ -1,7 +1,4 @@
 //! `--export-locust`: writing a locustfile instead of running the benchmark.
-//!
-//! Owns: what of an entry may be written to such a file. Credentials are not: it names variables
-//! instead.
 
 use std::path::Path;
 
@@ -18,9 +15,6 @@ use secrecy::ExposeSecret as _;
 const TOKEN: &str = "LOCUST_TOKEN";
 
 /// Writes the file.
-///
-/// # Errors
-/// If the tool does not belong to an HTTP server, or the file cannot be written.
 pub(super) fn write(
     path: &Path,
     plan: &BenchPlan,

@@ -5,10 +5,6 @@ use crate::bench::plan::{BenchPlan, OverflowPolicy};
 use crate::bench::plan_options::PlanOptions;
 use crate::model::Error;
 
-/// The plan of a run.
-///
-/// # Errors
-/// A usage error that names the conflicting options.
 pub(super) fn plan(args: &BenchArgs) -> Result<BenchPlan, Error> {
     if args.vs_args.is_some() && args.vs.is_none() {
         return Err(Error::usage("--vs-args requires --vs"));

@@ -16,9 +16,6 @@ pub(super) fn count(args: &BenchArgs) -> usize {
 }
 
 /// All tools of the command line, the first one first.
-///
-/// # Errors
-/// A usage error for arguments that cannot be read.
 pub(super) async fn target_specs(
     args: &BenchArgs,
     context: &CommandContext,
@@ -43,9 +40,6 @@ pub(super) async fn target_specs(
 }
 
 /// Finds each tool and checks that it may be benchmarked; `cancel` will end the run at once.
-///
-/// # Errors
-/// Like a call of each tool; also for tools that are refused without --allow-writes.
 pub(super) async fn resolve(
     wanted: Vec<TargetSpec>,
     args: &BenchArgs,

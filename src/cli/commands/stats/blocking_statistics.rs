@@ -12,7 +12,6 @@ use crate::stats::summary::TimeSlice;
 use crate::stats::{ReadBudget, Statistics, Summary};
 use crate::util::clock::{Clock as _, SystemClock};
 
-/// Statistics that are read on another thread.
 pub(super) struct BlockingStatistics {
     statistics: Option<Statistics>,
     /// The root of the project whose calls are selected; `None` for all projects.
@@ -22,9 +21,6 @@ pub(super) struct BlockingStatistics {
 
 impl BlockingStatistics {
     /// The statistics of this configuration: of its project, or of all.
-    ///
-    /// # Errors
-    /// If there is no place to store them.
     pub(super) fn open(context: &CommandContext, all_projects: bool) -> Result<Self, Error> {
         let configuration = context.load_for_record("the statistics are", |all| &all.stats)?;
         let spec = &configuration.stats;
@@ -89,7 +85,6 @@ impl BlockingStatistics {
         .await
     }
 
-    /// Prints the notes of the statistics.
     pub(super) fn print_notes(&mut self) {
         for note in self.statistics.iter_mut().flat_map(Statistics::take_notes) {
             self.output.warn(&note);

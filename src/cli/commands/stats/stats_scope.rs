@@ -11,9 +11,7 @@ use crate::util::clock::{Clock as _, SystemClock};
 /// The tools whose calls are selected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum StatsScope {
-    /// All tools.
     All,
-    /// The tools of a server, by full name.
     Server(Vec<String>),
     /// One tool, by full name; it may never have been called.
     Tool(String),

@@ -41,7 +41,6 @@ fn label(verdict: RatioVerdict) -> SpanStyle {
     }
 }
 
-/// Two sides and their ratios, under these titles.
 fn ratios(ratios: &[Ratio], titles: [&str; 3], width: Option<usize>) -> StyledPage {
     let [reference, other, ratio] = titles;
     let mut columns = vec![

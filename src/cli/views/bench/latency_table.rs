@@ -14,7 +14,6 @@ use crate::util::units::{show_count, show_duration};
 const PERCENTILES: [(&str, f64); 5] =
     [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999)];
 
-/// Rows of a histogram.
 const ROWS: usize = 10;
 
 /// Latencies in columns, one row for each figure. A percentile with too few calls beyond it is dim

@@ -1,6 +1,4 @@
 //! A running benchmark, as a status page or a single line.
-//!
-//! Owns: how a snapshot of the run is drawn.
 
 use super::shape;
 use crate::bench::formatting;
@@ -151,7 +149,6 @@ fn rate_line(target: &TargetSnapshot, width: usize) -> StyledLine {
     line
 }
 
-/// The latency distribution, as one line of marks.
 fn distribution_marks(target: &TargetSnapshot) -> String {
     let Some(spread) = &target.distribution else { return String::new() };
     let counts: Vec<f64> = spread.classes.iter().map(|(_, count)| float(*count)).collect();

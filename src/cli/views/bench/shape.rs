@@ -1,6 +1,4 @@
 //! Sparklines and bars.
-//!
-//! Owns: how numbers become marks. A value above zero always gets a visible mark.
 
 use crate::util::number::float_len;
 

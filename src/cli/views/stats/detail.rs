@@ -124,7 +124,6 @@ fn trend(page: &mut StyledPage, slices: &[TimeSlice]) {
     fact(page, "", StyledLine::styled(SpanStyle::Dim, words));
 }
 
-/// A duration in its largest whole unit.
 fn span(length: Duration) -> String {
     let seconds = length.as_secs();
     for (unit, name) in [(86_400, "day"), (3_600, "hour"), (60, "minute")] {

@@ -19,12 +19,9 @@ use crate::util::units::{show_count, show_duration};
 /// Marks a percentile that is based on too few calls.
 const UNSURE: char = '?';
 
-/// What the rows of a table are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StatsRows {
-    /// One for each tool.
     Tools,
-    /// One for each server.
     Servers,
 }
 
@@ -84,7 +81,6 @@ pub fn table(usages: &[Usage], rows: StatsRows, width: Option<usize>) -> StyledP
     table.layout(width)
 }
 
-/// The tools that share their name with another program in the same project.
 fn shared_names<'u>(tools: impl Iterator<Item = &'u ToolKey>) -> BTreeSet<&'u ToolKey> {
     let mut programs: BTreeMap<_, BTreeSet<&ToolKey>> = BTreeMap::new();
     for tool in tools {
@@ -177,7 +173,6 @@ pub fn summary_line(usage: &Usage) -> StyledLine {
         .then(SpanStyle::Plain, local_time(seconds(usage.period.last)))
 }
 
-/// One line about a tool that is slower than declared.
 pub fn slower_line(slower: &ExceededSpeed) -> StyledLine {
     let (speed, limit) = (slower.speed.as_str(), slower.speed.default_timeout());
     let (p95, limit) = (show_duration(slower.p95), show_duration(limit));

@@ -19,18 +19,14 @@ const MAX_IDS: usize = 1_000;
 /// The top-level members of one message (or of the messages of a batch).
 #[derive(Debug, Default)]
 struct MessageSummary {
-    /// Ids of the members that are answers.
     answered_ids: Vec<Value>,
-    /// It contains a JSON-RPC error.
     has_error: bool,
 }
 
 /// What a message means for the request on whose stream it came.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum AnswerMatch {
-    /// It is the request's answer.
     Answer,
-    /// It is an answer, but to the id given here.
     OtherAnswer(String),
     /// It is a request or a notification of the server.
     NotAnAnswer,
@@ -67,7 +63,6 @@ pub(super) fn answered_ids(message: &[u8]) -> Vec<Value> {
         .unwrap_or_default()
 }
 
-/// Whether a body is a JSON-RPC error, with any id.
 pub(super) fn is_error(body: &[u8]) -> bool {
     serde_json::from_slice::<MessageSummary>(body).is_ok_and(|top| top.has_error)
 }

@@ -1,7 +1,4 @@
 //! The queue from all readers of an HTTP connection to its one receiver.
-//!
-//! Owns: a bounded channel of arrivals with a bound on their bytes, and the rule that only few
-//! readers may gather a large message at the same time. Never does: look at an arrival.
 
 use std::sync::Arc;
 
@@ -32,10 +29,8 @@ pub(super) struct ArrivalSender {
     gathering: Arc<Semaphore>,
 }
 
-/// The end from which the connection takes arrivals.
 pub(super) struct ArrivalReceiver(mpsc::Receiver<QueuedArrival>);
 
-/// A queue with the bounds of this module.
 pub(super) fn queue() -> (ArrivalSender, ArrivalReceiver) {
     let (sender, receiver) = mpsc::channel(MAX_QUEUED);
     let outbox = ArrivalSender {
@@ -46,7 +41,6 @@ pub(super) fn queue() -> (ArrivalSender, ArrivalReceiver) {
     (outbox, ArrivalReceiver(receiver))
 }
 
-/// The room that an arrival takes in the queue, in KiB.
 fn permits(arrival: &Arrival) -> u32 {
     let Arrival::Message { bytes, .. } = arrival else { return 0 };
     u32::try_from((bytes.len() / 1024).min(MAX_QUEUED_KIB)).unwrap_or(u32::MAX)
@@ -81,7 +75,6 @@ impl ArrivalSender {
         self.sender.try_send(waiting).ok();
     }
 
-    /// A fresh share in gathering large messages.
     pub(super) fn large_message_permit(&self) -> LargeMessagePermit {
         LargeMessagePermit { gathering: Arc::clone(&self.gathering), held: None }
     }

@@ -1,7 +1,4 @@
 //! Reading a whole message from a response body.
-//!
-//! Owns: the limit on one message, and reporting how much has arrived to those waiting for it.
-//! Never does: interpret it.
 
 use bytes::{Bytes, BytesMut};
 
@@ -11,9 +8,6 @@ use crate::model::Error;
 use crate::net::response::{ResponseBody, too_large};
 
 /// All of `body`, of which `begun` was already read.
-///
-/// # Errors
-/// When it is longer than `limit`, or does not come to its end; nothing partial is returned.
 pub(super) async fn read_to_end(
     body: &mut ResponseBody,
     begun: Bytes,

@@ -1,7 +1,4 @@
 //! Adding credentials to each request, and renewing them after a refusal.
-//!
-//! Owns: [`CredentialGate`], the loop around one HTTP request until it is accepted, refused for
-//! good, or out of retries. Never does: get a token by itself.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,10 +23,8 @@ const MAX_CHALLENGES: usize = 5;
 /// Bytes of one challenge that are read.
 const CHALLENGE_SIZE: usize = 8 << 10;
 
-/// The credentials of a wire.
 pub(super) struct CredentialGate {
     credentials: Arc<dyn Credentials>,
-    /// The newest request carried credentials, from any source.
     sent_credentials: AtomicBool,
     /// The user wrote `Authorization` among the headers: nothing else is shown.
     has_user_authorization: bool,
@@ -49,7 +44,6 @@ impl CredentialGate {
         self.has_user_authorization
     }
 
-    /// Puts a refusal to the holder of the credentials.
     pub(super) async fn handle_challenge(
         &self,
         challenge: Challenge,
@@ -114,7 +108,6 @@ impl HttpShared {
     }
 }
 
-/// A header's value that is kept out of every message.
 pub(super) fn sensitive_value(
     name: &HeaderName,
     value: &SecretString,

@@ -1,7 +1,4 @@
 //! Event streams: those that answer a request, and the server's standalone one.
-//!
-//! Owns: reading events into arrivals, noticing that the response came, and (legacy era) continuing
-//! a stream that was cut with `Last-SseEvent-ID`, slowly and few times. Never does: repeat a request.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -42,17 +39,12 @@ struct ResumePoint {
     retry: Option<Duration>,
 }
 
-/// How reading one connection ended.
 pub(super) enum SseStreamEnd {
-    /// The answer to the request came on the stream.
     Answered,
-    /// The stream ended, regularly or by a lost connection.
     Disconnected(String),
-    /// The server broke the rules.
     Broken(Error),
 }
 
-/// How opening a stream by GET failed.
 enum SseOpenError {
     /// The server does not offer it.
     NotOffered(Error),
@@ -304,7 +296,6 @@ impl HttpShared {
         }
     }
 
-    /// Opens an event stream by GET.
     async fn open(&self, trail: &ResumePoint) -> Result<SseStream, SseOpenError> {
         let mut headers = headers::get(&locked(&self.session));
         let last = trail.last_id.as_ref().and_then(|id| HeaderValue::try_from(id.as_str()).ok());

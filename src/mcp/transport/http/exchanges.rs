@@ -1,6 +1,4 @@
 //! The HTTP requests in flight.
-//!
-//! Owns: for each, how far it is and how to stop it. Never does: input or output.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,18 +13,15 @@ use crate::util::units::show_size;
 /// How far a request is.
 #[derive(Debug, Clone)]
 pub(super) enum ExchangeStage {
-    /// A connection is being made or waited for.
     Connecting,
     /// The request is on its way or was received.
     Sent,
     /// The head of the response came, and its body not to the end.
     Answering {
-        /// The status of the response.
         status: u16,
         /// The media type of the response.
         kind: String,
     },
-    /// The response was cut and is about to be continued.
     Continuing {
         /// Which attempt this is, from 1.
         attempt: u32,
@@ -71,7 +66,6 @@ impl DepartureListener for HttpExchange {
     }
 }
 
-/// All requests under way, by id.
 #[derive(Default)]
 pub(super) struct ExchangeTable(Mutex<HashMap<ExchangeId, Arc<HttpExchange>>>);
 
@@ -116,7 +110,6 @@ impl ExchangeTable {
         }
     }
 
-    /// What a request is waiting for.
     pub(super) fn waiting_for(&self, id: &Value) -> Option<String> {
         locked(&self.0).get(&ExchangeId::new(id)).map(|exchange| exchange.waiting_for())
     }

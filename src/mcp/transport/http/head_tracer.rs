@@ -1,7 +1,4 @@
 //! Request and response heads for the trace, with secrets removed.
-//!
-//! Owns: which headers of a request are shown, and replacing credentials in them and in addresses.
-//! Never does: send, or look at a body.
 
 use std::time::Duration;
 
@@ -17,7 +14,6 @@ use crate::model::traffic::Direction;
 /// The placeholder for secret header values in traces.
 const HIDDEN: &str = "***";
 
-/// Reports heads to a tracer.
 pub(in crate::mcp) struct HeadTracer {
     pub(in crate::mcp) tracer: Tracer,
     /// The headers of the entry, which the client adds to every request; their values are hidden.
@@ -31,7 +27,6 @@ impl HeadTracer {
         Self { tracer, entry_headers: own }
     }
 
-    /// A request is about to be sent.
     pub(in crate::mcp) fn trace_request(
         &self,
         method: &Method,

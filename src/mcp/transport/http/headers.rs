@@ -1,7 +1,4 @@
 //! The headers of the protocol, in both eras.
-//!
-//! Owns: which headers one outgoing message carries (specification: Streamable HTTP, and "standard
-//! headers" of 2026-07-28) and how a value that no header can carry is encoded. Never does: send.
 
 use std::borrow::Cow;
 
@@ -14,7 +11,6 @@ use crate::mcp::wire::{FrameKind, OutgoingFrame};
 use crate::model::{Era, Error};
 use crate::util::base64;
 
-/// The session of the legacy era.
 pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 /// Where a broken stream is to be continued (legacy era).
 pub(super) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -31,7 +27,6 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 /// Room for the headers of an ordinary request, credentials included.
 const ORDINARY_HEADERS: usize = 8;
 
-/// The headers of a POST.
 pub(super) fn post(frame: &OutgoingFrame, session: &HttpSession) -> Result<HeaderMap, Error> {
     let mut headers = HeaderMap::with_capacity(ORDINARY_HEADERS);
     headers.insert(ACCEPT, JSON_OR_EVENTS);

@@ -1,7 +1,4 @@
 //! The negotiated state of an HTTP session: session id and protocol version.
-//!
-//! Owns: the session id of the legacy era, the agreed version, and which URL is in use. Never does:
-//! input or output.
 
 use reqwest::header::HeaderValue;
 
@@ -26,9 +23,6 @@ impl HttpSession {
     }
 
     /// Notes the session id the server gave with its answer to `initialize`.
-    ///
-    /// # Errors
-    /// Why it is not used: it must be visible ASCII and of sensible length.
     pub(super) fn set_id(&mut self, id: &HeaderValue) -> Result<(), ProtocolWarning> {
         let bytes = id.as_bytes();
         if bytes.len() > MAX_SESSION_ID {
@@ -46,19 +40,16 @@ impl HttpSession {
         self.id.clone().filter(|_| self.era() != Some(Era::Modern))
     }
 
-    /// Forgets the session id and returns it.
     pub(super) fn take_id(&mut self) -> Option<HeaderValue> {
         let id = self.id();
         self.id = None;
         id
     }
 
-    /// Era and version, once agreed on.
     pub(super) fn agreement(&self) -> Option<(Era, Option<HeaderValue>)> {
         self.agreement.clone()
     }
 
-    /// The era, once agreed on.
     pub(super) fn era(&self) -> Option<Era> {
         self.agreement.as_ref().map(|(era, _)| *era)
     }

@@ -71,7 +71,6 @@ use crate::net::client::ClientSettings;
 use crate::net::errors;
 use crate::net::origin::OriginClient;
 
-/// A wire to one Streamable HTTP server.
 pub struct HttpWire {
     shared: Arc<HttpShared>,
     arrival_receiver: tokio::sync::Mutex<ArrivalReceiver>,
@@ -80,7 +79,6 @@ pub struct HttpWire {
 /// What the wire and its tasks share.
 struct HttpShared {
     client: OriginClient,
-    /// The headers of the entry, which the client adds to every request.
     entry_headers: HeaderMap,
     /// Whether any TLS certificate is accepted.
     insecure: bool,
@@ -88,11 +86,9 @@ struct HttpShared {
     initialize_frame: Mutex<Option<OutgoingFrame>>,
     /// The endpoint in use; `/mcp` after the user's bare URL turned out to be nothing.
     url: Mutex<Url>,
-    /// The Unix socket used in place of the URL's host.
     socket: Option<PathBuf>,
     limits: HttpLimits,
     session: Mutex<HttpSession>,
-    /// The first POST may try another path.
     may_guess_path: AtomicBool,
     /// The server's own event stream was asked for.
     is_listening: AtomicBool,
@@ -106,10 +102,6 @@ struct HttpShared {
 
 impl HttpWire {
     /// A wire to `target`. Nothing is sent before the first message.
-    ///
-    /// # Errors
-    /// When the target is not acceptable (scheme, header names, credentials over plain HTTP) or
-    /// the system's certificates cannot be loaded.
     pub fn connect(target: HttpTarget) -> Result<Self, Error> {
         let (shared, inbox) = HttpShared::new(target)?;
         Ok(Self { shared: Arc::new(shared), arrival_receiver: tokio::sync::Mutex::new(inbox) })

@@ -1,6 +1,4 @@
 //! A guess at the MCP endpoint of a URL without a path.
-//!
-//! Owns: which URLs are guessed at, and what the guess is. Never does: try it.
 
 use url::Url;
 

@@ -1,7 +1,4 @@
 //! Posting one message to the server, and interpreting its HTTP response.
-//!
-//! Owns: the life of a POST — redirects, the one guess at `/mcp`, acceptance by status and content
-//! type, the JSON answer — and ending a session. Never does: read event streams (see `events`).
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -34,25 +31,18 @@ use crate::net::response::{OriginResponse, ResponseBody, check_headers, content_
 use crate::util::clock::{Clock as _, SystemClock};
 use crate::util::units::show_duration;
 
-/// The response to a POST.
 pub(super) enum PostResponse {
-    /// A response with a status of success, unread.
     Success(Box<OriginResponse>),
-    /// An error status whose body is a JSON-RPC error.
     Error(Bytes, Error),
     /// An error status without a message, and the error it means.
     Refused(StatusCode, Error),
 }
 
-/// A response that was accepted.
 enum AcceptedBody {
-    /// A JSON body, the beginning of which may have been read.
     Json(ResponseBody, Bytes),
     /// A JSON body that was read, if it could be, and the share in large messages it took.
     Whole(Result<Bytes, Error>, LargeMessagePermit),
-    /// A stream of events, in which the answer comes.
     Events(ResponseBody),
-    /// An error message, and what its status means.
     Error(Bytes, Error),
 }
 
@@ -184,9 +174,6 @@ impl HttpShared {
     }
 
     /// Starts a session in place of an expired one (legacy era), with the same `initialize` request.
-    ///
-    /// # Errors
-    /// When there was none, or the server does not start another.
     pub(super) async fn reinitialize_session(self: Arc<Self>) -> Result<(), Error> {
         let Some(greeting) = locked(&self.initialize_frame).clone() else {
             return Err(Error::unreachable("there is no session to start again"));
@@ -244,7 +231,6 @@ impl HttpShared {
         }
     }
 
-    /// Decides by content type whether this can be an answer.
     async fn accept_content(
         &self,
         response: OriginResponse,
@@ -281,7 +267,6 @@ impl HttpShared {
         }
     }
 
-    /// Reads an accepted response to its ending.
     async fn read(
         &self,
         answer: AcceptedBody,
@@ -457,7 +442,6 @@ impl HttpShared {
     }
 }
 
-/// Stops a request when dropped.
 struct StopOnDrop<'a> {
     shared: &'a HttpShared,
     id: &'a Value,

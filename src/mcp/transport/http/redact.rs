@@ -1,7 +1,4 @@
 //! Removing sent secrets from error messages of the server.
-//!
-//! Owns: replacing them in text made from what the server sent (a body's first line, a challenge).
-//! Never does: touch a JSON-RPC message; those are masked where they are shown.
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 

@@ -1,7 +1,4 @@
 //! An incremental reader of `text/event-stream` (the HTML standard, section 9.2).
-//!
-//! Owns: turning chunks cut anywhere into whole events, with a bound on the size of one event.
-//! Never does: input or output, waiting, or looking into an event's data.
 
 use std::time::Duration;
 
@@ -16,7 +13,6 @@ pub(super) enum SseItem {
     Event(SseEvent),
     /// The server asked to wait this long before connecting again.
     Retry(Duration),
-    /// A comment, when comments are wanted.
     Comment(String),
 }
 
@@ -25,9 +21,7 @@ pub(super) enum SseItem {
 pub(super) struct SseEvent {
     /// The id given inside this event; an empty one clears what was remembered.
     pub id: Option<String>,
-    /// The event's type, when one was given.
     pub kind: Option<String>,
-    /// The data lines, joined by a newline.
     pub data: Bytes,
 }
 

@@ -1,10 +1,5 @@
 //! HTTP+SSE, the transport of revision 2024-11-05: one event stream that stays open, and POSTs to
 //! the address that its first event names.
-//!
-//! Owns: [`SseWire`] — opening the stream, the address of the POSTs, and what the end of the stream
-//! means. How a request is sent, what a refusal means, the limits and the secrets are those of
-//! Streamable HTTP. Never does: post anywhere but at the origin of the stream, or open the stream
-//! twice: when it ends, the connection has ended.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -35,10 +30,8 @@ use crate::net::response::{OriginResponse, content_type};
 
 /// The longest address an `endpoint` event may name, in bytes.
 const MAX_ENDPOINT_LEN: usize = 4096;
-/// Where servers of this transport usually have their stream.
 const USUAL_PATH_HINT: &str = "the event stream of this transport is usually at /sse";
 
-/// A wire to one server that speaks HTTP+SSE.
 pub struct SseWire {
     shared: Arc<SseShared>,
     arrival_receiver: tokio::sync::Mutex<ArrivalReceiver>,
@@ -64,9 +57,6 @@ enum SseState {
 
 impl SseWire {
     /// A wire to the stream at `target`. Nothing is sent before the first message.
-    ///
-    /// # Errors
-    /// As [`HttpWire::connect`](super::HttpWire::connect).
     pub fn connect(target: HttpTarget) -> Result<Self, Error> {
         let (shared, inbox) = HttpShared::new(target)?;
         let (state, _) = watch::channel(SseState::Opening);
@@ -85,7 +75,6 @@ impl SseShared {
         self.state.send_replace(SseState::Gone(error));
     }
 
-    /// Reads the stream to its end, and says why it ended.
     async fn read(&self) -> Error {
         let limit = self.shared.limits.control;
         let opened = timeout(limit, self.open()).await;
@@ -119,7 +108,6 @@ impl SseShared {
         }
     }
 
-    /// The stream, and the address that it came from.
     async fn open(&self) -> Result<(SseStream, Url), Error> {
         let shared = &self.shared;
         let url = locked(&shared.url).clone();
@@ -148,7 +136,6 @@ impl SseShared {
         })
     }
 
-    /// Where to post to, out of the first event that means anything.
     async fn endpoint_event(&self, stream: &mut SseStream, url: &Url) -> Result<Url, Error> {
         loop {
             let event = self.event(stream).await?;
@@ -184,7 +171,6 @@ impl SseShared {
         }
     }
 
-    /// The URL to post to, once it is known.
     async fn wait_for_endpoint(&self) -> Result<Url, Error> {
         let mut states = self.state.subscribe();
         // The reader has a limit of time for this.

@@ -1,7 +1,4 @@
 //! Interpreting HTTP status codes other than success.
-//!
-//! Owns: turning status, headers and the start of a body into an error. Never does: input or
-//! output.
 
 use reqwest::StatusCode;
 use reqwest::header::{HeaderMap, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE};
@@ -22,11 +19,9 @@ pub(super) fn session_lost(status: StatusCode, in_session: bool) -> Option<Error
     })
 }
 
-/// What was refused, and the evidence.
 pub(super) struct HttpRefusal<'a> {
     pub status: StatusCode,
     pub headers: &'a HeaderMap,
-    /// The beginning of the body.
     pub body: &'a [u8],
     pub url: &'a Url,
     /// Whether the request carried credentials.
@@ -34,7 +29,6 @@ pub(super) struct HttpRefusal<'a> {
 }
 
 impl HttpRefusal<'_> {
-    /// The error this response means.
     pub(super) fn error(&self) -> Error {
         let (status, place) = (self.status, display_url(self.url));
         let error = match status.as_u16() {

@@ -1,7 +1,4 @@
 //! The user's settings of an HTTP server, validated before anything is sent.
-//!
-//! Owns: [`HttpTarget`], its limits, which header names are the protocol's own, and when a secret
-//! may not travel. Never does: open a connection.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -33,14 +30,12 @@ const RESERVED_HEADERS: [&str; 9] = [
     "upgrade",
 ];
 
-/// Where a server is and how to speak HTTP to it.
 #[derive(Debug, Clone)]
 pub struct HttpTarget {
     /// The endpoint, as the user wrote it; `http` or `https`.
     pub url: Url,
     /// The Unix socket everything is asked for over, in place of the URL's host.
     pub socket: Option<PathBuf>,
-    /// Headers of every request. Names of the protocol's own headers are refused.
     pub headers: Vec<(String, SecretString)>,
     /// What goes into `Authorization`, unless the headers have one.
     pub credentials: Arc<dyn Credentials>,
@@ -50,11 +45,9 @@ pub struct HttpTarget {
     pub allows_unencrypted: bool,
     /// Bounds on everything the server does.
     pub limits: HttpLimits,
-    /// Traces what crosses the wire.
     pub tracer: Tracer,
 }
 
-/// Bounds on what an HTTP server may do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpLimits {
     /// Bytes of one message (a JSON body, an SSE event) after decompression; 16 MiB.
@@ -98,11 +91,8 @@ impl Default for HttpLimits {
     }
 }
 
-/// A target that may be used.
 pub(super) struct CheckedTarget {
-    /// The user's headers and the token, marked sensitive.
     pub headers: HeaderMap,
-    /// Takes the secrets among the headers out of texts.
     pub secrets: Redactor,
     /// Something the user should know.
     pub warning: Option<ProtocolWarning>,

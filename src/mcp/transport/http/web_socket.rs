@@ -30,15 +30,11 @@ use crate::net::client;
 use crate::net::dial::{Dialer, NetStream};
 use crate::net::errors;
 
-/// How long the handshake may take.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 /// The subprotocol that is offered to the server.
 const SUBPROTOCOL: HeaderValue = HeaderValue::from_static("mcp");
 
 /// A wire to the server at `target`, whose URL is that of the handshake: `http` or `https`.
-///
-/// # Errors
-/// When the target is not acceptable, or the system's certificates cannot be loaded.
 pub fn connect(target: HttpTarget) -> Result<SocketWire, Error> {
     let checked = target.check()?;
     let dialer = Dialer::new(target.url.clone(), None, target.limits.connect, target.insecure)?;
@@ -131,7 +127,6 @@ impl Opener {
         Ok(request)
     }
 
-    /// A handshake over a new connection.
     async fn handshake(
         &self,
         request: Request<()>,
@@ -157,7 +152,6 @@ impl Opener {
     }
 }
 
-/// The URL with the first scheme where it is encrypted, else the second.
 fn with_scheme(url: &Url, encrypted: &str, plain: &str) -> Url {
     let mut url = url.clone();
     let scheme = if matches!(url.scheme(), "https" | "wss") { encrypted } else { plain };

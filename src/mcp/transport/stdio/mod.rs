@@ -41,7 +41,6 @@ const NUL_LIMIT: usize = 64 * 1024;
 /// How much is read at once, at most.
 const CHUNK: usize = 64 * 1024;
 
-/// The wire to a child process.
 pub struct StdioWire {
     stdin: Mutex<Option<StdinPipe>>,
     reader: Mutex<StdoutReader>,
@@ -75,9 +74,6 @@ struct StdoutReader {
 
 impl StdioWire {
     /// Starts the server, within `confinement` when there is one; `tracer` gets every line.
-    ///
-    /// # Errors
-    /// The system's error when the program cannot be started, or why it cannot be confined.
     pub fn start(
         program: &Program,
         confinement: Option<&Confinement>,
@@ -171,7 +167,6 @@ impl StdioWire {
         }
     }
 
-    /// Reports how the process ended, with the end of its stderr.
     async fn exit_report(&self, reader: &mut StdoutReader) -> Error {
         if reader.exited.is_none()
             && let Some(process) = &mut reader.process
@@ -257,7 +252,6 @@ fn count_nuls(nuls: &mut usize, line: &[u8]) {
     }
 }
 
-/// What ended the reader's wait.
 enum ReaderWake {
     Closing,
     Read(std::io::Result<usize>),

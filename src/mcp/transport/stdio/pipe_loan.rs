@@ -1,9 +1,5 @@
 //! Lending a stdio server's pipes to a benchmark run.
 //!
-//! Owns: writing many lines at once without ever waiting for a server that does not read them,
-//! reading in large pieces, and returning the pipes in a state that others can continue from.
-//! Never does: look inside a line.
-//!
 //! The reading side is lent for the whole run. The writing side is only held while lines are being
 //! written, so that other senders get a turn between them.
 
@@ -84,12 +80,10 @@ struct LoanWriter<'a> {
     written: usize,
     /// How much of `lines` is the rest of a line that the last loan began.
     inherited_len: usize,
-    /// Something was written since that was asked last.
     has_written: bool,
 }
 
 impl LoanWriter<'_> {
-    /// Where the partly written line ends.
     fn unfinished_line_end(&self) -> usize {
         if self.written < self.inherited_len {
             return self.inherited_len;

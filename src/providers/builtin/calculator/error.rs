@@ -58,7 +58,6 @@ pub(super) enum CalculatorError {
     MissingOperand,
 }
 
-/// What the parser expected next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ExpectedToken {
     #[error("a value")]

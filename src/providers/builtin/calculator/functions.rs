@@ -3,10 +3,6 @@
 use super::error::CalculatorError;
 use super::number::Number;
 
-/// The value of a constant.
-///
-/// # Errors
-/// When no constant has this name.
 pub(super) fn constant(name: &str) -> Result<Number, CalculatorError> {
     Ok(match name {
         "pi" => Number::Float(std::f64::consts::PI),
@@ -23,9 +19,6 @@ fn unknown(name: &str) -> CalculatorError {
 }
 
 /// The value of a function.
-///
-/// # Errors
-/// An unknown name, a wrong number of arguments, or what Python would raise.
 pub(super) fn call(name: &str, arguments: &[Number]) -> Result<Number, CalculatorError> {
     match (name, arguments) {
         ("sqrt", [x]) => checked(x.to_float(), |x| x >= 0.0, f64::sqrt),
@@ -97,7 +90,6 @@ fn whole(x: Number, function: fn(f64) -> f64) -> Result<Number, CalculatorError>
     }
 }
 
-/// The first of the arguments that no other one beats.
 fn extremum(first: Number, arguments: &[Number], better: &str) -> Number {
     arguments.iter().fold(first, |best, x| if x.compare(better, best) { *x } else { best })
 }

@@ -10,7 +10,6 @@ pub(super) struct ExprToken<'a> {
     pub(super) column: usize,
 }
 
-/// The sort of a token, with its value.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum ExprTokenKind<'a> {
     /// A literal, converted to its value.
@@ -25,10 +24,6 @@ pub(super) enum ExprTokenKind<'a> {
 const SYMBOLS: [&str; 17] =
     ["**", "//", "<=", ">=", "==", "!=", "+", "-", "*", "/", "%", "(", ")", ",", "<", ">", "^"];
 
-/// Splits an expression into tokens.
-///
-/// # Errors
-/// Reports the first text that is not part of the language.
 pub(super) fn tokens(text: &str) -> Result<Vec<ExprToken<'_>>, CalculatorError> {
     let mut tokens = Vec::new();
     let mut rest = text;

@@ -22,7 +22,6 @@ const MAX_EXPRESSION_BYTES: usize = 4096;
 /// How deep brackets, signs and powers may nest.
 const MAX_DEPTH: usize = 100;
 
-/// The row of the table of built-in functions.
 pub(super) const CALCULATE: BuiltinFunction = BuiltinFunction {
     module: "builtin.calculator",
     name: "calculate",
@@ -56,10 +55,6 @@ pub(super) const CALCULATE: BuiltinFunction = BuiltinFunction {
     }),
 };
 
-/// The value of an expression as Python would print it.
-///
-/// # Errors
-/// If it is not an expression, is too large, or Python would raise an exception.
 fn evaluate(expression: &str) -> Result<String, CalculatorError> {
     if expression.trim().is_empty() {
         return Err(CalculatorError::Empty);

@@ -14,7 +14,6 @@ pub(super) enum Number {
     Bool(bool),
     /// An integer of at most 38 digits, exact.
     Int(i128),
-    /// A float that is neither infinite nor NaN.
     Float(f64),
 }
 
@@ -25,7 +24,6 @@ enum NumberPair {
 }
 
 impl Number {
-    /// A float, when it is finite.
     pub(super) fn float(value: f64) -> Result<Self, CalculatorError> {
         if value.is_finite() { Ok(Self::Float(value)) } else { Err(CalculatorError::NotFinite) }
     }

@@ -11,9 +11,7 @@ use super::number::Number;
 /// One step of the stack machine.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Instruction<'a> {
-    /// Push this number on the stack.
     Push(Number),
-    /// Push the value of a constant.
     Constant(&'a str),
     /// Replace the top by its negative (`-`), or by itself as a number (`+`).
     Sign(&'static str),
@@ -43,9 +41,6 @@ fn precedence(symbol: &str) -> Option<u8> {
 }
 
 /// Parses a whole expression.
-///
-/// # Errors
-/// Says what was found where, and what was expected.
 pub(super) fn parse<'a>(tokens: &[ExprToken<'a>]) -> Result<Vec<Instruction<'a>>, CalculatorError> {
     let mut parser = Parser { tokens, at: 0, program: Vec::new(), depth: 0 };
     parser.expression(0)?;

@@ -372,7 +372,6 @@ async fn a_program_that_ignores_sigterm_is_killed() {
     assert!(!alive(&harness, "pid"));
 }
 
-/// Cancels the call when the program says that it is under way.
 async fn cancelled_at_first_event(harness: &CommandHarness) -> Error {
     let mut context = harness.context();
     let cancel = context.cancel.clone();

@@ -11,7 +11,6 @@ use crate::model::Error;
 /// How long another process is waited for.
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The error for an error of a file, or of a store in memory.
 pub(super) fn database_error(file: Option<&StoreFile>, error: &rusqlite::Error) -> Error {
     let Some(path) = file.map(|file| &file.path) else {
         return Error::internal(format!("a store in memory failed: {error}"));

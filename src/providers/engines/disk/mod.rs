@@ -62,14 +62,12 @@ impl SyncMode {
     }
 }
 
-/// Which file, and how it is treated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::providers) struct StoreFile {
     /// Where the `SQLite` file is, or will be after the first write.
     pub(in crate::providers) path: PathBuf,
     /// The directory that it must be in after links are followed; `None` if any is allowed.
     pub(in crate::providers) within: Option<PathBuf>,
-    /// Whether its directory is toolhost's own, to be kept private.
     pub(in crate::providers) own_directory: bool,
     /// Whether it may be created and written.
     pub(in crate::providers) writable: bool,
@@ -85,7 +83,6 @@ struct SharedStore {
     file: Option<StoreFile>,
     clock: Arc<dyn Clock>,
     connection: Mutex<Option<StoreConnection>>,
-    /// Of a store in memory, which nobody else can write.
     written: Option<Notify>,
 }
 

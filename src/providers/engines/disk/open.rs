@@ -12,7 +12,6 @@ use crate::model::Error;
 use crate::util::database::{self, DatabasePath, Durability, PathStatus, SchemaCheck};
 use crate::util::private_file;
 
-/// A connection to the file of a store, with what was found out while opening.
 pub(super) struct StoreConnection {
     /// The `SQLite` connection, with its schema checked and its pragmas set.
     pub(super) db: Connection,

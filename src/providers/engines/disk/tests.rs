@@ -225,7 +225,6 @@ async fn the_sums_that_quotas_are_about_are_true() {
     assert_eq!(row("SELECT keys FROM space"), row("SELECT count(*) FROM entry"));
 }
 
-/// Where the child of the next test writes.
 const CHILD: &str = "TOOLHOST_TEST_STORE";
 
 /// Not a test by itself: writes until it is killed, and says what was acknowledged.

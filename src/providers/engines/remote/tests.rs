@@ -54,7 +54,6 @@ impl RedisTestServer {
         Some(Self { child, port, _dir: dir })
     }
 
-    /// An engine of this server.
     pub(in crate::providers) fn engine(
         &self,
         component: &str,

@@ -13,7 +13,6 @@ fn mode(path: &Path) -> u32 {
     std::fs::metadata(path).unwrap().permissions().mode() & 0o777
 }
 
-/// The names in a directory, in order.
 fn names(path: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(path).unwrap();
     let mut names: Vec<String> =

@@ -56,7 +56,6 @@ pub(super) const KEYS: &[&str] = &[
 
 pub(super) const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
-/// Methods that may be repeated, by HTTP.
 pub(super) const IDEMPOTENT: [Method; 5] =
     [Method::GET, Method::HEAD, Method::PUT, Method::DELETE, Method::OPTIONS];
 
@@ -73,19 +72,15 @@ pub(super) struct HttpEntry {
     pub(super) url: UrlTemplate,
     /// Headers of every request, that of `auth` included.
     pub(super) headers: Vec<(HeaderName, TextTemplate<HttpPlaceholder>)>,
-    /// Query parameters of every request, besides those in the URL.
     pub(super) query: Vec<(String, Vec<TextTemplate<HttpPlaceholder>>)>,
     /// The template of the body; `None` if it consists of arguments only, if any.
     pub(super) body: Option<BodyTemplate>,
     /// How the body is encoded, from `body_type`.
     pub(super) body_type: BodyType,
-    /// Whether a request has a body even when no argument is given.
     pub(super) sends_body: bool,
-    /// Where arguments go that the entry places.
     pub(super) locations: BTreeMap<String, ArgumentLocation>,
     /// Arguments that are used in a text.
     pub(super) templated: BTreeSet<String>,
-    /// Defaults for absent arguments.
     pub(super) defaults: Vec<(String, Value)>,
     /// The part of the answer that is the result.
     pub(super) response_path: Option<String>,
@@ -93,9 +88,7 @@ pub(super) struct HttpEntry {
     pub(super) max_response: usize,
     /// Which failures may be repeated, from `retry`.
     pub(super) retry: RetryPolicy,
-    /// Repeating a request does no harm.
     pub(super) is_repeatable: bool,
-    /// Link-local addresses may be contacted.
     pub(super) link_local: bool,
     /// Whether requests carry credentials, so that they need TLS or this machine.
     pub(super) has_credentials: bool,
@@ -119,7 +112,6 @@ impl HttpEntry {
         }
     }
 
-    /// Where an argument goes that neither the entry nor a text places.
     pub(super) fn location_of(&self, name: &str) -> Option<ArgumentLocation> {
         if let Some(place) = self.locations.get(name) {
             return Some(place.clone());
@@ -159,7 +151,6 @@ pub(super) fn read(
     entry.filter(|_| !diagnostics.iter().any(Diagnostic::is_error))
 }
 
-/// A text of the entry with placeholders, and where it stands.
 struct TemplatedText {
     template: TextTemplate<HttpPlaceholder>,
     location: SourceLocation,

@@ -4,7 +4,6 @@ use serde_json::json;
 
 use super::*;
 
-/// The diagnostics of an entry, with their hints.
 fn diagnostics(keys: &str) -> String {
     let harness = harness("https://api.example.com", keys);
     let line = |diagnostic: &crate::model::Diagnostic| {

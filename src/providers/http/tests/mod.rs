@@ -40,7 +40,6 @@ async fn agreeable() -> TestServer {
     TestServer::start(|_, _| TestResponse::json(r#"{"ok":true}"#)).await
 }
 
-/// What a call sent.
 async fn sent(keys: &str, arguments: Value) -> TestRequest {
     let peer = agreeable().await;
     let harness = tool(&peer, keys);

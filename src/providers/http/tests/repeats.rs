@@ -10,7 +10,6 @@ use crate::host::ToolHost;
 use crate::host::request::{CallArguments, CallOutcome, CallRequest};
 use crate::model::RetryAdvice;
 
-/// Runs a call through a host, with all it repeats.
 async fn hosted(harness: &KindHarness) -> CallOutcome {
     let host = ToolHost::builder().providers(harness.providers.iter().map(Arc::clone)).build();
     let request = CallRequest::new("t", CallArguments::Object(serde_json::Map::new()));

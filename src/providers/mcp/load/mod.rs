@@ -27,7 +27,6 @@ use stdio::StdioExecutor;
 
 #[async_trait]
 impl LoadSupport for McpProvider {
-    /// Pipes are lent to one run at a time.
     fn supports_parallel_runs(&self) -> bool {
         !matches!(self.spec.endpoint, Endpoint::Stdio { .. })
     }
@@ -81,7 +80,6 @@ struct RootsGuard {
     schema: Arc<Value>,
     roots: Vec<Root>,
     server: String,
-    /// The arguments that were found to be within last.
     last_accepted: Option<Arc<EncodedArguments>>,
 }
 
@@ -92,7 +90,6 @@ impl RootsGuard {
         Some(Self { schema, roots: roots.to_vec(), server: server.to_owned(), last_accepted: None })
     }
 
-    /// Refuses arguments that point outside.
     fn check(&mut self, arguments: &Arc<EncodedArguments>) -> Result<(), Error> {
         if self.last_accepted.as_ref().is_some_and(|within| Arc::ptr_eq(within, arguments)) {
             return Ok(());

@@ -1,7 +1,4 @@
 //! Classifying the answer to a benchmark call.
-//!
-//! Owns: which answers are read and checked whole, and the verdict. Never does: find out whose
-//! answer it is.
 
 use crate::mcp::message::RawJson;
 use crate::mcp::repeat::answer;
@@ -25,7 +22,6 @@ impl ResponseClassifier {
         &self.server
     }
 
-    /// The error with the server's name.
     pub(super) fn with_server(&self, error: Error) -> Error {
         match error.phase() {
             Some(_) => error.with_server(&self.server),

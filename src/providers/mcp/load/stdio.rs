@@ -1,9 +1,5 @@
 //! Benchmark load over the pipes of a stdio server.
 //!
-//! Owns: what the loop of a run needs of the pipes, and the limit on each call. Never does: pace or
-//! count (the load does), judge an answer (`response_classifier`), or know what a request looks like
-//! (the `mcp` room does).
-//!
 //! What a time means here: a call was sent when the batch it is part of was handed to the pipe, and
 //! answered when the piece of the pipe that holds the end of its answer was read. Reading and
 //! judging the answer comes after that. A call that waits in our buffer because the server does not

@@ -19,9 +19,6 @@ use uri_arguments::UriArgument;
 const SHOWN: usize = 200;
 
 /// Whether `uri` lies in one of `roots`, or there are none.
-///
-/// # Errors
-/// An error of kind denied for everything else, including an ambiguous address.
 pub fn check(uri: &str, roots: &[Root]) -> Result<(), Error> {
     if roots.is_empty() {
         return Ok(());
@@ -33,9 +30,6 @@ pub fn check(uri: &str, roots: &[Root]) -> Result<(), Error> {
 ///
 /// Formats `uri`, `iri` and their relative references count, at any depth. A relative reference is
 /// read from the root.
-///
-/// # Errors
-/// An error of kind denied that names the argument.
 pub fn check_arguments(
     schema: &Value,
     arguments: &JsonObject,
@@ -70,7 +64,6 @@ fn inside(uri: &str, roots: &[Root]) -> Result<(), &'static str> {
     Err("it is outside the server's roots")
 }
 
-/// A relative reference lies in a root when it does from that root on.
 fn within_any(reference: &str, roots: &[Root]) -> Result<(), &'static str> {
     let joined = |root: &Root| format!("{}/{reference}", root.uri.trim_end_matches('/'));
     let one = |root: &Root| inside(&joined(root), std::slice::from_ref(root));

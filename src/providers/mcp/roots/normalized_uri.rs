@@ -1,8 +1,4 @@
 //! URIs in a normalised form that can be compared.
-//!
-//! Owns: scheme, authority and decoded path, with dots followed as a file system would. What a
-//! server could read in another way (an escaped slash, an escape within an escape, a backslash, a
-//! control character) has no place at all.
 
 use crate::util::text::is_invisible;
 
@@ -66,7 +62,6 @@ pub(super) fn interpretations(uri: &str) -> Result<Vec<NormalizedUri>, &'static 
     Ok(all)
 }
 
-/// Whether the text starts with a scheme.
 pub(super) fn has_scheme(text: &str) -> bool {
     split_scheme(text).is_some()
 }

@@ -1,22 +1,15 @@
 //! Which arguments are URIs, by their schema.
-//!
-//! Owns: the walk over schema and value side by side. Every keyword that applies a schema to the
-//! value or to a part of it is followed, references within the document included; a pair of schema
-//! and value is visited once, so that no schema makes it long.
 
 use std::collections::HashSet;
 
 use serde_json::Value;
 
-/// An argument that is an address.
 pub(super) struct UriArgument<'a> {
     /// Its place among the arguments, such as `files[2].uri`.
     pub(super) path: String,
     /// The address as the caller gave it.
     pub(super) text: &'a str,
-    /// Whether a relative reference is meant too.
     pub(super) allows_relative: bool,
-    /// Whether the schema lets it be some other text as well.
     pub(super) allows_other_text: bool,
 }
 
@@ -115,7 +108,6 @@ fn applicable_schemas<'a>(
     reference.chain(single).chain(dependent).chain(all).map(|one| (one, None)).chain(branches)
 }
 
-/// The schemas that apply to a member of an object.
 fn of_property<'a>(schema: &'a Value, key: &str) -> Vec<&'a Value> {
     let mut collected: Vec<&Value> = Vec::new();
     collected.extend(schema.get("properties").and_then(|all| all.get(key)));
@@ -134,7 +126,6 @@ fn of_property<'a>(schema: &'a Value, key: &str) -> Vec<&'a Value> {
     collected
 }
 
-/// The schemas that apply to an item of an array.
 fn of_item(schema: &Value, at: usize) -> Vec<&Value> {
     let mut collected = Vec::new();
     let listed =

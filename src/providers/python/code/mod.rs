@@ -30,10 +30,6 @@ const MAX_NAMES: usize = 200_000;
 /// the system's and not listed.
 ///
 /// `entry` is the entry as written.
-///
-/// # Errors
-/// More than 10,000 files, a root that a variable decides, or a module that would take the place of
-/// one of the standard library.
 pub fn code_files(entry: &ConfigNode, site: &EntrySite<'_>) -> Result<Vec<PathBuf>, Diagnostic> {
     let written = entry.get("root").and_then(|node| node.as_text().ok()).unwrap_or(".");
     let Some(root) = site.path(written) else {
@@ -72,7 +68,6 @@ pub fn code_files(entry: &ConfigNode, site: &EntrySite<'_>) -> Result<Vec<PathBu
     }
 }
 
-/// What the entry itself puts on the path, except through variables.
 fn search_path(entry: &ConfigNode, root: &Path) -> Vec<PathBuf> {
     let set = entry.get("env").and_then(|env| env.get("PYTHONPATH"));
     let text = set.and_then(|value| value.as_scalar_text().ok()).unwrap_or_default();
@@ -114,7 +109,6 @@ fn is_code(name: &str) -> bool {
 #[derive(Debug)]
 struct TooManyFiles;
 
-/// Files of code, as found.
 #[derive(Debug, Default)]
 struct CodeFiles {
     files: BTreeSet<PathBuf>,
@@ -123,7 +117,6 @@ struct CodeFiles {
 }
 
 impl CodeFiles {
-    /// Everything below a directory. Links are followed, each directory once.
     fn directory(&mut self, directory: &Path) -> Result<(), TooManyFiles> {
         let mut left = vec![directory.to_path_buf()];
         while let Some(directory) = left.pop() {

@@ -1,9 +1,5 @@
 //! A project's virtual environment: what of it runs by itself, and what its packages list as their
 //! files.
-//!
-//! Owns: telling such an environment from the user's own Python, and the files that stand for it.
-//! Never does: hash each file of a package, for its RECORD has their hashes; the worker compares
-//! them when they are imported.
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
@@ -13,7 +9,6 @@ use super::{CodeFiles, TooManyFiles, is_code};
 /// The largest text file that is read here, in bytes.
 const MAX_TEXT_BYTES: u64 = 16 << 20;
 
-/// A virtual environment, or an interpreter with its packages inside of a project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::providers::python) struct PackageEnvironment {
     prefix: PathBuf,
@@ -51,13 +46,11 @@ impl PackageEnvironment {
         directories.into_iter().collect()
     }
 
-    /// Adds the files that stand for it.
     pub(super) fn collect(&self, code_files: &mut CodeFiles) -> Result<(), TooManyFiles> {
         self.packages().iter().try_for_each(|place| directory_of_packages(place, code_files))
     }
 }
 
-/// The files next to an interpreter that decide where its standard library is.
 pub(in crate::providers::python) fn interpreter_config_files(interpreter: &Path) -> Vec<PathBuf> {
     let real = interpreter.canonicalize().ok();
     let [bin, real_bin] = [Some(interpreter), real.as_deref()].map(|path| path?.parent());
@@ -112,7 +105,6 @@ fn directory_of_packages(place: &Path, code_files: &mut CodeFiles) -> Result<(),
     Ok(())
 }
 
-/// The names at the top of a directory of packages whose code a RECORD has the hash of.
 fn recorded_top_levels(record: &str) -> impl Iterator<Item = String> + '_ {
     record.lines().filter_map(|line| {
         let (rest, _size) = line.rsplit_once(',')?;
@@ -135,7 +127,6 @@ fn pth_directories(place: &Path, text: &str) -> Vec<PathBuf> {
     added.filter(|added| added.is_dir() && !added.starts_with(place)).collect()
 }
 
-/// The packages that an editable installation of setuptools leads to.
 fn editable_packages(text: &str) -> Vec<PathBuf> {
     let quoted = text.split(['\'', '"', '\n']).filter(|part| part.starts_with('/'));
     quoted.map(PathBuf::from).filter(|path| path.parent().is_some()).collect()

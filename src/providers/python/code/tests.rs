@@ -149,7 +149,6 @@ fn an_editable_package_is_part_of_the_code() {
     }
 }
 
-/// A module that the system's own Python has.
 fn of_the_system() -> Option<PathBuf> {
     let names = std::fs::read_dir("/usr/lib").ok()?.flatten().map(|name| name.path());
     names.map(|path| path.join("colorsys.py")).find(|file| file.is_file())

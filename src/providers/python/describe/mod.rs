@@ -18,7 +18,6 @@ use crate::util::units::show_duration;
 /// How long importing a module and describing it may take.
 const DESCRIBE_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// The tools of a module or a class.
 #[derive(Debug, Deserialize)]
 pub(super) struct OfferedTools {
     /// Definitions, typed functions or methods; they become tools.
@@ -35,7 +34,6 @@ pub(super) struct OfferedTool {
     /// Its schema and texts, made of its signature and docstring.
     #[serde(flatten)]
     pub(super) described: FunctionDescription,
-    /// What its definition says besides that.
     #[serde(flatten)]
     pub(super) said: DefinitionAttributes,
 }
@@ -50,7 +48,6 @@ pub(super) struct DefinitionAttributes {
     pub(super) safety: Option<Value>,
     pub(super) scope: Option<Value>,
     pub(super) version: Option<Value>,
-    /// In seconds.
     pub(super) timeout: Option<Value>,
     pub(super) retries: Option<Value>,
     pub(super) requires_approval: Option<Value>,
@@ -85,9 +82,6 @@ pub(super) async fn functions(
 }
 
 /// The tools of the module or the class of an entry.
-///
-/// # Errors
-/// When the module cannot be imported, or the class cannot be what the entry says.
 pub(super) async fn offered(
     runner: &PythonRunner,
     entry: &PythonEntry,

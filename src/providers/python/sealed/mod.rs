@@ -16,7 +16,6 @@ use sha2::{Digest as _, Sha256};
 use super::code::{self, PackageEnvironment};
 use crate::model::{Error, ErrorPhase};
 
-/// Hashes by absolute path, links resolved.
 type HashManifest = BTreeMap<PathBuf, String>;
 
 /// The code an entry may run, and what else decides how its interpreter is started.
@@ -87,9 +86,6 @@ impl SealedCode {
 
     /// Compares what an interpreter runs before the guard stands: its own file, and those that say
     /// where its standard library is.
-    ///
-    /// # Errors
-    /// Which file is not the one that was trusted.
     pub(super) async fn check_start(&self, interpreter: &Path) -> Result<(), Error> {
         let mut paths = code::interpreter_config_files(interpreter);
         if code::is_hashed(self.python.as_deref(), self.environment(interpreter).as_ref()) {
@@ -178,7 +174,6 @@ fn hash_of(file: &Path) -> std::io::Result<String> {
     }))
 }
 
-/// A manifest of the current files, for tests of what is bound to it.
 #[cfg(test)]
 pub(super) fn manifest_of(files: &[PathBuf]) -> Arc<HashManifest> {
     Arc::new(files.iter().map(|file| (file.clone(), hash_of(file).unwrap())).collect())

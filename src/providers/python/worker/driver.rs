@@ -1,6 +1,4 @@
 //! The task that owns a worker's process: writes requests, reads replies, notices its exit.
-//!
-//! Owns: the pipes and their limits, and telling every call that waits when the process is gone.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;

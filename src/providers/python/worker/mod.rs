@@ -75,9 +75,6 @@ impl WorkerState {
 impl PythonWorker {
     /// Starts `program`, within `confinement` when there is one, writes it the line `setup` and
     /// waits until it is ready. Its output outside of calls goes to `events`.
-    ///
-    /// # Errors
-    /// The error of the system, or of the interpreter before it was ready.
     pub(super) async fn start(
         program: &Program,
         confinement: Option<&Confinement>,
@@ -134,7 +131,6 @@ impl PythonWorker {
         }
     }
 
-    /// Whether it still takes requests.
     pub(super) fn is_alive(&self) -> bool {
         !self.done.is_cancelled() && !self.shared.kill.is_cancelled()
     }
@@ -157,10 +153,6 @@ impl PythonWorker {
 
     /// Sends one request and waits for the response; events of the call go to `context.events` as
     /// those of `origin`.
-    ///
-    /// # Errors
-    /// If the worker dies, or the call is cancelled. A call that continues although it was
-    /// cancelled ends the worker.
     pub(super) async fn request(
         &self,
         request: WorkerRequest<'_>,

@@ -17,7 +17,6 @@ use crate::serve::demo::server::is_modern;
 
 /// How long a person may take to answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_mins(5);
-/// The key of the one question.
 const QUESTION: &str = "name";
 
 pub(super) struct AskName;

@@ -39,10 +39,8 @@ static TOOLS: [&dyn DemoTool; 8] = [
 /// One tool: what it says about itself, and what it does.
 #[async_trait]
 pub(super) trait DemoTool: Send + Sync {
-    /// The definition as listed.
     fn definition(&self) -> Tool;
 
-    /// Runs one call of the tool.
     async fn call(
         &self,
         server: &DemoServer,
@@ -50,7 +48,6 @@ pub(super) trait DemoTool: Send + Sync {
     ) -> Result<CallToolResponse, ErrorData>;
 }
 
-/// One call on its way to a tool.
 pub(super) struct DemoCall {
     pub(super) request: CallToolRequestParams,
     pub(super) context: RequestContext<RoleServer>,
@@ -66,9 +63,6 @@ impl DemoCall {
     }
 
     /// The arguments as `T`.
-    ///
-    /// # Errors
-    /// When they are not those of the tool; the caller gets to read why.
     fn arguments<T: DeserializeOwned>(&self) -> Result<T, WrongArguments> {
         let arguments = self.request.arguments.clone().unwrap_or_default();
         Ok(serde_json::from_value(Value::Object(arguments))?)
@@ -80,12 +74,10 @@ impl DemoCall {
 #[error("wrong arguments: {0}")]
 struct WrongArguments(#[from] serde_json::Error);
 
-/// The definitions of all tools of the demo.
 pub(super) fn definitions() -> Vec<Tool> {
     TOOLS.iter().map(|tool| tool.definition()).collect()
 }
 
-/// The tool of that name.
 pub(super) fn find(name: &str) -> Option<&'static dyn DemoTool> {
     TOOLS.iter().copied().find(|tool| tool.definition().name == name)
 }
@@ -107,7 +99,6 @@ fn read_only() -> ToolAnnotations {
     ToolAnnotations::new().read_only(true).open_world(false)
 }
 
-/// An answer of plain text.
 fn text(text: impl Into<String>) -> CallToolResponse {
     CallToolResult::success(vec![ContentBlock::text(text.into())]).into()
 }

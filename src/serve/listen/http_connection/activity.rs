@@ -1,7 +1,4 @@
 //! The activity on a connection, as far as its owner must know.
-//!
-//! Owns: whether a request is open, whether the client reads, and the response that stays open. The
-//! bodies report it as hyper reads and drops them.
 
 use std::convert::Infallible;
 use std::pin::Pin;

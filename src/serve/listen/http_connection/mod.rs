@@ -44,11 +44,8 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 /// How much of a request is read before hyper is there to read the rest.
 const FIRST_READ: usize = 2_048;
 
-/// How the requests of a connection came to an end.
 enum RequestsEnd<T> {
-    /// The connection ended.
     Closed,
-    /// The client asks nothing at the moment. The bytes were read of its next request.
     Idle(T, Bytes),
     /// The answer to its last request stays open; its head was sent.
     Open(T, BoxBody<Bytes, Infallible>),

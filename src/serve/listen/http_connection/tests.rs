@@ -15,11 +15,9 @@ use super::*;
 const ASK: &[u8] = b"GET /echo HTTP/1.1\r\nHost: x\r\n\r\n";
 const LISTEN: &[u8] = b"GET /open HTTP/1.1\r\nHost: x\r\n\r\n";
 
-/// A connection that is served, and what it was asked.
 struct Served {
     client: DuplexStream,
     asked: Arc<AtomicUsize>,
-    /// The events of the answer that stays open.
     events: mpsc::Sender<Bytes>,
     connection: JoinHandle<()>,
     stop: CancellationToken,

@@ -28,20 +28,16 @@ pub(super) struct EventStream {
     client: Option<mpsc::Sender<ServerSseMessage>>,
     kept: VecDeque<KeptEvent>,
     next: u64,
-    /// Since when the answer is among the events.
     answered: Option<Instant>,
 }
 
-/// An event that may be asked for again.
 struct KeptEvent {
     index: u64,
     event: ServerSseMessage,
-    /// The room that it takes, once its client no longer read.
     bytes: Option<TakenRoom>,
 }
 
 impl EventStream {
-    /// The stream of a request, and what its client reads of it.
     pub(super) fn of_request(number: u64) -> (Self, mpsc::Receiver<ServerSseMessage>) {
         let mut stream = Self { number: Some(number), ..Self::default() };
         let reader = stream.open();
@@ -66,7 +62,6 @@ impl EventStream {
         }
     }
 
-    /// Whether a client reads it.
     pub(super) fn is_read(&self) -> bool {
         self.client.as_ref().is_some_and(|client| !client.is_closed())
     }
@@ -124,9 +119,6 @@ impl EventStream {
     }
 
     /// Reads on after the event with this index; `None` begins with what is kept.
-    ///
-    /// # Errors
-    /// An index that is not known.
     pub(super) fn resume(
         &mut self,
         last: Option<u64>,

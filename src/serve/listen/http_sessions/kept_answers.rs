@@ -1,7 +1,4 @@
 //! How much is kept of responses that their clients did not read.
-//!
-//! Owns: the bytes of all of them together, and the share of one token. Never does: decide which
-//! response is kept.
 
 use rmcp::model::ServerJsonRpcMessage;
 
@@ -10,7 +7,6 @@ use crate::util::json;
 
 /// How many bytes are kept for all clients of a listener.
 const BYTES: usize = 64 << 20;
-/// How many of them are kept for the clients of one token.
 pub(super) const BYTES_OF_ONE_TOKEN: usize = 16 << 20;
 
 /// The room there is for messages that wait for clients to come back.
@@ -22,7 +18,6 @@ impl KeptAnswers {
         Self(SharedRoom::new((BYTES, BYTES_OF_ONE_TOKEN)))
     }
 
-    /// The share of another token in the same room.
     pub(in crate::serve::listen) fn of_one_token(&self) -> Self {
         Self(self.0.of_one_token())
     }

@@ -1,7 +1,4 @@
 //! The service's end of a session, as the SDK expects it.
-//!
-//! Owns: what is read from and written to the session, and the number of running services. Never
-//! does: know what a session is.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -22,9 +22,7 @@ const INCOMING: usize = 8;
 const HANDSHAKE: Duration = Duration::from_mins(1);
 /// How long a session is kept that has no stream and is not used, also while a person is asked.
 const SESSION_IDLE: Duration = Duration::from_mins(30);
-/// One session of a client.
 pub(super) struct ServedSession {
-    /// What the client wants to hear. It outlives the service.
     pub(super) client: Arc<ClientState>,
     state: Mutex<SessionContents>,
     answers: Arc<KeptAnswers>,
@@ -42,10 +40,8 @@ struct SessionContents {
     last_used: Instant,
 }
 
-/// What answers a session.
 struct SessionService {
     incoming: mpsc::Sender<Box<ClientJsonRpcMessage>>,
-    /// Who waits for the answer to the handshake.
     handshake: Option<oneshot::Sender<ServerJsonRpcMessage>>,
     /// Whether requests may be handed over.
     is_ready: bool,
@@ -83,7 +79,6 @@ impl ServedSession {
         receiver
     }
 
-    /// Hears that a service ended. Whether a new one can go on from what the session remembers.
     pub(super) fn close_service(&self) -> bool {
         let mut state = self.state();
         if state.closing > 0 {
@@ -143,9 +138,6 @@ impl ServedSession {
     }
 
     /// Hands the handshake over and waits for its answer.
-    ///
-    /// # Errors
-    /// When the service ended.
     pub(super) async fn initialize(
         &self,
         message: ClientJsonRpcMessage,
@@ -166,9 +158,6 @@ impl ServedSession {
     }
 
     /// Hands over a notification or a response.
-    ///
-    /// # Errors
-    /// When the service ended.
     pub(super) async fn accept(&self, message: ClientJsonRpcMessage) -> Result<(), SessionError> {
         let mut begins = false;
         if let JsonRpcMessage::Notification(sent) = &message {
@@ -191,9 +180,6 @@ impl ServedSession {
 
     /// Hands a request over; what its client reads of it. One more than there may be is answered
     /// with an error.
-    ///
-    /// # Errors
-    /// When the service ended.
     pub(super) async fn request(
         &self,
         message: ClientJsonRpcMessage,
@@ -232,9 +218,6 @@ impl ServedSession {
     }
 
     /// Goes on with a stream after an event.
-    ///
-    /// # Errors
-    /// An event that the client was not sent.
     pub(super) fn resume(
         &self,
         event: &str,

@@ -1,7 +1,4 @@
 //! The streams of one session: which message goes where.
-//!
-//! Owns: one stream per request, the standalone stream, and what is kept for a client that
-//! reconnects. Never does: send anything, or know the service.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,7 +17,6 @@ use crate::serve::listen::backlog::MAX_UNANSWERED;
 
 /// How long the answer of a request is kept for a client whose stream broke off.
 const ANSWER_KEPT: Duration = Duration::from_mins(1);
-/// How many such answers are kept of one session.
 pub(super) const MAX_KEPT_ANSWERS: usize = 64;
 /// How many streams a client may keep open besides the one that carries events.
 const MAX_SPARES: usize = 8;
@@ -28,10 +24,8 @@ const MAX_SPARES: usize = 8;
 /// An event, and where it is to be sent; `None` when no client reads it now.
 pub(super) type RoutedEvent = (ServerSseMessage, Option<mpsc::Sender<ServerSseMessage>>);
 
-/// The streams of one session.
 #[derive(Default)]
 pub(super) struct SessionStreams {
-    /// The stream that belongs to no request.
     common: EventStream,
     /// Further streams of that kind, which stay silent: a client that opens several would otherwise
     /// open the one again and again that ended for the other.
@@ -55,9 +49,6 @@ impl SessionStreams {
 
     /// Opens the stream of a request that is to be handed over. One more than may wait is answered with
     /// an error there, and is not to be handed over.
-    ///
-    /// # Errors
-    /// What the client reads then.
     pub(super) fn begin_request(
         &mut self,
         id: Option<RequestId>,
@@ -116,9 +107,6 @@ impl SessionStreams {
     }
 
     /// Goes on with a stream after an event.
-    ///
-    /// # Errors
-    /// An event that the client was not sent.
     pub(super) fn resume(
         &mut self,
         event: &str,
@@ -148,7 +136,6 @@ impl SessionStreams {
         Ok(reader)
     }
 
-    /// Puts what belongs to no request on its stream.
     pub(super) fn push_common(
         &mut self,
         message: Arc<ServerJsonRpcMessage>,
@@ -189,7 +176,6 @@ impl SessionStreams {
         }
     }
 
-    /// Makes room for the answer that was kept last, where too many are.
     fn forget_oldest_answer(&mut self) {
         let answered = |(number, stream): (&u64, &EventStream)| Some((stream.answered()?, *number));
         if self.requests.values().filter_map(EventStream::answered).count() > MAX_KEPT_ANSWERS
@@ -200,7 +186,6 @@ impl SessionStreams {
     }
 }
 
-/// The request that a message belongs to.
 fn origin(message: &impl GetExtensions) -> Option<RequestId> {
     message.extensions().get::<OriginatingRequestId>().map(|origin| origin.0.clone())
 }

@@ -1,7 +1,4 @@
 //! The response to a plain call over HTTP, in the form of the SDK's responses.
-//!
-//! Owns: answering a call with one message when nothing precedes its response, and otherwise with a
-//! stream of events that ends with the response. Never does: read a request, or run the call.
 
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};

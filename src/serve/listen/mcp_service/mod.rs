@@ -38,11 +38,9 @@ const LISTEN: &str = "subscriptions/listen";
 /// What answers the requests of one client, or of all that have the owner's token.
 pub(super) struct McpService {
     server: Arc<CatalogueServer>,
-    /// The session of clients that name none.
     session: String,
     service: StreamableHttpService<ServedClient, HttpSessions>,
     sessions: Arc<HttpSessions>,
-    /// Fires when sessions and streams have to end.
     end: CancellationToken,
 }
 
@@ -76,9 +74,6 @@ impl McpService {
     }
 
     /// Answers one request.
-    ///
-    /// # Errors
-    /// When the request opens a session and there are too many.
     pub(super) async fn answer(
         self: &Arc<Self>,
         head: Parts,
@@ -128,7 +123,6 @@ impl McpService {
         PlainCall::read(head, body, |name| self.server.takes_header_arguments(name))
     }
 
-    /// The room for the messages of its clients.
     pub(super) fn messages(&self) -> &MessageRoom {
         self.server.messages()
     }

@@ -1,7 +1,4 @@
 //! Which requests over HTTP are plain, valid calls of a tool.
-//!
-//! Owns: recognising requests that need no further checks. Anything missing, unusual or duplicate in
-//! the head or body is left to the SDK, whose response reports it. Never does: refuse a request.
 
 use http::request::Parts;
 use http::{HeaderMap, Method};
@@ -22,11 +19,8 @@ const PROTOCOL_VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 /// The prefix of an encoded name in a header (SEP-2243).
 const ENCODED_PREFIX: &str = "=?";
 
-/// A plain call.
 pub(super) enum PlainCall {
-    /// One with all that it needs.
     Stateless(StatelessCall),
-    /// One in the session with this id, of which nothing has looked whether there is such a session.
     InSession(String, ToolCallMessage),
 }
 

@@ -127,7 +127,6 @@ async fn read_answer(answer: HttpAnswer) -> Seen {
     Seen { status: head.status.as_u16(), headers, body }
 }
 
-/// The state that a client comes back with is random.
 fn without_state(body: &str) -> String {
     let Some((before, after)) = body.split_once(r#""requestState":""#) else {
         return body.to_owned();
@@ -182,7 +181,6 @@ fn list() -> (Parts, Bytes) {
     (head, body)
 }
 
-/// The same call with another head.
 fn with_head(change: impl FnOnce(&mut Parts)) -> (Parts, Bytes) {
     let (mut head, body) = modern("echo", &json!({ "a": 1 }), &json!({}));
     change(&mut head);

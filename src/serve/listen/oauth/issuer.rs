@@ -1,7 +1,4 @@
 //! The authorization server whose tokens are accepted.
-//!
-//! Owns: finding its keys (RFC 8414, OpenID Connect Discovery), caching them, and when to fetch them
-//! again: when they are old, and when a token names an unknown key. Never does: check a token.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -23,9 +20,7 @@ const KEYS_KEPT: Duration = Duration::from_hours(6);
 /// Minimum time between two requests for the keys, whichever tokens arrive.
 const ASK_AGAIN: Duration = Duration::from_secs(10);
 
-/// An issuer of tokens, and its known keys.
 pub(super) struct TokenIssuer {
-    /// As its tokens have to name it.
     pub(super) name: String,
     url: Url,
     cache: Mutex<KeyCache>,
@@ -38,7 +33,6 @@ pub(super) struct TokenIssuer {
 struct KeyCache {
     keys: Arc<Vec<JsonWebKey>>,
     fetched: Option<Instant>,
-    /// When asking for them last came to an end.
     asked: Option<Instant>,
     is_fetching: bool,
 }
@@ -61,9 +55,6 @@ struct IssuerMetadata {
 
 impl TokenIssuer {
     /// The issuer with this URL. Nothing is asked before the first token comes.
-    ///
-    /// # Errors
-    /// A usage error for a URL that is neither `https` nor on this machine.
     pub(super) fn new(name: &str) -> Result<Self, Error> {
         let refuse = |why: &str| Error::usage(format!("'{name}' is not an issuer: {why}"));
         let url: Url = name.parse().map_err(|error| refuse(&format!("{error}")))?;
@@ -174,7 +165,6 @@ mod tests {
 
     use super::*;
 
-    /// A clock that is set forward.
     struct SteppedClock(Instant, Mutex<Duration>);
 
     impl Clock for SteppedClock {
@@ -187,7 +177,6 @@ mod tests {
         }
     }
 
-    /// An issuer, the place where its server answers, and its clock.
     async fn issuer() -> (Arc<TokenIssuer>, TcpListener, Arc<SteppedClock>) {
         let server = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let clock = Arc::new(SteppedClock(SystemClock.now(), Mutex::default()));
@@ -197,7 +186,6 @@ mod tests {
         (Arc::new(issuer), server, clock)
     }
 
-    /// The next request, of which the answer is to come.
     async fn request(server: &TcpListener) -> TcpStream {
         let mut stream = server.accept().await.unwrap().0;
         assert_ne!(stream.read(&mut [0; 2_048]).await.unwrap(), 0);

@@ -35,10 +35,8 @@ const MAX_KEYS: usize = 64;
 /// Maximum number of characters kept of a client's name.
 const MAX_NAME: usize = 200;
 
-/// A scope that lets a client in, and what it shows.
 #[derive(Debug, Clone)]
 pub struct AcceptedScope {
-    /// The scope as tokens name it.
     pub name: String,
     /// The profile that a client with this scope sees; `None` shows everything.
     pub profile: Option<String>,
@@ -67,9 +65,6 @@ struct ResourceMetadata<'a> {
 impl ProtectedResource {
     /// A resource at `url` that takes tokens of `issuer` for one of `audiences`, and for its own
     /// URL when there are none. With `scopes` a token has to have one of them.
-    ///
-    /// # Errors
-    /// A usage error for an issuer that cannot be one.
     pub fn new(
         issuer: &str,
         url: Url,
@@ -83,10 +78,6 @@ impl ProtectedResource {
     }
 
     /// Whose an access token is.
-    ///
-    /// # Errors
-    /// A token that is not valid here or has no accepted scope, and an issuer whose keys are not
-    /// known.
     pub(super) async fn authenticate(
         &self,
         token: &str,
@@ -144,7 +135,6 @@ impl ProtectedResource {
         .ok()
     }
 
-    /// The challenge that tells a refused client where to get a suitable token.
     pub(super) fn challenge(&self, error: AccessError, has_token: bool) -> String {
         let mut metadata = self.url.clone();
         metadata.set_query(None);

@@ -1,7 +1,4 @@
 //! The keys of an issuer and the signatures they make (RFC 7517, RFC 7518).
-//!
-//! Owns: which algorithms are accepted, each for one kind of key only, and checking a signature
-//! with `ring`. Never does: fetch keys, or look at a claim.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -25,7 +22,6 @@ pub(super) enum TokenAlgorithm {
     EdDSA,
 }
 
-/// A key as the issuer publishes it.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct JsonWebKey {
     kty: String,
@@ -41,7 +37,6 @@ pub(super) struct JsonWebKey {
     y: Option<String>,
 }
 
-/// The keys of an issuer.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub(super) struct JsonWebKeys {
     pub(super) keys: Vec<JsonWebKey>,

@@ -1,7 +1,4 @@
 //! Access tokens that are signed JWTs (RFC 7519, RFC 9068).
-//!
-//! Owns: reading one, and what its claims must be. Never does: trust any of it before its signature
-//! was checked.
 
 use std::time::Duration;
 
@@ -23,7 +20,6 @@ const TYPES: [&str; 3] = ["jwt", "at+jwt", "application/at+jwt"];
 
 /// A token that was read, and not checked yet.
 pub(super) struct UncheckedToken<'a> {
-    /// The id of the key that it claims to be signed with.
     pub(super) key_id: Option<String>,
     algorithm: TokenAlgorithm,
     signed: &'a str,
@@ -31,12 +27,9 @@ pub(super) struct UncheckedToken<'a> {
     signature: Vec<u8>,
 }
 
-/// What a valid token says.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct TokenClaims {
-    /// Whose it is.
     pub(super) subject: String,
-    /// The program that it was given to.
     pub(super) client: String,
     pub(super) scopes: Vec<String>,
     /// Since the Unix epoch.
@@ -108,7 +101,6 @@ impl<'a> UncheckedToken<'a> {
         Some(Self { key_id: header.kid, algorithm: header.alg, signed, claims, signature })
     }
 
-    /// Whether one of these keys is named by the token.
     pub(super) fn is_key_known(&self, keys: &[JsonWebKey]) -> bool {
         self.key_id.is_none() || keys.iter().any(|key| key.kid == self.key_id)
     }

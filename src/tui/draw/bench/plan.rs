@@ -110,7 +110,6 @@ fn row(
     (Line::from(spans), cursor)
 }
 
-/// The error in the plan, or a summary of the load.
 fn foot(styler: &Styler<'_>, form: &PlanForm) -> Vec<Line<'static>> {
     if let Some(flaw) = &form.error {
         let said = format!("! {}: {}", flaw.entry.title(), flaw.error.message());

@@ -15,7 +15,6 @@ use crate::util::units::show_duration;
 
 /// Below this width the interval of a ratio is left out.
 const INTERVAL_MIN_WIDTH: u16 = 72;
-/// Below this width the two figures that it is made of are, too.
 const BOTH_FIGURES_MIN_WIDTH: u16 = 56;
 
 pub(super) fn title(bench: &BenchView) -> String {

@@ -15,12 +15,10 @@ const CHOICES: usize = 6;
 /// How many rows a text of several lines gets while it is written.
 const TEXT_ROWS: usize = 8;
 
-/// The text of a field with its cursor.
 pub(super) fn draft(form: &SchemaForm, node: &FormNode) -> TextArea {
     form.written().cloned().unwrap_or_else(|| fresh_draft(node))
 }
 
-/// How many rows the text of the chosen field takes.
 pub(super) fn text_rows(form: &SchemaForm, node: &FormNode) -> usize {
     let lines = match form.written() {
         Some(text) => text.lines().len(),
@@ -29,7 +27,6 @@ pub(super) fn text_rows(form: &SchemaForm, node: &FormNode) -> usize {
     if node.field.secret { 1 } else { lines.clamp(1, TEXT_ROWS) }
 }
 
-/// The maximum number of rows that the choices of a field take below it.
 pub(super) fn choice_rows(node: &FormNode) -> usize {
     let choices = match &node.field.kind {
         FieldKind::Choice(choices) => choices.len(),
@@ -40,7 +37,6 @@ pub(super) fn choice_rows(node: &FormNode) -> usize {
     choices.min(CHOICES)
 }
 
-/// How many rows are below the chosen field.
 pub(super) fn rows_below(form: &SchemaForm, node: &FormNode) -> usize {
     1 + usize::from(form.draft_problem().is_some()) + choices_seen(node).len()
 }

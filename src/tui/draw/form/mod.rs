@@ -168,7 +168,6 @@ fn first_seen(form: &SchemaForm, height: usize) -> usize {
     first
 }
 
-/// One line of the form.
 struct FieldLine<'a, 'w> {
     styler: &'a Styler<'w>,
     form: &'a SchemaForm,
@@ -179,7 +178,6 @@ struct FieldLine<'a, 'w> {
 }
 
 impl FieldLine<'_, '_> {
-    /// The line, with those of a text that has several, and in which of them the cursor is and where.
     fn lines(&self, width: usize) -> (Vec<Line<'static>>, Option<(usize, usize)>) {
         let Self { styler, row, node, .. } = self;
         let mark = if node.field.required && row.part == RowPart::Field { "* " } else { "  " };

@@ -83,7 +83,6 @@ fn json_in_60_by_16_says_where_it_is_wrong() {
     insta::assert_snapshot!(picture(&state, Theme::default()));
 }
 
-/// The row of the screen on which a pane begins.
 fn row_of(state: &AppState, title: &str) -> usize {
     let seen = picture(state, ASCII);
     seen.lines().position(|row| row.contains(title)).unwrap_or_else(|| panic!("{seen}"))

@@ -17,7 +17,6 @@ use crate::tui::state::{AnswerDraft, AppState, Pane, PendingQuestion, TextArea};
 use crate::tui::theme::StyleRole;
 use crate::util::text;
 
-/// How much of one text of a server is shown, in characters.
 const MAX_SERVER_TEXT_CHARS: usize = 4_000;
 /// How many lines of a conversation are shown.
 const LINES: usize = 400;

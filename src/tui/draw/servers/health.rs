@@ -118,7 +118,6 @@ fn log_line(styler: &Styler<'_>, level: &str, said: &str) -> Line<'static> {
     ])
 }
 
-/// The declared tools against the advertised ones.
 fn drift(styler: &Styler<'_>, advertised: Option<&ServerToolLists>) -> Vec<Line<'static>> {
     let Some(advertised) = advertised.filter(|advertised| advertised.is_declared()) else {
         let said = "No tools declared. Declare them with provides_tools in mcp.yaml.";
@@ -252,7 +251,6 @@ fn tails(
     }
 }
 
-/// The name and version a server claims.
 fn server_identity(server: &ServerStatus) -> Option<String> {
     let info = server.server_info.as_ref()?;
     let part = |key| info.get(key).and_then(Value::as_str);
@@ -281,7 +279,6 @@ fn capabilities(all: &Value) -> String {
     shorten(&all.map(one).collect::<Vec<_>>().join(" "), INSTRUCTIONS).into_owned()
 }
 
-/// The newest ping, half and most of them.
 fn pings(past: Option<&ServerActivity>) -> Option<String> {
     let past = past?;
     let newest = show_duration(*past.pings.back()?);
@@ -309,7 +306,6 @@ fn usage(
     Some(format!("{}  {sparks}  max {}", show(newest), show(most)))
 }
 
-/// The newest values as a sparkline, scaled to the maximum of all.
 fn sparks(styler: &Styler<'_>, samples: impl ExactSizeIterator<Item = u64> + Clone) -> String {
     let most = u128::from(samples.clone().max().unwrap_or(0).max(1));
     let marks: &[char] = if styler.theme.ascii {

@@ -12,7 +12,6 @@ use crate::tui::theme::StyleRole;
 pub(super) use health::health;
 pub(super) use table::list;
 
-/// The state of a server in a word or two, with its style.
 fn state_of(server: &ServerStatus) -> (String, StyleRole) {
     let meaning = match server.state {
         ServerState::Ready => StyleRole::Success,

@@ -14,7 +14,6 @@ use crate::tui::theme::StyleRole;
 use crate::util::text;
 use crate::util::units::show_duration;
 
-/// Makes the cell of a server in one column.
 type ServerCell = fn(&AppState, &ServerStatus) -> String;
 
 /// What comes between the state and the process or address, which takes what is left.
@@ -83,7 +82,6 @@ fn heading(name: usize, columns: &[ColumnSpec<ServerCell>]) -> String {
     line + "PID/URL"
 }
 
-/// The row of one server, with the error when it is out of service.
 fn row(
     styler: &Styler<'_>,
     state: &AppState,
@@ -111,7 +109,6 @@ fn row(
     Line::from(spans)
 }
 
-/// The distinctive part of an address.
 fn address(endpoint: &str) -> String {
     endpoint.split_once("://").map_or(endpoint, |(_, rest)| rest).to_owned()
 }

@@ -157,7 +157,6 @@ fn since_before(styler: &Styler<'_>, state: &AppState, usage: &Usage) -> Option<
     ]))
 }
 
-/// Where the statistics are stored, and their size.
 fn store(styler: &Styler<'_>, state: &AppState) -> Option<Line<'static>> {
     let seen = state.stats.snapshot.as_ref()?;
     let size = seen.size.map(|size| format!(", {}", show_size(size))).unwrap_or_default();
@@ -203,7 +202,6 @@ fn over_time(
     lines
 }
 
-/// A length of time in the largest unit that is whole.
 fn span(length: std::time::Duration) -> String {
     let seconds = length.as_secs();
     let units = [(86_400, "d"), (3_600, "h"), (60, "m")];

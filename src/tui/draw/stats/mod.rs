@@ -62,7 +62,6 @@ fn title(state: &AppState) -> String {
     parts.join("  ")
 }
 
-/// One line about the use of a tool, in the window it was counted in.
 pub(super) fn line_of(styler: &Styler<'_>, usage: &Usage, window: StatsWindow) -> Line<'static> {
     let counts = &usage.counts;
     let calls = match counts.calls() {

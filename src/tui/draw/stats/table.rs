@@ -44,7 +44,6 @@ const COLUMNS: [ColumnSpec<StatsCell>; 13] = [
     column(StatsCell::Rate, "RATE/S", 8, 5),
     column(StatsCell::Trend, " P95 TREND", 12, 6),
 ];
-/// The least cells of a name.
 const NAME: usize = 12;
 
 const fn column(

@@ -46,7 +46,6 @@ pub(super) fn newest(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppStat
     }
 }
 
-/// The lines that are shown.
 fn lines(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, focused: bool, area: Rect) {
     let trace = &state.trace;
     let inner = pane::open(frame, styler, area, &title(state), focused);
@@ -108,7 +107,6 @@ fn filter(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Re
     frame.set_cursor_position((x, area.y));
 }
 
-/// The chosen frame, or its pair.
 fn whole(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, focused: bool, area: Rect) {
     let trace = &state.trace;
     let Some(item) = trace.chosen() else {

@@ -9,7 +9,6 @@ use crate::tui::theme::StyleRole;
 use crate::util::units::{show_duration, show_size};
 use crate::util::{text, timestamp};
 
-/// Which columns there is room for, and how wide they are.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::tui::draw) struct TraceColumns {
     width: usize,
@@ -32,7 +31,6 @@ impl TraceColumns {
         Self { width, exact: width >= 76, time: width >= 50, server, size: width >= 76 }
     }
 
-    /// The same for the wire of one server.
     pub(in crate::tui::draw) fn without_server(self) -> Self {
         Self { server: 0, ..self }
     }
@@ -109,7 +107,6 @@ fn row_style(item: &TraceItem) -> StyleRole {
     if item.is_error { StyleRole::Error } else { StyleRole::Plain }
 }
 
-/// The summary of an item on one line.
 fn what(item: &TraceItem) -> String {
     let about = &item.about;
     match &item.what {
@@ -132,7 +129,6 @@ fn what(item: &TraceItem) -> String {
     }
 }
 
-/// As much of a name as fits anywhere.
 fn shorten_name(name: &str) -> &str {
     name.get(..name.floor_char_boundary(200)).unwrap_or_default()
 }
@@ -152,7 +148,6 @@ fn figures(styler: &Styler<'_>, item: &TraceItem, columns: TraceColumns) -> Vec<
     spans
 }
 
-/// A name padded to this many cells, followed by a space.
 fn padded(name: &str, width: usize) -> String {
     let safe = text::safe_line(name);
     let cut = text::cut(&safe, width.saturating_sub(1));

@@ -60,7 +60,6 @@ pub(super) fn draw(
     pane::paragraph(frame, styler, below, &keys);
 }
 
-/// The possible answers, from the key table.
 fn answers(styler: &Styler<'_>, state: &AppState) -> Vec<Line<'static>> {
     let shown = state.context.keys.bindings(KeyContext::Trust).iter();
     let shown =

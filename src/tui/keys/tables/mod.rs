@@ -16,9 +16,7 @@ use super::{Action, KeyContext, KeyPress};
 /// One key in one place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Binding {
-    /// The key with its modifiers.
     pub key: KeyPress,
-    /// The action the key triggers in this context.
     pub action: Action,
     /// How the footer calls it; without a word it is in the help only.
     pub label: Option<&'static str>,
@@ -26,10 +24,8 @@ pub struct Binding {
     pub about: &'static str,
 }
 
-/// The keys of a place.
 #[derive(Debug, Clone, Copy)]
 pub struct KeyTable {
-    /// The context in which these bindings hold.
     pub context: KeyContext,
     /// The heading in the help.
     pub title: &'static str,
@@ -37,7 +33,6 @@ pub struct KeyTable {
     pub bindings: &'static [Binding],
 }
 
-/// A key that the footer shows.
 const fn footer_binding(
     key: KeyPress,
     action: Action,
@@ -52,7 +47,6 @@ const fn help_binding(key: KeyPress, action: Action, about: &'static str) -> Bin
     Binding { key, action, label: None, about }
 }
 
-/// Another key for an action bound above.
 const fn alias_binding(key: KeyPress, action: Action) -> Binding {
     Binding { key, action, label: None, about: "" }
 }

@@ -20,36 +20,25 @@ pub use tool_picker::ToolPicker;
 /// The benchmark: what is to be run, the run, what it showed.
 #[derive(Debug, Default)]
 pub struct BenchView {
-    /// The plan of the next benchmark run.
     pub form: PlanForm,
-    /// The tools that a target is chosen of, while it is.
     pub picker: Option<ToolPicker>,
-    /// The file that a run is exported to, while it is named.
     pub file: Option<LineInput>,
     /// The newest run, in progress or ended; `None` before the first.
     pub run: Option<BenchRun>,
-    /// How far the run is scrolled.
     pub run_position: ScrollPosition,
-    /// How far the verdict is scrolled.
     pub verdict_position: ScrollPosition,
 }
 
-/// A benchmark run as the console follows it.
 #[derive(Debug)]
 pub struct BenchRun {
     /// The number of the run in this console, from 1 on.
     pub number: u64,
-    /// The tools, the load and the thresholds of the run.
     pub spec: BenchRunSpec,
-    /// The command line that runs the same.
     pub command_line: String,
     /// What was seen of it last; `None` while the tools are being found.
     pub snapshot: Option<Box<BenchSnapshot>>,
-    /// What a person should know.
     pub warnings: Vec<String>,
-    /// Whether it makes no calls for now.
     pub is_paused: bool,
-    /// Whether the run was asked to stop.
     pub is_stopping: bool,
     /// What became of it; `None` while it goes on.
     pub end: Option<Result<Arc<BenchResult>, Error>>,
@@ -123,7 +112,6 @@ impl View for BenchView {
 }
 
 impl BenchView {
-    /// Whether a run goes on.
     pub fn is_running(&self) -> bool {
         self.run.as_ref().is_some_and(|run| run.end.is_none())
     }
@@ -152,7 +140,6 @@ impl BenchView {
         self.form.focus_field(PlanField::ArgumentsA);
     }
 
-    /// Takes in the outcome of an effect.
     pub fn handle_event(&mut self, event: BenchEvent, context: &mut AppContext) -> Vec<AppEffect> {
         match event {
             BenchEvent::Started { run, warnings } => {
@@ -332,13 +319,11 @@ impl BenchView {
     }
 }
 
-/// Asks for the tools that one side is chosen of.
 fn pick(side: TargetSide, context: &mut AppContext) -> Vec<AppEffect> {
     context.focus = Pane::Plan;
     vec![AppEffect::Navigate(Navigation::PickBenchTarget(side))]
 }
 
-/// What a run ended as, in one sentence, and whether that is bad.
 fn finish_message(number: u64, end: &Result<Arc<BenchResult>, Error>) -> (String, bool) {
     let account = match end {
         Err(error) => return (format!("run {number}: {}", error.message()), true),

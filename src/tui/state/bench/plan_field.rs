@@ -1,6 +1,5 @@
 //! The entries of the plan form, with their titles and options.
 
-/// An entry of the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PlanField {
     ToolA,
@@ -37,7 +36,6 @@ impl PlanField {
         }
     }
 
-    /// The option of the command line.
     pub(super) fn option(self) -> Option<&'static str> {
         match self {
             Self::ToolA | Self::ArgumentsA => None,

@@ -1,6 +1,4 @@
 //! The plan form of a benchmark: text fields in the syntax of the command line's options.
-//!
-//! Owns: the entries, what is meant when one is empty, and making a run or a command line of them.
 
 use serde_json::Value;
 
@@ -18,7 +16,6 @@ use crate::util::units;
 /// What is wrong with an entry.
 #[derive(Debug, Clone)]
 pub struct PlanFieldError {
-    /// The entry of the plan this row shows.
     pub entry: PlanField,
     /// What is wrong, and what to write instead.
     pub error: Error,
@@ -52,7 +49,6 @@ impl PlanForm {
         self.line(entry).map_or("", |line| line.text().trim())
     }
 
-    /// The line of an entry.
     pub fn line(&self, entry: PlanField) -> Option<&LineInput> {
         self.lines.iter().find(|(known, _)| *known == entry).map(|(_, line)| line)
     }
@@ -69,7 +65,6 @@ impl PlanForm {
         self.lines.iter_mut().find(|(known, _)| *known == entry).map(|(_, line)| line)
     }
 
-    /// Replaces the text of an entry.
     pub fn set(&mut self, entry: PlanField, text: impl Into<String>) {
         self.lines.retain(|(known, _)| *known != entry);
         self.lines.push((entry, LineInput::of(text)));
@@ -83,7 +78,6 @@ impl PlanForm {
         self.error = None;
     }
 
-    /// Goes to an entry.
     pub fn focus_field(&mut self, entry: PlanField) {
         if let Some(row) = PlanField::ALL.iter().position(|shown| *shown == entry) {
             self.at = row;
@@ -117,10 +111,6 @@ impl PlanForm {
         }
     }
 
-    /// What is to be run.
-    ///
-    /// # Errors
-    /// The first entry that cannot be read, and why.
     pub fn run_spec(&self) -> Result<BenchRunSpec, PlanFieldError> {
         let at = |entry: PlanField| move |error: Error| PlanFieldError { entry, error };
         if self.text(PlanField::ToolA).is_empty() {
@@ -152,7 +142,6 @@ impl PlanForm {
         Ok(BenchRunSpec { tools, arguments, plan })
     }
 
-    /// The command line that runs the same.
     pub fn command_line(&self) -> String {
         let mut words = vec!["toolhost".to_owned(), "bench".to_owned()];
         for entry in PlanField::ALL {

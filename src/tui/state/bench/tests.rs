@@ -79,7 +79,6 @@ pub(in crate::tui) fn tell(state: &mut AppState, event: BenchEvent) -> Vec<AppEf
     state.update(AppEvent::Bench(event))
 }
 
-/// Shows that run in its middle.
 pub(in crate::tui) fn middle() -> AppState {
     let mut state = begun();
     tell(&mut state, BenchEvent::Started { run: 1, warnings: Vec::new() });
@@ -87,7 +86,6 @@ pub(in crate::tui) fn middle() -> AppState {
     state
 }
 
-/// The same when it is over.
 pub(in crate::tui) fn ended() -> AppState {
     let mut state = middle();
     let over = BenchSnapshot { phase: RunPhase::Done, progress: Some(1.0), ..seen() };

@@ -5,12 +5,9 @@ use std::sync::Arc;
 use crate::tui::event::bench::TargetSide;
 use crate::tui::state::{LineInput, ListCursor, ToolRow, ToolSearch};
 
-/// The tools that one is chosen of.
 #[derive(Debug)]
 pub struct ToolPicker {
-    /// Whether tool A or tool B is being chosen.
     pub side: TargetSide,
-    /// The filter, in the language of the tool list.
     pub words: LineInput,
     /// The position of the selected match.
     pub list: ListCursor,
@@ -19,7 +16,6 @@ pub struct ToolPicker {
 }
 
 impl ToolPicker {
-    /// A picker over these tools, with all of them shown.
     pub fn of(side: TargetSide, rows: Vec<Arc<ToolRow>>) -> Self {
         let found = (0..rows.len()).collect();
         Self { side, words: LineInput::default(), list: ListCursor::default(), rows, found }
@@ -31,7 +27,6 @@ impl ToolPicker {
         self.list = ListCursor::default();
     }
 
-    /// The tools that are found, the best first.
     pub fn found(&self) -> impl ExactSizeIterator<Item = &ToolRow> + '_ {
         self.found.iter().map(|at| &*self.rows[*at])
     }

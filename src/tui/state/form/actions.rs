@@ -122,7 +122,6 @@ impl SchemaForm {
         }
     }
 
-    /// Adds an item behind this one, or at the end of this list.
     fn add(&mut self) {
         let Some(way) = self.fields.get(self.at).map(|row| row.node_path.clone()) else { return };
         let Some(node) = self.root.at_mut(&way) else { return };
@@ -171,7 +170,6 @@ impl SchemaForm {
         self.changed();
     }
 
-    /// The list that this is an item of, and which.
     fn list_of(&self, way: &[usize]) -> Option<(Vec<usize>, usize)> {
         let (at, list) = way.split_last()?;
         let parent = self.root.at(list)?;

@@ -30,23 +30,19 @@ pub use typing::{fresh_draft, is_date};
 /// How much of what would be sent is shown, in characters.
 const MAX_PREVIEW_CHARS: usize = 2_000;
 
-/// A form.
 #[derive(Debug, Clone)]
 pub struct SchemaForm {
     /// Whose arguments these are: a tool's full name, as a rule.
     pub tool: String,
     /// The lines that are shown: required fields first, else as the schema has them.
     pub fields: Vec<FormRow>,
-    /// The one that is being filled in.
     pub at: usize,
     /// The error of the form, after a check.
     pub problem: Option<String>,
     root: FormNode,
     schema: Arc<Value>,
     is_call: bool,
-    /// What a command line needs behind the arguments.
     command_end: String,
-    /// The text being typed, and the field it is for.
     draft: TextArea,
     draft_path: Option<Vec<usize>>,
     /// The error in the text being typed, as far as it can be known while typing.
@@ -57,11 +53,9 @@ pub struct SchemaForm {
     shown: FormSummary,
 }
 
-/// The whole as JSON.
 #[derive(Debug, Clone)]
 struct JsonDraft {
     text: TextArea,
-    /// The parsed object, or the first error.
     object: Result<JsonObject, ParseArgumentsError>,
 }
 
@@ -70,18 +64,14 @@ struct JsonDraft {
 pub struct FormSummary {
     /// Exactly what will be sent, but for secrets; its beginning when it is long.
     pub preview: String,
-    /// The same as a command line, where there is one.
     pub command: Option<String>,
     /// How many fields have to be filled in.
     pub required: usize,
-    /// The number of required fields that are filled in.
     pub filled: usize,
-    /// Whether the arguments were checked and are valid.
     pub is_valid: bool,
 }
 
 impl SchemaForm {
-    /// The form of a tool, filled with the arguments of an earlier call.
     pub fn of(tool: &ToolDefinition, earlier: Option<&JsonObject>) -> Self {
         let mut form = Self::of_schema(tool.name.full(), &tool.input_schema, earlier);
         form.is_call = true;
@@ -144,7 +134,6 @@ impl SchemaForm {
         self.json.as_mut().map(|written| &mut written.text)
     }
 
-    /// Takes in a change of the text being typed.
     pub fn on_text_changed(&mut self) {
         if self.json.is_some() {
             self.read_json();
@@ -164,7 +153,6 @@ impl SchemaForm {
         }
     }
 
-    /// The arguments, exactly as they will be sent.
     pub fn arguments(&self) -> JsonObject {
         if let Some(written) = &self.json {
             return written.object.clone().unwrap_or_default();
@@ -214,7 +202,6 @@ impl SchemaForm {
         true
     }
 
-    /// The effect of an action on the whole form.
     pub fn action_effect(&mut self, action: Action) -> Option<AppEffect> {
         match action {
             Action::Validate => {
@@ -235,7 +222,6 @@ impl SchemaForm {
         }
     }
 
-    /// Has it checked.
     pub fn check(&self) -> AppEffect {
         AppEffect::ValidateArguments {
             schema: Arc::clone(&self.schema),
@@ -274,7 +260,6 @@ impl SchemaForm {
         }
     }
 
-    /// Whether the form is shown as JSON text.
     pub fn is_json(&self) -> bool {
         self.json.is_some()
     }
@@ -284,17 +269,14 @@ impl SchemaForm {
         self.json.as_ref().map(|written| &written.text)
     }
 
-    /// The summary below the fields.
     pub fn summary(&self) -> &FormSummary {
         &self.shown
     }
 
-    /// The node of a row.
     pub fn node_of(&self, row: &FormRow) -> Option<&FormNode> {
         self.root.at(&row.node_path)
     }
 
-    /// The text that is being written, when it is that of the chosen field.
     pub fn written(&self) -> Option<&TextArea> {
         self.is_writing().then_some(&self.draft)
     }
@@ -312,7 +294,6 @@ impl SchemaForm {
         self.root.at(&row.node_path).is_some_and(is_list) || parent.is_some_and(is_list)
     }
 
-    /// Whether a field looks like it asks for a secret.
     pub fn asks_for_secret(&self) -> bool {
         self.root.asks_for_secret()
     }
@@ -343,7 +324,6 @@ impl SchemaForm {
         self.draft_path = None;
     }
 
-    /// The whole value as JSON text.
     fn whole(&self) -> String {
         match &self.json {
             Some(written) => written.text.text(),

@@ -6,18 +6,15 @@ use crate::host::validate::{ValuePath, Violation};
 /// How many problems are shown beside one field.
 const PROBLEMS: usize = 3;
 
-/// A line of a form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FormRow {
     /// The property, or what else the line is called.
     pub key: String,
     /// The indices of the children that lead to the field.
     pub node_path: Vec<usize>,
-    /// Whether the row shows the field or one of its choices.
     pub part: RowPart,
     /// The nesting depth, 0 at the top.
     pub depth: usize,
-    /// The path of the value that the row is about.
     pub path: ValuePath,
     /// The violations at this location.
     pub problems: Vec<String>,

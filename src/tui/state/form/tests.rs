@@ -30,7 +30,6 @@ fn form() -> SchemaForm {
     SchemaForm::of_schema("t", &Arc::new(schema()), None)
 }
 
-/// Goes to the line of this path, and presses keys as the console would.
 fn go(form: &mut SchemaForm, path: &str) {
     form.at = form.fields.iter().position(|row| row.path.to_string() == path).unwrap();
 }

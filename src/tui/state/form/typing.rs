@@ -68,7 +68,6 @@ impl SchemaForm {
         true
     }
 
-    /// Goes to another line of the field, or to another field from its first or last line.
     pub(super) fn step_line(&mut self, by: isize) {
         let row = self.written().map(|text| (text.row(), text.lines().len()));
         match row {

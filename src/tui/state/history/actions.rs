@@ -1,6 +1,4 @@
 //! Actions on recorded calls: copy, edit, rerun, compare, save.
-//!
-//! Owns: which arguments are good enough to be sent again. Never does: send what stands for a secret.
 
 use super::{AppContext, HistoryView, Pane};
 use crate::history::HistoryEntry;

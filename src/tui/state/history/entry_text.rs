@@ -15,23 +15,18 @@ use crate::util::json;
 use crate::util::timestamp::local_time;
 use crate::util::units::{show_duration, show_size};
 
-/// The format a result is shown in.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum EntryFormat {
-    /// Text as it is, everything else as indented JSON.
     #[default]
     Text,
-    /// The whole call as JSON, in the documented shape.
     Json,
     /// The result as it was kept, on one line.
     Raw,
 }
 
 impl EntryFormat {
-    /// All of them, in their order.
     pub const ALL: [Self; 3] = [Self::Text, Self::Json, Self::Raw];
 
-    /// The title on the screen.
     pub fn title(self) -> &'static str {
         match self {
             Self::Text => "text",
@@ -137,7 +132,6 @@ fn facts(page: &mut ScrollText, entry: &HistoryEntry) {
     }
 }
 
-/// Whether the tool is what it was then.
 fn definition(changed: Option<&Result<Option<bool>, Error>>) -> StyledSpan {
     let (meaning, said) = match changed {
         None => (StyleRole::Dim, "comparing…".to_owned()),
@@ -149,7 +143,6 @@ fn definition(changed: Option<&Result<Option<bool>, Error>>) -> StyledSpan {
     (meaning, format!("   definition: {said}"))
 }
 
-/// The difference of two calls.
 pub(super) fn comparison(comparison: &CallComparison) -> ScrollText {
     let mut page = ScrollText::default();
     let [then, now] = comparison.durations;

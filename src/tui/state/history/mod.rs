@@ -29,25 +29,20 @@ const PAGE_SIZE: usize = 500;
 pub struct HistoryView {
     /// The position of the selected match.
     pub list: ListCursor,
-    /// The filter as it was typed.
     pub filter: LineInput,
     /// Whether the filter is being typed.
     pub is_filtering: bool,
     /// The call that others are compared with, by its identity.
     pub marked: Option<String>,
-    /// The format of results.
     pub format: EntryFormat,
     /// The chosen call, or how two differ.
     pub details: ScrollText,
-    /// The state of the history file.
     pub file: HistoryFileState,
     query: HistorySearch,
     calls: Vec<PastCall>,
     found: Vec<usize>,
     limit: usize,
-    /// The filter of the read in progress or of the last one.
     last_request: Option<(HistoryReadFilter, usize)>,
-    /// Whether calls of all projects are read.
     all_projects: bool,
     is_reading: bool,
     is_stale: bool,
@@ -57,17 +52,13 @@ pub struct HistoryView {
     entry: Option<HistoryEntry>,
     changed: Option<Result<Option<bool>, Error>>,
     comparison: Option<Box<CallComparison>>,
-    /// The action to perform once the call has been read.
     pending_action: Option<Action>,
 }
 
-/// The state of the history file.
 #[derive(Debug, Default)]
 pub enum HistoryFileState {
-    /// Nothing yet.
     #[default]
     Unread,
-    /// The file was read.
     Read {
         /// Lines that could not be read.
         damaged: usize,
@@ -76,7 +67,6 @@ pub enum HistoryFileState {
         /// Whether calls are kept at the moment.
         is_kept: bool,
     },
-    /// The file cannot be read.
     Unreadable(Error),
 }
 
@@ -160,7 +150,6 @@ impl View for HistoryView {
 }
 
 impl HistoryView {
-    /// The calls that are found, the newest first.
     pub fn found(&self) -> impl ExactSizeIterator<Item = &PastCall> + '_ {
         self.found.iter().map(|at| &self.calls[*at])
     }
@@ -170,17 +159,14 @@ impl HistoryView {
         self.calls.len()
     }
 
-    /// Whether the file is being read.
     pub fn is_reading(&self) -> bool {
         self.is_reading
     }
 
-    /// The chosen call.
     pub fn chosen(&self) -> Option<&PastCall> {
         self.calls.get(*self.found.get(self.list.chosen())?)
     }
 
-    /// The tool of the call that is shown.
     pub fn shown_tool(&self) -> Option<&str> {
         self.entry.as_ref().map(|entry| &*entry.tool)
     }
@@ -190,12 +176,10 @@ impl HistoryView {
         self.query.problem.as_deref()
     }
 
-    /// Whether two calls are compared.
     pub fn is_comparing(&self) -> bool {
         self.comparison.is_some()
     }
 
-    /// Searches for the calls of one tool.
     pub fn filter_by_tool(&mut self, tool: &str) {
         self.filter = LineInput::of(HistorySearch::for_tool(tool));
         self.is_filtering = false;
@@ -203,7 +187,6 @@ impl HistoryView {
         self.list.choose(0, self.found.len());
     }
 
-    /// A call ended here, so there is one more in the file.
     pub fn on_call_recorded(&mut self, shown: ViewId) -> Vec<AppEffect> {
         self.is_stale = true;
         if shown == ViewId::History { self.next_request() } else { Vec::new() }
@@ -266,7 +249,6 @@ impl HistoryView {
         self.next_request()
     }
 
-    /// The effects that read what is shown but neither loaded nor being loaded.
     fn next_request(&mut self) -> Vec<AppEffect> {
         let mut effects = Vec::new();
         let filter =

@@ -1,7 +1,4 @@
 //! Parsing the history's filter into a query.
-//!
-//! Owns: the syntax of the filter, and which calls words find. Fields say what is read; words choose
-//! among what was read.
 
 use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
@@ -10,7 +7,6 @@ use crate::tui::event::history::{HistoryReadFilter, PastCall, SessionFilter};
 use crate::tui::state::filter::{FilterSyntax, is_yes, quoted};
 use crate::util::timestamp::parse_since;
 
-/// What a term of the filter is about.
 #[derive(Debug, Clone, Copy)]
 enum HistoryFilterKey {
     Tool,
@@ -29,10 +25,8 @@ const SYNTAX: FilterSyntax<HistoryFilterKey> = FilterSyntax {
     has_quotes: true,
 };
 
-/// The parsed filter of the history.
 #[derive(Debug, Default, PartialEq)]
 pub struct HistorySearch {
-    /// The part of the filter that decides what is read from the file.
     pub read_filter: HistoryReadFilter,
     /// The error in the value of a key, for the screen.
     pub problem: Option<String>,
@@ -66,12 +60,10 @@ impl HistorySearch {
         query
     }
 
-    /// The text that finds the calls of one tool.
     pub fn for_tool(tool: &str) -> String {
         format!("{} ", quoted(&format!("tool:{tool}")))
     }
 
-    /// The positions of the calls that are found, in their order.
     pub fn find(&self, calls: &[PastCall]) -> Vec<usize> {
         let all = 0..calls.len();
         if self.words.is_empty() && self.without.is_empty() {

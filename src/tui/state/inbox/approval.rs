@@ -1,7 +1,4 @@
 //! Approval questions: asking, answering, and remembered decisions.
-//!
-//! Owns: that a yes for the session holds for exactly that call and for no other, that what was typed
-//! ahead is no answer, that a yes counts only after the whole request was shown, and what changed since a tool was last allowed.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
@@ -22,21 +19,16 @@ use crate::util::json;
 /// The user is asked to approve a call.
 #[derive(Debug, Clone)]
 pub struct PendingApproval {
-    /// The ID to answer with.
     pub id: AskId,
-    /// The call with what it would send and why approval is needed.
     pub prompt: ApprovalPrompt,
     /// Since when; keys that were typed ahead must not answer it.
     pub since: Option<Duration>,
     /// Whether the end of the request was drawn.
     is_read: bool,
-    /// How far the request is scrolled.
     pub position: ScrollPosition,
-    /// The tab that is shown.
     pub tab: ApprovalTab,
     /// What of the definition is not what it was when a call of this tool was last allowed here.
     pub changed: Vec<String>,
-    /// How its definition differs from that one, with some lines around each difference.
     pub difference: Vec<DiffLine>,
 }
 
@@ -70,10 +62,8 @@ impl PendingApproval {
 /// The maximum number of lines of a difference that are kept; the whole definition is a key away.
 const MAX_DIFF_LINES: usize = 200;
 
-/// What of an approval is shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ApprovalTab {
-    /// The arguments and the request that would be sent.
     #[default]
     Request,
     /// What the tool says about itself, whole.
@@ -110,7 +100,6 @@ impl SessionApprovals {
         changed
     }
 
-    /// How the definition differs from the one that was last allowed, line by line.
     fn difference(&self, tool: &ToolDefinition) -> Vec<DiffLine> {
         let Some(before) = self.allowed_definitions.get(&tool.name.full()) else {
             return Vec::new();

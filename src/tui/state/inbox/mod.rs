@@ -36,11 +36,8 @@ const MAX_SUMMARY_CHARS: usize = 60;
 pub struct InboxView {
     /// Calls that wait for a person, the oldest first.
     pub approvals: VecDeque<PendingApproval>,
-    /// Questions of servers, the oldest first.
     pub questions: Vec<PendingQuestion>,
-    /// The cursor in the list of questions.
     pub list: ListCursor,
-    /// How far the chosen one is scrolled.
     pub position: ScrollPosition,
     session_approvals: approval::SessionApprovals,
 }
@@ -51,12 +48,10 @@ impl InboxView {
         self.approvals.len() + self.questions.len()
     }
 
-    /// Whether nothing does.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The question that is chosen.
     pub fn chosen(&self) -> Option<&PendingQuestion> {
         self.questions.get(self.list.chosen())
     }

@@ -13,16 +13,12 @@ use crate::tui::event::{AppEffect, AskId};
 use crate::tui::keys::Action;
 use crate::tui::state::{SchemaForm, TextArea};
 
-/// A question that waits for an answer.
 #[derive(Debug, Clone)]
 pub struct PendingQuestion {
-    /// The ID to answer with.
     pub id: AskId,
-    /// The question as the server sent it.
     pub question: Question,
     /// When the question came, as of the first tick after it.
     pub since: Option<Duration>,
-    /// The answer as far as it has been written.
     pub answer: AnswerDraft,
     /// Whether it is sent as soon as it is known to fit.
     pub is_sending: bool,
@@ -31,7 +27,6 @@ pub struct PendingQuestion {
 /// The answer to a question, while it is written.
 #[derive(Debug, Clone)]
 pub enum AnswerDraft {
-    /// A form is filled in.
     Form(Box<SchemaForm>),
     /// An address is visited, by the person.
     OpenUrl(UrlReview),
@@ -39,19 +34,15 @@ pub enum AnswerDraft {
     Text(TextArea),
 }
 
-/// What sending an answer comes to.
 #[derive(Debug)]
 pub(super) enum AnswerSubmission {
     /// The form is checked first; its result decides whether it is sent.
     Check(AppEffect),
-    /// The answer can be sent at once.
     Reply(AskId, QuestionReply),
 }
 
-/// Why an answer cannot be sent yet.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AnswerError {
-    /// What the form says is wrong with it.
     #[error("{}", .0.as_deref().unwrap_or_default())]
     Form(Option<String>),
     /// The text for a model's answer was not written.
@@ -76,10 +67,6 @@ impl PendingQuestion {
         Self { id, question, since: None, answer, is_sending: false }
     }
 
-    /// Sends the answer, or has a form checked first.
-    ///
-    /// # Errors
-    /// When the form cannot be sent as it is, or the text is empty.
     pub(super) fn send(&mut self) -> Result<AnswerSubmission, AnswerError> {
         match &mut self.answer {
             AnswerDraft::Form(form) => {
@@ -123,7 +110,6 @@ impl PendingQuestion {
         Some((self.since? + self.question.time_left?).saturating_sub(now))
     }
 
-    /// The time since the question came.
     pub fn time_waiting(&self, now: Duration) -> Duration {
         now.saturating_sub(self.since.unwrap_or(now))
     }

@@ -41,7 +41,6 @@ fn form() -> QuestionBody {
     QuestionBody::Form { message: "Who are you?".to_owned(), schema }
 }
 
-/// Checks an answer as the effects do.
 fn checked(
     state: &mut AppState,
     effects: &[AppEffect],

@@ -60,7 +60,6 @@ pub(super) fn only_text(parts: &[Value]) -> Option<String> {
     text_of(part, "text").map(str::to_owned)
 }
 
-/// The description of the chosen row.
 pub(super) fn about(tree: &OfferingTree, row: OfferingRow) -> ScrollText {
     let mut page = ScrollText::default();
     match row {
@@ -190,7 +189,6 @@ fn raw(page: &mut ScrollText, values: &[Value]) {
     page.text(StyleRole::Plain, &json::pretty(&values));
 }
 
-/// A part of a resource.
 fn show_part(page: &mut ScrollText, part: &Value) {
     let kind = text_of(part, "mimeType");
     match (text_of(part, "text"), text_of(part, "blob")) {
@@ -206,7 +204,6 @@ fn show_part(page: &mut ScrollText, part: &Value) {
     }
 }
 
-/// A block of a message.
 fn show_block(page: &mut ScrollText, block: &Value) {
     let field = |key: &str| text_of(block, key);
     match field("type") {

@@ -1,7 +1,4 @@
 //! The form for the arguments of a template or a prompt.
-//!
-//! Owns: the form, and what its server suggests for the field that is being written: one question at
-//! a time, and always the newest. Never does: ask.
 
 use serde_json::{Value, json};
 
@@ -21,11 +18,8 @@ const MAX_SUGGESTIONS: usize = 100;
 pub struct OfferingForm {
     /// The template or prompt that is filled in.
     pub item: OfferingId,
-    /// The form for its arguments.
     pub form: SchemaForm,
-    /// What the server suggests for the field that is being written.
     pub suggestions: Suggestions,
-    /// The pending query to the server.
     pending_query: Option<CompletionQuery>,
     /// The newest query that was answered, so that it is not sent again.
     last_query: Option<CompletionQuery>,
@@ -36,13 +30,10 @@ pub struct OfferingForm {
 /// The values a server suggests for an argument.
 #[derive(Debug, Default, PartialEq)]
 pub struct Suggestions {
-    /// The values, the best first.
     pub values: Vec<String>,
-    /// The one that was taken.
     pub accepted: Option<usize>,
     /// How many more there are, when the server says.
     pub more: Option<u64>,
-    /// Why the server gave no suggestions.
     pub error: Option<String>,
 }
 

@@ -1,7 +1,4 @@
 //! The tree of offerings: servers, kinds, items.
-//!
-//! Owns: the lists, which rows there are by filter and folding. Rows are made when something
-//! changes, never for a frame.
 
 use std::collections::BTreeSet;
 
@@ -14,11 +11,8 @@ use crate::tui::event::offerings::{ServerOfferings, WatchedResource};
 /// A kind of server offering: resource, template or prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum OfferingKind {
-    /// A resource with a fixed URI.
     Resource,
-    /// A URI template whose variables are filled in first.
     Template,
-    /// A prompt, which may take arguments.
     Prompt,
 }
 
@@ -39,40 +33,30 @@ impl OfferingKind {
 /// The identity of an item, independent of its position.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct OfferingId {
-    /// The name of the server in the configuration.
     pub server: String,
     /// Whether it is a resource, a template or a prompt.
     pub kind: OfferingKind,
-    /// Its address, its template, or its full name.
     pub name: String,
 }
 
-/// A row of the tree, by positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum OfferingRow {
-    /// A server, by its number in the tree.
     Server(usize),
-    /// A group of one kind, below its server.
     Group(usize, OfferingKind),
     /// An item: the numbers of its server and of itself within its group.
     Item(usize, OfferingKind, usize),
 }
 
-/// A server and what it offers.
 #[derive(Debug, Default)]
 pub struct OfferingServer {
-    /// The name of the server in the configuration.
     pub name: String,
-    /// What it offers, once it was asked.
     pub offerings: Option<ServerOfferings>,
-    /// Whether it is being asked.
     pub is_listing: bool,
     /// Whether it said that something changed since it was asked.
     is_stale: bool,
 }
 
 impl OfferingServer {
-    /// The number of items of one kind.
     pub fn count(&self, kind: OfferingKind) -> usize {
         self.offerings.as_ref().map_or(0, |lists| match kind {
             OfferingKind::Resource => lists.resources.len(),
@@ -92,12 +76,10 @@ pub struct OfferingTree {
 }
 
 impl OfferingTree {
-    /// The rows that are seen.
     pub fn rows(&self) -> &[OfferingRow] {
         &self.rows
     }
 
-    /// The servers, in the order of the configuration.
     pub fn servers(&self) -> &[OfferingServer] {
         &self.servers
     }
@@ -124,7 +106,6 @@ impl OfferingTree {
         self.rebuild_rows();
     }
 
-    /// All servers are being asked again.
     pub fn ask_all(&mut self) {
         self.servers.iter_mut().for_each(|server| server.is_listing = true);
     }
@@ -177,33 +158,27 @@ impl OfferingTree {
         self.rebuild_rows();
     }
 
-    /// The resource of a row.
     pub fn resource_at(&self, server: usize, at: usize) -> Option<&Resource> {
         self.servers.get(server)?.offerings.as_ref()?.resources.get(at)
     }
 
-    /// The template of a row.
     pub fn template_at(&self, server: usize, at: usize) -> Option<&ResourceTemplate> {
         self.servers.get(server)?.offerings.as_ref()?.templates.get(at)
     }
 
-    /// The prompt of a row.
     pub fn prompt_at(&self, server: usize, at: usize) -> Option<&Prompt> {
         self.servers.get(server)?.offerings.as_ref()?.prompts.get(at)
     }
 
-    /// The template of this item.
     pub fn template(&self, item: &OfferingId) -> Option<&ResourceTemplate> {
         let lists = self.lists_of(item)?;
         lists.templates.iter().find(|template| template.template == item.name)
     }
 
-    /// The prompt of this item.
     pub fn prompt(&self, item: &OfferingId) -> Option<&Prompt> {
         self.lists_of(item)?.prompts.iter().find(|prompt| prompt.name.full() == item.name)
     }
 
-    /// The resource that an item is.
     pub fn resource(item: &OfferingId) -> Option<WatchedResource> {
         let is_resource = item.kind == OfferingKind::Resource;
         is_resource.then(|| WatchedResource { server: item.server.clone(), uri: item.name.clone() })

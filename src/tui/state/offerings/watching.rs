@@ -1,6 +1,4 @@
 //! Watched resources, and lists that changed.
-//!
-//! Owns: the effect of a change: a mark, or reloading the opened item.
 
 use super::{
     AppContext, MAX_CHANGED, OfferingId, OfferingRequest, OfferingTree, OfferingsView,
@@ -22,7 +20,6 @@ impl OfferingsView {
         (watched, if self.changed.contains(&watched_resource) { '!' } else { ' ' })
     }
 
-    /// Takes in the events of the host.
     pub fn handle_host_event(&mut self, event: &HostEvent, view: ViewId) -> Vec<AppEffect> {
         match event {
             HostEvent::ListChanged {

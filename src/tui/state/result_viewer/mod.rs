@@ -34,49 +34,37 @@ pub use search::ResultSearch;
 /// Which result of a tool is shown, in which format and where it is scrolled to.
 #[derive(Debug, Default)]
 pub struct ResultViewer {
-    /// The format of the result.
     pub format: ResultFormat,
-    /// How many calls of the tool are newer than the one that is shown.
     pub newer_calls: usize,
     /// How far the account of a running call is scrolled; it is made while it is drawn.
     pub position: ScrollPosition,
-    /// The text, when it is shown as one.
     pub text: ScrollText,
-    /// The tree, when it is shown as one.
     pub tree: JsonTree,
-    /// The table, when it is shown as one.
     pub table: Option<ResultTable>,
     /// What a call would send, by the tool: shown in place of results until something else is.
     pub dry_run: Option<(String, ScrollText)>,
-    /// What is looked for in what is shown.
     pub search: ResultSearch,
-    /// The jq filter that the result is shown through.
     pub filter: ResultFilter,
     /// How the result differs from the one before, while that is shown.
     pub difference: Option<ScrollText>,
-    /// What a filter works on, made when one is written.
     filter_input: Option<Arc<FilterInput>>,
     /// What text and tree were made of.
     source: Option<(ConsoleCallId, ResultFormat)>,
     /// The room that pictures were fitted into; `None` without pictures.
     picture_box: Option<PictureBox>,
-    /// Whether a result that is shown as a tree could be shown as a table, too.
     has_table: bool,
     /// The number of the newest request to make something ready.
     generation: u64,
-    /// The request for the format, and that for the comparison, while they are awaited.
     awaited: [Option<u64>; 2],
     /// What is to be chosen in the tree once it is there.
     reveal: Option<Vec<String>>,
 }
 
 impl ResultViewer {
-    /// The call that is shown of a tool.
     pub fn call<'a>(&self, tool: &'a str, calls: &'a ConsoleCalls) -> Option<&'a ConsoleCall> {
         calls.all_of(tool).nth(self.newer_calls)
     }
 
-    /// What a call of the tool would send, when that is shown.
     pub fn dry_run_of(&self, tool: &str) -> Option<&ScrollText> {
         self.dry_run.as_ref().filter(|(of, _)| of == tool).map(|(_, document)| document)
     }
@@ -88,7 +76,6 @@ impl ResultViewer {
         self.scroll_to_top();
     }
 
-    /// Switches to the next format that this result has.
     pub fn next_format(&mut self) {
         self.format = self.format.next(self.has_table);
         self.difference = None;
@@ -117,7 +104,6 @@ impl ResultViewer {
         }
     }
 
-    /// Whether the search or the filter is being typed.
     pub fn is_typing(&self) -> bool {
         self.search.is_typing || self.filter.is_typing
     }
@@ -139,7 +125,6 @@ impl ResultViewer {
         }
     }
 
-    /// Whether a table is shown.
     pub fn shows_table(&self) -> bool {
         self.table.is_some() && self.shown_text().is_none() && self.dry_run.is_none()
     }
@@ -296,7 +281,6 @@ impl ResultViewer {
         }
     }
 
-    /// Goes back to the top.
     pub fn scroll_to_top(&mut self) {
         self.text.scroll_to_top();
         self.position.reset();

@@ -1,22 +1,17 @@
 //! A search in a result.
-//!
-//! Owns: the words, the lines they are in, and the current one. Never does: draw.
 
 use crate::tui::state::LineInput;
 
-/// The words searched for in a result, and the lines that contain them.
 #[derive(Debug, Default)]
 pub struct ResultSearch {
     /// The words as they were typed.
     pub line: LineInput,
-    /// Whether they are being typed.
     pub is_typing: bool,
     found: Vec<usize>,
     at: usize,
 }
 
 impl ResultSearch {
-    /// The words, when there are any.
     pub fn words(&self) -> Option<&str> {
         Some(self.line.text()).filter(|words| !words.is_empty())
     }
@@ -34,7 +29,6 @@ impl ResultSearch {
         self.at = usize::try_from(at.rem_euclid(length)).unwrap_or(0);
     }
 
-    /// The line that is looked at.
     pub(super) fn line_at(&self) -> Option<usize> {
         self.found.get(self.at).copied()
     }

@@ -16,7 +16,6 @@ fn large(last: &str) -> Value {
     Value::Array(rows.chain([json!({ "number": 20_000, "text": last })]).collect())
 }
 
-/// The requests among the effects.
 fn requests(effects: &[AppEffect]) -> Vec<PresentationRequest> {
     let request = |effect: &AppEffect| match effect {
         AppEffect::Tools(ToolsEffect::Present(request)) => Some(request.clone()),
@@ -43,7 +42,6 @@ fn answer(state: &mut AppState, request: PresentationRequest) {
     assert_eq!(state.update(AppEvent::Tools(Box::new(event))), []);
 }
 
-/// A console that looks at large results, the newest first.
 fn looking(results: &[&str]) -> (AppState, PresentationRequest) {
     let mut state = sample();
     for last in results {

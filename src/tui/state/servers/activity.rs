@@ -1,35 +1,27 @@
 //! The observed activity of one server: pings and log lines.
-//!
-//! Owns: how much of it is kept.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::util::text;
 
-/// The most pings that are kept.
 const PINGS: usize = 120;
 /// The most samples of memory and processor time that are kept: some minutes of them.
 const SAMPLES: usize = 120;
-/// The most log lines that are kept.
 const LINES: usize = 500;
 /// The longest of them, in characters.
 const MAX_LINE_CHARS: usize = 1_000;
 
-/// What was seen of one server.
 #[derive(Debug, Default)]
 pub struct ServerActivity {
-    /// How long its pings took, the newest last.
     pub pings: VecDeque<Duration>,
     /// The resident memory of its process over time, in bytes, the newest last.
     pub memory: VecDeque<u64>,
     /// How busy its process was over time, in percent of a processor, the newest last.
     pub cpu: VecDeque<u64>,
-    /// The processor time it had used at its newest sample, and when that was.
     sampled: Option<(Duration, Duration)>,
     /// What it logged: how grave it was, and what it said; the newest last.
     pub log: VecDeque<(String, String)>,
-    /// The log level that was chosen for it.
     pub level: Option<&'static str>,
 }
 

@@ -24,25 +24,20 @@ pub use tool_lists::{DriftLine, ServerToolLists};
 /// for that.
 const REFRESH_INTERVAL: Duration = Duration::from_secs(2);
 
-/// The servers.
 #[derive(Debug, Default)]
 pub struct ServersView {
     /// What is known of each, in the order of the files.
     pub rows: Vec<ServerStatus>,
-    /// The chosen one.
     pub list: ListCursor,
     /// Why the list of a server's tools did not come.
     pub errors: BTreeMap<String, Error>,
-    /// How far the health is scrolled.
     pub position: ScrollPosition,
-    /// The tab of the selected server.
     pub tab: ServerTab,
     activity: BTreeMap<String, ServerActivity>,
     tool_lists: BTreeMap<String, ServerToolLists>,
     last_refresh: Duration,
 }
 
-/// What of a server is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ServerTab {
     /// The status as the host reports it.
@@ -160,7 +155,6 @@ impl ServersView {
         removed.into_iter().map(|row| row.name).collect()
     }
 
-    /// The servers are those of another host now, of which nothing is known yet.
     pub fn clear(&mut self) {
         self.rows.clear();
         self.errors.clear();
@@ -200,7 +194,6 @@ impl ServersView {
         }
     }
 
-    /// Takes in the events of the host.
     pub fn handle_host_event(&mut self, event: &HostEvent) {
         match event {
             HostEvent::ServerStateChanged { server, state } => {
@@ -215,22 +208,18 @@ impl ServersView {
         }
     }
 
-    /// Whether there is a server of this name.
     pub fn has_server(&self, name: &str) -> bool {
         self.rows.iter().any(|row| row.name == *name)
     }
 
-    /// The chosen one.
     pub fn chosen(&self) -> Option<&ServerStatus> {
         self.rows.get(self.list.chosen())
     }
 
-    /// What was seen of a server.
     pub fn activity_of(&self, server: &str) -> Option<&ServerActivity> {
         self.activity.get(server)
     }
 
-    /// What is declared of a server's tools, and what it advertises.
     pub fn advertised(&self, server: &str) -> Option<&ServerToolLists> {
         self.tool_lists.get(server)
     }
@@ -243,12 +232,10 @@ impl ServersView {
         }
     }
 
-    /// Whether some are being started.
     pub fn is_any_starting(&self) -> bool {
         self.rows.iter().any(|row| matches!(row.state, ServerState::Starting))
     }
 
-    /// The number of servers that are ready.
     pub fn ready(&self) -> usize {
         self.rows.iter().filter(|row| matches!(row.state, ServerState::Ready)).count()
     }

@@ -13,7 +13,6 @@ use crate::tui::state::{AppState, ViewId};
 /// The time in these tests.
 pub(in crate::tui) const NOW: Duration = Duration::from_secs(1_795_304_776);
 
-/// A server that is ready.
 pub(in crate::tui) fn ready(name: &str) -> ServerStatus {
     ServerStatus {
         name: name.to_owned(),

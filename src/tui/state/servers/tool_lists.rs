@@ -1,7 +1,4 @@
 //! The declared tools of a server compared with those it advertises.
-//!
-//! Owns: both lists, as last received. What counts as a difference is decided in
-//! `catalogue::drift`.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -9,7 +6,6 @@ use std::sync::Arc;
 use crate::catalogue::drift::Drift;
 use crate::model::{ToolDefinition, ToolStatus};
 
-/// Both lists of one server.
 #[derive(Debug, Default)]
 pub struct ServerToolLists {
     declared: Vec<Arc<ToolDefinition>>,
@@ -37,7 +33,6 @@ pub enum DriftLine {
 }
 
 impl ServerToolLists {
-    /// Takes in the declared tools of a server.
     pub(super) fn declare(&mut self, tools: Vec<Arc<ToolDefinition>>) {
         self.declared = tools;
         self.compare();
@@ -69,7 +64,6 @@ impl ServerToolLists {
         !self.declared.is_empty()
     }
 
-    /// Whether the server listed its tools.
     pub fn has_advertised(&self) -> bool {
         self.advertised.is_some()
     }

@@ -28,7 +28,6 @@ const NOTES: usize = 3;
 /// The number of bars in a histogram.
 const HISTOGRAM_BUCKETS: usize = 48;
 
-/// The column the rows are sorted by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum StatsSort {
     #[default]
@@ -90,7 +89,6 @@ impl StatsSort {
 /// The statistics view: what is read, the sort order and the selection.
 #[derive(Debug, Default)]
 pub struct StatsView {
-    /// The window of time that is looked at.
     pub window: StatsWindow,
     /// Whether rows are servers instead of tools.
     pub by_server: bool,
@@ -106,15 +104,10 @@ pub struct StatsView {
     pub error: Option<Error>,
     /// Repairs of the store, the newest last, shown until the next manual refresh.
     pub notes: Vec<String>,
-    /// The servers, in order, while they are the rows.
     servers: Vec<Usage>,
-    /// The cursor in the table.
     pub list: ListCursor,
-    /// The distribution of the durations of the chosen row.
     pub spread: Option<Distribution>,
-    /// How far the latency is scrolled.
     pub position: ScrollPosition,
-    /// Whether the calls of all projects are counted.
     all_projects: bool,
     is_querying: bool,
     last_query: Duration,
@@ -235,7 +228,6 @@ impl StatsView {
         vec![AppEffect::Stats(StatsEffect::Query(self.query()))]
     }
 
-    /// Takes in what was seen.
     pub fn handle_event(&mut self, event: StatsEvent) -> Vec<AppEffect> {
         self.is_querying = false;
         match event {
@@ -259,7 +251,6 @@ impl StatsView {
         Vec::new()
     }
 
-    /// The rows of the table, sorted.
     pub fn rows(&self) -> &[Usage] {
         match &self.snapshot {
             Some(seen) if !self.by_server => &seen.summary.tools,
@@ -272,7 +263,6 @@ impl StatsView {
         self.rows().get(self.list.chosen())
     }
 
-    /// The counts of a tool with their window, while it was the program it is now.
     pub fn usage_of(&self, tool: &ToolDefinition) -> Option<(&Usage, StatsWindow)> {
         let seen = self.snapshot.as_ref()?;
         let usage = seen.summary.tools.iter().find(|usage| usage.tool.is_of(tool))?;
@@ -301,7 +291,6 @@ impl StatsView {
         ExceededSpeed::of(tool, usage)
     }
 
-    /// The timeline of a row.
     pub fn timeline_of(&self, row: &ToolKey) -> &[SeriesPoint] {
         let series = self.snapshot.iter().flat_map(|seen| &seen.timelines.series);
         let mut own = series.filter(|(tool, _)| tool == row);

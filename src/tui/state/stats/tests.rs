@@ -56,7 +56,6 @@ pub(in crate::tui) fn seen(window: StatsWindow) -> StatsSnapshot {
     }
 }
 
-/// The statistics with that in them.
 pub(in crate::tui) fn measured() -> AppState {
     let mut state = sample();
     assert_eq!(press(&mut state, &["4"]).len(), 1, "it is looked at once");

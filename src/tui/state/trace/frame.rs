@@ -1,7 +1,4 @@
 //! One frame, or a request with its response, formatted for reading.
-//!
-//! Owns: the lines, made once when the frame is chosen, and how many of them one message may have.
-//! Never does: draw them.
 
 use serde_json::Value;
 
@@ -12,7 +9,6 @@ use crate::tui::theme::StyleRole;
 use crate::util::json;
 use crate::util::units::show_size;
 
-/// The limits of one message.
 const MESSAGE_LIMITS: TextLimits = TextLimits {
     lines: 5_000,
     bytes: usize::MAX,
@@ -24,12 +20,10 @@ const PAGE_LIMITS: TextLimits = TextLimits { lines: usize::MAX, bytes: usize::MA
 /// Which messages of a request and its response are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FrameScope {
-    /// Only the frame under the cursor.
     #[default]
     Chosen,
     /// The request and its response.
     Both,
-    /// Only the request of the pair.
     Request,
     /// Only the response of the pair.
     Answer,
@@ -97,7 +91,6 @@ fn message(page: &mut ScrollText, bytes: &[u8], is_cut: bool) {
     body(page, &String::from_utf8_lossy(bytes));
 }
 
-/// Appends the body of one message, within the limits of one.
 fn body(page: &mut ScrollText, said: &str) {
     let mut own = ScrollText::with_limits(MESSAGE_LIMITS);
     own.text(StyleRole::Plain, said);

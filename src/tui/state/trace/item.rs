@@ -1,7 +1,4 @@
 //! One item of the trace: a frame or a log line, and what it is about.
-//!
-//! Owns: the short text of its line, computed once on arrival. Never does: change what
-//! crossed.
 
 use std::time::Duration;
 
@@ -25,7 +22,6 @@ pub struct TraceItem {
     pub server: String,
     /// When, since the Unix epoch.
     pub at: Duration,
-    /// Where a line comes from, with its content.
     pub what: TraceContent,
     /// The size in bytes, before anything was cut.
     pub size: usize,
@@ -33,33 +29,21 @@ pub struct TraceItem {
     pub is_cut: bool,
     /// The summary: the tool and its arguments, or the error.
     pub about: String,
-    /// Whether the line reports an error.
     pub is_error: bool,
     /// The request it answers, or its response.
     pub pair: Option<u64>,
-    /// The call it belongs to.
     pub call: Option<CallId>,
-    /// The client that made the call, when that is another one than this console.
     pub client: Option<String>,
     sequence: u64,
 }
 
-/// Where a line comes from, with its content.
 #[derive(Debug, Clone)]
 pub enum TraceContent {
-    /// Something that crossed a wire, or happened to it.
     Wire(TrafficKind),
-    /// A line of a log.
-    Log {
-        /// The log level.
-        level: String,
-        /// The text that was logged.
-        text: String,
-    },
+    Log { level: String, text: String },
 }
 
 impl TraceItem {
-    /// The line for captured traffic.
     pub fn of(seen: CapturedTraffic) -> Self {
         let CapturedTraffic { traffic, size, is_cut } = seen;
         let Traffic { server, sequence, at, call, kind: what } = traffic;
@@ -118,7 +102,6 @@ impl TraceItem {
         }
     }
 
-    /// Whether the message is a request.
     pub fn is_request(&self) -> bool {
         matches!(self.glance(), Some(MessageInfo::Request { .. }))
     }

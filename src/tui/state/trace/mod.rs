@@ -35,18 +35,15 @@ pub struct TraceView {
     pause_buffer: Option<PauseBuffer>,
     /// The numbers of the lines that are shown, the oldest first.
     found: VecDeque<u64>,
-    /// The number of the chosen line.
     chosen: u64,
     /// Whether the newest line is always the chosen one.
     pub follows: bool,
-    /// The filter as it was typed.
     pub filter: LineInput,
     query: TraceSearch,
     /// Whether the filter is being typed.
     pub is_filtering: bool,
     /// Which messages of a request and its response are shown.
     pub scope: FrameScope,
-    /// The chosen frame, laid out.
     pub frame: ScrollText,
     is_stale: bool,
 }
@@ -165,7 +162,6 @@ impl View for TraceView {
     }
 }
 
-/// What a call of a tool of this kind is, where it is more than a call.
 fn call_noun(kind: &str) -> &str {
     match kind {
         "command" => "command",
@@ -246,7 +242,6 @@ impl TraceView {
         (items, self.chosen)
     }
 
-    /// The chosen line.
     pub fn chosen(&self) -> Option<&TraceItem> {
         self.ring.get(self.chosen).filter(|_| !self.found.is_empty())
     }
@@ -330,7 +325,6 @@ impl TraceView {
         }
     }
 
-    /// The chosen line as a line of a list.
     fn list(&self) -> ListCursor {
         let mut list = ListCursor::default();
         let at = self.found.binary_search(&self.chosen).unwrap_or_else(|at| at);
@@ -396,7 +390,6 @@ impl TraceView {
         context.copy(what, texts.collect::<Vec<_>>().join("\n"))
     }
 
-    /// Exports the shown items as a trace.
     fn export(&self, context: &mut AppContext) -> Vec<AppEffect> {
         let shown = self.found.iter().filter_map(|number| self.ring.get(*number));
         let (cut, whole): (Vec<&TraceItem>, Vec<&TraceItem>) = shown.partition(|item| item.is_cut);

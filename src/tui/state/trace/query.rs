@@ -4,7 +4,6 @@ use super::item::{TraceContent, TraceItem};
 use crate::model::traffic::{Direction, TrafficFilter};
 use crate::tui::state::filter::{FilterSyntax, is_yes};
 
-/// What a term of the filter is about.
 #[derive(Debug, Clone, Copy)]
 enum TraceFilterKey {
     Server,
@@ -27,7 +26,6 @@ const SYNTAX: FilterSyntax<TraceFilterKey> = FilterSyntax {
     has_quotes: false,
 };
 
-/// The parsed filter of the trace.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct TraceSearch {
     servers: Vec<String>,
@@ -61,7 +59,6 @@ impl TraceSearch {
         query
     }
 
-    /// Whether a line is shown.
     pub fn matches(&self, item: &TraceItem) -> bool {
         let passes = match &item.what {
             TraceContent::Wire(passed) => self.wire.matches(passed),
@@ -101,7 +98,6 @@ fn direction(word: &str) -> Option<Direction> {
         .map(|(_, direction)| direction)
 }
 
-/// Whether a line holds a word, small or large.
 fn holds(item: &TraceItem, word: &str) -> bool {
     let glance = item.glance();
     let said = glance.map_or("", |glance| glance.label());

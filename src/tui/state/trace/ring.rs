@@ -1,6 +1,4 @@
 //! The bounded ring of newest items, and the pairing of requests with responses.
-//!
-//! Owns: the bounds. Each line has a number that it keeps while older ones go.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -9,7 +7,6 @@ use crate::model::traffic::{Direction, MessageInfo, TrafficKind};
 
 /// The maximum number of lines that are kept.
 pub const MAX_ITEMS: usize = 10_000;
-/// How many bytes they take at most, about.
 pub const BYTES: usize = 32 * 1024 * 1024;
 
 /// The newest lines of the trace, bounded in number and bytes.
@@ -19,7 +16,6 @@ pub struct TraceRing {
     /// The number of the oldest one.
     first: u64,
     bytes: usize,
-    /// Requests that wait for their responses, by server.
     open: HashMap<String, HashMap<(Requester, String), u64>>,
 }
 
@@ -46,7 +42,6 @@ impl TraceRing {
         number
     }
 
-    /// The line of this number, while it is there.
     pub fn get(&self, number: u64) -> Option<&TraceItem> {
         self.items.get(usize::try_from(number.checked_sub(self.first)?).ok()?)
     }
@@ -78,7 +73,6 @@ impl TraceRing {
         self.items.iter().enumerate().map(move |(at, item)| (number(at), item))
     }
 
-    /// Takes all of them out. Numbers go on.
     pub fn drain_items(&mut self) -> VecDeque<TraceItem> {
         self.first = self.end();
         self.bytes = 0;

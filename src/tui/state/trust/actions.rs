@@ -26,7 +26,6 @@ impl AppState {
         effects
     }
 
-    /// Performs an action while the trust question is open.
     pub(in crate::tui::state) fn handle_trust_action(&mut self, action: Action) -> Vec<AppEffect> {
         if let Some(effects) = self.trust.decide(action, &mut self.context) {
             return effects;

@@ -22,7 +22,6 @@ use crate::tui::keys::{Action, KeyContext, KeyPress};
 
 pub use window::TrustWindow;
 
-/// What the trust of the console is waiting for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum TrustTask {
     /// Nothing: a new request can start.
@@ -39,29 +38,23 @@ enum TrustTask {
 enum ReloadCause {
     /// A person trusted the project here.
     Answered,
-    /// The trust store changed.
     StoreChanged,
     /// A person asked for the background host.
     Attaching,
-    /// The configuration files changed, and a person wants them read.
     FilesChanged,
 }
 
-/// Trust in the project.
 #[derive(Debug, Default)]
 pub struct ProjectTrust {
     /// The question, while it is on the screen.
     pub window: Option<TrustWindow>,
-    /// The trust that the host in use was built with.
     status: TrustStatus,
     /// What can be asked now. The project may have changed since the host was built.
     question: Option<Arc<TrustRequest>>,
     work: TrustTask,
     /// Whether the store changed, or a call found the project changed, while something was under way.
     needs_recheck: bool,
-    /// What the next host is built from.
     next: TrustStatus,
-    /// The configuration files that changed since the host was built.
     changed_files: Vec<String>,
 }
 
@@ -129,7 +122,6 @@ impl ProjectTrust {
         })
     }
 
-    /// Opens the question, also one that was refused.
     pub fn open(&mut self, context: &mut AppContext) {
         match &self.question {
             Some(request) => self.window = Some(TrustWindow::new(Arc::clone(request))),
@@ -153,7 +145,6 @@ impl ProjectTrust {
         Vec::new()
     }
 
-    /// Performs an action while the trust question is on the screen.
     pub fn decide(&mut self, action: Action, context: &mut AppContext) -> Option<Vec<AppEffect>> {
         let window = self.window.as_mut()?;
         match action {
@@ -178,7 +169,6 @@ impl ProjectTrust {
         }
     }
 
-    /// Takes in the outcome of an effect and gives the next effects.
     pub fn handle_event(&mut self, event: TrustEvent, context: &mut AppContext) -> Vec<AppEffect> {
         match event {
             TrustEvent::StoreChanged => self.check(),
@@ -265,7 +255,6 @@ impl ProjectTrust {
         if std::mem::take(&mut self.needs_recheck) { self.check() } else { Vec::new() }
     }
 
-    /// Compares a fresh look with what the host was built from.
     fn compare(&mut self, now: TrustStatus, context: &mut AppContext) -> Vec<AppEffect> {
         if now.record == self.status.record && now.request == self.question {
             return Vec::new();

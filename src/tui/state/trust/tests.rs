@@ -16,7 +16,6 @@ use crate::tui::theme::Theme;
 /// What `U` wants done while no call runs.
 const RELOAD: TrustEffect = TrustEffect::Reload { may_end_calls: true };
 
-/// A project of so many entries, in a version.
 pub(in crate::tui) fn bundle(entries: usize, version: &str) -> Bundle {
     let file = BoundFile { resolved: "/p/mcp.yaml".into(), sha256: Some(version.to_owned()) };
     let entry = |number: usize| EntryRecord {
@@ -40,7 +39,6 @@ pub(in crate::tui) fn record(bundle: Bundle) -> Arc<ProjectRecord> {
     Arc::new(ProjectRecord { root, trusted_at, allows_code_changes: false, bundle })
 }
 
-/// A project that was trusted like that.
 pub(in crate::tui) fn trusted(bundle: Bundle) -> TrustStatus {
     TrustStatus { record: Some(record(bundle)), ..TrustStatus::default() }
 }

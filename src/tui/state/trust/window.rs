@@ -1,6 +1,4 @@
 //! The trust question while it is on the screen.
-//!
-//! Owns: its text, and that a yes counts only after the end of that text was drawn.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,11 +17,9 @@ const CONTINUED: usize = 6;
 pub struct TrustWindow {
     /// Exactly what a yes would store.
     pub request: Arc<TrustRequest>,
-    /// What is shown of it.
     pub text: ScrollText,
     /// Whether all of it is shown although only a part has changed.
     pub shows_whole: bool,
-    /// How far a text was read that covers everything a new answer would trust.
     progress: ReadingProgress,
 }
 

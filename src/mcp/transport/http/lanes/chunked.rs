@@ -1,7 +1,4 @@
 //! Incremental decoding of the chunked transfer coding (RFC 9112, 7.1).
-//!
-//! Owns: where chunks start and end, and a bound on what is between them. Never does: read, or
-//! keep the content of a chunk.
 
 use httparse::{Status, parse_chunk_size};
 
@@ -10,28 +7,22 @@ const MAX_SIZE_LINE: usize = 4 << 10;
 /// Bytes that all trailers together may have.
 const MAX_TRAILERS: usize = 64 << 10;
 
-/// What is wrong with a chunked body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ChunkError {
     /// A chunk does not begin with its size in hexadecimal digits.
     #[error("a chunk has no size")]
     NoSize,
-    /// The line with the size is longer than any honest one.
     #[error("the size line of a chunk does not end")]
     EndlessSizeLine,
-    /// No line end follows the bytes of a chunk.
     #[error("a chunk is longer than announced")]
     TooLong,
-    /// The trailers together are longer than their limit.
     #[error("the trailers do not end")]
     EndlessTrailers,
 }
 
-/// How far a chunked body is.
 #[derive(Debug, Default)]
 pub(super) struct ChunkedDecoder {
     state: ChunkState,
-    /// Bytes of trailers that were taken.
     trailers: usize,
 }
 
@@ -46,16 +37,12 @@ enum ChunkState {
 }
 
 impl ChunkedDecoder {
-    /// Whether the last chunk and its trailers came.
     pub(super) fn is_done(&self) -> bool {
         matches!(self.state, ChunkState::Done)
     }
 
     /// Takes what it can of `bytes`, gives the content to `content`, and returns how much it took.
     /// What is left is the beginning of something; it is wanted again with more behind it.
-    ///
-    /// # Errors
-    /// What is wrong with the coding.
     pub(super) fn decode(
         &mut self,
         bytes: &[u8],

@@ -1,7 +1,4 @@
 //! State shared by all lanes of a run.
-//!
-//! Owns: access to the wire they belong to, and opening another connection. Never does: carry
-//! a call.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -56,12 +53,10 @@ impl LaneContext {
         self.shared.credential_gate.sent_credentials()
     }
 
-    /// Says over which socket something was refused.
     pub(super) fn with_socket(&self, error: Error) -> Error {
         self.shared.with_socket(error)
     }
 
-    /// The error with the secrets taken out of its texts.
     pub(super) fn redact(&self, error: Error) -> Error {
         self.shared.redactor.redact_error(error)
     }
@@ -81,7 +76,6 @@ impl LaneContext {
         }
     }
 
-    /// The error of a redirect that an ordinary call would follow.
     pub(super) fn redirect_error(&self, next: &Url) -> Error {
         Error::denied(format!(
             "{} redirects to {}, which a benchmark run does not follow",

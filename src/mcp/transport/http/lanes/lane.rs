@@ -1,8 +1,4 @@
 //! A lane: one connection that carries one call at a time.
-//!
-//! Owns: the life of the connection, writing a request and reading up to its response, without
-//! allocating once its buffers have grown. Never does: choose what is sent, or enforce a time limit
-//! (its owner ends what takes too long).
 
 use std::io;
 use std::pin::{Pin, pin};
@@ -39,7 +35,6 @@ pub(super) struct HttpLane {
     state: LaneState,
     /// The request, head and body; `written` counts the bytes that were sent.
     pub(super) out: Vec<u8>,
-    /// Its body, and its own headers, to send it again with another head.
     pub(super) body: Vec<u8>,
     pub(super) param_headers: Vec<u8>,
     written: usize,
@@ -47,35 +42,29 @@ pub(super) struct HttpLane {
     reply: Option<ResponseReader>,
     answer: AnswerLocation,
     pub(super) call: LaneCall,
-    /// Attempts to connect since the last useful connection.
     connect_attempts: u32,
     since: Instant,
     /// Whether a waker is registered for what happens on the idle connection.
     is_watched: bool,
     /// A call is on it that has no ending yet.
     pub(super) is_busy: bool,
-    /// Whether it is queued among the idle lanes.
     pub(super) is_queued: bool,
-    /// Why its call was refused, while other credentials are being got.
     pub(super) refusal: Option<Error>,
     /// There are no other credentials: the refusal is final.
     pub(super) is_refusal_final: bool,
 }
 
-/// What a lane is doing.
 enum LaneState {
     Opening(BoxFuture<'static, Result<NetStream, Error>>),
     Idle(NetStream),
     /// A request is written, or its answer read.
     Exchanging(NetStream),
-    /// The answer was read, and the end of its stream is waited for.
     Draining(NetStream),
     /// It was refused by the credentials: others are being got.
     Refused(Option<NetStream>),
     Closed,
 }
 
-/// The call on a lane.
 #[derive(Debug, Clone)]
 pub(super) struct LaneCall {
     pub(super) ticket: u64,
@@ -93,9 +82,7 @@ pub(super) struct LaneCall {
 /// Where the text of the last answer lies.
 enum AnswerLocation {
     None,
-    /// Between these two places of the input.
     InInput(usize, usize),
-    /// In its own buffer.
     Owned(Vec<u8>),
 }
 
@@ -106,20 +93,25 @@ struct InputBuffer {
     end: usize,
 }
 
-/// What became of a lane.
 #[derive(Debug)]
 pub(super) enum LaneEvent {
-    /// The lane can take the next call.
     Free,
     /// The answer is here; `free` when nothing more has to come.
-    Answered { free: bool },
+    Answered {
+        free: bool,
+    },
     /// The call has no response. The lane reconnects if necessary.
-    Failed { error: Error, free: bool },
+    Failed {
+        error: Error,
+        free: bool,
+    },
     /// The credentials were refused; a renewal decides what follows.
-    Refused { status: u16, fields: Box<reqwest::header::HeaderMap>, error: Error },
-    /// The refusal of the credentials is final.
+    Refused {
+        status: u16,
+        fields: Box<reqwest::header::HeaderMap>,
+        error: Error,
+    },
     RefusalFinal,
-    /// It cannot be used any more.
     Closed(Error),
 }
 
@@ -160,7 +152,6 @@ impl InputBuffer {
 }
 
 impl HttpLane {
-    /// A lane over an open connection.
     pub(super) fn new(stream: NetStream, now: Instant) -> Self {
         Self {
             state: LaneState::Idle(stream),
@@ -249,7 +240,6 @@ impl HttpLane {
         }
     }
 
-    /// What the answer says, once there is one.
     pub(super) fn answer(&self) -> &[u8] {
         match &self.answer {
             AnswerLocation::None => &[],
@@ -400,7 +390,6 @@ impl HttpLane {
         Ok(step)
     }
 
-    /// The connection ended, or broke.
     fn connection_ended(
         &mut self,
         why: response_reader::EndCause,

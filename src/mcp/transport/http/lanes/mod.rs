@@ -72,10 +72,8 @@ pub struct LanePool {
     next_deadline: Option<Instant>,
     limit: Duration,
     next_id: i64,
-    /// Lanes that can still be used, or may be again.
     usable: usize,
     is_legacy: bool,
-    /// Why the newest lane was abandoned.
     last_error: Option<Error>,
 }
 
@@ -267,7 +265,6 @@ impl CallLanes for LanePool {
 }
 
 impl LanePool {
-    /// What an event means for a call, or for who waits for a lane.
     fn handle_event(&mut self, index: usize, event: LaneEvent) -> Option<LanePoolEvent> {
         match event {
             LaneEvent::Free => {
@@ -353,7 +350,6 @@ impl LanePool {
         self.settle_refusal(index)
     }
 
-    /// Ends a refused call as such.
     fn settle_refusal(&mut self, index: usize) -> Option<CallCompletion> {
         let lane = self.lanes.get_mut(index)?;
         let error = lane.refusal.take().unwrap_or_else(|| Error::auth("the call was refused"));
@@ -484,7 +480,6 @@ impl LanePool {
         self.unwatched.push(index);
     }
 
-    /// The lane is used again when its stream has ended, or there is another connection.
     fn mark_unsettled(&mut self, index: usize) {
         if let Some(lane) = self.lanes.get_mut(index).filter(|lane| lane.is_draining()) {
             let until = SystemClock.now() + LINGER_TIMEOUT;

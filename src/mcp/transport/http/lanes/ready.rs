@@ -1,7 +1,4 @@
 //! The queue of lanes that are ready to make progress.
-//!
-//! Owns: a waker for each lane, created once, and the queue of woken lanes. So a run over many
-//! connections looks only at those on which something happened. Never does: poll.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,11 +17,9 @@ pub(super) struct ReadyLanes {
 #[derive(Default)]
 struct ReadyQueue {
     lanes: Mutex<VecDeque<usize>>,
-    /// The task to wake when a lane becomes ready.
     consumer: AtomicWaker,
 }
 
-/// The waker of one lane.
 struct LaneWaker {
     lane: usize,
     is_queued: AtomicBool,
@@ -48,12 +43,10 @@ impl ReadyLanes {
         Self { queue: woken, wakers, lane_wakers: bells }
     }
 
-    /// The waker of a lane.
     pub(super) fn waker(&self, lane: usize) -> Option<&Waker> {
         self.wakers.get(lane)
     }
 
-    /// Puts a lane into the row.
     pub(super) fn enqueue(&self, lane: usize) {
         if let Some(bell) = self.lane_wakers.get(lane) {
             bell.wake_by_ref();

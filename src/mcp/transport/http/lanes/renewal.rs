@@ -1,7 +1,4 @@
 //! Renewing a refused login or an expired session during a run.
-//!
-//! Owns: doing either once at a time, and not again before a call is accepted. Never does:
-//! decide the outcome of a call.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -21,11 +18,9 @@ const MAX_CHALLENGES: usize = 5;
 /// Characters of one challenge that are read.
 const CHALLENGE_CHARS: usize = 8 << 10;
 
-/// The renewals of a run.
 #[derive(Default)]
 pub(super) struct LaneRenewal {
     running: Option<BoxFuture<'static, LaneRenewalResult>>,
-    /// A login was renewed, and no call was accepted since.
     has_renewed_login: bool,
     has_renewed_session: bool,
 }
@@ -34,7 +29,6 @@ pub(super) struct LaneRenewal {
 pub(super) type LaneRenewalResult = Result<Option<RequestHead>, Error>;
 
 impl LaneRenewal {
-    /// Whether one is in progress.
     pub(super) fn is_running(&self) -> bool {
         self.running.is_some()
     }
@@ -84,7 +78,6 @@ impl LaneRenewal {
         true
     }
 
-    /// Begins another session, once in a run.
     pub(super) fn renew_session(&mut self, context: &Arc<LaneContext>, tool: &str) {
         if self.running.is_some() || std::mem::replace(&mut self.has_renewed_session, true) {
             return;
@@ -97,7 +90,6 @@ impl LaneRenewal {
         }));
     }
 
-    /// The outcome of the renewal in progress.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<LaneRenewalResult> {
         let Some(running) = &mut self.running else { return Poll::Pending };
         let renewed = running.as_mut().poll(cx);

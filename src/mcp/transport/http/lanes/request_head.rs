@@ -1,6 +1,4 @@
 //! The request head, serialised once for all calls of a run.
-//!
-//! Owns: the same headers as an ordinary call has, in bytes. Never does: send.
 
 use std::io::Write as _;
 
@@ -19,18 +17,13 @@ use crate::model::Error;
 pub(super) struct RequestHead {
     /// Everything up to the headers that differ.
     fixed_lines: Vec<u8>,
-    /// The credentials in the head.
     pub(super) authorization: Option<SecretString>,
-    /// The session of the legacy era goes along.
     pub(super) in_session: bool,
 }
 
 impl RequestHead {
     /// The head of a call of `tool`, with the credentials and the session there are now. `None`
     /// when the credentials are made for one request each.
-    ///
-    /// # Errors
-    /// When there should be credentials and they cannot be had.
     pub(super) async fn new(shared: &HttpShared, tool: &str) -> Result<Option<Self>, Error> {
         let url = locked(&shared.url).clone();
         let mut all = headers::post(&call(tool), &locked(&shared.session))?;
@@ -53,7 +46,6 @@ impl RequestHead {
         self.authorization.as_ref().map(text) != refused.map(text)
     }
 
-    /// Writes head, own headers and body of one request.
     pub(super) fn write(&self, own: &[u8], body: &[u8], out: &mut Vec<u8>) {
         out.extend_from_slice(&self.fixed_lines);
         out.extend_from_slice(own);
@@ -66,9 +58,6 @@ impl RequestHead {
 }
 
 /// The lines of a request's own headers (`Mcp-Param-*`).
-///
-/// # Errors
-/// When one has a name that a tool may not name.
 pub fn param_header_lines(pairs: &[(String, String)]) -> Result<Vec<u8>, Error> {
     let mut out = Vec::new();
     for (name, value) in pairs {

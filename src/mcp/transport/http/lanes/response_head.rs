@@ -1,26 +1,18 @@
 //! Parsing a response head, as far as a lane needs it.
-//!
-//! Owns: reading it without allocating in the ordinary case, and where its body ends
-//! (RFC 9112, 6.3). Never does: interpret a status.
 
 use httparse::{EMPTY_HEADER, Header, Response, Status};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
 /// How many lines of response headers are read.
 const MAX_HEADER_LINES: usize = 100;
-/// The longest content type that is kept, in characters.
 const MAX_CONTENT_TYPE: usize = 80;
 
 /// What precedes the body.
 #[derive(Debug)]
 pub(super) struct ResponseHead {
-    /// The HTTP status, as the status line says.
     pub status: u16,
-    /// How the end of the body is found.
     pub length: BodyLength,
-    /// The kind of body, by its media type.
     pub kind: BodyKind,
-    /// The connection can be used again.
     pub is_reusable: bool,
     /// The body is compressed, and how.
     pub content_encoding: Option<String>,
@@ -28,7 +20,6 @@ pub(super) struct ResponseHead {
     pub headers: HeaderMap,
 }
 
-/// How the end of a body is found.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum BodyLength {
     /// After this many bytes (`Content-Length`).
@@ -50,12 +41,10 @@ pub(super) enum BodyKind {
     Other(String),
 }
 
-/// No head that could be used.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum HeadError {
     /// It is not HTTP, and why.
     NotHttp(String),
-    /// It has too many lines.
     TooMany,
     /// It is longer than the limit: its size in bytes, or a lower bound.
     TooLong(usize),
@@ -63,9 +52,6 @@ pub(super) enum HeadError {
 
 /// Reads the head at the beginning of `bytes`, and how long it is; `None` when it goes on. Interim
 /// responses (1xx) are heads without a body.
-///
-/// # Errors
-/// When it is none, or longer than `limit` bytes.
 pub(super) fn read(bytes: &[u8], limit: usize) -> Result<Option<(ResponseHead, usize)>, HeadError> {
     let mut lines = [EMPTY_HEADER; MAX_HEADER_LINES];
     let mut response = Response::new(&mut lines);

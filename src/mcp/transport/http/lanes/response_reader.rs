@@ -1,7 +1,4 @@
 //! Reading one HTTP response, from its first byte to the JSON-RPC response in it.
-//!
-//! Owns: how far it is read, its bounds, and what it means when it has no JSON-RPC response. Never
-//! does: read from a connection, or judge the content of a JSON-RPC response.
 
 use std::io;
 
@@ -24,7 +21,6 @@ use crate::net::errors::{self, BodyReadError, io_text};
 use crate::net::redirect::{MethodSafety, redirect};
 use crate::net::response::{broken, headers_too_large, too_large};
 
-/// A response that is being read.
 pub(super) struct ResponseReader {
     head: ResponseHead,
     chunked: ChunkedDecoder,
@@ -39,11 +35,8 @@ pub(super) struct ResponseReader {
     is_resumable: bool,
 }
 
-/// What the bytes of a body are collected for.
 enum BodySink {
-    /// It is the answer, whole.
     Whole(Vec<u8>),
-    /// It has the answer among its events.
     Events(Box<SseParser>),
     /// It is shown, not used: its beginning is enough.
     Excerpt(Vec<u8>),
@@ -54,17 +47,12 @@ enum BodySink {
 pub(super) enum ReadProgress {
     /// The response is not whole yet.
     More,
-    /// The answer is here. Events may follow it.
     Answer(Vec<u8>),
 }
 
-/// How a body came to its end too early.
 pub(super) type EndCause = Option<io::Error>;
 
 /// Reads the head of a response at the beginning of `bytes`, and how long it is.
-///
-/// # Errors
-/// When it is none, or its status says that no answer comes.
 pub(super) fn read_head(
     bytes: &[u8],
     context: &LaneContext,
@@ -128,12 +116,10 @@ impl ResponseReader {
         self.head.is_reusable
     }
 
-    /// The HTTP status of the response being read.
     pub(super) fn status(&self) -> u16 {
         self.head.status
     }
 
-    /// The headers of a refusal.
     pub(super) fn headers(&self) -> &reqwest::header::HeaderMap {
         &self.head.headers
     }
@@ -158,15 +144,11 @@ impl ResponseReader {
         }
     }
 
-    /// The answer was taken from where it came.
     pub(super) fn consume_in_place(&mut self, length: usize) {
         self.body_bytes = length as u64;
     }
 
     /// Takes what came; how much was taken, and how far that is. What is not taken is wanted again.
-    ///
-    /// # Errors
-    /// When there will be no answer.
     pub(super) fn consume(
         &mut self,
         bytes: &[u8],
@@ -227,7 +209,6 @@ impl ResponseReader {
         }
     }
 
-    /// Whether all of the body was taken.
     pub(super) fn is_done(&self) -> bool {
         match self.head.length {
             BodyLength::Exactly(length) => self.body_bytes >= length,
@@ -237,9 +218,6 @@ impl ResponseReader {
     }
 
     /// The connection ended, or broke, before the body had; `held` bytes of it were not taken.
-    ///
-    /// # Errors
-    /// When there will be no answer.
     pub(super) fn connection_ended(
         &mut self,
         why: EndCause,
@@ -267,9 +245,6 @@ impl ResponseReader {
     }
 
     /// What a response says whose end came, or is not waited for any more.
-    ///
-    /// # Errors
-    /// Unless it is the answer.
     pub(super) fn finish(&mut self, id: i64, context: &LaneContext) -> Result<ReadProgress, Error> {
         let body = match &mut self.sink {
             BodySink::Events(_) => return Err(self.unanswered_error("the event stream ended", id)),

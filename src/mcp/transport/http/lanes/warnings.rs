@@ -1,6 +1,4 @@
 //! Protocol warnings collected during a run over HTTP.
-//!
-//! Owns: counting them, and their messages. Never does: judge a call.
 
 /// What was odd, and how often.
 #[derive(Debug, Default)]
@@ -21,9 +19,7 @@ pub(super) struct LaneWarnings {
     pub mislabelled: u64,
     /// Connections that could not be reopened.
     pub unreachable: u64,
-    /// How often the login was renewed.
     pub logins: u64,
-    /// Sessions that the server forgot.
     pub sessions: u64,
 }
 

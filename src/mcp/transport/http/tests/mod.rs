@@ -135,7 +135,6 @@ async fn ask(reply: impl Fn() -> TestResponse + Send + Sync + 'static) -> WireCa
     call(&legacy(&peer), 1, "tools/list").await
 }
 
-/// The same with a response of this status and body.
 async fn ask_status(
     status: &'static str,
     headers: &'static [&str],

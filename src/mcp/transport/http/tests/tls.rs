@@ -12,7 +12,6 @@ use super::{call, target, wire_to};
 use crate::model::ErrorKind;
 use crate::net::test_server::{TestResponse, TestServer, answer, head};
 
-/// A server that completes TLS handshakes with this certificate and answers one request each.
 pub(in crate::mcp::transport::http) fn tls_server(certificate: &'static [u8]) -> Url {
     use rustls::pki_types::pem::PemObject as _;
     use rustls::pki_types::{CertificateDer, PrivateKeyDer};

@@ -67,7 +67,6 @@ fn provider_of(spec: ServerSpec, traffic: TrafficSink) -> McpProvider {
     McpProvider::new(spec, setup)
 }
 
-/// A server whose answers to calls are written in Python.
 fn provider(calls: &str) -> McpProvider {
     provider_of(spec(calls), TrafficSink::disabled())
 }
@@ -98,7 +97,6 @@ struct ScriptedLoad {
     bytes: (u64, u64),
     /// How long the run waits for what is in flight at its end.
     patience: Duration,
-    /// Fires with the first call that ends.
     first: CancellationToken,
     payload: Arc<EncodedArguments>,
     over: Option<Instant>,
@@ -170,7 +168,6 @@ impl Load for ScriptedLoad {
     }
 }
 
-/// Keeps the output of every result.
 #[derive(Default)]
 struct Outputs(Mutex<Vec<String>>);
 

@@ -17,7 +17,6 @@ fn record(text: &str) -> String {
     format!("sha256={},{}", URL_SAFE_NO_PAD.encode(Sha256::digest(text)), text.len())
 }
 
-/// A package that is installed as pip does it.
 fn install(dir: &Path, name: &str, text: &str) {
     let place = packages(dir);
     write(&place, &format!("{name}/__init__.py"), text);

@@ -11,7 +11,6 @@ fn raw(status: &str, headers: &[&str], body: &str) -> TestResponse {
     TestResponse::Last([head(status, headers), body.as_bytes().to_vec()].concat())
 }
 
-/// What a server does, by a name.
 fn mischief(name: &str, request: &TestRequest) -> TestResponse {
     let id = request.id();
     let answer = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[]}}}}"#);

@@ -25,13 +25,11 @@ async fn lanes_of(wire: &HttpWire, count: usize) -> LanePool {
     wire.lane_pool("echo", request, count, LIMIT).await.unwrap().unwrap()
 }
 
-/// A result for whatever was asked.
 fn result(request: &TestRequest) -> TestResponse {
     let id = request.id();
     TestResponse::json(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[]}}}}"#))
 }
 
-/// The next call that ends.
 async fn ended(lanes: &mut LanePool) -> CallCompletion {
     loop {
         match poll_fn(|cx| lanes.poll(cx)).await {
@@ -42,7 +40,6 @@ async fn ended(lanes: &mut LanePool) -> CallCompletion {
     }
 }
 
-/// Sends a call as soon as there is a lane for it.
 async fn send(lanes: &mut LanePool, ticket: u64) {
     while !lanes.has_idle() || !lanes.send(ticket, "{}", b"", SystemClock.now()) {
         match poll_fn(|cx| lanes.poll(cx)).await {
@@ -86,7 +83,6 @@ async fn each_lane_has_one_connection_for_all_its_calls() {
     assert_eq!(lanes.protocol_warnings(), [] as [&str; 0]);
 }
 
-/// What an ordinary call of the same tool is asked with.
 async fn ordinary(wire: &HttpWire, headers: Vec<(String, String)>) {
     let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {} });
     let kind = FrameKind::Request {
