@@ -139,6 +139,7 @@ macro_rules! either {
 }
 
 either! {
+    /// The catalogue, or with --tokens its cost in tokens.
     ListOrCostsJson: List(ListJson<'a>), Costs(TokenCostsJson<'a>);
     InspectJson: Tool(ToolDetailJson<'a>), Server(ServerDetailJson<'a>);
     /// A call, or with --dry-run what it would send. With --query the output is whatever the
