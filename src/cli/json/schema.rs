@@ -141,6 +141,7 @@ macro_rules! either {
 either! {
     /// The catalogue, or with --tokens its cost in tokens.
     ListOrCostsJson: List(ListJson<'a>), Costs(TokenCostsJson<'a>);
+    /// A tool or a server.
     InspectJson: Tool(ToolDetailJson<'a>), Server(ServerDetailJson<'a>);
     /// A call, or with --dry-run what it would send. With --query the output is whatever the
     /// expression gives.
@@ -153,10 +154,13 @@ either! {
     /// Resources, templates, the contents of a resource, or a line of `watch`.
     ResourcesOutputJson: Resources(ResourcesJson<'a>), Templates(TemplatesJson<'a>),
         Read(ResourceContentsJson<'a>), Update(ResourceUpdateJson<'a>);
+    /// Prompts, or the messages of one.
     PromptsOutputJson: List(PromptsJson<'a>), Get(PromptMessagesJson<'a>);
     /// The background hosts; for `up` the running one; for `down` those that were stopped.
     BackgroundJson: List(HostsJson<'a>), Up(StartedHostJson<'a>), Down(EndedHostsJson);
+    /// All logins, or the new one.
     AuthJson: List(LoginsJson<'a>), Login(LoginJson<'a>);
+    /// All tokens, or the new one.
     ServeTokenJson: List(TokenListJson<'a>), Issued(NewTokenJson<'a>);
     /// What `check`, `show` and `paths` print.
     ConfigJson: Check(ConfigCheckJson<'a>), Show(ConfigValuesJson<'a>), Paths(ConfigPathsJson);
