@@ -33,7 +33,7 @@ pub mod raw_arguments;
 pub mod records;
 pub mod save;
 pub mod server_target;
-pub mod shell_quoting;
+pub mod shells;
 pub mod signals;
 pub mod trace;
 pub mod usage;

@@ -1,11 +1,11 @@
-//! Completion in real shells: names that a shell would act on are words on its line, and nothing
-//! else happens.
+//! Completion in real shells: names that a shell would act on are not offered, and nothing else
+//! happens.
 
 use std::path::Path;
 
 use crate::support::{Fixture, Place, Pty, Sandbox, log_events};
 
-/// Each name that is offered, by its first letter. The fixture knows the same ones.
+/// Names that are not offered, by their first letter. The fixture knows the same ones.
 const WORDS: [&str; 13] = [
     "a$(touch pwned)a",
     "b`touch pwned`b",
@@ -58,17 +58,17 @@ const FISH: Shell = Shell {
 };
 
 #[test]
-fn bash_gets_literal_words() {
+fn bash_gets_harmless_words() {
     complete_everything(&BASH);
 }
 
 #[test]
-fn zsh_gets_literal_words() {
+fn zsh_gets_harmless_words() {
     complete_everything(&ZSH);
 }
 
 #[test]
-fn fish_gets_literal_words() {
+fn fish_gets_harmless_words() {
     complete_everything(&FISH);
 }
 
@@ -181,17 +181,17 @@ fn complete_everything(shell: &Shell) {
     let mut line = Line::start(&room, shell);
     for word in WORDS {
         let letter = &word[..1];
-        line.completes("call srv-words ", letter, &format!("{word}="));
-        line.completes("prompts get ", &format!("srv-{letter}"), &format!("srv-{word}"));
-        line.completes("--profile ", letter, word);
+        line.leaves_out("call srv-words ", letter, word);
+        line.leaves_out("prompts get ", &format!("srv-{letter}"), word);
+        line.leaves_out("--profile ", letter, word);
     }
     // Names of tools with white space are not listed at all.
     for word in WORDS.iter().filter(|word| !word.contains(' ')) {
         let tool = format!("srv-{word}");
-        line.completes("inspect ", &tool[..5], &tool);
+        line.leaves_out("inspect ", &tool[..5], word);
     }
-    // A file that a directory brings along.
-    line.completes("--tools ", "files/o", "files/o$(touch pwned)o");
+    line.completes("inspect ", "srv-wo", "srv-words");
+    line.completes("--profile ", "har", "harmless");
     // Nothing of these is offered; a tab does nothing with them either.
     for (before, typed) in [("call srv-words a=", "a"), ("resources read ", "memo://a")] {
         line.offers_nothing(before, typed);
@@ -207,7 +207,7 @@ fn profiles() -> String {
         .iter()
         .map(|word| format!("  {}: {{ include: [\"*\"] }}\n", serde_json::json!(word)))
         .collect();
-    format!("tools: []\nprofiles:\n{}", entries.concat())
+    format!("tools: []\nprofiles:\n  harmless: {{ include: [\"*\"] }}\n{}", entries.concat())
 }
 
 /// Files below a directory that are called so.
@@ -253,6 +253,13 @@ impl Line {
     fn completes(&mut self, before: &str, typed: &str, word: &str) {
         let all = self.after_tab(before, typed);
         assert!(all.contains(&format!("<{word}>")), "{}: {before}{typed}: {all}", self.shell);
+    }
+
+    /// The same where the word is not offered; the shell may find a file of its own.
+    #[track_caller]
+    fn leaves_out(&mut self, before: &str, typed: &str, word: &str) {
+        let all = self.after_tab(before, typed);
+        assert!(!all.contains(&word[1..]), "{}: {before}{typed}: {all}", self.shell);
     }
 
     /// The same where no value is known: the word stays as it was typed.

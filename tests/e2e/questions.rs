@@ -103,8 +103,12 @@ fn a_server_that_asks_for_ever_is_left() {
     for place in [Place::Stdio, Place::Http] {
         let house = House::new(place, "modern");
         let left = house.run(["call", "srv-ask", "what=forever"]).check();
-        left.exits(6).says(&["although no person can be asked"]);
+        left.exits(10).says(&["asks the same again although no person can be asked"]);
         assert_eq!(house.got("tools/call").len(), 2, "{place:?}");
+        // Another question breaks no rule: nobody is there to answer it.
+        let unanswered = house.run(["call", "srv-ask", "what=twice"]).check();
+        unanswered.exits(6).says(&["asked again although no person can be asked"]);
+        assert_eq!(house.got("tools/call").len(), 4, "{place:?}");
     }
     let house = House::new(Place::Stdio, "modern");
     let patient = ["call", "srv-ask", "what=forever", "--answers", "decline"];

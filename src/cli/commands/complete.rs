@@ -25,7 +25,7 @@ use crate::model::{Completion, CompletionQuery, CompletionReference};
 #[command(arg = formats::option(formats::WORDS))]
 pub struct CompleteArgs {
     /// A prompt, or a URI template as shown by `resources list --templates`
-    #[arg(value_name = "REF", add = ArgValueCompleter::new(complete::prompts_and_templates))]
+    #[arg(value_name = "REF", add = ArgValueCompleter::new(complete::prompts))]
     pub reference: String,
     /// Name of the argument
     pub argument: String,

@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 
 use crate::cli::complete::VARIABLE;
 use crate::cli::context::{CommandContext, CommandResult};
-use crate::cli::shell_quoting;
+use crate::cli::shells;
 use crate::model::Error;
 
 /// Print a shell completion script.
@@ -58,7 +58,7 @@ pub fn run(args: &CompletionsArgs, context: &CommandContext) -> CommandResult {
 /// # Errors
 /// An internal error when the generator does not know the shell.
 pub fn script(shell: CompletionShell) -> Result<String, Error> {
-    let completer = shell_quoting::SHELLS
+    let completer = shells::SHELLS
         .completer(shell.as_str())
         .ok_or_else(|| Error::internal(format!("no completion for {}", shell.as_str())))?;
     let mut script = Vec::new();

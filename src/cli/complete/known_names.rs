@@ -15,7 +15,7 @@ use crate::cli::views;
 use crate::config::environment::Environment;
 use crate::config::spec::Configuration;
 use crate::host::offerings::Offerings;
-use crate::model::{Prompt, Resource, ResourceTemplate, ToolDefinition, ToolSource};
+use crate::model::{Prompt, Resource, ToolDefinition, ToolSource};
 use crate::util::atomic_file::{self, FileMode};
 use crate::util::private_file;
 use crate::util::text;
@@ -40,7 +40,6 @@ pub(super) struct KnownNames {
     pub(super) prompts: CandidateNames,
     pub(super) prompt_arguments: BTreeMap<String, CandidateNames>,
     pub(super) resources: CandidateNames,
-    pub(super) templates: CandidateNames,
     #[serde(skip)]
     pub(super) servers: CandidateNames,
     #[serde(skip)]
@@ -59,23 +58,13 @@ pub(super) fn arguments(tool: &ToolDefinition) -> BTreeMap<String, KnownArgument
     let properties = tool.input_schema.get("properties").and_then(Value::as_object);
     let properties = properties.into_iter().flatten().take(MAX_KEYS);
     properties
-        .filter(|(key, _)| is_word(key) && !key.contains('='))
+        .filter(|(key, _)| !key.contains('='))
         .map(|(key, schema)| {
             let text = schema.get("description").and_then(Value::as_str).unwrap_or_default();
-            let mut values = values::of_property(&tool.input_schema, key, schema);
-            values.retain(|value| is_word(value));
+            let values = values::of_property(&tool.input_schema, key, schema);
             (key.clone(), KnownArgument { about: summary(text), values })
         })
         .collect()
-}
-
-/// Whether a name can be put on a command line, quoted if necessary.
-pub(super) fn is_word(name: &str) -> bool {
-    let is_other_space = |c: char| c.is_whitespace() && c != ' ';
-    !name.is_empty()
-        && !name.starts_with('-')
-        && name.trim() == name
-        && !name.chars().any(|c| is_other_space(c) || c.is_control() || text::is_invisible(c))
 }
 
 /// Caches the names of a listing for the next completion. A failure only affects completion.
@@ -134,7 +123,7 @@ pub fn save_prompts(
     let names = prompts().map(|prompt| &prompt.name);
     now.prompts.extend(names.map(|n| (n.full(), n.component().unwrap_or_default().to_owned())));
     let arguments = |prompt: &Prompt| -> CandidateNames {
-        let arguments = prompt.arguments.iter().take(MAX_KEYS).filter(|one| is_word(&one.name));
+        let arguments = prompt.arguments.iter().take(MAX_KEYS);
         arguments
             .map(|one| (one.name.clone(), summary(one.description.as_deref().unwrap_or_default())))
             .collect()
@@ -155,23 +144,8 @@ pub fn save_resources(
     let before = read(environment, configuration);
     let mut now = before.clone();
     now.resources.retain(|_, server| !has_answered(&listed.servers, server));
-    let found = listed.items.iter().filter(|one| is_word(&one.uri)).take(MAX_NAMES);
+    let found = listed.items.iter().take(MAX_NAMES);
     now.resources.extend(found.map(|one| (one.uri.clone(), one.server.clone())));
-    save(environment, configuration, &before, &without_secrets(now, masker));
-}
-
-/// Caches the templates of a listing for the next completion.
-pub fn save_templates(
-    environment: &dyn Environment,
-    configuration: &Configuration,
-    masker: &Masker,
-    listed: &Offerings<ResourceTemplate>,
-) {
-    let before = read(environment, configuration);
-    let mut now = before.clone();
-    now.templates.retain(|_, server| !has_answered(&listed.servers, server));
-    let found = listed.items.iter().filter(|one| is_word(&one.template)).take(MAX_NAMES);
-    now.templates.extend(found.map(|one| (one.template.clone(), one.server.clone())));
     save(environment, configuration, &before, &without_secrets(now, masker));
 }
 
@@ -191,8 +165,7 @@ fn without_secrets(mut names: KnownNames, masker: &Masker) -> KnownNames {
         return names;
     }
     let is_clean = |text: &String| masker.text(text) == *text;
-    for known in [&mut names.tools, &mut names.prompts, &mut names.resources, &mut names.templates]
-    {
+    for known in [&mut names.tools, &mut names.prompts, &mut names.resources] {
         known.retain(|name, about| is_clean(name) && is_clean(about));
     }
     for arguments in names.arguments.values_mut() {
@@ -344,20 +317,11 @@ mod tests {
         };
         let mut listed = catalogue(&[("a", "x")], &[("a", true)]);
         Arc::make_mut(&mut listed.tools[0]).input_schema = Arc::new(json!({
-            "properties": { "city": { "description": "Where. In words.", "enum": ["Oslo", "a\u{1b}b"] },
-                "a\nb": {} }
+            "properties": { "city": { "description": "Where. In words.", "enum": ["Oslo"] } }
         }));
         save_tools(&environment, &files("f"), &Masker::default(), &listed);
         let known = read(&environment, &files("f"));
         let city = KnownArgument { about: "Where".to_owned(), values: vec!["Oslo".to_owned()] };
         assert_eq!(known.arguments["a-x"], BTreeMap::from([("city".to_owned(), city)]));
-    }
-
-    #[test]
-    fn only_names_that_are_words_are_kept() {
-        assert!(is_word("github-search_issues"));
-        for name in ["", "-x", " a", "a\u{a0}b", "a\nb", "a\u{1b}[2J", "a\u{202e}b"] {
-            assert!(!is_word(name), "{name:?}");
-        }
     }
 }

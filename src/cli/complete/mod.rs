@@ -19,7 +19,7 @@ use clap_complete::{CompleteEnv, CompletionCandidate};
 use super::host_sockets::connected_tools::connected_tools;
 use super::host_sockets::locator::HostLocator;
 use super::output::streams::CommandError;
-use super::{parse_errors, records, shell_quoting};
+use super::{parse_errors, records, shells};
 use crate::assembly::{self, Assembly, AssemblyOptions, FrontEnd};
 use crate::catalogue::{Catalogue, query};
 use crate::config;
@@ -33,8 +33,8 @@ use crate::model::{CallFilter, Error, Origin, ToolDefinition, ToolName, ToolSour
 use crate::util::segments::ReverseLines;
 use crate::util::text;
 
-use known_names::{CandidateNames, KnownArgument, KnownNames, MAX_NAMES, is_word, read, summary};
-pub use known_names::{save_prompts, save_resources, save_templates, save_tools};
+use known_names::{CandidateNames, KnownArgument, KnownNames, MAX_NAMES, read, summary};
+pub use known_names::{save_prompts, save_resources, save_tools};
 use line::{find_by_name, given_keys, options, plain_words};
 
 /// The variable with which a script requests candidates.
@@ -55,7 +55,7 @@ pub fn complete_if_requested(
         return Ok(false);
     }
     CompleteEnv::with_factory(*GRAMMAR.get_or_init(|| grammar))
-        .shells(shell_quoting::SHELLS)
+        .shells(shells::SHELLS)
         .var(VARIABLE)
         .bin("toolhost")
         .completer("toolhost")
@@ -113,12 +113,12 @@ fn argument_candidates(
     known: &BTreeMap<String, KnownArgument>,
     given: &[&str],
 ) -> Vec<CompletionCandidate> {
-    let typed = shell_quoting::unquoted(&current.to_string_lossy());
+    let typed = current.to_string_lossy();
     if let Some((key, _)) = typed.split_once('=') {
         let argument = known.get(key).cloned().unwrap_or_default();
         // In the order of the schema, with the default first.
         let values = argument.values.iter().map(|value| format!("{key}={value}"));
-        let matching = values.filter(|word| word.starts_with(&typed));
+        let matching = values.filter(|word| word.starts_with(&*typed));
         return matching.map(CompletionCandidate::new).collect();
     }
     let given = given_keys(given);
@@ -132,12 +132,6 @@ pub fn servers(current: &OsStr) -> Vec<CompletionCandidate> {
 
 pub fn prompts(current: &OsStr) -> Vec<CompletionCandidate> {
     candidates(current, known_names().prompts)
-}
-
-pub fn prompts_and_templates(current: &OsStr) -> Vec<CompletionCandidate> {
-    let mut known = known_names();
-    known.prompts.extend(known.templates);
-    candidates(current, known.prompts)
 }
 
 pub fn resources(current: &OsStr) -> Vec<CompletionCandidate> {
@@ -173,7 +167,6 @@ fn past_calls() -> Option<CandidateNames> {
     let mut names: CandidateNames =
         found.entries.iter().map(|entry| (entry.id.clone(), about(entry))).collect();
     names.insert("last".to_owned(), "the newest call".to_owned());
-    names.retain(|name, _| is_word(name));
     Some(names)
 }
 
@@ -196,10 +189,10 @@ pub fn profiles(current: &OsStr) -> Vec<CompletionCandidate> {
 
 fn candidates(current: &OsStr, names: CandidateNames) -> Vec<CompletionCandidate> {
     let start = current.to_string_lossy();
-    let plain = shell_quoting::unquoted(&start);
     names
         .into_iter()
-        .filter(|(name, _)| name.starts_with(&*start) || name.starts_with(&plain))
+        // One that looks like an option would be taken for one.
+        .filter(|(name, _)| name.starts_with(&*start) && !name.starts_with('-'))
         .map(|(name, about)| {
             let about = (!about.is_empty()).then(|| about.into());
             CompletionCandidate::new(name).help(about)
@@ -260,19 +253,6 @@ fn collect_names(
     }
     known.profiles =
         configuration.profiles.keys().map(|name| (name.clone(), String::new())).collect();
-    known.tools.retain(|name, _| is_word(name));
-    known.servers.retain(|name, _| is_word(name));
-    known.prompts.retain(|name, _| is_word(name));
-    known.resources.retain(|name, _| is_word(name));
-    for arguments in known.arguments.values_mut() {
-        arguments.retain(|name, known| {
-            known.values.retain(|value| is_word(value));
-            is_word(name)
-        });
-    }
-    for arguments in known.prompt_arguments.values_mut() {
-        arguments.retain(|name, _| is_word(name));
-    }
     known
 }
 
@@ -290,7 +270,6 @@ fn tool_names(catalogue: &Catalogue) -> CandidateNames {
             let about = summary(tool.description.as_deref().unwrap_or_default());
             (tool.name.full(), about)
         })
-        .filter(|(name, _)| is_word(name))
         .collect()
 }
 

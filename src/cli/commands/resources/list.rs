@@ -44,14 +44,6 @@ pub async fn run(args: &ResourceListArgs, context: &CommandContext) -> CommandRe
     let words = WordMatcher::new(&args.query);
     if args.templates {
         let all = assembly.host.templates(&LookupScope::of_servers(&args.server)).await?;
-        if context.global.rare.profile.is_none() {
-            complete::save_templates(
-                &*context.environment,
-                &assembly.configuration,
-                &assembly.masker,
-                &all,
-            );
-        }
         let fits = |t: &&ResourceTemplate| {
             let texts = [Some(t.template.as_str()), Some(&t.name), t.title.as_deref()];
             words.matches(&[texts[0], texts[1], texts[2], t.description.as_deref()])
