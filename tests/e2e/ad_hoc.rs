@@ -80,7 +80,7 @@ fn what_is_shown_of_it_can_be_pasted_and_its_calls_are_made_again_when_it_is_nam
     room.toolhost(["history", "rerun", "last"]).check().exits(0);
     // The console shows the same line.
     let mut pty = Pty::console(&room, &["--", TOOLHOST, "demo-server"], 40, 160);
-    pty.expect_shown("toolhost-add").type_keys("/toolhost-add\r").expect_shown("Catalogue 1/");
+    pty.expect_shown("toolhost-add").type_keys("/toolhost-add").expect_shown("Catalogue 1/");
     pty.type_keys("\r").expect_shown("Arguments").type_keys("2").expect_shown("a=12 b=1 -- /");
     pty.terminate();
     pty.finish();

@@ -144,7 +144,7 @@ fn with_ask_all_the_console_asks_before_every_call() {
     pty.type_keys("6*7").expect_shown(r#""expression":"6*7""#).type_keys("\u{1b}[15~");
     pty.expect_shown("every call needs approval (--ask-all)");
     pty.expect_shown("    y allow once").type_keys("\r").expect_shown("denied");
-    pty.type_keys("\u{3}");
+    pty.type_keys("\u{3}y");
     assert_eq!(pty.finish().0, Some(0));
     let audit = room.toolhost(["audit", "--json"]).check();
     assert_eq!(audit.json().as_array().unwrap().len(), 1);

@@ -136,7 +136,7 @@ fn the_console_exports_privately() {
     let program = env!("CARGO_BIN_EXE_toolhost");
     let mut pty = Pty::sized(&room, "/bin/sh", &["-c", script, program], 50, 120);
     pty.expect_shown("srv-add").type_keys("/").type_keys("srvadd").expect_shown("Catalogue 1/");
-    pty.type_keys("\r\r").expect_shown("Arguments  srv-add").type_keys("1\r2");
+    pty.type_keys("\r").expect_shown("Arguments  srv-add").type_keys("1\r2");
     pty.type_keys("\u{1b}[15~").expect_shown("Result  ok").type_keys("\u{1b}");
     pty.expect_shown("filter").type_keys("E").expect_shown("wrote srv-add-");
     pty.type_keys("q");

@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::styler::Styler;
-use crate::tui::keys::{Action, Binding, KeyContext};
+use crate::tui::keys::{Action, Binding, KeyContext, KeyPress};
 use crate::tui::layout::MIN_SIZE;
 use crate::tui::state::{AppState, ViewId};
 use crate::tui::theme::StyleRole;
@@ -118,7 +118,10 @@ pub(super) fn status(frame: &mut Frame<'_>, words: &Styler<'_>, state: &AppState
     frame.render_widget(words.line(meaning, format!(" {}", message.text)), area);
 }
 
-/// The footer: the keys of this context, as many as fit.
+/// The most keys that the footer shows.
+const KEYS: usize = 7;
+
+/// The footer: the keys of this context, as many as fit, the most useful ones.
 pub(super) fn keys(frame: &mut Frame<'_>, words: &Styler<'_>, state: &AppState, area: Rect) {
     let places = state.key_contexts();
     let mut here: Vec<&Binding> = Vec::new();
@@ -130,20 +133,36 @@ pub(super) fn keys(frame: &mut Frame<'_>, words: &Styler<'_>, state: &AppState, 
             here.push(binding);
         }
     }
-    // The keys to leave and to get help come first.
+    here.sort_by_key(|binding| binding.key != KeyPress::Enter);
+    // The keys to leave and to get help always have room.
     let is_vital = |b: &&&Binding| {
         matches!(
             b.action,
             Action::Palette | Action::Help | Action::Quit | Action::Back | Action::Trust
         )
     };
-    let vital: usize = here.iter().filter(is_vital).map(|binding| width(binding)).sum();
-    let mut left = usize::from(area.width).saturating_sub(vital);
     let mut spans = Vec::new();
+    // What one may want most in this state stands first.
+    let restore = || Some((state.context.keys.key_of(Action::Zoom, &places)?, "restore"));
+    let state_key = match &state.context {
+        _ if state.has_overlay() => None,
+        context if context.calls.running().next().is_some() => Some((KeyPress::Ctrl('c'), "cancel")),
+        context if context.is_zoomed => restore(),
+        _ => None,
+    };
+    if let Some((key, word)) = state_key {
+        spans.push(words.span(StyleRole::Key, format!(" {key}")));
+        spans.push(words.span(StyleRole::Plain, format!(" {word} ")));
+    }
+    let used: usize = spans.iter().map(Span::width).sum();
+    let vital: usize = here.iter().filter(is_vital).map(|binding| width(binding)).sum();
+    let mut left = usize::from(area.width).saturating_sub(vital + used);
+    let mut more = KEYS.saturating_sub(here.iter().filter(is_vital).count() + spans.len() / 2);
     for binding in here {
         if !is_vital(&&binding) {
-            let Some(rest) = left.checked_sub(width(binding)) else { continue };
-            left = rest;
+            let rest = left.checked_sub(width(binding)).filter(|_| more > 0);
+            let Some(rest) = rest else { continue };
+            (left, more) = (rest, more - 1);
         }
         spans.push(words.span(StyleRole::Key, format!(" {}", binding.key)));
         spans

@@ -238,7 +238,7 @@ mod tests {
     /// A prompt whose first argument is being written, with suggestions.
     fn asking(width: u16, height: u16) -> AppState {
         let mut state = sized(width, height);
-        press(&mut state, &["/", "greet", "<enter>"]);
+        press(&mut state, &["/", "greet"]);
         let asked = press(&mut state, &["<enter>"]);
         let Some(AppEffect::Offerings(OfferingsEffect::Complete { query, .. })) =
             asked.into_iter().next()

@@ -32,13 +32,18 @@ pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState,
             let place = layout::window(area, 52, 5);
             frame.render_widget(Clear, place);
             let running = state.context.calls.running().count();
+            let calls = if running == 1 { "1 call".to_owned() } else { format!("{running} calls") };
             let (title, said) = match (running, state.bench.is_running()) {
                 (0, true) => ("A benchmark is running", "Quitting stops it.".to_owned()),
+                (0, false) if state.tools.form.is_some() => {
+                    ("Quit?", "What is filled in would be lost.".to_owned())
+                }
+                (0, false) => ("Quit?", "Nothing is running.".to_owned()),
                 (_, true) => (
                     "Calls and a benchmark are running",
-                    format!("Quitting stops the benchmark and {running} calls."),
+                    format!("Quitting stops the benchmark and {calls}."),
                 ),
-                _ => ("Calls are running", format!("Quitting cancels {running} running calls.")),
+                _ => ("Calls are running", format!("Quitting cancels {calls}.")),
             };
             let inner = pane::open(frame, styler, place, title, true);
             let lines = vec![

@@ -45,6 +45,8 @@ impl KeyPress {
             KeyCode::Char(c) => Self::Char(c),
             KeyCode::F(number) => Self::F(number),
             KeyCode::Enter if alt => Self::AltEnter,
+            // Terminals that cannot tell it from Enter send a line feed, or nothing else.
+            KeyCode::Enter if ctrl => Self::Ctrl('j'),
             KeyCode::Enter => Self::Enter,
             KeyCode::Tab => Self::Tab,
             KeyCode::BackTab => Self::BackTab,

@@ -41,6 +41,8 @@ pub enum KeyContext {
     Inbox,
     /// While arguments are filled in.
     Form,
+    /// While arguments are filled in, in the last line.
+    FormLast,
     /// While arguments are filled in, in a line where nothing is typed.
     FormItems,
     /// While arguments are filled in, in a field that takes text of several lines.

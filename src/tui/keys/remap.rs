@@ -30,6 +30,7 @@ impl KeyContext {
             Self::OfferingForm => "asking",
             Self::Inbox => "inbox",
             Self::Form => "form",
+            Self::FormLast => "last-field",
             Self::FormItems => "items",
             Self::FormLines => "field-lines",
             Self::FormChoice => "field-choice",

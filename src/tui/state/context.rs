@@ -237,6 +237,11 @@ impl AppContext {
         self.message = Some(StatusMessage { text: text.into(), is_error: false });
     }
 
+    /// Takes back a message that says what goes on (`…`), because it does not any more.
+    pub fn end_progress(&mut self) {
+        self.message.take_if(|message| message.text.ends_with('…'));
+    }
+
     /// Says that something is wrong.
     pub fn show_error(&mut self, text: impl Into<String>) {
         self.message = Some(StatusMessage { text: text.into(), is_error: true });

@@ -157,7 +157,7 @@ fn the_palette_does_what_is_found_by_a_few_letters() {
     press(&mut state, &["1", "<enter>", "^p"]);
     // In the form a colon is a letter, and its own actions come first.
     let Some(Overlay::Palette(palette)) = &state.context.overlay else { panic!() };
-    assert_eq!(palette.chosen().unwrap().command, PaletteCommand::Action(Action::Run));
+    assert_eq!(palette.chosen().unwrap().command, PaletteCommand::Action(Action::NextField));
     press(&mut state, &["theme mono", "<enter>"]);
     assert_eq!(state.context.appearance.theme().palette, ColourScheme::Mono);
     press(&mut state, &["^p", "zzzz", "<enter>"]);

@@ -91,7 +91,7 @@ fn three_letters_find_a_tool_and_a_filled_form_calls_it() {
     let mut state = sample();
     press(&mut state, &["/", "ccl", "<enter>"]);
     assert_eq!(state.tools.catalogue.chosen().unwrap().name, "calculator");
-    let effects = press(&mut state, &["<enter>", "2 + 2", "<f5>"]);
+    let effects = press(&mut state, &["2 + 2", "<f5>"]);
     let arguments = json!({ "expression": "2 + 2" }).as_object().cloned().unwrap();
     let call = AppEffect::Call { run: ConsoleCallId(0), tool: "calculator".into(), arguments };
     assert_eq!(effects, [call]);
@@ -193,7 +193,122 @@ fn control_c_stops_a_call_and_then_leaves() {
     assert_eq!(press(&mut state, &["^c"]), [AppEffect::Cancel(ConsoleCallId(0))]);
     let ended = Box::new(Err(crate::model::Error::tool("stopped")));
     state.update(AppEvent::CallFinished { run: ConsoleCallId(0), outcome: ended });
+    // With nothing running it asks; what is being filled in is not lost by pressing it again.
+    for _ in 0..3 {
+        assert_eq!(press(&mut state, &["^c"]), []);
+        assert_eq!(state.context.overlay, Some(Overlay::ConfirmQuit));
+    }
+    press(&mut state, &["<esc>"]);
+    assert_eq!(state.tools.form.as_ref().unwrap().arguments()["expression"], "1");
+    press(&mut state, &["<esc>", "^c"]);
     assert_eq!(press(&mut state, &["^c"]), [AppEffect::Quit(None)]);
+}
+
+/// A tool with two numbers, as `everything-get-sum` of the reference server has them.
+fn with_sum() -> AppState {
+    let mut state = AppState::new((120, 40));
+    let number = || json!({ "type": "number" });
+    let sum = json!({ "type": "object", "properties": { "a": number(), "b": number() },
+                      "required": ["a", "b"] });
+    let names = ["echo", "get-env", "get-structured-content", "simulate-research-query"];
+    let other = names.map(|name| tool(&format!("everything-{name}"), json!({ "type": "object" })));
+    let tools = other.into_iter().chain([tool("everything-get-sum", sum)]).collect();
+    state.update(listed(tools));
+    state
+}
+
+#[test]
+fn find_fill_and_run_take_eight_keys() {
+    let mut state = with_sum();
+    let keys = ["/", "s", "u", "<enter>", "1", "<enter>", "2", "<enter>"];
+    let effects = press(&mut state, &keys);
+    let arguments = json!({ "a": 1, "b": 2 }).as_object().cloned().unwrap();
+    let tool = "everything-get-sum".to_owned();
+    assert_eq!(effects, [AppEffect::Call { run: ConsoleCallId(0), tool, arguments }]);
+    assert!(keys.len() <= 8);
+}
+
+#[test]
+fn enter_runs_a_tool_without_arguments_and_in_a_text_a_new_line_has_its_own_key() {
+    let mut state = sample();
+    press(&mut state, &["/", "clock", "<enter>"]);
+    let effects = press(&mut state, &["<enter>"]);
+    assert!(matches!(&effects[..], [AppEffect::Call { tool, .. }] if tool == "clock"));
+    let mut state = sample();
+    press(&mut state, &["<enter>", "a"]);
+    state.update(AppEvent::Input(UserInput::Key(KeyPress::Ctrl('g'))));
+    press(&mut state, &["b"]);
+    let form = state.tools.form.as_ref().unwrap();
+    assert_eq!(form.arguments()["expression"], "a\nb");
+}
+
+#[test]
+fn esc_leaves_one_level_at_a_time_and_never_quits() {
+    let mut state = sample();
+    // A filter: its text is gone, and what was chosen stays chosen.
+    press(&mut state, &["/", "web", "<esc>"]);
+    let name = |state: &AppState| state.tools.catalogue.chosen().unwrap().name.clone();
+    assert_eq!((state.tools.catalogue.filter.text(), name(&state).as_str()), ("", "web-search"));
+    // What is typed replaces the text of before; the form, then the filter.
+    press(&mut state, &["/", "web", "<enter>", "<esc>", "/", "clo"]);
+    assert_eq!((state.tools.catalogue.filter.text(), name(&state).as_str()), ("clo", "clock"));
+    // The zoom of a pane, then its form.
+    press(&mut state, &["<esc>", "z", "<enter>"]);
+    assert!(state.context.is_zoomed && state.tools.form.is_some());
+    press(&mut state, &["<esc>"]);
+    assert!(!state.context.is_zoomed && state.tools.form.is_some());
+    press(&mut state, &["<esc>"]);
+    assert!(state.tools.form.is_none());
+    for _ in 0..5 {
+        assert_eq!(press(&mut state, &["<esc>"]), []);
+    }
+    assert_eq!(name(&state), "clock");
+}
+
+#[test]
+fn a_footer_never_has_more_than_seven_keys() {
+    use ratatui::{Terminal, backend::TestBackend};
+    for view in ViewId::ALL {
+        for keys in [&[][..], &["<enter>"], &["z"], &["/"], &["?"]] {
+            let mut state = sample();
+            state.update(AppEvent::Input(UserInput::Resize { width: 300, height: 50 }));
+            state.show(view);
+            press(&mut state, keys);
+            let mut terminal = Terminal::new(TestBackend::new(300, 50)).unwrap();
+            let draw = |frame: &mut ratatui::Frame<'_>| {
+                crate::tui::draw::console(frame, &state, Theme::default());
+            };
+            terminal.draw(draw).unwrap();
+            let buffer = terminal.backend().buffer();
+            let is_key = |x: u16| {
+                let at = |x: u16| buffer[(x, 49)].modifier.contains(ratatui::style::Modifier::BOLD);
+                at(x) && (x == 0 || !at(x - 1))
+            };
+            let shown = (0..300).filter(|x| is_key(*x)).count();
+            assert!((1..=7).contains(&shown), "{view:?} {keys:?}: {shown}");
+        }
+    }
+}
+
+#[test]
+fn arguments_that_do_not_fit_are_marked_in_the_form_and_are_no_result() {
+    let mut state = sample();
+    press(&mut state, &["<enter>", "1", "<tab>", "7", "<f5>"]);
+    let refused = Box::new(Err(crate::model::Error::usage("1 problem with the arguments")));
+    let effects = state.update(AppEvent::CallFinished { run: ConsoleCallId(0), outcome: refused });
+    let [AppEffect::ValidateArguments { schema, arguments }] = &effects[..] else {
+        panic!("{effects:?}")
+    };
+    assert!(state.context.calls.newest_of("calculator").is_none());
+    let path = crate::host::validate::ValuePath(Vec::new()).key("precision");
+    let problem = crate::host::validate::Violation::new(path, "must be at most 5");
+    let (schema, arguments, problems) = (schema.clone(), arguments.clone(), vec![problem]);
+    state.update(AppEvent::ArgumentsChecked { schema, arguments, problems });
+    let form = state.tools.form.as_ref().unwrap();
+    assert_eq!(form.fields[form.at].key, "precision");
+    // The mark stays when another field is chosen.
+    press(&mut state, &["<tab>"]);
+    assert!(picture(&state, Theme::default()).contains("! must be at most 5"));
 }
 
 #[test]

@@ -160,6 +160,13 @@ impl ToolListState {
         self.list.choose(0, self.found.len());
     }
 
+    /// Shows all again; what was chosen stays so.
+    pub fn clear_filter(&mut self) {
+        self.is_filtering = false;
+        self.filter.clear();
+        self.arrange();
+    }
+
     fn arrange(&mut self) {
         let chosen = self.chosen().map(|row| row.name.clone());
         let told: HashSet<&str> = self.servers.keys().map(String::as_str).collect();

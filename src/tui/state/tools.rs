@@ -3,13 +3,13 @@
 use std::cell::Cell;
 
 use super::{
-    AppContext, LineInput, Overlay, Pane, ResultFormat, ResultTable, ResultViewer, SaveCallWindow,
+    AppContext, ConsoleCall, LineInput, Overlay, Pane, ResultFormat, ResultTable, ResultViewer, SaveCallWindow,
     SchemaForm, ToolDetail, ToolListState, View,
 };
 use crate::model::{JsonObject, Origin, ToolStatus};
 use crate::tui::event::pins::PinsEffect;
 use crate::tui::event::tools::{ToolsEffect, ToolsEvent};
-use crate::tui::event::{AppEffect, Navigation};
+use crate::tui::event::{AppEffect, ConsoleCallId, Navigation};
 use crate::tui::keys::{Action, KeyContext};
 
 /// The view of the tools.
@@ -59,6 +59,7 @@ impl View for ToolsView {
             Action::Filter => {
                 context.focus = Pane::Catalogue;
                 self.catalogue.is_filtering = true;
+                self.catalogue.filter.select();
             }
             Action::Sort if self.focused_table(context).is_some() => {
                 let order = self.focused_table(context).map(ResultTable::sort);
@@ -99,6 +100,7 @@ impl View for ToolsView {
                     self.viewer.step(by, &tool, &context.calls);
                 }
             }
+            Action::Open if self.viewer.end_typing() => {}
             Action::Open
                 if context.focus == Pane::Result && self.viewer.format == ResultFormat::Tree =>
             {
@@ -331,6 +333,7 @@ impl ToolsView {
     }
 
     fn fill(&mut self, context: &mut AppContext) {
+        self.catalogue.is_filtering = false;
         let Some(row) = self.catalogue.chosen() else { return };
         if let Some(error) = &row.tool.unavailable_reason {
             let why = format!("{} cannot be called: {}", row.name, error.message());
@@ -348,6 +351,20 @@ impl ToolsView {
         let (tool, arguments) = (form.tool.clone(), form.arguments());
         context.focus = Self::focus_after_run(context);
         vec![self.call(tool, arguments, context)]
+    }
+
+    /// The call of the form was refused because its arguments do not fit, so it was none: the form
+    /// is to say where they do not.
+    pub fn refused(&mut self, run: ConsoleCallId, context: &mut AppContext) -> Option<AppEffect> {
+        let form = self.form.as_ref()?;
+        let is_of_form = |call: &ConsoleCall| {
+            call.run == run && call.tool == form.tool && call.arguments == form.arguments()
+        };
+        let at = context.calls.all.iter().position(is_of_form)?;
+        context.calls.all.remove(at);
+        self.viewer.reset();
+        context.focus = Pane::Detail;
+        Some(form.check())
     }
 
     /// The form, which stays for the next call; the result where there is no room for both.
@@ -449,9 +466,9 @@ impl ToolsView {
 
     fn back(&mut self, context: &mut AppContext) -> Option<Vec<AppEffect>> {
         if self.catalogue.is_filtering {
-            self.catalogue.is_filtering = false;
-        } else if self.viewer.end_typing() {
-            // What was typed holds until it is taken back.
+            self.catalogue.clear_filter();
+        } else if self.viewer.is_typing() {
+            self.viewer.clear_tools();
         } else if (context.focus == Pane::Result && self.viewer.clear_tools())
             || self.viewer.dry_run.take().is_some()
         {
@@ -460,8 +477,8 @@ impl ToolsView {
             context.focus = Pane::Detail;
         } else if self.form.take().is_some() {
             context.focus = Pane::Catalogue;
-        } else if !context.is_zoomed && !self.catalogue.filter.text().is_empty() {
-            self.find("");
+        } else if !self.catalogue.filter.text().is_empty() {
+            self.catalogue.clear_filter();
         } else {
             return None;
         }

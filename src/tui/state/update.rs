@@ -4,7 +4,7 @@ use super::{
     AppState, LineInput, Overlay, Readiness, SchemaForm, ScrollPosition, TextArea, pin_window,
 };
 use crate::catalogue::Catalogue;
-use crate::model::{ListOwner, ServerState, ServerStatus};
+use crate::model::{ErrorKind, ListOwner, ServerState, ServerStatus};
 use crate::tui::event::attachment::AttachmentEvent;
 use crate::tui::event::{AppEffect, AppEvent, UserInput};
 use crate::tui::external_editor::{EditorDraft, EditorError};
@@ -70,6 +70,7 @@ impl AppState {
             AppEvent::EventsDropped(lost) => self.context.lost = lost,
             AppEvent::Trust(event) => return self.handle_trust_event(event),
             AppEvent::ToolsListed { servers, catalogue } => {
+                self.context.end_progress();
                 return self.listed(&servers, *catalogue);
             }
             AppEvent::AllServers(statuses) => {
@@ -82,7 +83,13 @@ impl AppState {
             AppEvent::CallStarted { run, call } => self.context.calls.set_host_id(run, call),
             AppEvent::CallFinished { run, outcome } => {
                 let error = outcome.as_ref().as_ref().map_or_else(Some, |done| done.error());
+                if error.is_some_and(|error| error.kind() == ErrorKind::Usage)
+                    && let Some(check) = self.tools.refused(run, &mut self.context)
+                {
+                    return vec![check];
+                }
                 let mut effects = error.map(|error| self.trust.failed(error)).unwrap_or_default();
+                self.context.end_progress();
                 self.context.calls.end(run, *outcome);
                 effects.push(AppEffect::RefreshServers);
                 effects.extend(self.refresh_figures());
@@ -197,7 +204,11 @@ impl AppState {
             return effects;
         }
         match event {
+            HostEvent::ServerStateChanged { state: ServerState::Closed, .. } => {
+                self.context.end_progress();
+            }
             HostEvent::ServerStateChanged { state: ServerState::Ready, .. } => {
+                self.context.end_progress();
                 return vec![AppEffect::RefreshServers];
             }
             HostEvent::ServerStateChanged { state: ServerState::Failed(error), .. } => {
@@ -242,7 +253,7 @@ impl AppState {
             return self.act(Action::Cancel);
         }
         let mut places = self.key_contexts();
-        if matches!(key, KeyPress::Ctrl(_)) {
+        if matches!(key, KeyPress::Ctrl(_) | KeyPress::F(_)) {
             // No letter is written with it, so what holds anywhere holds here too.
             places.push(KeyContext::Anywhere);
         }
@@ -341,6 +352,11 @@ impl AppState {
                 text: text.text(),
             })];
         }
+        // Of zoom and what is in the pane, zoom is the nearer level; typing is nearer still.
+        if action == Action::Back && self.context.is_zoomed && !self.is_filtering() {
+            self.context.is_zoomed = false;
+            return Vec::new();
+        }
         let (view, context) = self.active_view();
         match view.act(action, context) {
             Some(effects) => effects,
@@ -348,8 +364,13 @@ impl AppState {
         }
     }
 
+    /// Whether the text of a filter or a search is typed.
+    fn is_filtering(&self) -> bool {
+        self.view_key_contexts().first() == Some(&KeyContext::Text)
+    }
+
     /// Whether something lies over the view and has the keys.
-    pub(super) fn has_overlay(&self) -> bool {
+    pub fn has_overlay(&self) -> bool {
         self.context.overlay.is_some()
             || !self.inbox.approvals.is_empty()
             || self.trust.window.is_some()
@@ -398,7 +419,7 @@ impl AppState {
                 let ask = servers.map(|row| AppEffect::ListServer(row.name.clone()));
                 return [AppEffect::ListDeclared].into_iter().chain(ask).collect();
             }
-            Action::Back => self.context.is_zoomed = false,
+            Action::Back => {}
             Action::Trust => self.trust.open(&mut self.context),
             Action::Attach => return self.trust.attach(&mut self.context),
             Action::Reload => return self.reload_configuration(),
@@ -460,7 +481,14 @@ impl AppState {
                 vec![AppEffect::Cancel(run)]
             }
             _ if self.bench.is_stoppable() => self.bench.stop(&mut self.context),
-            _ => vec![AppEffect::Quit(None)],
+            // Pressed again it is meant; but what is being filled in is not lost that way.
+            _ if self.context.overlay == Some(Overlay::ConfirmQuit) && self.form().is_none() => {
+                vec![AppEffect::Quit(None)]
+            }
+            _ => {
+                self.context.overlay = Some(Overlay::ConfirmQuit);
+                Vec::new()
+            }
         }
     }
 

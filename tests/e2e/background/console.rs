@@ -17,7 +17,7 @@ fn console(room: &Sandbox) -> Pty {
 
 /// Finds the tool and runs it without arguments.
 fn run(pty: &mut Pty, tool: &str) {
-    pty.type_keys("1").type_keys(&format!("/\u{15}{tool}\r")).expect_shown(&format!("▸ {tool}"));
+    pty.type_keys("1").type_keys(&format!("/\u{15}{tool}")).expect_shown(&format!("▸ {tool}"));
     pty.type_keys("\r").expect_shown(&format!("Arguments  {tool}")).type_keys(F5);
 }
 
@@ -30,7 +30,7 @@ fn what_others_call_appears_live_and_says_who_called() {
     let mut pty = console(&room);
     pty.expect_shown(&format!("attached to the background host (pid {host})"));
     pty.expect_shown(&format!("  host {host}"));
-    pty.type_keys("/\u{15}counter-count\r").expect_shown("▸ counter-count");
+    pty.type_keys("/\u{15}counter-count\u{1b}").expect_shown("▸ counter-count");
     assert_eq!(count(&room, &[]).0, server);
     // The strip below the result.
     pty.expect_shown("[toolhost call] 1");
@@ -102,7 +102,7 @@ fn who_calls_is_asked_and_nobody_else() {
     other.expect("may destroy").expect("[y/N");
     // What the console shows next comes after the question, and the question is not on it.
     assert!(count(&room, &[]).2.is_some());
-    pty.type_keys("/\u{15}counter-count\r").expect_shown("[toolhost call] 1");
+    pty.type_keys("/\u{15}counter-count\u{1b}").expect_shown("[toolhost call] 1");
     assert!(!pty.shown().contains("to approve"), "{}", pty.shown());
     other.type_keys("y\r");
     assert_eq!(other.finish().0, Some(0));

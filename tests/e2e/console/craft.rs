@@ -41,9 +41,9 @@ fn a_key_of_ones_own_works_and_is_shown() {
     settings(&room, "keys:\n  tools: { c: fill }\ntheme: pink\n");
     let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 24, 80);
     pty.expect_shown("console.yaml:3:8: unknown theme 'pink'").expect_shown("c call");
-    pty.expect_shown("srv-echo").type_keys("/sec\r").expect_shown("Catalogue 1/");
-    pty.type_keys("c").expect_shown("Arguments  srv-echo").type_keys("own key").type_keys(F5);
-    pty.expect_shown("Result  ok").type_keys("\u{3}");
+    pty.expect_shown("srv-echo").type_keys("/sec").expect_shown("Catalogue 1/");
+    pty.type_keys("\u{1b}c").expect_shown("Arguments  srv-echo").type_keys("own key").type_keys(F5);
+    pty.expect_shown("Result  ok").type_keys("\u{3}y");
     assert_eq!(pty.finish().0, Some(0));
     let messages = log_events(&room.log("srv"), "message");
     assert!(
@@ -70,14 +70,14 @@ fn what_is_wrong_with_the_settings_is_found_without_the_console() {
 fn the_last_arguments_are_there_in_the_next_run() {
     let (room, _fixture) = room_with_server();
     let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 24, 80);
-    pty.expect_shown("srv-echo").type_keys("/sec\r").expect_shown("Catalogue 1/");
+    pty.expect_shown("srv-echo").type_keys("/sec").expect_shown("Catalogue 1/");
     pty.type_keys("\r").expect_shown("Arguments  srv-echo").type_keys("milk and honey");
-    pty.type_keys(F5).expect_shown("Result  ok").type_keys("\u{3}");
+    pty.type_keys(F5).expect_shown("Result  ok").type_keys("\u{3}y");
     assert_eq!(pty.finish().0, Some(0));
 
     let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 24, 80);
-    pty.expect_shown("srv-echo").type_keys("/sec\r").expect_shown("Catalogue 1/").type_keys("\r");
-    pty.expect_shown(r#"sends {"message":"milk and honey"}"#).type_keys("\u{3}");
+    pty.expect_shown("srv-echo").type_keys("/sec").expect_shown("Catalogue 1/").type_keys("\r");
+    pty.expect_shown(r#"sends {"message":"milk and honey"}"#).type_keys("\u{3}y");
     assert_eq!(pty.finish().0, Some(0));
 }
 

@@ -30,7 +30,7 @@ fn a_stranger_trusts_calls_searches_measures_saves_and_runs_it_again() {
         pty.expect_shown("demo-echo").expect_shown("1/1 up");
 
         // Found, filled in and called.
-        pty.type_keys("/echo\r").expect_shown("▸ demo-echo");
+        pty.type_keys("/echo").expect_shown("▸ demo-echo");
         pty.type_keys("\r").expect_shown("Arguments  demo-echo");
         pty.type_keys("hello there").type_keys(F5).expect_shown("Result  ok");
         pty.expect_shown("calls 1  errors 0");

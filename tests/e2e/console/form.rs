@@ -24,7 +24,7 @@ fn nested_fields_lists_and_forms_are_sent_as_they_are_shown() {
     let fixture = Fixture::fault(Place::Stdio, "asks-a-person", "legacy", &room.log("srv"));
     room.server("srv", &fixture);
     let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 40, 120);
-    pty.expect_shown("srv-plan").type_keys("/srv-plan\r").expect_shown("Catalogue 1/");
+    pty.expect_shown("srv-plan").type_keys("/srv-plan").expect_shown("Catalogue 1/");
     pty.type_keys("\r").expect_shown("1/3 required").type_keys("a trip\r\rfar");
     // A check says what does not fit beside its field; nothing is sent.
     pty.type_keys("\u{1b}[17~").expect_shown("where.x is not a number");
@@ -45,7 +45,7 @@ fn nested_fields_lists_and_forms_are_sent_as_they_are_shown() {
 fn all_of_it_is_written_as_json() {
     let (room, _fixture) = room_with_server();
     let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 24, 80);
-    pty.expect_shown("srv-echo").type_keys("/secho\r").expect_shown("Catalogue 1/");
+    pty.expect_shown("srv-echo").type_keys("/secho").expect_shown("Catalogue 1/");
     pty.type_keys("\r").expect_shown("Arguments  srv-echo").type_keys("\u{14}");
     pty.expect_shown("fields").type_keys("\u{1b}[C\r\"message\": \"two\\nlines\"");
     pty.expect_shown(r#"sends {"message":"two\nlines"}"#).type_keys(",\u{1b}[15~");
@@ -58,7 +58,7 @@ fn all_of_it_is_written_as_json() {
 fn pasted_lines_stay_lines_and_are_found_in_the_result() {
     let (room, _fixture) = room_with_server();
     let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 40, 120);
-    pty.expect_shown("srv-echo").type_keys("/secho\r").expect_shown("Catalogue 1/");
+    pty.expect_shown("srv-echo").type_keys("/secho").expect_shown("Catalogue 1/");
     pty.type_keys("\r").expect_shown("^G new line");
     pty.type_keys("\u{1b}[200~first\r\tsecond\rthird\u{1b}[201~").expect_shown("line 3 of 3");
     pty.type_keys("\u{7}8").expect_shown("line 4 of 4");
@@ -81,7 +81,7 @@ fn an_editor_of_ones_own_writes_the_arguments() {
     let edited = |editor: &str| {
         let editor = format!("EDITOR={editor}");
         let mut pty = Pty::sized(&room, "env", &[&editor, binary, "--mcp", "mcp.yaml"], 40, 120);
-        pty.expect_shown("srv-echo").type_keys("/\u{15}secho\r").expect_shown("Catalogue 1/");
+        pty.expect_shown("srv-echo").type_keys("/\u{15}secho").expect_shown("Catalogue 1/");
         pty.type_keys("\r").expect_shown("Arguments  srv-echo").type_keys("\u{1b}[3~short");
         pty.expect_shown(r#"sends {"message":"short"}"#).type_keys("\u{5}");
         pty
@@ -105,7 +105,7 @@ fn a_signal_ends_the_console_while_an_editor_is_open() {
     let binary = env!("CARGO_BIN_EXE_toolhost");
     let editor = "EDITOR=echo here we are; sleep 60; true";
     let mut pty = Pty::sized(&room, "env", &[editor, binary, "--mcp", "mcp.yaml"], 40, 120);
-    pty.expect_shown("srv-echo").type_keys("/secho\r").expect_shown("Catalogue 1/");
+    pty.expect_shown("srv-echo").type_keys("/secho").expect_shown("Catalogue 1/");
     pty.type_keys("\r").expect_shown("Arguments  srv-echo").type_keys("\u{5}");
     pty.expect("here we are");
     pty.terminate();

@@ -15,7 +15,7 @@ fn kept(room: &Sandbox) -> Vec<Value> {
 fn a_call_is_made_again_edited_compared_and_copied() {
     let (room, _fixture) = room_with_server();
     let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 40, 120);
-    pty.expect_shown("srv-echo").type_keys("/srvecho\r").expect_shown("Catalogue 1/");
+    pty.expect_shown("srv-echo").type_keys("/srvecho").expect_shown("Catalogue 1/");
     pty.type_keys("\r").expect_shown("Arguments  srv-echo").type_keys("it's one\u{1b}[15~");
     pty.expect_shown("Result  ok").type_keys("\u{1b}").expect_shown("/ filter");
     pty.type_keys("h").expect_shown("History 1 ").expect_shown("unchanged");

@@ -26,7 +26,7 @@ fn asked(room: &Sandbox, server: &str, what: &str) -> Pty {
 }
 
 fn ask(pty: &mut Pty, server: &str, what: &str) {
-    pty.type_keys(&format!("/\u{15}{server}-ask\r")).expect_shown(&format!("▸ {server}-ask"));
+    pty.type_keys(&format!("/\u{15}{server}-ask")).expect_shown(&format!("▸ {server}-ask"));
     pty.type_keys("\r").expect_shown(&format!("Arguments  {server}-ask"));
     pty.type_keys(&format!("\u{15}{what}"));
     pty.expect_shown(&format!(r#"sends {{"what":"{what}"}}"#));
@@ -85,7 +85,7 @@ fn two_servers_ask_at_once_and_each_gets_its_own_answer() {
     pty.type_keys("j").expect_shown("two asks").expect_shown("| Say something");
     pty.type_keys("\rhello\rthere\u{1b}[15~").expect_shown("answered two");
     pty.expect_shown("8 Inbox(1)").type_keys("d").expect_shown("declined the question from one");
-    pty.expect_shown("No questions.").type_keys("1/\u{15}one-ask\r");
+    pty.expect_shown("No questions.").type_keys("1/\u{15}one-ask\u{1b}");
     pty.expect_shown("▸ one-ask").expect_shown("Result  ok");
     leave(pty);
     assert_eq!(answers(&room, "one"), [json!({ "action": "decline" })]);
@@ -145,7 +145,7 @@ fn an_address_is_shown_with_its_tricks_and_a_secret_is_not_shown() {
 fn a_yes_for_the_session_is_not_asked_again() {
     let (room, _fixture) = room_with_server();
     let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 40, 120);
-    pty.expect_shown("srv-wipe").type_keys("/srvwipe\r").expect_shown("Catalogue 1/");
+    pty.expect_shown("srv-wipe").type_keys("/srvwipe").expect_shown("Catalogue 1/");
     pty.type_keys("\r").expect_shown("Arguments  srv-wipe").type_keys("\u{1b}[15~");
     pty.expect_shown("Approval needed").expect_shown("    s allow these arguments").type_keys("v");
     pty.expect_shown("definition, as the server describes it")

@@ -26,13 +26,13 @@ fn a_resource_is_read_written_to_a_file_and_watched() {
             .type_keys("7")
             .expect_shown("memo://one")
             .expect_shown("srv-greet");
-        pty.type_keys("/memo://one\r").expect_shown("Press Enter to read it.").type_keys("\r");
+        pty.type_keys("/memo://one").expect_shown("Press Enter to read it.").type_keys("\r");
         pty.expect_shown("first memo").type_keys("E").expect_shown("wrote ");
         pty.type_keys("Y").expect_shown("copied command");
         assert_eq!(pty.copied(), ["toolhost resources read --server srv memo://one"]);
         // The server tells of a change at once, and what is open is read again.
         pty.type_keys("S").expect_shown("memo://one changed").expect_shown("S   memo://one");
-        pty.type_keys("/\u{15}memo://data\r").expect_shown("memo://data").type_keys("\r");
+        pty.type_keys("/\u{15}memo://data").expect_shown("memo://data").type_keys("\r");
         pty.expect_shown("\"a\": [").type_keys("q");
         let (code, screen) = pty.finish();
         assert_eq!(code, Some(0), "{screen}");
@@ -56,12 +56,12 @@ fn a_prompt_and_a_template_are_filled_in_with_what_the_server_suggests() {
     let (room, _fixture) = room("offers", "legacy");
     let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 24, 80);
     pty.expect_shown("srv-echo").type_keys("7").expect_shown("srv-greet");
-    pty.type_keys("/greet\r").expect_shown("Greets somebody").type_keys("\r");
+    pty.type_keys("/greet").expect_shown("Greets somebody").type_keys("\r");
     pty.expect_shown("Arguments  srv-greet").expect_shown("ada").expect_shown("alan");
     pty.type_keys("al\u{1b}[C").expect_shown(r#"{"name":"alan"}"#).type_keys("\u{1b}[15~");
     pty.expect_shown("Greet alan.").type_keys("Y").expect_shown("copied command");
     assert_eq!(pty.copied(), ["toolhost prompts get srv-greet name=alan"]);
-    pty.type_keys("/\u{15}notes\r").expect_shown("Press Enter to fill it in.").type_keys("\r");
+    pty.type_keys("/\u{15}notes").expect_shown("Press Enter to fill it in.").type_keys("\r");
     pty.expect_shown("reads")
         .type_keys("milk & honey")
         .expect_shown("memo://notes/milk%20%26%20honey");

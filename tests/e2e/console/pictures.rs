@@ -27,7 +27,7 @@ fn room_with_pictures(settings: &str) -> Sandbox {
 }
 
 fn look_at(pty: &mut Pty, file: &str) {
-    pty.expect_shown("project-read").type_keys("/projectread\r").expect_shown("Catalogue 1/");
+    pty.expect_shown("project-read").type_keys("/projectread").expect_shown("Catalogue 1/");
     pty.type_keys("\r").expect_shown("Arguments  project-read").type_keys(file);
     pty.type_keys(&DOWN.repeat(4)).type_keys("base64").expect_shown(r#""encoding":"base64""#);
     pty.type_keys(F5);
@@ -35,7 +35,7 @@ fn look_at(pty: &mut Pty, file: &str) {
 }
 
 fn leave(mut pty: Pty) {
-    pty.type_keys("\u{3}");
+    pty.type_keys("\u{3}y");
     assert_eq!(pty.finish().0, Some(0));
 }
 

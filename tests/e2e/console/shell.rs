@@ -7,7 +7,7 @@ use crate::support::{Pty, Sandbox, log_events};
 fn a_tool_is_found_filled_in_and_called() {
     let (room, _fixture) = room_with_server();
     let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 40, 120);
-    pty.expect_shown("srv-echo").type_keys("/sec\r").expect_shown("srv-echo");
+    pty.expect_shown("srv-echo").type_keys("/sec").expect_shown("Catalogue 1/");
     pty.type_keys("\r").expect_shown("Arguments  srv-echo").type_keys("milk and honey");
     pty.expect_shown(r#"sends {"message":"milk and honey"}"#).type_keys("\u{1b}[15~");
     pty.expect_shown("Result  ok");
@@ -34,14 +34,14 @@ fn a_server_that_cannot_be_started_says_why_in_its_row() {
 fn an_approval_is_asked_on_the_screen_and_enter_denies_it() {
     let (room, _fixture) = room_with_server();
     let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 40, 120);
-    pty.expect_shown("srv-wipe").type_keys("/srvwipe\r").expect_shown("Catalogue 1/");
+    pty.expect_shown("srv-wipe").type_keys("/srvwipe").expect_shown("Catalogue 1/");
     pty.type_keys("\r").expect_shown("Arguments  srv-wipe").type_keys("\u{1b}[15~");
     pty.expect_shown("Approval needed")
         .type_keys("y")
         .expect_shown("    y allow once")
         .type_keys("\r");
     pty.expect_shown("denied");
-    pty.type_keys("\u{3}");
+    pty.type_keys("\u{3}y");
     assert_eq!(pty.finish().0, Some(0));
     let messages = log_events(&room.log("srv"), "message");
     assert!(messages.iter().all(|message| message["method"] != "tools/call"));

@@ -7,7 +7,7 @@ use crate::support::{Pty, log_events};
 fn calls_of_the_console_and_of_others_are_counted() {
     let (room, _fixture) = room_with_server();
     let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 40, 120);
-    pty.expect_shown("srv-echo").type_keys("/sec\r").expect_shown("Catalogue 1/");
+    pty.expect_shown("srv-echo").type_keys("/sec").expect_shown("Catalogue 1/");
     pty.type_keys("\r").expect_shown("Arguments  srv-echo").type_keys("milk\u{1b}[15~");
     pty.expect_shown("Result  ok").type_keys("\u{1b}").expect_shown("filter");
     pty.type_keys("4").expect_shown("Tools by calls  last 1h").expect_shown("100.0");

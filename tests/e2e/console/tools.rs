@@ -8,7 +8,7 @@ const F6: &str = "\u{1b}[17~";
 
 /// Chooses the tool that these letters find, and opens its form.
 fn fill(pty: &mut Pty, letters: &str, tool: &str) {
-    pty.type_keys("/").type_keys(letters).expect_shown("Catalogue 1/").type_keys("\r");
+    pty.type_keys("/").type_keys(letters).expect_shown("Catalogue 1/");
     pty.type_keys("\r").expect_shown(&format!("Arguments  {tool}"));
 }
 
@@ -26,7 +26,7 @@ fn a_slow_call_shows_how_far_it_is_and_stops_when_told_to() {
     pty.type_keys("20").expect_shown(r#"{"seconds":20}"#).type_keys(F5);
     pty.expect_shown("Result  running").expect_shown("of 20.0 s").expect_shown("%");
     pty.type_keys("\u{3}").expect_shown("cancelling ").expect_shown("Result  cancelled");
-    pty.type_keys("\u{3}");
+    pty.type_keys("\u{3}y");
     assert_eq!(pty.finish().0, Some(0));
 }
 
@@ -50,7 +50,7 @@ fn one_of_two_running_calls_is_stopped() {
     pty.expect_shown("2 running").type_keys("\u{18}").expect_shown("Running 2");
     // The newest stands first.
     pty.type_keys("j\r").expect_shown("Running 1").type_keys("\u{1b}").expect_shown("dry run");
-    pty.type_keys("\u{3}").expect_shown("Result  cancelled").type_keys("\u{3}");
+    pty.type_keys("\u{3}").expect_shown("Result  cancelled").type_keys("\u{3}y");
     assert_eq!(pty.finish().0, Some(0));
     let messages = log_events(&log, "message");
     let call = |word: &str| {
@@ -72,7 +72,7 @@ fn a_dry_run_shows_what_would_be_sent_and_sends_nothing() {
     pty.expect_shown("srv-wipe");
     fill(&mut pty, "srvwipe", "srv-wipe");
     pty.type_keys(F6).expect_shown("Dry run").expect_shown("tools/call");
-    pty.expect_shown("asks for approval").type_keys("\u{3}");
+    pty.expect_shown("asks for approval").type_keys("\u{3}y");
     assert_eq!(pty.finish().0, Some(0));
     let messages = log_events(&room.log("srv"), "message");
     assert!(messages.iter().all(|message| message["method"] != "tools/call"));
@@ -148,6 +148,6 @@ fn typing_into_a_choice_or_a_date_replaces_it() {
     // Back at the date, the first digit begins another one.
     pty.type_keys("f\u{1b}[A").type_keys("2027-12-31");
     pty.expect_shown(r#"sends {"mode":"float","day":"2027-12-31","now":false}"#);
-    pty.type_keys("\u{3}");
+    pty.type_keys("\u{3}y");
     assert_eq!(pty.finish().0, Some(0));
 }

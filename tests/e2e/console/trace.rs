@@ -19,7 +19,7 @@ fn room_with(fault: &str, more: &str) -> (Sandbox, Fixture) {
 
 /// Calls `srv-echo` with these words, and shows what crossed the wires.
 fn call(pty: &mut Pty, words: &str) {
-    pty.expect_shown("srv-echo").type_keys("/sec\r").expect_shown("Catalogue 1/");
+    pty.expect_shown("srv-echo").type_keys("/sec").expect_shown("Catalogue 1/");
     pty.type_keys("\r").expect_shown("Arguments  srv-echo").type_keys(words);
     pty.expect_shown(&format!("sends {{\"message\":\"{words}\"}}")).type_keys("\u{1b}[15~");
     pty.expect_shown("Result  ok");
@@ -44,12 +44,12 @@ fn a_call_is_seen_on_the_wire_with_its_answer_and_what_is_exported_replays() {
     let mut pty = Pty::console(&room, &CONSOLE, 40, 120);
     call(&mut pty, "milk and honey");
     pty.expect_shown("tools/call echo").expect_shown("result content[1] milk and honey");
-    pty.type_keys("/method:tools/call").expect_shown("Trace 3/").type_keys("\rk\r");
+    pty.type_keys("/method:tools/call").expect_shown("Trace 3/").type_keys("\u{1b}[A\r");
     pty.expect_shown("request  response  [both]").expect_shown("\"message\": \"milk and honey\"");
     pty.type_keys("t").expect_shown("[request]").type_keys("t").expect_shown("[response]");
     pty.expect_shown("\"content\": [");
     // Back in the list, and all lines again.
-    pty.type_keys("\t\u{1b}").expect_shown("following");
+    pty.type_keys("\t\u{1b}f").expect_shown("following");
     pty.type_keys("E").expect_shown("for replay").type_keys("q");
     assert_eq!(pty.finish().0, Some(0));
     let path = exported(&room);

@@ -67,7 +67,7 @@ fn a_yes_after_the_end_was_shown_starts_the_server() {
     pty.expect_shown(QUESTION);
     assert_eq!(starts(&room), 0);
     pty.type_keys("y").expect_shown("this project is trusted now");
-    pty.type_keys("/srv-echo\r").expect_shown("▸ srv-echo");
+    pty.type_keys("/srv-echo").expect_shown("▸ srv-echo");
     pty.type_keys("\r").expect_shown("Arguments  srv-echo").type_keys("hi\u{1b}[15~");
     pty.expect_shown("Result  ok").type_keys("\u{1b}").expect_shown("/ filter");
     leave(pty);

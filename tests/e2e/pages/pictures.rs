@@ -104,7 +104,7 @@ fn every_picture_of_the_console_is_a_real_one() {
 }
 
 /// What a person does before the picture on the first page is taken.
-const FIRST_PICTURE: &str = "112x32; until 1/1 up; type /demo-weather; press Enter; \
+const FIRST_PICTURE: &str = "112x32; until 1/1 up; type /demo-weather; \
     until Catalogue 1/; press Enter; until Arguments; type oslo; press F5; until Result  ok; \
     until tools/call; until result content";
 

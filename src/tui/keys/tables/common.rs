@@ -8,8 +8,8 @@ pub(super) const TEXT: KeyTable = KeyTable {
     context: KeyContext::Text,
     title: "Text input",
     bindings: &[
-        help_binding(KeyPress::Enter, Action::Back, "keep the text and go back"),
-        alias_binding(KeyPress::Esc, Action::Back),
+        footer_binding(KeyPress::Enter, Action::Open, "open", "open what is chosen"),
+        footer_binding(KeyPress::Esc, Action::Back, "clear", "clear the text and go back"),
         help_binding(KeyPress::Down, Action::Down, "down"),
         help_binding(KeyPress::Up, Action::Up, "up"),
     ],
@@ -149,10 +149,15 @@ pub(super) const ANYWHERE: KeyTable = KeyTable {
         ),
         footer_binding(KeyPress::Char('!'), Action::Trust, "trust", "review and trust the project"),
         help_binding(KeyPress::Esc, Action::Back, "close or go back"),
-        help_binding(KeyPress::Ctrl('c'), Action::Cancel, "cancel the newest call, or quit"),
+        help_binding(
+            KeyPress::Ctrl('c'),
+            Action::Cancel,
+            "cancel the newest call; with none ask whether to quit",
+        ),
         help_binding(KeyPress::Ctrl('l'), Action::Redraw, "redraw"),
         help_binding(KeyPress::Ctrl('z'), Action::Suspend, "suspend (fg returns)"),
         footer_binding(KeyPress::Char('?'), Action::Help, "help", "show the keys"),
+        alias_binding(KeyPress::F(1), Action::Help),
         footer_binding(KeyPress::Char('q'), Action::Quit, "quit", "quit"),
     ],
 };

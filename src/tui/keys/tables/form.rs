@@ -7,11 +7,11 @@ pub(super) const FORM: KeyTable = KeyTable {
     context: KeyContext::Form,
     title: "Arguments",
     bindings: &[
+        footer_binding(KeyPress::Enter, Action::NextField, "next", "next field; on the last one run"),
         footer_binding(KeyPress::F(5), Action::Run, "run", "run the call"),
         alias_binding(KeyPress::AltEnter, Action::Run),
         alias_binding(KeyPress::Ctrl('j'), Action::Run),
         alias_binding(KeyPress::Ctrl('r'), Action::Run),
-        help_binding(KeyPress::Enter, Action::NextField, "next field"),
         alias_binding(KeyPress::Tab, Action::NextField),
         alias_binding(KeyPress::Down, Action::NextField),
         help_binding(KeyPress::BackTab, Action::PreviousField, "previous field"),
@@ -29,25 +29,30 @@ pub(super) const FORM: KeyTable = KeyTable {
             "show what would be sent, without sending it",
         ),
         alias_binding(KeyPress::Alt('v'), Action::Validate),
-        footer_binding(KeyPress::Delete, Action::Unset, "unset", "unset the field"),
-        footer_binding(KeyPress::Ctrl('n'), Action::Null, "null", "send null for the field"),
+        help_binding(KeyPress::Delete, Action::Unset, "unset the field"),
+        help_binding(KeyPress::Ctrl('n'), Action::Null, "send null for the field"),
         footer_binding(
             KeyPress::Ctrl('t'),
             Action::SwitchForm,
             "JSON",
             "switch between JSON and fields",
         ),
-        footer_binding(KeyPress::Ctrl('e'), Action::Editor, "editor", "edit in $VISUAL or $EDITOR"),
-        footer_binding(
+        help_binding(KeyPress::Ctrl('e'), Action::Editor, "edit in $VISUAL or $EDITOR"),
+        help_binding(
             KeyPress::Ctrl('s'),
             Action::SaveCall,
-            "save",
             "save the call under a name, for 'toolhost run NAME'",
         ),
         help_binding(KeyPress::Alt('+'), Action::Add, "add an item"),
         help_binding(KeyPress::Alt('-'), Action::Remove, "remove the item"),
         footer_binding(KeyPress::Esc, Action::Back, "back", "back to the list"),
     ],
+};
+
+pub(super) const FORM_LAST: KeyTable = KeyTable {
+    context: KeyContext::FormLast,
+    title: "The last field of arguments",
+    bindings: &[footer_binding(KeyPress::Enter, Action::Run, "run", "run the call")],
 };
 
 pub(super) const FORM_ITEMS: KeyTable = KeyTable {
@@ -64,7 +69,6 @@ pub(super) const FIELD_LINES: KeyTable = KeyTable {
     context: KeyContext::FormLines,
     title: "Text in arguments",
     bindings: &[
-        footer_binding(KeyPress::F(5), Action::Run, "run", "run the call"),
         footer_binding(KeyPress::Ctrl('g'), Action::NewLine, "new line", "start a new line"),
         help_binding(KeyPress::Up, Action::Up, "line up, or previous field"),
         help_binding(KeyPress::Down, Action::Down, "line down, or next field"),
@@ -75,12 +79,10 @@ pub(super) const CHOICE: KeyTable = KeyTable {
     context: KeyContext::FormChoice,
     title: "Choices in arguments",
     bindings: &[
-        footer_binding(KeyPress::F(5), Action::Run, "run", "run the call"),
         footer_binding(KeyPress::Right, Action::NextChoice, "next choice", "next choice"),
-        footer_binding(
+        help_binding(
             KeyPress::Left,
             Action::PreviousChoice,
-            "previous",
             "previous choice (or type its start)",
         ),
     ],

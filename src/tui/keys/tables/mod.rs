@@ -64,6 +64,7 @@ pub const KEY_TABLES: &[KeyTable] = &[
     offerings::OFFERINGS,
     offerings::OFFERING_FORM,
     inbox::INBOX,
+    form::FORM_LAST,
     form::FORM,
     form::FORM_ITEMS,
     form::FIELD_LINES,

@@ -158,7 +158,8 @@ fn leaving_asks_while_a_run_goes_on_and_control_c_stops_it_first() {
     assert_eq!(state.context.overlay, Some(Overlay::ConfirmQuit));
     press(&mut state, &["<esc>"]);
     assert_eq!(press(&mut state, &["^c"]), [AppEffect::Bench(BenchEffect::Stop)]);
-    assert_eq!(press(&mut state, &["^c"]), [AppEffect::Quit(None)]);
+    assert_eq!(press(&mut state, &["^c"]), []);
+    assert_eq!(press(&mut state, &["y"]), [AppEffect::Quit(None)]);
 }
 
 #[test]

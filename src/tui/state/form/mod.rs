@@ -242,7 +242,7 @@ impl SchemaForm {
         self.found = found.to_vec();
         self.shown.is_valid = found.is_empty();
         self.problem = match found {
-            [] => None,
+            [] => self.problem.take(),
             [one] => Some(one.to_string()),
             [first, ..] => Some(format!("{} problems; {first}", found.len())),
         };
@@ -322,6 +322,7 @@ impl SchemaForm {
         self.complete_choice();
         self.at = usize::try_from(at.rem_euclid(length)).unwrap_or(0);
         self.draft_path = None;
+        self.rebuild_rows();
     }
 
     fn whole(&self) -> String {
@@ -380,7 +381,8 @@ impl SchemaForm {
 
     fn rebuild_rows(&mut self) {
         let before = self.fields.get(self.at).map(|row| (row.node_path.clone(), row.part));
-        self.fields = row::rows(&self.root, &self.found);
+        let written = before.as_ref().filter(|(path, _)| Some(path) == self.draft_path.as_ref());
+        self.fields = row::rows(&self.root, &self.found, written.map(|(path, _)| path.as_slice()));
         let same = |row: &FormRow| before.as_ref() == Some(&(row.node_path.clone(), row.part));
         let at = self.fields.iter().position(same).unwrap_or(self.at);
         self.at = at.min(self.fields.len().saturating_sub(1));

@@ -21,7 +21,12 @@ pub struct FormRow {
 }
 
 /// The lines, and beside each what was found there or in something that is folded in it.
-pub(super) fn rows(root: &FormNode, found: &[Violation]) -> Vec<FormRow> {
+/// What does not read as a value is marked, too, but for the field that is being written.
+pub(super) fn rows(
+    root: &FormNode,
+    found: &[Violation],
+    written: Option<&[usize]>,
+) -> Vec<FormRow> {
     let mut rows: Vec<FormRow> = root
         .rows()
         .into_iter()
@@ -34,6 +39,10 @@ pub(super) fn rows(root: &FormNode, found: &[Violation]) -> Vec<FormRow> {
             problems: Vec::new(),
         })
         .collect();
+    for row in rows.iter_mut().filter(|row| row.part == RowPart::Field) {
+        let node = root.at(&row.node_path).filter(|_| written != Some(row.node_path.as_slice()));
+        row.problems.extend(node.and_then(FormNode::syntax_error));
+    }
     for problem in found {
         let holds = |row: &&mut FormRow| {
             row.part == RowPart::Field && problem.path.0.starts_with(&row.path.0)

@@ -310,7 +310,7 @@ fn what_is_typed_is_checked_while_it_is() {
     assert!(problem(&mut form, "day", "2026-0").unwrap().contains("a date"));
     assert_eq!(problem(&mut form, "day", "7-28"), None);
     assert_eq!(problem(&mut form, "mode", "fl"), None);
-    press(&mut form, &[KeyPress::Enter]);
+    press(&mut form, &[KeyPress::Tab]);
     assert_eq!(form.arguments()["mode"], json!("float"), "the only one that begins so");
     for path in ["n", "mode"] {
         go(&mut form, path);

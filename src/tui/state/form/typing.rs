@@ -14,7 +14,7 @@ impl SchemaForm {
             return vec![KeyContext::MultilineText];
         }
         let Some(node) = self.node().filter(|_| self.part() == RowPart::Field) else {
-            return vec![KeyContext::FormItems, KeyContext::Form];
+            return [self.last(), vec![KeyContext::FormItems, KeyContext::Form]].concat();
         };
         let own: &[KeyContext] = match node.field.kind {
             _ if self.takes_lines() => &[KeyContext::FormLines],
@@ -25,7 +25,13 @@ impl SchemaForm {
             _ if node.is_text_input() => &[],
             _ => &[KeyContext::FormItems],
         };
-        own.iter().copied().chain([KeyContext::Form]).collect()
+        [self.last(), own.to_vec(), vec![KeyContext::Form]].concat()
+    }
+
+    /// Where Enter sends the form instead of going on.
+    fn last(&self) -> Vec<KeyContext> {
+        let is_last = self.at + 1 >= self.fields.len();
+        is_last.then_some(KeyContext::FormLast).into_iter().collect()
     }
 
     /// Whether the chosen field takes text of several lines.

@@ -82,8 +82,12 @@ impl View for HistoryView {
             Action::Filter => {
                 context.focus = Pane::HistoryList;
                 self.is_filtering = true;
+                self.filter.select();
             }
-            Action::Open => context.focus = Pane::Entry,
+            Action::Open => {
+                self.is_filtering = false;
+                context.focus = Pane::Entry;
+            }
             Action::Refresh => {
                 self.is_stale = true;
                 return Some(self.next_request());
@@ -310,19 +314,26 @@ impl HistoryView {
         self.entry.as_ref().filter(|entry| entry.id == chosen.id)
     }
 
+    /// Shows all again; what was chosen stays so.
+    fn clear_filter(&mut self) {
+        let chosen = self.chosen().map(|call| call.id.clone());
+        self.filter.clear();
+        self.refilter();
+        let again = self.found().position(|call| Some(&call.id) == chosen.as_ref());
+        self.list.choose(again.unwrap_or(0), self.found.len());
+    }
+
     fn back(&mut self, context: &mut AppContext) -> Option<Vec<AppEffect>> {
-        if self.is_filtering {
-            self.is_filtering = false;
+        if std::mem::take(&mut self.is_filtering) {
+            self.clear_filter();
+            return Some(self.next_request());
         } else if self.comparison.take().is_some() {
             self.details = ScrollText::default();
             self.show();
-        } else if context.is_zoomed {
-            return None;
         } else if context.focus == Pane::Entry {
             context.focus = Pane::HistoryList;
         } else if !self.filter.text().is_empty() {
-            self.filter.clear();
-            self.refilter();
+            self.clear_filter();
             return Some(self.next_request());
         } else {
             return None;

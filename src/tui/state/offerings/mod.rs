@@ -100,8 +100,12 @@ impl View for OfferingsView {
             Action::Filter => {
                 context.focus = Pane::OfferingList;
                 self.is_filtering = true;
+                self.filter.select();
             }
-            Action::Open => return Some(self.open(context)),
+            Action::Open => {
+                self.is_filtering = false;
+                return Some(self.open(context));
+            }
             Action::Fill => return Some(self.fill(context)),
             Action::Refresh => return Some(self.relist_all(context)),
             Action::Subscribe => return Some(self.toggle_watch(context)),
@@ -395,23 +399,26 @@ impl OfferingsView {
         vec![AppEffect::Offerings(OfferingsEffect::ListAll)]
     }
 
+    /// Shows all again; what was chosen stays so.
+    fn clear_filter(&mut self) {
+        let chosen = self.chosen_item();
+        self.filter.clear();
+        self.tree.filter("");
+        self.arrange(chosen.as_ref());
+    }
+
     fn back(&mut self, context: &mut AppContext) -> Option<Vec<AppEffect>> {
-        if self.is_filtering {
-            self.is_filtering = false;
+        if std::mem::take(&mut self.is_filtering) {
+            self.clear_filter();
         } else if self.is_reading() {
             self.open = None;
             self.show();
             context.show_status("request cancelled");
             return Some(vec![AppEffect::Offerings(OfferingsEffect::CancelRequest)]);
-        } else if context.is_zoomed {
-            return None;
         } else if context.focus == Pane::Content {
             context.focus = Pane::OfferingList;
         } else if !self.filter.text().is_empty() {
-            let chosen = self.chosen_item();
-            self.filter.clear();
-            self.tree.filter("");
-            self.arrange(chosen.as_ref());
+            self.clear_filter();
         } else {
             return None;
         }

@@ -123,7 +123,7 @@ fn names(state: &AppState) -> Vec<String> {
     tree.rows().iter().filter_map(|row| tree.item(*row)).map(|item| item.name).collect()
 }
 
-const GREET: [&str; 3] = ["/", "greet", "<enter>"];
+const GREET: [&str; 2] = ["/", "greet"];
 
 #[test]
 fn a_resource_is_opened_and_only_the_newest_answer_counts() {

@@ -51,7 +51,7 @@ pub enum ServerTab {
 
 impl View for ServersView {
     fn act(&mut self, action: Action, context: &mut AppContext) -> Option<Vec<AppEffect>> {
-        if action == Action::Back && self.tab != ServerTab::Health && !context.is_zoomed {
+        if action == Action::Back && self.tab != ServerTab::Health {
             self.set_tab(ServerTab::Health);
             return Some(Vec::new());
         }
@@ -67,7 +67,7 @@ impl View for ServersView {
                 vec![AppEffect::Servers(ServersEffect::Restart(name))]
             }
             Action::Stop => {
-                context.show_status(format!("stopping {name}; its next call starts it"));
+                context.show_status(format!("stopping {name}…"));
                 vec![AppEffect::Servers(ServersEffect::Stop(name))]
             }
             Action::Level => vec![self.next_level(name)],

@@ -79,6 +79,7 @@ impl View for TraceView {
             Action::Filter => {
                 context.focus = Pane::TraceList;
                 self.is_filtering = true;
+                self.filter.select();
             }
             Action::Pause => self.pause(context),
             Action::Follow => {
@@ -95,6 +96,7 @@ impl View for TraceView {
                 context.show_status("cleared");
             }
             Action::Open => {
+                self.is_filtering = false;
                 context.focus = Pane::Frame;
                 self.follows = false;
                 let has_pair = self.chosen().is_some_and(|item| item.pair.is_some());
@@ -404,14 +406,15 @@ impl TraceView {
     }
 
     fn back(&mut self, context: &mut AppContext) -> Option<Vec<AppEffect>> {
-        if self.is_filtering {
-            self.is_filtering = false;
-        } else if context.is_zoomed {
-            return None;
-        } else if context.focus == Pane::Frame {
+        if !std::mem::take(&mut self.is_filtering) && context.focus == Pane::Frame {
             context.focus = Pane::TraceList;
         } else if !self.filter.text().is_empty() {
-            self.find("");
+            let chosen = self.chosen;
+            self.filter.clear();
+            self.refilter();
+            if !self.follows {
+                self.choose(chosen);
+            }
         } else {
             return None;
         }

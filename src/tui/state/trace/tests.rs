@@ -139,8 +139,8 @@ fn a_filter_narrows_while_it_is_written() {
     assert_eq!((lines("NOTES.MD"), lines("!web"), lines("call:c2"), lines("call:c")), (1, 3, 0, 8));
     let mut state = sample();
     press(&mut state, "/srv:web\r");
-    assert!(!state.trace.is_filtering);
-    press(&mut state, "\u{1b}");
+    assert!(!state.trace.is_filtering && state.context.focus == Pane::Frame);
+    press(&mut state, "\u{1b}\u{1b}");
     assert_eq!(state.trace.counts(), (8, 8));
 }
 
