@@ -128,7 +128,8 @@ pub(super) fn keys(frame: &mut Frame<'_>, words: &Styler<'_>, state: &AppState, 
     for binding in places.iter().flat_map(|place| state.context.keys.bindings(*place)) {
         // Skips bindings whose key is taken by a nearer context.
         let happens = state.context.keys.action(binding.key, &places) == Some(binding.action);
-        let is_told = here.iter().any(|told| told.key == binding.key);
+        let is_told =
+            here.iter().any(|told| told.key == binding.key || told.action == binding.action);
         if binding.label.is_some() && happens && !is_told && !state.is_unavailable(binding.action) {
             here.push(binding);
         }
@@ -146,7 +147,9 @@ pub(super) fn keys(frame: &mut Frame<'_>, words: &Styler<'_>, state: &AppState, 
     let restore = || Some((state.context.keys.key_of(Action::Zoom, &places)?, "restore"));
     let state_key = match &state.context {
         _ if state.has_overlay() => None,
-        context if context.calls.running().next().is_some() => Some((KeyPress::Ctrl('c'), "cancel")),
+        context if context.calls.running().next().is_some() => {
+            Some((KeyPress::Ctrl('c'), "cancel"))
+        }
         context if context.is_zoomed => restore(),
         _ => None,
     };

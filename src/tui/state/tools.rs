@@ -3,8 +3,8 @@
 use std::cell::Cell;
 
 use super::{
-    AppContext, ConsoleCall, LineInput, Overlay, Pane, ResultFormat, ResultTable, ResultViewer, SaveCallWindow,
-    SchemaForm, ToolDetail, ToolListState, View,
+    AppContext, ConsoleCall, LineInput, Overlay, Pane, ResultFormat, ResultTable, ResultViewer,
+    SaveCallWindow, SchemaForm, ToolDetail, ToolListState, View,
 };
 use crate::model::{JsonObject, Origin, ToolStatus};
 use crate::tui::event::pins::PinsEffect;

@@ -22,7 +22,11 @@ fn two_tools_are_compared_and_the_run_is_kept() {
     let (room, _fixture) = room_with_server();
     let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 40, 120);
     pty.expect_shown("srv-echo").type_keys("/sec").expect_shown("Catalogue 1/");
-    pty.type_keys("\u{1b}b").expect_shown("Plan").expect_shown("srv-echo");
+    pty.type_keys("\u{1b}")
+        .expect_shown("/ filter")
+        .type_keys("b")
+        .expect_shown("Plan")
+        .expect_shown("srv-echo");
     pty.type_keys("b").expect_shown("Choose B").type_keys("srvecho").expect_shown("find: srvecho");
     pty.type_keys("\r").expect_gone("Choose B").expect_gone("press b to compare");
     pty.type_keys(FIRST).type_keys("jjjjje").expect_shown("editing").type_keys("30\r");
@@ -48,7 +52,12 @@ fn a_run_is_stopped_and_what_was_measured_is_kept() {
     let (room, _fixture) = room_with_server();
     let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 24, 80);
     pty.expect_shown("srv-echo").type_keys("/sec").expect_shown("Catalogue 1/");
-    pty.type_keys("\u{1b}b").expect_shown("Plan").type_keys(FIRST).type_keys("jjjje20\r");
+    pty.type_keys("\u{1b}")
+        .expect_shown("/ filter")
+        .type_keys("b")
+        .expect_shown("Plan")
+        .type_keys(FIRST)
+        .type_keys("jjjje20\r");
     pty.expect_shown("--rate 20").type_keys("\r10m\u{1b}").expect_shown("--duration 10m");
     pty.type_keys("\r").expect_shown("measuring").expect_shown("of 20/s");
     // It goes on while something else is shown, and leaving asks.
@@ -73,7 +82,12 @@ fn what_is_missing_or_wrong_in_a_plan_is_said_at_its_entry() {
     pty.expect_shown("srv-echo").type_keys("5").expect_shown("Plan").type_keys("\r");
     pty.expect_shown("! A: no tool chosen").expect_shown("press a to choose one");
     pty.type_keys("1").expect_shown("Catalogue").type_keys("/sec");
-    pty.expect_shown("Catalogue 1/").type_keys("\u{1b}b").expect_shown("Plan").type_keys(FIRST);
+    pty.expect_shown("Catalogue 1/")
+        .type_keys("\u{1b}")
+        .expect_shown("/ filter")
+        .type_keys("b")
+        .expect_shown("Plan")
+        .type_keys(FIRST);
     pty.type_keys("jjjjefast").expect_shown("fast").type_keys(F5);
     pty.expect_shown("! rate: invalid value 'fast'").expect_shown("calls per second");
     assert_eq!(calls(&room, "echo"), 0);
@@ -88,7 +102,12 @@ fn what_changes_something_is_refused() {
     let (room, _fixture) = room_with_server();
     let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 16, 60);
     pty.expect_shown("srv-wipe").type_keys("/srvwipe").expect_shown("Catalogue 1/");
-    pty.type_keys("\u{1b}b").expect_shown("Plan").type_keys("\r").expect_shown("Run 1");
+    pty.type_keys("\u{1b}")
+        .expect_shown("/ filter")
+        .type_keys("b")
+        .expect_shown("Plan")
+        .type_keys("\r")
+        .expect_shown("Run 1");
     pty.expect_shown("is not benchmarked").expect_shown("--allow-writes");
     assert_eq!(calls(&room, "wipe"), 0);
     pty.type_keys("q");
@@ -100,7 +119,11 @@ fn steps_of_calls_in_flight_are_a_table_that_grows() {
     let (room, _fixture) = room_with_server();
     let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 40, 120);
     pty.expect_shown("srv-echo").type_keys("/sec").expect_shown("Catalogue 1/");
-    pty.type_keys("\u{1b}b").expect_shown("Plan").expect_shown("steps as 1,4,16,64");
+    pty.type_keys("\u{1b}")
+        .expect_shown("/ filter")
+        .type_keys("b")
+        .expect_shown("Plan")
+        .expect_shown("steps as 1,4,16,64");
     pty.type_keys(FIRST).type_keys("jjje1,3\r").expect_shown("-c 1,3");
     pty.type_keys("\r").type_keys("12\r").expect_shown("-n 12");
     pty.type_keys(F5).expect_shown("step 2 of 2").expect_shown("Verdict 1  done");

@@ -42,7 +42,12 @@ fn a_key_of_ones_own_works_and_is_shown() {
     let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 24, 80);
     pty.expect_shown("console.yaml:3:8: unknown theme 'pink'").expect_shown("c call");
     pty.expect_shown("srv-echo").type_keys("/sec").expect_shown("Catalogue 1/");
-    pty.type_keys("\u{1b}c").expect_shown("Arguments  srv-echo").type_keys("own key").type_keys(F5);
+    pty.type_keys("\u{1b}")
+        .expect_shown("/ filter")
+        .type_keys("c")
+        .expect_shown("Arguments  srv-echo")
+        .type_keys("own key")
+        .type_keys(F5);
     pty.expect_shown("Result  ok").type_keys("\u{3}y");
     assert_eq!(pty.finish().0, Some(0));
     let messages = log_events(&room.log("srv"), "message");

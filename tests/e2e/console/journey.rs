@@ -38,7 +38,7 @@ fn a_newcomer_finds_runs_watches_stops_answers_measures_and_replays() {
 
     // Three letters, a form, a result.
     fill(&mut pty, "sec", "srv-echo");
-    pty.type_keys("milk").type_keys(F5).expect_shown("Result  ok").type_keys("\u{1b}");
+    pty.type_keys("milk").type_keys("\r").expect_shown("Result  ok").type_keys("\u{1b}");
     pty.expect_shown("/ filter");
 
     // On the wire.
@@ -59,13 +59,23 @@ fn a_newcomer_finds_runs_watches_stops_answers_measures_and_replays() {
     pty.type_keys("Ada").type_keys(F5).expect_shown("answered who");
 
     // Two tools against each other.
-    pty.type_keys("1").type_keys("/\u{15}srv-echo").expect_shown("▸ srv-echo").type_keys("\u{1b}b");
+    pty.type_keys("1")
+        .type_keys("/\u{15}srv-echo")
+        .expect_shown("▸ srv-echo")
+        .type_keys("\u{1b}")
+        .expect_shown("/ filter")
+        .type_keys("b");
     pty.expect_shown("Plan").type_keys("b").expect_shown("Choose B").type_keys("srvadd");
     pty.expect_shown("1 found").type_keys("\r").expect_shown("srv-add").type_keys(F5);
     pty.expect_shown("Verdict 1").expect_shown("between");
 
     // A call of the past, edited.
-    pty.type_keys("1").type_keys("/\u{15}srv-echo").expect_shown("▸ srv-echo").type_keys("\u{1b}h");
+    pty.type_keys("1")
+        .type_keys("/\u{15}srv-echo")
+        .expect_shown("▸ srv-echo")
+        .type_keys("\u{1b}")
+        .expect_shown("/ filter")
+        .type_keys("h");
     pty.expect_shown("History").expect_shown("\"message\": \"milk\"").type_keys("R");
     pty.expect_shown("Arguments  srv-echo").type_keys(" and honey").type_keys(F5);
     // What is in the history has ended.

@@ -105,7 +105,10 @@ fn what_is_not_trusted_cannot_be_pinned() {
     described(&room, "says it");
     let mut pty = Pty::console(&room, &[], 40, 120);
     pty.expect_shown("Trust this project?").expect_shown("[y/N]").type_keys("n");
-    pty.expect_shown("not trusted").type_keys("/say").expect_shown("Catalogue 1/2").type_keys("\u{1b}");
+    pty.expect_shown("not trusted")
+        .type_keys("/say")
+        .expect_shown("Catalogue 1/2")
+        .type_keys("\u{1b}");
     pty.type_keys("p").expect_shown("not trusted yet").type_keys("q");
     assert_eq!(pty.finish().0, Some(0));
     assert!(!room.path("state/toolhost/pins.json").exists());

@@ -7,7 +7,12 @@ pub(super) const FORM: KeyTable = KeyTable {
     context: KeyContext::Form,
     title: "Arguments",
     bindings: &[
-        footer_binding(KeyPress::Enter, Action::NextField, "next", "next field; on the last one run"),
+        footer_binding(
+            KeyPress::Enter,
+            Action::NextField,
+            "next",
+            "next field; on the last one run",
+        ),
         footer_binding(KeyPress::F(5), Action::Run, "run", "run the call"),
         alias_binding(KeyPress::AltEnter, Action::Run),
         alias_binding(KeyPress::Ctrl('j'), Action::Run),
@@ -80,11 +85,7 @@ pub(super) const CHOICE: KeyTable = KeyTable {
     title: "Choices in arguments",
     bindings: &[
         footer_binding(KeyPress::Right, Action::NextChoice, "next choice", "next choice"),
-        help_binding(
-            KeyPress::Left,
-            Action::PreviousChoice,
-            "previous choice (or type its start)",
-        ),
+        help_binding(KeyPress::Left, Action::PreviousChoice, "previous choice (or type its start)"),
     ],
 };
 
