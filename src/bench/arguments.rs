@@ -5,17 +5,16 @@ use std::sync::Arc;
 use crate::host::load::LoadTarget;
 use crate::host::request::CallArguments;
 use crate::model::{Error, JsonObject};
-use crate::provider::load::EncodedArguments;
 
 /// Used in order, then from the start again; at least one.
 #[derive(Debug, Clone)]
-pub struct ArgumentRows(Vec<Arc<EncodedArguments>>);
+pub struct ArgumentRows(Vec<Arc<JsonObject>>);
 
 impl ArgumentRows {
     pub async fn check(rows: Vec<JsonObject>, target: &LoadTarget) -> Result<Self, Error> {
         let mut encoded = Vec::with_capacity(rows.len());
         for (number, row) in (1..).zip(rows) {
-            let row = target.encode_arguments(CallArguments::Object(row)).await;
+            let row = target.check_arguments(CallArguments::Object(row)).await;
             encoded.push(Arc::new(row.map_err(|error| error.context(&format!("row {number}")))?));
         }
         if encoded.is_empty() {
@@ -24,18 +23,18 @@ impl ArgumentRows {
         Ok(Self(encoded))
     }
 
-    pub fn of_call(&self, number: u64) -> &Arc<EncodedArguments> {
+    pub fn of_call(&self, number: u64) -> &Arc<JsonObject> {
         let at = number % self.0.len() as u64;
         &self.0[usize::try_from(at).unwrap_or_default()]
     }
 
     pub fn objects(&self) -> impl Iterator<Item = &JsonObject> {
-        self.0.iter().map(|row| &row.object)
+        self.0.iter().map(|row| &**row)
     }
 }
 
-impl From<EncodedArguments> for ArgumentRows {
-    fn from(row: EncodedArguments) -> Self {
+impl From<JsonObject> for ArgumentRows {
+    fn from(row: JsonObject) -> Self {
         Self(vec![Arc::new(row)])
     }
 }

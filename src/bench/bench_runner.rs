@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::host::ToolHost;
-use crate::host::load::{self, LoadTarget};
+use crate::host::load::LoadTarget;
 use crate::model::Error;
 use crate::util::clock::{Clock, SystemClock};
+use crate::util::process::cpu_time;
 
 use super::arguments::ArgumentRows;
 use super::bench_result::BenchResult;
@@ -15,7 +16,7 @@ use super::driver::{LoadDriver, RunControl};
 use super::environment::{BenchEnvironment, ThisMachine};
 use super::findings::{AcceptanceCriteria, BenchFindings};
 use super::monitor::{RunMonitor, RunPhase};
-use super::plan::{BenchPlan, LoadModel, RunLimits, Sharing};
+use super::plan::{BenchPlan, RunLimits, Sharing};
 use super::report::{BenchReport, Round, SampleBlock};
 use super::report_builder::{self, RunFacts};
 use super::step_runner;
@@ -56,21 +57,23 @@ impl Benchmark {
     pub async fn run(
         &self,
         host: &ToolHost,
-        mut prepared: Vec<PreparedTarget>,
+        prepared: Vec<PreparedTarget>,
     ) -> Result<BenchResult, Error> {
         let servers = targets::servers(&prepared);
         let before = BenchEnvironment::before(&ThisMachine);
-        let mut linked: Vec<&mut LoadTarget> = prepared.iter_mut().map(|p| &mut p.target).collect();
-        load::link_targets(&mut linked);
+        let server_times = targets::processor_times(host);
+        let own_time = own_processor_time();
         let bench_target = |prepared: PreparedTarget| {
             let PreparedTarget { target, arguments } = prepared;
             BenchTarget { connector: Arc::new(target), arguments }
         };
         let prepared = prepared.into_iter().map(bench_target).collect();
         let (clock, control) = (Arc::new(SystemClock), &self.control);
-        let report = run_targets(&self.plan, prepared, clock, control, &self.monitor).await?;
+        let mut report = run_targets(&self.plan, prepared, clock, control, &self.monitor).await?;
+        let used = own_processor_time().zip(own_time);
+        report.generator.cpu = used.and_then(|(after, before)| after.checked_sub(before));
         let environment = BenchEnvironment {
-            servers: targets::identities(&report, &servers, host),
+            servers: targets::identities(&report, &servers, &server_times, host),
             ..before.after(&ThisMachine)
         };
         let criteria = self.criteria.clone();
@@ -83,6 +86,10 @@ impl Benchmark {
             |_panicked| Error::internal("the thread evaluating the run stopped unexpectedly");
         tokio::task::spawn_blocking(conclude).await.map_err(lost)
     }
+}
+
+fn own_processor_time() -> Option<Duration> {
+    cpu_time(std::process::id())
 }
 
 pub(super) async fn run_targets(
@@ -103,10 +110,6 @@ pub(super) async fn run_targets(
         let (workers, ran) = step_runner::run(plan, target, steps, &clock, control, watch).await?;
         return Ok(finish(plan, workers, ran, (&clock, began, from), control, watch));
     }
-    let lanes = match plan.model {
-        LoadModel::Closed { concurrency } => concurrency,
-        LoadModel::Open { in_flight, .. } => in_flight,
-    };
     let mut workers = Vec::with_capacity(bench_targets.len());
     let mut first_arguments = Vec::with_capacity(bench_targets.len());
     for BenchTarget { connector, arguments } in bench_targets {
@@ -114,10 +117,10 @@ pub(super) async fn run_targets(
         let driver = LoadDriver::idle(Arc::clone(&clock), control, arguments);
         watch.lock().targets.push((connector.tool(), driver.meter()));
         let around = (Arc::clone(&clock), control.clone());
-        workers.push(TargetWorker::open(connector, driver, lanes, around).await?);
+        workers.push(TargetWorker::open(connector, driver, around).await?);
     }
     for (worker, first) in workers.iter_mut().zip(first_arguments) {
-        worker.begin(&first.object, &describe_plan(plan))?;
+        worker.begin(&first, &describe_plan(plan))?;
     }
     let ran = match (&plan.sharing, workers.as_mut_slice()) {
         (_, [worker]) => {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
-use crate::provider::load::{BenchRequest, CompletedRequest, Load, LoadDecision, LoadOutcome};
+use crate::host::load::{BenchRequest, CompletedRequest, Load, LoadDecision, LoadOutcome};
 use crate::util::clock::Clock;
 
 use super::arguments::ArgumentRows;

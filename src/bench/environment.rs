@@ -1,5 +1,7 @@
 //! The environment of a run: program version, system, machine, servers.
 
+use std::time::Duration;
+
 use crate::util::number::float_len;
 use std::io::Read as _;
 
@@ -68,6 +70,8 @@ pub struct ServerIdentity {
     pub version: Option<String>,
     /// The protocol revision.
     pub protocol: Option<String>,
+    /// The processor time that its process used during the run.
+    pub cpu: Option<Duration>,
 }
 
 impl BenchEnvironment {

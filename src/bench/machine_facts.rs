@@ -2,6 +2,7 @@
 
 use super::environment::BenchEnvironment;
 use super::summary::LineTone;
+use crate::util::units::show_duration;
 
 /// A word, how the rest is meant, and the rest.
 type Fact = (&'static str, LineTone, String);
@@ -32,6 +33,10 @@ pub fn facts(environment: &BenchEnvironment) -> Vec<Fact> {
         if let Some(protocol) = &server.protocol {
             let comma = if said.is_empty() { "" } else { ", " };
             said = format!("{said}{comma}protocol {protocol}");
+        }
+        if let Some(time) = server.cpu {
+            let comma = if said.is_empty() { "" } else { ", " };
+            said = format!("{said}{comma}{} of processor time", show_duration(time));
         }
         let fact = ("server", LineTone::Dim, said);
         if !fact.2.is_empty() && !facts.contains(&fact) {

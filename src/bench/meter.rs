@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use crate::host::load::{CompletedRequest, LoadOutcome};
 use crate::model::ErrorKind;
-use crate::provider::load::{CompletedRequest, LoadOutcome};
 use crate::util::histogram::Durations;
 
 use super::report::{ErrorReport, SampleBlock, TimelineSlice};

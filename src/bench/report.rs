@@ -182,6 +182,8 @@ pub struct GeneratorReport {
     pub queued: u64,
     /// How long the run was paused; no other figure includes it.
     pub paused: Duration,
+    /// The processor time that this program used for the run.
+    pub cpu: Option<Duration>,
 }
 
 impl BenchReport {

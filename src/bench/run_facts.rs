@@ -23,6 +23,10 @@ pub fn facts(report: &BenchReport) -> Vec<Fact> {
         facts.push(("ended", LineTone::Warning, ending));
     }
     facts.extend(generator(report));
+    if let Some(time) = report.generator.cpu {
+        let text = format!("toolhost itself used {} of processor time", show_duration(time));
+        facts.push(("cost", LineTone::Plain, text));
+    }
     facts
 }
 

@@ -203,7 +203,7 @@ mod tests {
 
     use super::*;
     use crate::bench::meter::PendingCall;
-    use crate::provider::load::{CompletedRequest, LoadOutcome};
+    use crate::host::load::{CompletedRequest, LoadOutcome};
     use crate::util::clock::{Clock as _, SystemClock};
 
     fn plan() -> BenchPlan {

@@ -36,7 +36,7 @@ pub(super) async fn run(
             stage.targets.push((format!("{calls} in flight"), driver.meter()));
         }
         let around = (Arc::clone(clock), control.clone());
-        let opened = TargetWorker::open(Arc::clone(&connector), driver, calls, around).await;
+        let opened = TargetWorker::open(Arc::clone(&connector), driver, around).await;
         let mut worker = match opened {
             Ok(worker) => worker,
             Err(error) if workers.is_empty() => return Err(error),
@@ -51,7 +51,7 @@ pub(super) async fn run(
         worker.is_repeated = number > 1;
         let step = BenchPlan { model: LoadModel::Closed { concurrency: calls }, ..plan.clone() };
         let planned = format!("{}, {calls} in flight", describe_plan(plan));
-        worker.begin(&arguments.of_call(0).object, &planned)?;
+        worker.begin(arguments.of_call(0), &planned)?;
         warm_up(&step, &mut worker, &mut ran, control, watch).await;
         measure_turn(step, &mut worker, &mut ran, control, watch).await;
         let (warnings, lost) = worker.end();

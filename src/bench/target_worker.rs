@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
+use crate::host::load::LoadExecutor;
 use crate::host::load::{LoadRunRecord, LoadTarget};
 use crate::model::{Error, JsonObject, RetryAdvice};
-use crate::provider::load::LoadExecutor;
 use crate::util::clock::Clock;
 
 use super::arguments::ArgumentRows;
@@ -43,8 +43,8 @@ pub(super) trait ToolConnector: Send + Sync {
         None
     }
 
-    /// Opens it for this many concurrent calls.
-    async fn open(&self, lanes: usize) -> Result<Box<dyn LoadExecutor>, Error>;
+    /// Connects it.
+    async fn open(&self) -> Result<Box<dyn LoadExecutor>, Error>;
 
     /// Whether the run was to end at once.
     fn is_cancelled(&self) -> bool {
@@ -87,8 +87,8 @@ impl ToolConnector for LoadTarget {
         Self::connect(self)
     }
 
-    async fn open(&self, lanes: usize) -> Result<Box<dyn LoadExecutor>, Error> {
-        self.executor(lanes).await
+    async fn open(&self) -> Result<Box<dyn LoadExecutor>, Error> {
+        self.executor().await
     }
 
     fn is_cancelled(&self) -> bool {
@@ -123,8 +123,7 @@ pub(super) struct TargetWorker {
     /// Whether an earlier step called the same tool.
     pub(super) is_repeated: bool,
     control: RunControl,
-    lanes: usize,
-    repeater: Option<Box<dyn LoadExecutor>>,
+    executor: Option<Box<dyn LoadExecutor>>,
     /// How long the connector took to open for the first time.
     pub(super) connect_time: Duration,
     pub(super) restarts: u64,
@@ -142,11 +141,10 @@ impl TargetWorker {
     pub(super) async fn open(
         connector: Arc<dyn ToolConnector>,
         driver: LoadDriver,
-        lanes: usize,
         (clock, control): (Arc<dyn Clock>, RunControl),
     ) -> Result<Self, Error> {
         let from = clock.now();
-        let repeater = Some(connector.open(lanes).await?);
+        let executor = Some(connector.open().await?);
         let opened_in = clock.now().saturating_duration_since(from);
         Ok(Self {
             connector,
@@ -154,8 +152,7 @@ impl TargetWorker {
             step: None,
             is_repeated: false,
             control,
-            lanes,
-            repeater,
+            executor,
             connect_time: opened_in,
             restarts: 0,
             error: None,
@@ -179,9 +176,9 @@ impl TargetWorker {
     /// Carries what the scheduler has for this target, until nothing is left or the connector is lost for
     /// good.
     pub(super) async fn run(&mut self) {
-        while let Some(repeater) = &mut self.repeater {
+        while let Some(executor) = &mut self.executor {
             let before = self.driver.answered();
-            let ran = repeater.run(&mut self.driver).await;
+            let ran = executor.run(&mut self.driver).await;
             // Nothing is left when all is as it should be.
             self.driver.give_up_in_flight();
             let Err(error) = ran else { return };
@@ -214,12 +211,11 @@ impl TargetWorker {
                 RetryAdvice::Unspecified | RetryAdvice::AfterBackoff => Duration::ZERO,
             };
             let connector = Arc::clone(&self.connector);
-            let lanes = self.lanes;
             let work = async move {
                 if !pause.is_zero() {
                     tokio::time::sleep(pause).await;
                 }
-                connector.open(lanes).await
+                connector.open().await
             };
             let opened = tokio::select! {
                 biased;
@@ -227,9 +223,9 @@ impl TargetWorker {
                 opened = work => opened,
             };
             match opened {
-                Ok(repeater) => {
+                Ok(executor) => {
                     self.restarts += 1;
-                    self.repeater = Some(repeater);
+                    self.executor = Some(executor);
                     self.driver.reconnected();
                     return Ok(true);
                 }
@@ -242,13 +238,13 @@ impl TargetWorker {
 
     /// Whether calls can still be carried.
     pub(super) fn is_open(&self) -> bool {
-        self.repeater.is_some() && self.error.is_none()
+        self.executor.is_some() && self.error.is_none()
     }
 
     /// Releases the connector and keeps the oddities it reported.
     pub(super) fn close(&mut self) {
-        let Some(repeater) = self.repeater.take() else { return };
-        for doubt in repeater.warnings() {
+        let Some(executor) = self.executor.take() else { return };
+        for doubt in executor.warnings() {
             if !self.protocol_warnings.contains(&doubt) {
                 self.protocol_warnings.push(doubt);
             }

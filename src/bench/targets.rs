@@ -1,5 +1,6 @@
 //! Resolving the tool names of a run to callable targets.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -78,12 +79,18 @@ pub async fn prepare(
             warn(&format!("'{name}' does not say whether it is read-only"));
         }
         let arguments = match given {
-            ArgumentInput::Single(arguments) => target.encode_arguments(arguments).await?.into(),
+            ArgumentInput::Single(arguments) => target.check_arguments(arguments).await?.into(),
             ArgumentInput::Lines(rows) => ArgumentRows::check(rows, &target).await?,
         };
         all.push(PreparedTarget { target, arguments });
     }
     Ok(all)
+}
+
+/// The processor time that each server's process has used, by the server's name.
+pub(super) fn processor_times(host: &ToolHost) -> BTreeMap<String, Duration> {
+    let servers = host.servers().into_iter();
+    servers.filter_map(|status| Some((status.name, status.cpu_time?))).collect()
 }
 
 /// The server of each tool, for [`identities`].
@@ -93,10 +100,12 @@ pub(super) fn servers(found: &[PreparedTarget]) -> Vec<Option<String>> {
     found.iter().map(server).collect()
 }
 
-/// Who the servers of the tools said they are.
+/// Who the servers of the tools said they are, and what the run cost them that began when they had
+/// used this processor time.
 pub(super) fn identities(
     report: &BenchReport,
     servers: &[Option<String>],
+    before: &BTreeMap<String, Duration>,
     host: &ToolHost,
 ) -> Vec<ServerIdentity> {
     let known = host.servers();
@@ -112,6 +121,8 @@ pub(super) fn identities(
             name: claim("name"),
             version: claim("version"),
             protocol: status.protocol.clone(),
+            // Of a process that was started during the run there is no time before it.
+            cpu: status.cpu_time.and_then(|after| after.checked_sub(*before.get(&status.name)?)),
         })
     };
     targets.filter_map(of).collect()

@@ -96,7 +96,10 @@ impl<'a> Envelope<'a> {
     /// The last of several ids counts, as in most readers of JSON; that there were several is a
     /// warning.
     fn take_id(&mut self, text: &str) {
-        let id = serde_json::from_str(text).unwrap_or(Value::Null);
+        let id = match text.parse::<i64>() {
+            Ok(number) => number.into(),
+            Err(_) => serde_json::from_str(text).unwrap_or(Value::Null),
+        };
         if self.id.replace(id).is_some() {
             self.note_duplicate_key("id");
         }

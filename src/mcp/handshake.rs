@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use rmcp::model::{ClientCapabilities, ClientConfig, Implementation, ProtocolVersion};
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -231,10 +230,12 @@ impl<'a> Handshake<'a> {
                     Some(INITIALIZE_ID) => self.lifecycle.waits_for_initialize(),
                     _ => false,
                 };
-                return if open {
-                    self.lifecycle.handle(HandshakeEvent::WireClosed(error))
-                } else {
-                    HandshakeAction::Wait
+                return match open {
+                    true if wire.process_info().pid.is_some() => {
+                        self.wire_failed(wire, error).await
+                    }
+                    true => self.lifecycle.handle(HandshakeEvent::WireClosed(error)),
+                    false => HandshakeAction::Wait,
                 };
             }
             Arrival::Closed(error) => {
@@ -334,16 +335,6 @@ enum HandshakeEnd {
     Restart,
 }
 
-/// What we tell a server about ourselves. Depends on configuration only, so that a server offers
-/// the same tools at a desk and in CI.
-pub(super) fn client_config(agreement: &Agreement, questions: QuestionAbilities) -> ClientConfig {
-    let capabilities: ClientCapabilities =
-        serde_json::from_value(capabilities(agreement.era, questions)).unwrap_or_default();
-    let info = Implementation::new("toolhost", env!("CARGO_PKG_VERSION"));
-    ClientConfig::new(capabilities, info)
-        .with_protocol_version(protocol_version(&agreement.version))
-}
-
 /// What every request of the modern era says about us, in its `_meta`.
 pub(super) fn request_meta(version: &str, questions: QuestionAbilities) -> Value {
     json!({
@@ -391,10 +382,6 @@ impl Serialize for DeclaredCapabilities {
 pub(super) fn capabilities(era: Era, questions: QuestionAbilities) -> Value {
     // An object with texts as its keys can always be made.
     serde_json::to_value(DeclaredCapabilities { era, questions }).unwrap_or_default()
-}
-
-pub(super) fn protocol_version(version: &str) -> ProtocolVersion {
-    serde_json::from_value(Value::String(version.to_owned())).unwrap_or_default()
 }
 
 pub(super) fn client_info() -> Value {

@@ -47,10 +47,6 @@ pub fn check(schema: &Value) -> Result<(), HeaderAnnotationError> {
     Ok(())
 }
 
-pub fn has_header_arguments(schema: &Value) -> bool {
-    properties(schema).any(|(_, schema)| schema.get(KEY).is_some())
-}
-
 /// The headers of a call with these arguments; absent and null arguments have none.
 pub fn for_call(schema: &Value, arguments: &Map<String, Value>) -> Vec<(String, String)> {
     properties(schema)

@@ -1,20 +1,18 @@
 //! The MCP client: one connection from bytes to typed responses, in both protocol eras.
 //!
-//! Owns: the wire (our own stdio and HTTP transports), era detection, sessions on top of rmcp,
+//! Owns: the wire (our own stdio and HTTP transports), era detection, sessions,
 //! listing, calling, reading and subscribing; the causes and messages of a peer's errors
 //! (`protocol_warning`, `item_error`). Never does: know the host, the catalogue or the terminal. The
 //! SDK's types stay inside this module.
 
 pub mod auth;
 mod bounded_list;
-pub mod call_template;
 pub mod calling;
 pub mod connection;
 pub mod credentials;
 mod definition;
 mod envelope;
 pub mod era_cache;
-mod handler;
 mod handshake;
 pub mod headers;
 pub mod item_error;
@@ -29,8 +27,6 @@ mod outgoing;
 mod page;
 pub mod protocol_warning;
 mod questions;
-mod read_handoff;
-pub mod repeat;
 mod responder;
 mod results;
 mod retired_ids;

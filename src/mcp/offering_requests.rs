@@ -200,7 +200,7 @@ impl ObjectRequest<'_> {
         let Value::Object(params) = params else {
             return Err(Error::internal("the parameters of a request are not an object"));
         };
-        let work = rounds::request(self.connection, self.method, params, self.options);
+        let work = rounds::request(self.connection, self.method, (params, None), self.options);
         let limit = self.options.total_timeout;
         let RequestResult { result: map, raw, .. } =
             tokio::time::timeout(limit, work).await.unwrap_or_else(|_elapsed| {

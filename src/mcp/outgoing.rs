@@ -14,6 +14,8 @@ pub struct OutgoingRequest<'a> {
     pub method: &'a str,
     /// The parameters; always a JSON object.
     pub params: &'a Value,
+    /// The arguments of a call, one more parameter.
+    pub arguments: Option<&'a JsonObject>,
     /// Extra headers (`Mcp-Param-*`), for transports that have headers.
     pub headers: &'a [(String, String)],
     pub log_level: Option<&'static str>,
@@ -83,6 +85,9 @@ impl OutgoingRequest<'_> {
         for (key, content) in self.params.as_object().into_iter().flatten() {
             member(&mut line, key, content);
         }
+        if let Some(arguments) = self.arguments {
+            member(&mut line, "arguments", arguments);
+        }
         line.extend_from_slice(b"}}");
         let kind = FrameKind::Request {
             id: json!(id),
@@ -126,10 +131,12 @@ mod tests {
 
     fn sent(params: &Value, about: &ClientMeta) -> Value {
         let meta = JsonObject::from_iter([("dev.toolhost/callId".to_owned(), json!("c"))]);
+        let arguments = JsonObject::from_iter([("x".to_owned(), json!("é\n"))]);
         let headers = [("Mcp-Param-A".to_owned(), "b".to_owned())];
         let outgoing = OutgoingRequest {
             method: "tools/call",
             params,
+            arguments: params.get("name").map(|_| &arguments),
             headers: &headers,
             log_level: Some("debug"),
             questions: None,
@@ -151,7 +158,7 @@ mod tests {
         member(&mut about.same, "c", "\"");
         value(&mut about.capabilities, &json!({ "sampling": {} }));
         assert_eq!(
-            sent(&json!({ "name": "t", "arguments": { "x": "é\n" } }), &about),
+            sent(&json!({ "name": "t" }), &about),
             json!({
                 "jsonrpc": "2.0", "id": 7, "method": "tools/call",
                 "params": {

@@ -56,8 +56,6 @@ pub enum ProtocolWarning {
         /// The same id in the JSON that came.
         came: String,
     },
-    #[error("an id was returned in a different spelling")]
-    RunIdRewritten,
     #[error("an error without an id: {0}")]
     ErrorWithoutId(String),
     #[error("a response to unknown id {0}")]

@@ -8,7 +8,7 @@ use super::message::RawJson;
 use super::responder::{QuestionContext, QuestionRefusal, needs_person};
 use super::rpc_code::{MISSING_CAPABILITY, UNSUPPORTED_VERSION, URL_ELICITATION_REQUIRED};
 use super::session::ProgressRegistration;
-use crate::model::{Error, ErrorKind, JsonObject, QuestionOutcome, Signal};
+use crate::model::{Error, ErrorKind, JsonObject, QuestionAbilities, QuestionOutcome, Signal};
 use crate::util::text::truncate;
 
 /// How often a server may ask before it answers.
@@ -30,14 +30,15 @@ pub struct RequestResult {
 pub async fn request(
     connection: &Connection,
     method: &str,
-    params: JsonObject,
+    (params, arguments): (JsonObject, Option<&JsonObject>),
     options: &RequestOptions,
 ) -> Result<RequestResult, Error> {
     let named = |error: Error| connection.in_context(error, options.phase);
     let (mut rounds, mut current_params) = (InputRounds::default(), Value::Object(params));
     let mut pages_were_asked_for = false;
     loop {
-        let sent = connection.request_with_progress(method, &current_params, options).await;
+        let sent =
+            connection.request_with_progress(method, (&current_params, arguments), options).await;
         let (raw, progress) = match sent {
             Ok(answer) => answer,
             Err(error)
@@ -107,6 +108,12 @@ impl InputRounds {
         requests: &JsonObject,
         options: &RequestOptions,
     ) -> Result<JsonObject, Error> {
+        let asks_a_person = requests
+            .values()
+            .any(|request| request.get("method").and_then(Value::as_str).is_some_and(needs_person));
+        if asks_a_person && options.questions == Some(QuestionAbilities::default()) {
+            return Err(Error::denied("the server asks for input, which its caller cannot give"));
+        }
         self.count_round(requests)?;
         let (round, unattended) = (self.count, &mut self.unattended);
         // All at once: a person who answers one thing at a time is asked in this order.

@@ -5,7 +5,6 @@
 //! approval, limits, deadlines, retries and records live in `host::dispatch`, once for all kinds.
 
 mod component;
-pub mod load;
 mod shared_state;
 
 use std::path::PathBuf;
@@ -30,7 +29,6 @@ use crate::model::{
 
 pub use crate::model::ToolListing;
 pub use component::{ComponentConfig, ComponentFactory};
-use load::LoadSupport;
 pub use shared_state::SharedState;
 
 /// A source of tools: one kind of internal tools, or one server.
@@ -110,12 +108,6 @@ pub trait ToolProvider: Send + Sync {
     /// The ability to log in, for servers that may require it.
     #[doc(hidden)] // an ability of the kinds of this program
     fn as_login(&self) -> Option<&dyn LoginSupport> {
-        None
-    }
-
-    /// The ability to make many calls faster than one after the other.
-    #[doc(hidden)] // an ability of the kinds of this program
-    fn as_load(&self) -> Option<&dyn LoadSupport> {
         None
     }
 }

@@ -61,24 +61,32 @@ impl House {
     }
 }
 
-/// The ids that calls had on the wire.
-fn ids(house: &House) -> Vec<i64> {
+#[test]
+fn a_benchmarked_call_is_an_ordinary_call() {
+    let house = House::new("none");
+    house.room.with_servers(["call", "srv-echo", "message=hi"]).check().exits(0);
+    house.report(&["-n", "2", "--warmup", "0"], 0);
     let messages = log_events(&house.room.log("srv"), "message");
-    let calls = messages.iter().filter(|message| message["method"] == "tools/call");
-    calls.filter_map(|call| call["id"].as_i64()).collect()
+    let calls: Vec<&Value> =
+        messages.iter().filter(|message| message["method"] == "tools/call").collect();
+    assert_eq!(calls.len(), 3, "{calls:?}");
+    let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    for call in &calls {
+        assert_eq!(call["params"]["arguments"], calls[0]["params"]["arguments"]);
+        assert_eq!(keys(&call["params"]["_meta"]), keys(&calls[0]["params"]["_meta"]), "{call}");
+    }
+    assert_ne!(calls[1]["id"], calls[2]["id"]);
 }
 
 #[test]
-fn tools_of_one_server_are_compared_at_one_speed() {
-    // Requests that are written in advance have ids of their own.
-    let in_advance = |id: &i64| *id >= 1_000_000_000;
-    let alone = House::new("none");
-    alone.report(&["-n", "20"], 0);
-    assert!(ids(&alone).iter().all(in_advance), "{:?}", ids(&alone));
-    let compared = House::new("none");
-    compared.report(&["-n", "20", "--vs", "srv-echo", "--vs-args", "{\"message\":\"hi\"}"], 0);
-    let ids = ids(&compared);
-    assert!(ids.len() >= 40 && !ids.iter().any(in_advance), "{ids:?}");
+#[cfg(target_os = "linux")]
+fn a_report_says_what_the_run_cost_both_sides() {
+    let house = House::new("none");
+    let report = house.report(&["-n", "50"], 0);
+    assert!(report["generator"]["cpu_s"].is_number(), "{report}");
+    assert!(report["environment"]["servers"][0]["cpu_s"].is_number(), "{report}");
+    let told = house.bench(&["-n", "50", "-v"]).check();
+    assert_eq!(told.exits(0).out().matches("of processor time").count(), 2, "{told}");
 }
 
 #[test]

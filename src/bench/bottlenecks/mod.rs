@@ -29,6 +29,8 @@ const COLD: f64 = 10.0;
 const WAKEUP_COST: Duration = Duration::from_micros(200);
 /// Medians of the ends of a run that differ by this factor mean that something changed.
 const DRIFT_FACTOR: f64 = 1.5;
+/// A program of one thread that used more than this share of a processor had no time left.
+const BUSY_SHARE: f64 = 0.8;
 
 /// What limits a run: for each target a few sentences, the most important one first.
 pub fn find(report: &BenchReport) -> Vec<String> {
@@ -45,6 +47,13 @@ pub fn find(report: &BenchReport) -> Vec<String> {
         }
     }
     said
+}
+
+/// The share of a processor that this program used during the run.
+fn own_share(report: &BenchReport) -> Option<f64> {
+    let elapsed = report.elapsed.as_secs_f64();
+    let share = report.generator.cpu?.as_secs_f64() / elapsed;
+    (elapsed > 0.0).then(|| share.min(1.0))
 }
 
 fn of_target(report: &BenchReport, target: &TargetReport) -> Vec<String> {
@@ -113,6 +122,13 @@ fn closed_load(report: &BenchReport, target: &TargetReport, concurrency: usize) 
              {} allow {} calls/s; {} were measured.",
             show_duration(mean),
             rate(alone),
+            rate(target.throughput)
+        ));
+    } else if let Some(share) = own_share(report).filter(|share| *share > BUSY_SHARE) {
+        said.push(format!(
+            "Limited by toolhost itself, which used {:.0}% of a processor: {} calls/s are what it can \
+             make and read, and the tool may answer more.",
+            share * 100.0,
             rate(target.throughput)
         ));
     } else if concurrency == 1 {

@@ -54,6 +54,18 @@ fn lanes_that_were_not_kept_full_are_the_generators_error() {
 }
 
 #[test]
+fn a_generator_without_time_left_is_named() {
+    let mut report = steady(5_000);
+    report.plan.model = LoadModel::Closed { concurrency: 10 };
+    report.targets[0].throughput = 1_990.0;
+    report.elapsed = Duration::from_secs(10);
+    report.generator.cpu = Some(Duration::from_secs(5));
+    says(&report, "all 10 calls in flight waited");
+    report.generator.cpu = Some(Duration::from_secs(9));
+    says(&report, "Limited by toolhost itself, which used 90% of a processor: 1,990 calls/s");
+}
+
+#[test]
 fn a_rate_that_is_kept_is_limited_by_nothing() {
     says(&open(1_000, 50, OverflowPolicy::Queue), "Not limited at this rate");
 }

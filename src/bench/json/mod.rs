@@ -60,6 +60,7 @@ pub fn report<'a>(
             late: report.generator.late,
             queued: report.generator.queued,
             paused_s: report.generator.paused.as_secs_f64(),
+            cpu_s: report.generator.cpu.map(|time| time.as_secs_f64()),
         },
         comparison: findings.comparisons.iter().map(comparison).collect(),
         baseline: findings.baseline.as_ref().map(baseline),
@@ -270,6 +271,7 @@ fn environment(of: &BenchEnvironment) -> EnvironmentJson<'_> {
         name: server.name.as_deref(),
         version: server.version.as_deref(),
         protocol: server.protocol.as_deref(),
+        cpu_s: server.cpu.map(|time| time.as_secs_f64()),
     });
     EnvironmentJson {
         toolhost: &of.toolhost,

@@ -257,6 +257,8 @@ pub struct GeneratorJson {
     pub queued: u64,
     /// How long the run was paused; no other figure includes it.
     pub paused_s: f64,
+    /// The processor time that toolhost used for the run.
+    pub cpu_s: Option<f64>,
 }
 
 /// A target compared with the first one.
@@ -394,6 +396,8 @@ pub struct BenchServerJson<'a> {
     pub version: Option<&'a str>,
     /// The protocol revision that was negotiated.
     pub protocol: Option<&'a str>,
+    /// The processor time that its process used during the run.
+    pub cpu_s: Option<f64>,
 }
 
 /// What the run was asked to do.

@@ -31,10 +31,8 @@ use super::plan::BenchPlan;
 use super::report::BenchReport;
 use super::target_worker::BenchTarget;
 use super::target_worker::ToolConnector;
+use crate::host::load::{CompletedRequest, Load, LoadDecision, LoadExecutor, LoadOutcome};
 use crate::model::{Error, JsonObject};
-use crate::provider::load::{
-    CompletedRequest, EncodedArguments, Load, LoadDecision, LoadExecutor, LoadOutcome,
-};
 use crate::util::clock::{Clock, SystemClock};
 pub(crate) use simulated_tool::{DelayLaw, SimulatedTool};
 
@@ -213,7 +211,7 @@ impl ToolConnector for SimulatedConnector {
         self.name.clone()
     }
 
-    async fn open(&self, _lanes: usize) -> Result<Box<dyn LoadExecutor>, Error> {
+    async fn open(&self) -> Result<Box<dyn LoadExecutor>, Error> {
         lock(&self.tool).starts()?;
         let (world, tool) = (Arc::clone(&self.world), Arc::clone(&self.tool));
         Ok(Box::new(SimulatedRepeater { world, tool, in_flight: Vec::new() }))
@@ -236,7 +234,7 @@ pub(crate) fn simulate_with<F: Future<Output = ()>>(
     let bench_target = |(name, tool): (char, SimulatedTool)| {
         let tool = Arc::new(Mutex::new(tool));
         let way = SimulatedConnector { name: name.to_string(), world: Arc::clone(&world), tool };
-        let arguments = EncodedArguments::new(JsonObject::new()).into();
+        let arguments = JsonObject::new().into();
         BenchTarget { connector: Arc::new(way), arguments }
     };
     let bench_targets = ('a'..='z').zip(tools).map(bench_target).collect();

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use crate::host::load::LoadOutcome;
 use crate::model::{Error, ErrorKind};
-use crate::provider::load::LoadOutcome;
 
 /// How long a tool works on a call.
 #[derive(Debug, Clone)]

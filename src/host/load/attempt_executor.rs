@@ -1,12 +1,11 @@
-//! The load executor for kinds of tools without their own: one provider attempt per call, several
-//! at once.
+//! The calls of a run: attempts of the provider, several at once.
 
 use std::collections::HashMap;
 use std::future::pending;
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use futures_util::FutureExt as _;
@@ -14,30 +13,48 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use tokio_util::sync::CancellationToken;
 
-use crate::host::{content, limits};
-use crate::model::{Error, ToolCall, ToolContext, ToolResult};
-use crate::provider::ToolProvider;
-use crate::provider::load::{
-    AnswerSampler, BenchRequest, CompletedRequest, EncodedArguments, Load, LoadExecutor, LoadJob,
-    LoadOutcome, LoadTransport, LoadWait, drive, split_decision, tool_error,
+use super::contract::{
+    BenchRequest, CompletedRequest, Load, LoadDecision, LoadExecutor, LoadOutcome,
 };
+use crate::host::listings::ListedTool;
+use crate::host::{content, limits, output_check};
+use crate::model::{
+    Error, ErrorKind, JsonObject, ServerState, ToolCall, ToolContext, ToolName, ToolResult,
+};
+use crate::provider::ToolProvider;
+use crate::util::pacer::Pacer;
 use crate::util::units::show_duration;
+
+/// How much of a tool's error message is kept, in characters.
+const MAX_ERROR_CHARS: usize = 300;
 
 /// Attempts of a provider, side by side.
 pub(super) struct AttemptExecutor {
     provider: Arc<dyn ToolProvider>,
-    job: LoadJob,
+    tool: ToolName,
+    /// How long an answer is waited for.
+    timeout: Duration,
+    output_sample: Option<OutputSample>,
+    context: ToolContext,
     /// What calls that have ended left for later ones.
     idle: Vec<AttemptSlot>,
-    sampler: AnswerSampler,
+}
+
+/// Which answers are checked against the output schema: the first, and then one in `every`.
+pub(super) struct OutputSample {
+    every: u64,
+    tool: Arc<ListedTool>,
+    answers: u64,
 }
 
 /// What a call needs besides its arguments, reused for every call.
 struct AttemptSlot {
     context: ToolContext,
     call: ToolCall,
-    /// Whose object the call has.
-    payload: Option<Arc<EncodedArguments>>,
+    /// Whose members the call has.
+    arguments: Arc<JsonObject>,
+    /// Their size as JSON.
+    bytes_out: u64,
 }
 
 /// A call that has ended.
@@ -47,45 +64,76 @@ struct FinishedAttempt {
     /// When a limit fired; else it ended when that is noticed.
     ended_at: Option<Instant>,
     result: Result<ToolResult, Error>,
-    lane: AttemptSlot,
+    slot: AttemptSlot,
+}
+
+impl OutputSample {
+    /// Readies the check, which may take a moment the first time.
+    pub(super) async fn new(tool: &Arc<ListedTool>, every: u64) -> Self {
+        let _compiled = tool.output_checker().await;
+        Self { every: every.max(1), tool: Arc::clone(tool), answers: 0 }
+    }
+
+    /// Counts an answer; what is wrong with it, if it is one that is checked.
+    fn check(&mut self, result: &ToolResult) -> Option<Error> {
+        let number = self.answers;
+        self.answers += 1;
+        if !number.is_multiple_of(self.every) {
+            return None;
+        }
+        let mut result = result.clone();
+        // A schema whose check could take long is left to ordinary calls.
+        output_check::check_output(&self.tool, &mut result, true).now_or_never()?;
+        result.error
+    }
 }
 
 impl AttemptExecutor {
-    pub(super) fn new(provider: Arc<dyn ToolProvider>, job: LoadJob) -> Self {
-        let sampler = AnswerSampler::new(job.inspection.clone());
-        Self { provider, job, idle: Vec::new(), sampler }
+    pub(super) fn new(
+        provider: Arc<dyn ToolProvider>,
+        (tool, timeout): (ToolName, Duration),
+        output_sample: Option<OutputSample>,
+        context: ToolContext,
+    ) -> Self {
+        Self { provider, tool, timeout, output_sample, context, idle: Vec::new() }
     }
 
-    /// A lane for these arguments, which ends with `run`.
-    fn lane(&mut self, arguments: &Arc<EncodedArguments>, run: &CancellationToken) -> AttemptSlot {
-        let mut lane = self.idle.pop().unwrap_or_else(|| {
+    /// A slot for these arguments, which ends with `run`.
+    fn slot(&mut self, arguments: &Arc<JsonObject>, run: &CancellationToken) -> AttemptSlot {
+        let mut slot = self.idle.pop().unwrap_or_else(|| {
             let call =
-                ToolCall { name: self.job.tool.clone(), arguments: arguments.object.clone() };
-            let context = ToolContext { cancel: run.child_token(), ..self.job.context.clone() };
-            AttemptSlot { context, call, payload: Some(Arc::clone(arguments)) }
+                ToolCall { name: self.tool.clone(), arguments: JsonObject::clone(arguments) };
+            let context = ToolContext { cancel: run.child_token(), ..self.context.clone() };
+            AttemptSlot {
+                context,
+                call,
+                arguments: Arc::clone(arguments),
+                bytes_out: json_size(arguments),
+            }
         });
-        if lane.context.cancel.is_cancelled() {
-            lane.context.cancel = run.child_token();
+        if slot.context.cancel.is_cancelled() {
+            slot.context.cancel = run.child_token();
         }
-        if !lane.payload.as_ref().is_some_and(|before| Arc::ptr_eq(before, arguments)) {
-            lane.call.arguments.clone_from(&arguments.object);
-            lane.payload = Some(Arc::clone(arguments));
+        if !Arc::ptr_eq(&slot.arguments, arguments) {
+            slot.call.arguments.clone_from(arguments);
+            slot.arguments = Arc::clone(arguments);
+            slot.bytes_out = json_size(arguments);
         }
-        lane
+        slot
     }
 
     fn start(
         &mut self,
         request: &BenchRequest,
-        sent: Instant,
+        sent_at: Instant,
         run: &CancellationToken,
     ) -> BoxFuture<'static, FinishedAttempt> {
-        let lane = self.lane(&request.arguments, run);
+        let slot = self.slot(&request.arguments, run);
         let provider = Arc::clone(&self.provider);
-        let (ticket, limit) = (request.ticket, self.job.timeout);
+        let (ticket, limit) = (request.ticket, self.timeout);
         Box::pin(async move {
-            let (result, at) = {
-                let call = provider.call(&lane.context, &lane.call);
+            let (result, ended_at) = {
+                let call = provider.call(&slot.context, &slot.call);
                 let mut work = pin!(AssertUnwindSafe(call).catch_unwind());
                 match tokio::time::timeout(limit, &mut work).await {
                     Ok(Ok(result)) => (result, None),
@@ -93,119 +141,191 @@ impl AttemptExecutor {
                         (Err(Error::internal("the code behind the tool panicked")), None)
                     }
                     Err(_elapsed) => {
-                        lane.context.cancel.cancel();
-                        // The lane is not free before the tool has let go.
+                        slot.context.cancel.cancel();
+                        // The slot is not free before the tool has let go.
                         let _last = tokio::time::timeout(limits::STOP_GRACE_PERIOD, work).await;
                         let message = format!("no response within {}", show_duration(limit));
-                        (Err(Error::timeout(message)), Some(sent + limit))
+                        (Err(Error::timeout(message)), Some(sent_at + limit))
                     }
                 }
             };
-            FinishedAttempt { ticket, sent_at: sent, ended_at: at, result, lane }
+            FinishedAttempt { ticket, sent_at, ended_at, result, slot }
         })
     }
 
     fn classify(&mut self, result: Result<ToolResult, Error>) -> (LoadOutcome, u64) {
-        let failed = |error| LoadOutcome::Failed(Box::new(error));
         let result = match result {
             Ok(result) => result,
-            Err(error) => return (failed(error), 0),
+            Err(error) => return (LoadOutcome::Failed(Box::new(error)), 0),
         };
         let bytes = content::size(&result);
-        if !result.success {
-            return (tool_error(&result), bytes);
-        }
-        let inspection = self.sampler.sample();
-        let wrong = inspection.and_then(|inspection| inspection.inspector.inspect(&result));
-        (wrong.map_or(LoadOutcome::Ok, failed), bytes)
+        let outcome = if result.success {
+            let error = self.output_sample.as_mut().and_then(|sample| sample.check(&result));
+            let error = error.or_else(|| result.error.clone());
+            error.map_or(LoadOutcome::Ok, |error| LoadOutcome::Failed(Box::new(error)))
+        } else {
+            tool_error(&result)
+        };
+        (outcome, bytes)
     }
+
+    /// Whether an attempt failed because the connection to its server is gone.
+    fn is_lost(&self, error: &Error) -> bool {
+        error.kind() == ErrorKind::Unreachable
+            && self
+                .provider
+                .as_server()
+                .is_some_and(|server| !matches!(server.status().state, ServerState::Ready))
+    }
+}
+
+fn json_size(arguments: &JsonObject) -> u64 {
+    serde_json::to_string(arguments).map_or(0, |text| text.len() as u64)
+}
+
+fn tool_error(result: &ToolResult) -> LoadOutcome {
+    let message = result.error.as_ref().map_or("the tool returned an error", Error::message);
+    LoadOutcome::ToolError(match message.char_indices().nth(MAX_ERROR_CHARS) {
+        // The ellipsis shows the cut, also to what looks for secrets at the end of the text.
+        Some((at, _)) => format!("{}…", message.get(..at).unwrap_or_default()).into(),
+        None => message.into(),
+    })
 }
 
 #[async_trait]
 impl LoadExecutor for AttemptExecutor {
     async fn run(&mut self, load: &mut dyn Load) -> Result<(), Error> {
-        let cancel = self.job.context.cancel.clone();
-        let run = cancel.child_token();
+        let cancel = self.context.cancel.clone();
+        let token = cancel.child_token();
         // What is still running when this returns is cancelled, with the calls it made.
-        let _cancels_the_rest = run.clone().drop_guard();
-        let mut transport = AttemptTransport {
-            executor: self,
-            run: &run,
-            flying: FuturesUnordered::new(),
-            open: HashMap::new(),
-        };
-        drive(&mut transport, load, &cancel).await
+        let _cancels_the_rest = token.clone().drop_guard();
+        let attempts = FuturesUnordered::new();
+        let run = AttemptRun { executor: self, token, attempts, open: HashMap::new(), lost: None };
+        run.drive(load, &cancel).await
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        let Some(server) = self.provider.as_server() else { return Vec::new() };
+        let status = server.status();
+        status.warnings.iter().map(|warning| format!("{}: {warning}", status.name)).collect()
     }
 }
 
 /// The attempts of one run.
-struct AttemptTransport<'a> {
+struct AttemptRun<'a> {
     executor: &'a mut AttemptExecutor,
-    run: &'a CancellationToken,
-    flying: FuturesUnordered<BoxFuture<'static, FinishedAttempt>>,
+    token: CancellationToken,
+    attempts: FuturesUnordered<BoxFuture<'static, FinishedAttempt>>,
     /// When each call in flight was started, by its ticket.
     open: HashMap<u64, Instant>,
+    /// Why no more is sent: the connection is gone.
+    lost: Option<Error>,
 }
 
-impl LoadTransport for AttemptTransport<'_> {
-    type Event = FinishedAttempt;
-
-    fn send_due(&mut self, load: &mut dyn Load) -> LoadWait {
+impl AttemptRun<'_> {
+    /// Makes the calls of `load` until it is done, `cancel` fires, the connection is lost, or the
+    /// load waits no longer for calls in flight.
+    async fn drive(mut self, load: &mut dyn Load, cancel: &CancellationToken) -> Result<(), Error> {
+        let wakeup = load.wakeup();
+        let mut notified = pin!(wakeup.notified());
+        let mut cancelled = pin!(cancel.cancelled());
+        let mut pacer = Pacer::new();
         loop {
-            let request = match split_decision(load.next(load.now())) {
-                Ok(request) => request,
-                Err(wait) => return wait,
+            let wait = self.start_due(load);
+            let (next, end) = match wait {
+                LoadDecision::WaitUntil(moment) => (Some(moment), None),
+                LoadDecision::Drain(moment) => (None, Some(moment)),
+                LoadDecision::Send(_) | LoadDecision::WaitForWakeup => (None, None),
             };
-            let sent = load.now();
-            self.open.insert(request.ticket, sent);
-            self.flying.push(self.executor.start(&request, sent, self.run));
+            if self.attempts.is_empty() {
+                if let Some(error) = self.lost {
+                    return Err(error);
+                }
+                if end.is_some() {
+                    return Ok(());
+                }
+            }
+            let finished = tokio::select! {
+                biased;
+                () = &mut cancelled => {
+                    self.abandon(load);
+                    return Ok(());
+                }
+                finished = self.next_finished() => Some(finished),
+                () = &mut notified => {
+                    notified.set(wakeup.notified());
+                    None
+                }
+                () = until(end) => None,
+                () = pacer.until(next.unwrap_or_else(|| load.now())), if next.is_some() => None,
+            };
+            if let Some(finished) = finished {
+                self.report(finished, load);
+            }
+            if end.is_some_and(|moment| load.now() >= moment) {
+                self.abandon(load);
+                return Ok(());
+            }
         }
     }
 
-    fn is_idle(&self) -> bool {
-        self.flying.is_empty()
+    /// Starts what is due; what to wait for then.
+    fn start_due(&mut self, load: &mut dyn Load) -> LoadDecision {
+        while self.lost.is_none() {
+            let now = load.now();
+            match load.next(now) {
+                LoadDecision::Send(request) => {
+                    self.open.insert(request.ticket, now);
+                    self.attempts.push(self.executor.start(&request, now, &self.token));
+                }
+                wait => return wait,
+            }
+        }
+        LoadDecision::WaitForWakeup
     }
 
-    /// Each attempt has its own timer.
-    fn next_deadline(&self) -> Option<Instant> {
-        None
-    }
-
-    async fn wait(&mut self) -> FinishedAttempt {
+    async fn next_finished(&mut self) -> FinishedAttempt {
         // Tools that answer at once would leave no time for other tasks of this thread.
         tokio::task::coop::consume_budget().await;
-        match self.flying.next().await {
+        match self.attempts.next().await {
             Some(finished) => finished,
             None => pending().await,
         }
     }
 
-    fn on_wake(
-        &mut self,
-        event: Option<FinishedAttempt>,
-        load: &mut dyn Load,
-    ) -> Result<(), Error> {
-        let Some(finished) = event else { return Ok(()) };
-        let FinishedAttempt { ticket, sent_at, ended_at, result, lane } = finished;
+    fn report(&mut self, finished: FinishedAttempt, load: &mut dyn Load) {
+        let FinishedAttempt { ticket, sent_at, ended_at, result, slot } = finished;
         let ended_at = ended_at.unwrap_or_else(|| load.now());
         self.open.remove(&ticket);
-        self.executor.idle.push(lane);
+        let bytes_out = slot.bytes_out;
+        self.executor.idle.push(slot);
+        if let Err(error) = &result
+            && self.executor.is_lost(error)
+        {
+            self.lost.get_or_insert_with(|| error.clone());
+        }
         let (outcome, bytes_in) = self.executor.classify(result);
         load.on_completed(CompletedRequest {
             ticket,
             sent_at,
             ended_at,
-            bytes_out: 0,
+            bytes_out,
             bytes_in,
             outcome,
         });
-        Ok(())
     }
 
-    fn abandon(&mut self, load: &mut dyn Load, _reason: &str) {
-        let at = load.now();
-        for (ticket, sent) in std::mem::take(&mut self.open) {
-            load.on_completed(CompletedRequest::unanswered(ticket, sent, at));
+    fn abandon(&mut self, load: &mut dyn Load) {
+        let now = load.now();
+        for (ticket, sent_at) in std::mem::take(&mut self.open) {
+            load.on_completed(CompletedRequest::unanswered(ticket, sent_at, now));
         }
+    }
+}
+
+async fn until(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => tokio::time::sleep_until(moment.into()).await,
+        None => pending().await,
     }
 }

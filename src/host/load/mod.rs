@@ -5,8 +5,8 @@
 //! call; a run leaves one record.
 
 mod attempt_executor;
+mod contract;
 mod load_run_record;
-mod output_inspector;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,11 +22,13 @@ use super::request::{CallArguments, CallRequest};
 use super::router::{Route, Search};
 use super::unsent_call::UnsentCall;
 use super::{ToolHost, caller, dispatch, variables};
-use crate::model::{CallId, Error, JsonObject, ToolContext, ToolDefinition};
-use crate::provider::load::{EncodedArguments, Inspection, LoadExecutor, LoadJob, LoadSupport};
-use attempt_executor::AttemptExecutor;
+use crate::model::{
+    CallId, ClientAbilities, Error, ErrorKind, JsonObject, QuestionAbilities, Signal, ToolContext,
+    ToolDefinition,
+};
+use attempt_executor::{AttemptExecutor, OutputSample};
+pub use contract::{BenchRequest, CompletedRequest, Load, LoadDecision, LoadExecutor, LoadOutcome};
 pub use load_run_record::LoadRunRecord;
-use output_inspector::OutputInspector;
 
 /// A tool to be called many times.
 #[derive(Debug, Clone)]
@@ -80,8 +82,6 @@ pub struct LoadTarget {
     limits: CallLimits,
     call_id: CallId,
     inspect_every: Option<u64>,
-    /// Another target of its run is of the same provider.
-    shares_provider: bool,
     /// What was decided, in the words of the audit log.
     decision: String,
 }
@@ -168,7 +168,6 @@ impl ToolHost {
         };
         let limits = CallLimits::of(tool, request.timeout, None);
         let call = CallRequest { name: name.full(), ..call.clone() };
-        let has_sibling = false;
         Ok(LoadTarget {
             host,
             route,
@@ -176,19 +175,8 @@ impl ToolHost {
             limits,
             call_id: call_id.clone(),
             inspect_every: request.inspect_every,
-            shares_provider: has_sibling,
             decision,
         })
-    }
-}
-
-/// Lets the targets of one run know of each other, so that those of one provider are carried alike.
-pub fn link_targets(targets: &mut [&mut LoadTarget]) {
-    let provider = |target: &LoadTarget| Arc::clone(&target.route.provider.provider);
-    let providers: Vec<_> = targets.iter().map(|target| provider(target)).collect();
-    for target in targets {
-        let own = providers.iter().filter(|other| Arc::ptr_eq(other, &provider(target)));
-        target.shares_provider = own.count() > 1;
     }
 }
 
@@ -222,43 +210,34 @@ impl LoadTarget {
     ///
     /// # Errors
     /// All that does not fit, at once.
-    pub async fn encode_arguments(
-        &self,
-        arguments: CallArguments,
-    ) -> Result<EncodedArguments, Error> {
+    pub async fn check_arguments(&self, arguments: CallArguments) -> Result<JsonObject, Error> {
         let request = CallRequest { arguments, ..self.call.clone() };
         let (object, _unchecked) = dispatch::prepare_arguments(&self.route.tool, &request).await?;
-        Ok(EncodedArguments::new(object))
+        Ok(object)
     }
 
-    /// Prepares an executor with a maximum number of calls in flight.
+    /// Connects if the connection was lost, and prepares the calls.
     ///
     /// # Errors
     /// When the tool cannot be reached.
-    pub async fn executor(&self, lanes: usize) -> Result<Box<dyn LoadExecutor>, Error> {
-        let inspection = match self.inspect_every {
-            Some(every) => {
-                let inspector = Arc::new(OutputInspector::new(&self.route.tool).await);
-                Some(Inspection { every: every.max(1), inspector })
-            }
+    pub async fn executor(&self) -> Result<Box<dyn LoadExecutor>, Error> {
+        let provider = &self.route.provider.inner;
+        if provider.as_server().is_some() {
+            let connected = tokio::select! {
+                listed = provider.list() => listed.map(drop),
+                () = self.call.cancel.cancelled() => {
+                    Err(Error::new(ErrorKind::Interrupted(Signal::Interrupt), "the run was abandoned"))
+                }
+            };
+            connected.map_err(|error| self.host.pipeline.masker.error(error))?;
+        }
+        let output_sample = match self.inspect_every {
+            Some(every) => Some(OutputSample::new(&self.route.tool, every).await),
             None => None,
         };
-        let job = LoadJob {
-            tool: self.definition().name.clone(),
-            concurrency: lanes.max(1),
-            timeout: self.limit(),
-            inspection,
-            context: self.context(),
-        };
-        let provider = &self.route.provider.inner;
-        let shared =
-            |repeat: &&dyn LoadSupport| repeat.supports_parallel_runs() || !self.shares_provider;
-        let own = match provider.as_load().filter(shared) {
-            Some(repeat) => repeat.executor(&job).await,
-            None => Ok(None),
-        };
-        let own = own.map_err(|error| self.host.pipeline.masker.error(error))?;
-        Ok(own.unwrap_or_else(|| Box::new(AttemptExecutor::new(Arc::clone(provider), job))))
+        let call = (self.definition().name.clone(), self.limit());
+        let provider = Arc::clone(provider);
+        Ok(Box::new(AttemptExecutor::new(provider, call, output_sample, self.context())))
     }
 
     /// Whether the run is to end at once.
@@ -291,7 +270,10 @@ impl LoadTarget {
         let tool = self.definition();
         let sessions = &self.host.sessions;
         let context = sessions.context(&self.call, self.call_id.clone(), tool, &self.limits);
-        let context = ToolContext { caller: Some(Arc::new(nested)), ..context };
+        // Nobody is asked in the middle of a run.
+        let client =
+            ClientAbilities { questions: Some(QuestionAbilities::default()), ..context.client };
+        let context = ToolContext { caller: Some(Arc::new(nested)), client, ..context };
         caller::without_secrets(context, tool, &self.host.pipeline.masker)
     }
 }

@@ -9,25 +9,18 @@ use std::borrow::Borrow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rmcp::RoleClient;
-use rmcp::model::{CancelledNotificationParam, RequestId, ServerCapabilities, ServerPeerInfo};
-use rmcp::service::{Peer, RunningService};
-use serde_json::Value;
-use tokio::sync::Notify;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::handler::SdkHandler;
-use super::handshake::{Handshake, client_config, protocol_version, request_meta};
+use super::handshake::Handshake;
 use super::lifecycle::Agreement;
 use super::message::{RawJson, RpcMessage};
 use super::outgoing::{ClientMeta, OutgoingRequest};
 use super::protocol_warning::{ProtocolWarning, WarningList};
 use super::responder::QuestionResponder;
-use super::session::{
-    McpSession, ProgressListener, ProgressRegistration, SentRequest, SessionTransport,
-};
-use super::wire::{LaneOpener, Wire};
+use super::session::{McpSession, ProgressListener, ProgressRegistration, SentRequest};
+use super::wire::{FrameKind, OutgoingFrame, Wire};
 use crate::model::{
     CallId, Era, Error, ErrorKind, ErrorPhase, JsonObject, ListKind, QuestionAbilities, Signal,
 };
@@ -38,8 +31,6 @@ pub use super::handshake::{ConnectOptions, WireOpener};
 const UNMATCHED_RESPONSE_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long notifying the server of an abandoned request may take.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(1);
-/// Which log lines a request asks for (revision 2026-07-28).
-const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
 #[derive(Clone)]
 pub struct RequestOptions {
@@ -93,9 +84,6 @@ pub struct Connection {
     /// How long opening and the handshake took.
     pub connect_time: Duration,
     session: Arc<McpSession>,
-    respondent: Arc<QuestionResponder>,
-    peer: Peer<RoleClient>,
-    service: tokio::sync::Mutex<Option<RunningService<RoleClient, SdkHandler>>>,
     name: String,
 }
 
@@ -148,36 +136,15 @@ impl Connection {
         early: Vec<RpcMessage>,
         connect_time: Duration,
     ) -> Self {
-        let about = ClientMeta::for_agreement(&agreement, options.questions());
-        let (name, events) = (options.server.clone(), options.events.clone());
-        let session = McpSession::new(name, wire, events, about, warnings);
-        let respondent = Arc::new(QuestionResponder {
+        let client_meta = ClientMeta::for_agreement(&agreement, options.questions());
+        let respondent = QuestionResponder {
             server: options.server.clone(),
             roots: options.roots.clone(),
             events: options.events.clone(),
             inbox: Arc::clone(&options.inbox),
-        });
-        let handler = SdkHandler {
-            config: client_config(&agreement, options.questions()),
-            session: Arc::clone(&session),
-            respondent: Arc::clone(&respondent),
         };
-        let info = ServerPeerInfo::new(
-            protocol_version(&agreement.version),
-            // We check capabilities ourselves, from the raw value; the SDK needs none of them.
-            ServerCapabilities::default(),
-        );
-        let transport = SessionTransport::new(Arc::clone(&session), early);
-        let service = rmcp::service::serve_directly(handler, transport, Some(info));
-        Self {
-            agreement,
-            connect_time,
-            session,
-            respondent,
-            peer: service.peer().clone(),
-            service: tokio::sync::Mutex::new(Some(service)),
-            name: options.server.clone(),
-        }
+        let session = McpSession::begin(wire, respondent, client_meta, warnings, early);
+        Self { agreement, connect_time, session, name: options.server.clone() }
     }
 
     /// Sends a request and waits for its answer, within limits.
@@ -187,14 +154,14 @@ impl Connection {
         params: impl Borrow<Value>,
         options: &RequestOptions,
     ) -> Result<RawJson, Error> {
-        self.exchange(method, params.borrow(), options).await.map(|(answer, _)| answer)
+        self.exchange(method, (params.borrow(), None), options).await.map(|(answer, _)| answer)
     }
 
     /// The same; the listener of its progress stays until the registration is dropped.
     pub(super) async fn request_with_progress(
         &self,
         method: &str,
-        params: &Value,
+        params: (&Value, Option<&JsonObject>),
         options: &RequestOptions,
     ) -> Result<(RawJson, Option<ProgressRegistration>), Error> {
         self.exchange(method, params, options).await
@@ -204,7 +171,7 @@ impl Connection {
     async fn exchange(
         &self,
         method: &str,
-        params: &Value,
+        (params, arguments): (&Value, Option<&JsonObject>),
         options: &RequestOptions,
     ) -> Result<(RawJson, Option<ProgressRegistration>), Error> {
         // A wire that could not connect says so: nothing was sent then.
@@ -219,25 +186,18 @@ impl Connection {
         let outgoing = OutgoingRequest {
             method,
             params,
+            arguments,
             headers: &options.headers,
             log_level: options.log_level.filter(|_| modern),
-            questions: options.questions.map(|client| self.respondent.abilities_for(client)),
+            questions: options.questions.map(|client| self.respondent().abilities_for(client)),
             meta: options.meta.as_deref(),
             call: options.call.as_ref(),
         };
-        let activity = Arc::new(Notify::new());
-        let listener = options.progress.as_ref().map(|listener| -> ProgressListener {
-            let (listener, activity) = (Arc::clone(listener), Arc::clone(&activity));
-            Arc::new(move |progress| {
-                activity.notify_one();
-                listener(progress);
-            })
-        });
         let sent = Instant::now();
-        let mut request = self.session.send_request(&outgoing, listener).await;
+        let mut request = self.session.send_request(&outgoing, options.progress.clone()).await;
         let call = options.call.as_ref().map(|call| call.0.as_str());
         tracing::debug!(server = self.name, id = request.id, method, call, "request sent");
-        let verdict = self.wait(&request, &activity, method, options).await;
+        let verdict = self.wait(&mut request, method, options).await;
         let outcome = verdict.as_ref().err().map_or("ok", |error| error.kind().as_str());
         tracing::debug!(
             server = self.name,
@@ -258,8 +218,7 @@ impl Connection {
 
     async fn wait(
         &self,
-        request: &SentRequest,
-        activity: &Notify,
+        request: &mut SentRequest,
         method: &str,
         options: &RequestOptions,
     ) -> Result<RawJson, Error> {
@@ -269,31 +228,28 @@ impl Connection {
         let mut unmatched_deadline: Option<Instant> = None;
         let mut asking = false;
         loop {
-            if let Some(outcome) = request.take_outcome() {
-                return self.explain_outcome(outcome).await;
-            }
-            if let Some(error) = self.session.close_reason() {
-                return Err(error);
-            }
             // A server that waits for a person is not silent.
-            let was_asking = std::mem::replace(&mut asking, request.waits_for_person());
-            if was_asking && !asking {
-                idle = (Instant::now() + options.idle_timeout).min(last);
-            }
             let silence = if asking { last } else { idle };
             let until = unmatched_deadline.map_or(silence, |s| s.min(silence));
             tokio::select! {
                 biased;
-                () = request.wait_for_change() => {
-                    if request.unmatched_response().is_some() {
-                        unmatched_deadline.get_or_insert(Instant::now() + UNMATCHED_RESPONSE_TIMEOUT);
+                outcome = request.outcome_or_news() => {
+                    if let Some(outcome) = outcome {
+                        return self.explain_outcome(outcome).await;
+                    }
+                    let (news, now) = (request.news(), Instant::now());
+                    if news.unmatched_response.is_some() {
+                        unmatched_deadline.get_or_insert(now + UNMATCHED_RESPONSE_TIMEOUT);
+                    }
+                    let was_asking = std::mem::replace(&mut asking, news.waits_for_person);
+                    if news.has_progressed || (was_asking && !asking) {
+                        idle = (now + options.idle_timeout).min(last);
                     }
                 }
                 () = options.cancel.cancelled() => {
                     let interrupted = ErrorKind::Interrupted(Signal::Interrupt);
                     return Err(Error::new(interrupted, format!("{method} was abandoned")));
                 }
-                () = activity.notified() => idle = (Instant::now() + options.idle_timeout).min(last),
                 () = tokio::time::sleep_until(until) => {
                     return Err(self.timeout_error(request, method, options, Instant::now() >= last));
                 }
@@ -333,7 +289,7 @@ impl Connection {
         options: &RequestOptions,
         total: bool,
     ) -> Error {
-        if let Some(unmatched) = request.unmatched_response() {
+        if let Some(unmatched) = request.news().unmatched_response {
             return Error::protocol(format!("{unmatched}, but none to {method}"));
         }
         let waiting = self.session.wire().waiting_for(&request.id.into());
@@ -349,18 +305,17 @@ impl Connection {
     }
 
     async fn cancel_request(&self, id: i64, reason: &str) {
-        let id = RequestId::Number(id);
-        let param = CancelledNotificationParam::new(Some(id), Some(reason.to_owned()));
-        let _told = tokio::time::timeout(CANCEL_TIMEOUT, self.peer.notify_cancelled(param)).await;
-    }
-
-    pub(super) fn session(&self) -> &Arc<McpSession> {
-        &self.session
+        let method = "notifications/cancelled";
+        let params = json!({ "requestId": id, "reason": reason });
+        let message = json!({ "jsonrpc": "2.0", "method": method, "params": params });
+        let kind = FrameKind::Notification { method: method.to_owned(), cancels: Some(id.into()) };
+        let frame = OutgoingFrame { bytes: message.to_string().into(), kind, call: None };
+        let _late = tokio::time::timeout(CANCEL_TIMEOUT, self.session.wire().send(frame)).await;
     }
 
     /// Answers what this server asks.
     pub(super) fn respondent(&self) -> &QuestionResponder {
-        &self.respondent
+        &self.session.respondent
     }
 
     /// Remembers a page that the server asked to open (see [`McpSession::remember_page`]).
@@ -375,24 +330,6 @@ impl Connection {
 
     pub(super) fn in_context(&self, error: Error, phase: ErrorPhase) -> Error {
         error.with_server(&self.name).with_phase(phase)
-    }
-
-    pub fn lane_opener(&self) -> Option<&dyn LaneOpener> {
-        self.session.wire().lane_opener()
-    }
-
-    /// The `_meta` of a request that is written without the SDK: what the SDK adds, without the
-    /// token of progress, which has no listener here. Empty before the modern era.
-    pub fn request_meta(&self, log_level: Option<&str>) -> JsonObject {
-        if self.agreement.era != Era::Modern {
-            return JsonObject::new();
-        }
-        let meta = request_meta(&self.agreement.version, self.respondent.abilities());
-        let Value::Object(mut meta) = meta else { return JsonObject::new() };
-        if let Some(level) = log_level {
-            meta.insert(LOG_LEVEL.to_owned(), level.into());
-        }
-        meta
     }
 
     pub fn name(&self) -> &str {
@@ -435,8 +372,14 @@ impl Connection {
         self.session.begin_close();
         tracing::info!(server = self.name, "server connection closed");
         self.session.wire().close().await;
-        if let Some(service) = self.service.lock().await.take() {
-            service.cancellation_token().cancel();
-        }
+        self.session.close(Error::unreachable("the connection is closed"));
+    }
+}
+
+impl Drop for Connection {
+    /// Ends the reader, which holds the wire.
+    fn drop(&mut self) {
+        self.session.begin_close();
+        self.session.close(Error::unreachable("the connection is closed"));
     }
 }

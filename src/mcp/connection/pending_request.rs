@@ -33,6 +33,7 @@ impl Connection {
         let outgoing = OutgoingRequest {
             method,
             params,
+            arguments: None,
             headers: &[],
             log_level: None,
             questions: None,
@@ -63,16 +64,7 @@ impl PendingRequest<'_> {
     /// Waits for the answer. To be waited for once, and to the end.
     pub async fn answer(&mut self) -> Result<RawJson, Error> {
         let connection = self.connection;
-        let outcome = loop {
-            if let Some(outcome) = self.request.take_outcome() {
-                break connection.explain_outcome(outcome).await;
-            }
-            if let Some(error) = connection.session.close_reason() {
-                break Err(error);
-            }
-            // Or an answer to something unknown, which says nothing here.
-            self.request.wait_for_change().await;
-        };
+        let outcome = connection.explain_outcome(self.request.outcome().await).await;
         outcome.map_err(|error| error.with_server(&connection.name))
     }
 

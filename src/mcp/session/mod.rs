@@ -1,13 +1,12 @@
-//! The adapter between our wire and the SDK's session: ids, answers, notifications.
+//! A session over one wire: requests out; answers, questions and notifications in.
 //!
-//! Owns: our requests and their ids, which of them are pending, where their responses go, and the
-//! warnings about the traffic. The SDK keeps the rest of the session: the server's requests, and
-//! cancellations by either side. Never does: decide when to abandon a request.
+//! Owns: our requests and their ids, which of them are pending, the one reader that gives each answer
+//! to the request it belongs to, the server's own requests, and the warnings about the traffic. Never
+//! does: decide when to abandon a request.
 
 mod sent_request;
 mod server_notifications;
 mod server_requests;
-mod transport;
 
 use std::collections::HashMap;
 use std::future::poll_fn;
@@ -15,10 +14,8 @@ use std::sync::{Arc, Mutex as StdMutex, MutexGuard, PoisonError};
 use std::task::Poll;
 
 use bytes::Bytes;
-use rmcp::RoleClient;
-use rmcp::service::RxJsonRpcMessage;
 use serde_json::Value;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::handshake::{DISCOVER_ID, INITIALIZE_ID};
@@ -27,14 +24,13 @@ use super::notifications::{NotificationHub, NotificationListener};
 use super::outgoing::{ClientMeta, OutgoingRequest};
 use super::protocol_warning::{ProtocolWarning, WARNING_CHARS, WarningList};
 use super::questions::QuestionTable;
-use super::read_handoff::ReadHandoff;
+use super::responder::QuestionResponder;
 use super::retired_ids::RetiredIds;
 use super::wire::{Arrival, Wire};
-use crate::model::{CallId, Error, EventSink, ListKind};
+use crate::model::{CallId, Error, ErrorCause, EventSink, ListKind};
 use crate::util::text::truncate;
 
 pub use sent_request::{ProgressRegistration, SentRequest};
-pub use transport::SessionTransport;
 
 #[derive(Debug, Clone)]
 pub struct ProgressUpdate {
@@ -52,22 +48,22 @@ type RequestOutcome = Result<RawJson, Error>;
 /// Receives progress; must return at once.
 pub type ProgressListener = Arc<dyn Fn(ProgressUpdate) + Send + Sync>;
 
-/// Everything a connection and its SDK session share.
 pub struct McpSession {
     pub server: String,
     wire: Arc<dyn Wire>,
     events: EventSink,
     client_meta: ClientMeta,
+    /// Answers what the server asks.
+    pub respondent: QuestionResponder,
     state: StdMutex<SessionState>,
     pub closed_token: CancellationToken,
     pub task_updated: Notify,
     request_ended: Notify,
-    pub(super) read_handoff: Arc<ReadHandoff<RxJsonRpcMessage<RoleClient>>>,
 }
 
 #[derive(Default)]
 struct SessionState {
-    pending: HashMap<i64, PendingOutcome>,
+    pending: HashMap<i64, PendingRequest>,
     retired: RetiredIds,
     next_id: i64,
     /// Questions of the server whose answers are not handed over yet.
@@ -79,33 +75,63 @@ struct SessionState {
     notifications: NotificationHub,
 }
 
-struct PendingOutcome {
-    outcome: Option<Result<RawJson, Error>>,
+struct PendingRequest {
+    answer: oneshot::Sender<RequestOutcome>,
+    /// Woken by everything else that happens to it.
+    news: Arc<Notify>,
+    /// What came in place of an answer, maybe to this request.
     unmatched_response: Option<String>,
-    woken: Arc<Notify>,
+    has_progressed: bool,
     call: Option<CallId>,
 }
 
 impl McpSession {
-    /// A session over `wire`, with the warnings that there are already.
-    pub fn new(
-        server: String,
+    /// Begins a session over `wire`, with the warnings and messages that there are already.
+    pub fn begin(
         wire: Arc<dyn Wire>,
-        events: EventSink,
-        about: ClientMeta,
+        respondent: QuestionResponder,
+        client_meta: ClientMeta,
         warnings: WarningList,
+        early: Vec<RpcMessage>,
     ) -> Arc<Self> {
-        Arc::new(Self {
-            server,
+        let session = Arc::new(Self {
+            server: respondent.server.clone(),
             wire,
-            events,
-            client_meta: about,
+            events: respondent.events.clone(),
+            client_meta,
+            respondent,
             state: StdMutex::new(SessionState { warnings, ..SessionState::default() }),
             closed_token: CancellationToken::new(),
             task_updated: Notify::new(),
             request_ended: Notify::new(),
-            read_handoff: Arc::default(),
-        })
+        });
+        for message in early {
+            session.route_message(message, None);
+        }
+        let reader = Arc::clone(&session);
+        tokio::spawn(async move { reader.closed_token.run_until_cancelled(reader.read()).await });
+        session
+    }
+
+    /// Reads until the wire is closed.
+    async fn read(self: &Arc<Self>) {
+        loop {
+            match self.wire.receive().await {
+                Arrival::Message { bytes, stream_of } => {
+                    let of = stream_of.as_ref().and_then(Value::as_i64);
+                    for message in self.messages(&bytes, of) {
+                        self.route_message(message, of);
+                    }
+                }
+                Arrival::Warning(warning) => self.add_warning(warning),
+                Arrival::Failed { id, error } => {
+                    if let Some(id) = id.as_i64() {
+                        self.fail_request(id, error);
+                    }
+                }
+                Arrival::Closed(error) => return self.close(error),
+            }
+        }
     }
 
     pub fn wire(&self) -> &Arc<dyn Wire> {
@@ -152,26 +178,29 @@ impl McpSession {
         outgoing: &OutgoingRequest<'_>,
         listener: Option<ProgressListener>,
     ) -> SentRequest {
+        let (sender, answer) = oneshot::channel();
+        let news = Arc::new(Notify::new());
         let listens = listener.is_some();
-        let (id, woken) = {
+        let id = {
             let mut state = self.state();
             let id = state.next_id;
             state.next_id += 1;
-            let woken = Arc::new(Notify::new());
-            let call = outgoing.call.cloned();
-            let pending = PendingOutcome {
-                outcome: None,
+            let pending = PendingRequest {
+                answer: sender,
+                news: Arc::clone(&news),
                 unmatched_response: None,
-                woken: Arc::clone(&woken),
-                call,
+                has_progressed: false,
+                call: outgoing.call.cloned(),
             };
-            state.pending.insert(id, pending);
+            if state.closed.is_none() {
+                state.pending.insert(id, pending);
+            }
             state.progress.extend(listener.map(|listener| (id, listener)));
-            (id, woken)
+            id
         };
-        let registration =
+        let progress =
             listens.then(|| ProgressRegistration { session: Arc::clone(self), token: id });
-        let request = SentRequest { session: Arc::clone(self), id, woken, progress: registration };
+        let request = SentRequest { session: Arc::clone(self), id, answer, news, progress };
         let (session, frame) = (Arc::clone(self), outgoing.frame(id, &self.client_meta));
         let mut sending = Box::pin(async move {
             match session.wire.send(frame).await {
@@ -189,80 +218,23 @@ impl McpSession {
         request
     }
 
-    /// Takes the outcome of a request, if it came; it is not pending any more then.
-    fn take_outcome(&self, id: i64) -> Option<Result<RawJson, Error>> {
-        let mut state = self.state();
-        let outcome = state.pending.get_mut(&id)?.outcome.take()?;
-        state.pending.remove(&id);
-        state.questions.request_ended(id);
-        self.request_ended.notify_waiters();
-        Some(outcome)
-    }
-
-    /// Gives a request up; an answer that comes later is known as late.
+    /// Nobody waits for a request any more; an answer that comes later is known as late. What the
+    /// server asked for it alone is not answered further.
     fn retire(&self, id: i64) {
         let mut state = self.state();
-        state.questions.request_ended(id);
-        self.request_ended.notify_waiters();
         if state.pending.remove(&id).is_some() {
             state.retired.insert(id);
         }
+        state.questions.request_ended(id);
+        drop(state);
+        self.request_ended.notify_waiters();
     }
 
-    /// Takes in what came from the wire; returns what the SDK should know of it.
-    fn route(&self, arrival: Arrival) -> Vec<RxJsonRpcMessage<RoleClient>> {
-        match arrival {
-            Arrival::Message { bytes, stream_of } => {
-                self.route_bytes(&bytes, stream_of.as_ref().and_then(Value::as_i64))
-            }
-            Arrival::Warning(warning) => {
-                self.add_warning(warning);
-                Vec::new()
-            }
-            Arrival::Failed { id, error } => {
-                if let Some(id) = id.as_i64() {
-                    self.fail_request(id, error);
-                }
-                Vec::new()
-            }
-            Arrival::Closed(error) => {
-                self.close(error);
-                Vec::new()
-            }
-        }
-    }
-
-    fn route_bytes(&self, bytes: &Bytes, of: Option<i64>) -> Vec<RxJsonRpcMessage<RoleClient>> {
-        let messages = self.messages(bytes, of).into_iter();
-        messages.filter_map(|message| self.route_message(message, of)).collect()
-    }
-
-    /// Takes the answer to a request that the wire got with it. The SDK has no part in answers.
+    /// Takes the answer to a request that the wire got with it.
     fn take_answer(&self, id: i64, bytes: &Bytes) {
         for message in self.messages(bytes, Some(id)) {
             if let RpcMessage::Response { id, outcome } = message {
                 self.handle_response(&id, outcome);
-            }
-        }
-    }
-
-    /// Routes a line that a run of calls read from the wire. Answers are offered to `run` with their
-    /// ids; what it gives back is not its own.
-    pub(super) fn route_run_line(
-        &self,
-        line: &[u8],
-        run: &mut dyn FnMut(&Value, RequestOutcome) -> Option<RequestOutcome>,
-    ) {
-        for message in self.messages(&Bytes::copy_from_slice(line), None) {
-            let message = match message {
-                RpcMessage::Response { id, outcome } => match run(&id, outcome) {
-                    Some(outcome) => RpcMessage::Response { id, outcome },
-                    None => continue,
-                },
-                other => other,
-            };
-            if let Some(message) = self.route_message(message, None) {
-                self.read_handoff.push(message);
             }
         }
     }
@@ -296,61 +268,41 @@ impl McpSession {
         }
     }
 
-    /// Routes one message, which came on the stream of the request `of` if the wire has such
-    /// streams; also used for those that came before the session existed.
-    fn route_message(
-        &self,
-        message: RpcMessage,
-        of: Option<i64>,
-    ) -> Option<RxJsonRpcMessage<RoleClient>> {
+    /// Routes one message, which came on the stream of the request `of` if the wire has such streams.
+    fn route_message(self: &Arc<Self>, message: RpcMessage, of: Option<i64>) {
         match message {
-            RpcMessage::Response { id, outcome } => {
-                self.handle_response(&id, outcome);
-                None
-            }
+            RpcMessage::Response { id, outcome } => self.handle_response(&id, outcome),
             RpcMessage::Request { id, method, params } => {
-                self.handle_request(id, &method, params, of)
+                self.handle_request(id, method, params, of);
             }
             RpcMessage::Notification { method, params } => {
                 self.handle_notification(&method, params, of);
-                None
             }
         }
     }
 
-    fn handle_response(&self, id: &Value, outcome: Result<RawJson, Error>) {
+    fn handle_response(&self, id: &Value, outcome: RequestOutcome) {
         let number = whole_number(id);
-        let mut state = self.state();
-        if let Some(number) = number
-            && let Some(pending) = state.pending.get_mut(&number)
-        {
-            let first = pending.outcome.is_none();
-            if first {
-                pending.outcome = Some(outcome);
-                pending.woken.notify_one();
-            }
-            drop(state);
-            if !first {
-                self.add_warning(ProtocolWarning::AnsweredTwice);
-            }
+        let pending = number.and_then(|number| self.state().pending.remove(&number));
+        if let (Some(sent), Some(pending)) = (number, pending) {
             if id.as_i64().is_none() {
-                self.add_warning(ProtocolWarning::IdRewritten {
-                    sent: number,
-                    came: id.to_string(),
-                });
+                let came = id.to_string();
+                self.add_warning(ProtocolWarning::IdRewritten { sent, came });
             }
+            // Who waited for it may have just given up.
+            let _unheard = pending.answer.send(outcome);
             return;
         }
         // The answer to the half of the handshake that was not needed any more.
         if number.is_some_and(|number| number == DISCOVER_ID || number == INITIALIZE_ID) {
             return;
         }
+        let state = self.state();
         // An id of ours that is over says nothing about a request that still waits.
-        let of_a_run = number.is_some_and(|number| self.read_handoff.has_issued(number));
         if let Some(number) = number
-            && (of_a_run || (0..state.next_id).contains(&number))
+            && (0..state.next_id).contains(&number)
         {
-            let late = of_a_run || state.retired.contains(number);
+            let late = state.retired.contains(number);
             drop(state);
             self.add_warning(if late {
                 ProtocolWarning::LateAnswer
@@ -378,21 +330,22 @@ impl McpSession {
         let meant = |id: i64| of.is_none_or(|of| of == id);
         for (_, pending) in state.pending.iter_mut().filter(|(id, _)| meant(**id)) {
             pending.unmatched_response.get_or_insert_with(|| text.clone());
-            pending.woken.notify_one();
+            pending.news.notify_one();
         }
     }
 
     fn fail_request(&self, id: i64, error: Error) {
-        let mut state = self.state();
-        let Some(pending) = state.pending.get_mut(&id).filter(|p| p.outcome.is_none()) else {
-            return;
-        };
-        let unmatched = pending.unmatched_response.take();
-        pending.outcome = Some(Err(match unmatched {
+        let Some(pending) = self.state().pending.remove(&id) else { return };
+        let is_session_lost = error.cause() == ErrorCause::SessionLost;
+        let error = match pending.unmatched_response {
             Some(unmatched) => Error::protocol(format!("{unmatched}, but none to the request")),
             None => error,
-        }));
-        pending.woken.notify_one();
+        };
+        let _unheard = pending.answer.send(Err(error.clone()));
+        if is_session_lost {
+            // Nothing can be sent in it any more; the next call begins another one.
+            self.close(error);
+        }
     }
 
     /// Ends the session: the wire is gone.
@@ -403,9 +356,8 @@ impl McpSession {
             tracing::warn!(server = self.server, kind, pending, "server gone");
         }
         state.closed.get_or_insert(error);
-        for pending in state.pending.values() {
-            pending.woken.notify_one();
-        }
+        // Whoever waits sees that nobody will answer.
+        state.pending.clear();
         state.questions.close_all();
         drop(state);
         self.closed_token.cancel();

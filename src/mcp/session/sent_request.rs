@@ -2,18 +2,28 @@
 
 use std::sync::Arc;
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, oneshot};
 
-use super::McpSession;
-use crate::mcp::message::RawJson;
+use super::{McpSession, RequestOutcome};
 use crate::model::Error;
 
 /// A request that was sent. Dropped, it is forgotten, and the server is not told.
 pub struct SentRequest {
     pub(super) session: Arc<McpSession>,
     pub id: i64,
-    pub(super) woken: Arc<Notify>,
+    pub(super) answer: oneshot::Receiver<RequestOutcome>,
+    pub(super) news: Arc<Notify>,
     pub(super) progress: Option<ProgressRegistration>,
+}
+
+/// What happened to a request that is not answered yet.
+#[derive(Debug, Default)]
+pub struct RequestNews {
+    /// What came in place of an answer, maybe to this request.
+    pub unmatched_response: Option<String>,
+    /// There was progress since the last look.
+    pub has_progressed: bool,
+    pub waits_for_person: bool,
 }
 
 /// Keeps the listener of a request's progress, which goes on after the answer when that is a task.
@@ -29,33 +39,45 @@ impl Drop for ProgressRegistration {
 }
 
 impl SentRequest {
-    /// Waits for its outcome, an unmatched response, news of a question, or the end of the wire.
-    pub async fn wait_for_change(&self) {
-        self.woken.notified().await;
+    /// Waits for the outcome. Cancel-safe; not to be asked again after it came.
+    pub async fn outcome(&mut self) -> RequestOutcome {
+        match (&mut self.answer).await {
+            Ok(outcome) => outcome,
+            Err(_) => Err(self
+                .session
+                .close_reason()
+                .unwrap_or_else(|| Error::unreachable("the connection is closed"))),
+        }
     }
 
-    /// Takes its outcome, if it came.
-    pub fn take_outcome(&self) -> Option<Result<RawJson, Error>> {
-        self.session.take_outcome(self.id)
+    /// Waits for the outcome, or for [`news`](Self::news).
+    pub async fn outcome_or_news(&mut self) -> Option<RequestOutcome> {
+        let news = Arc::clone(&self.news);
+        tokio::select! {
+            biased;
+            outcome = self.outcome() => Some(outcome),
+            () = news.notified() => None,
+        }
+    }
+
+    pub fn news(&self) -> RequestNews {
+        let mut state = self.session.state();
+        let waits_for_person = state.questions.waits_for_person(self.id);
+        let Some(pending) = state.pending.get_mut(&self.id) else { return RequestNews::default() };
+        RequestNews {
+            unmatched_response: pending.unmatched_response.clone(),
+            has_progressed: std::mem::take(&mut pending.has_progressed),
+            waits_for_person,
+        }
     }
 
     pub fn take_progress(&mut self) -> Option<ProgressRegistration> {
         self.progress.take()
     }
 
-    /// Whether an answer to some unknown request came while this one waited.
-    pub fn unmatched_response(&self) -> Option<String> {
-        self.session.state().pending.get(&self.id)?.unmatched_response.clone()
-    }
-
     /// Whether nothing is known of its end.
     pub fn is_open(&self) -> bool {
-        let state = self.session.state();
-        state.closed.is_none() && state.pending.contains_key(&self.id)
-    }
-
-    pub fn waits_for_person(&self) -> bool {
-        self.session.state().questions.waits_for_person(self.id)
+        self.session.state().pending.contains_key(&self.id)
     }
 }
 

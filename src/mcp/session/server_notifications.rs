@@ -57,9 +57,17 @@ impl McpSession {
 
     fn handle_progress(&self, params: &Value) {
         let token = params.get("progressToken").and_then(Value::as_i64);
-        let listener = token.and_then(|t| self.state().progress.get(&t).cloned());
         let progress = params.get("progress").and_then(Value::as_f64).filter(|p| p.is_finite());
-        let (Some(listener), Some(progress)) = (listener, progress) else { return };
+        let (Some(token), Some(progress)) = (token, progress) else { return };
+        let listener = {
+            let mut state = self.state();
+            if let Some(pending) = state.pending.get_mut(&token) {
+                pending.has_progressed = true;
+                pending.news.notify_one();
+            }
+            state.progress.get(&token).cloned()
+        };
+        let Some(listener) = listener else { return };
         listener(ProgressUpdate {
             done: progress,
             total: params.get("total").and_then(Value::as_f64).filter(|t| t.is_finite()),

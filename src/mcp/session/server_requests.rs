@@ -1,48 +1,52 @@
-//! Requests of the server: handed to the SDK, and counted as open questions until they end.
+//! Requests of the server: answered beside everything else, and counted as open questions until
+//! their answers are handed over.
 
-use rmcp::RoleClient;
-use rmcp::model::{CustomRequest, JsonRpcMessage, JsonRpcRequest, RequestId, ServerRequest};
-use rmcp::service::RxJsonRpcMessage;
-use serde_json::Value;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use super::McpSession;
 use crate::mcp::message::RawJson;
 use crate::mcp::protocol_warning::ProtocolWarning;
 use crate::mcp::questions::{OpenQuestion, QuestionRejection};
+use crate::mcp::responder::{self, QuestionContext, QuestionRefusal};
+use crate::mcp::wire::{FrameKind, OutgoingFrame};
 use crate::model::CallId;
 
+/// How long a question may wait that no request of ours waits for…
+const UNRELATED_QUESTION_TIMEOUT: Duration = Duration::from_mins(5);
+/// …and any other, should the request that waits for it never end.
+const QUESTION_TIMEOUT: Duration = Duration::from_hours(24);
+
 impl McpSession {
-    /// A request of the server, of any kind. It goes to the SDK with its raw parameters.
     pub(super) fn handle_request(
-        &self,
+        self: &Arc<Self>,
         id: Value,
-        method: &str,
+        method: String,
         params: Option<RawJson>,
         of: Option<i64>,
-    ) -> Option<RxJsonRpcMessage<RoleClient>> {
+    ) {
         let key = id.to_string();
-        let Ok(request_id) = serde_json::from_value::<RequestId>(id) else {
-            let method = method.to_owned();
-            self.add_warning(ProtocolWarning::UnusableRequestId { method, id: key });
-            return None;
-        };
+        if !id.is_string() && id.as_i64().is_none() {
+            return self.add_warning(ProtocolWarning::UnusableRequestId { method, id: key });
+        }
         let params = match params.map(|raw| raw.parse()).transpose() {
-            Ok(params) => params,
+            Ok(params) => params.unwrap_or_default(),
             Err(error) => {
-                self.add_warning(ProtocolWarning::UnreadableRequest {
-                    method: method.to_owned(),
-                    reason: error.message().to_owned(),
-                });
-                return None;
+                let reason = error.message().to_owned();
+                return self.add_warning(ProtocolWarning::UnreadableRequest { method, reason });
             }
         };
-        if let Err(reason) = self.open_question(key, method, of) {
-            let method = method.to_owned();
-            self.add_warning(ProtocolWarning::RejectedRequest { method, reason });
-            return None;
+        if let Err(reason) = self.open_question(key.clone(), &method, of) {
+            return self.add_warning(ProtocolWarning::RejectedRequest { method, reason });
         }
-        let request = ServerRequest::CustomRequest(CustomRequest::new(method, params));
-        Some(JsonRpcMessage::Request(JsonRpcRequest::new(request_id, request)))
+        let session = Arc::clone(self);
+        tokio::spawn(async move {
+            let question = ServerQuestion { session: &session, id, key };
+            session.closed_token.run_until_cancelled(question.answer(&method, &params)).await;
+        });
     }
 
     /// Takes note of a question and of the requests that may be waiting for its answer: the one on
@@ -69,39 +73,33 @@ impl McpSession {
         let requests: Vec<i64> = waiting.into_iter().map(|(id, _)| id).collect();
         for id in &requests {
             if let Some(pending) = state.pending.get(id) {
-                pending.woken.notify_one();
+                pending.news.notify_one();
             }
         }
         state.questions.open(key, OpenQuestion::new(method, requests, call))
     }
 
-    pub(super) fn close_question(&self, id: &RequestId) {
-        let Ok(key) = serde_json::to_string(id) else { return };
+    fn close_question(&self, key: &str) {
         let mut state = self.state();
-        for id in state.questions.close(&key) {
+        for id in state.questions.close(key) {
             if let Some(pending) = state.pending.get(&id) {
-                pending.woken.notify_one();
+                pending.news.notify_one();
             }
         }
     }
 
-    pub fn question(&self, id: &RequestId) -> Option<OpenQuestion> {
-        self.state().questions.get(&serde_json::to_string(id).ok()?)
-    }
-
     /// The call that a question belongs to. Where that is not certain while another call has a question
     /// of its own, it waits for that to end: who is asked in its place would be somebody else.
-    pub async fn call_of_question(&self, id: &RequestId) -> Option<CallId> {
-        let key = serde_json::to_string(id).ok()?;
+    async fn call_of_question(&self, key: &str) -> Option<CallId> {
         let mut has_to_wait = false;
         loop {
             let ended = self.request_ended.notified();
             {
                 let state = self.state();
-                if let [request] = state.questions.requests(&key) {
+                if let [request] = state.questions.requests(key) {
                     return state.pending.get(request)?.call.clone();
                 }
-                has_to_wait |= state.questions.is_behind_another(&key);
+                has_to_wait |= state.questions.is_behind_another(key);
             }
             if !has_to_wait {
                 return None;
@@ -110,12 +108,72 @@ impl McpSession {
         }
     }
 
-    pub(super) fn is_withdrawn(&self, id: &RequestId) -> bool {
-        self.question(id).is_some_and(|question| question.is_withdrawn)
-    }
-
     /// Remembers a page that the server asked to open, to recognise it when it is reported as done.
     pub fn remember_page(&self, id: &str) {
         self.state().questions.remember_page(id);
+    }
+}
+
+/// A question of the server, open until its answer is handed over or dropped.
+struct ServerQuestion<'a> {
+    session: &'a McpSession,
+    id: Value,
+    key: String,
+}
+
+impl ServerQuestion<'_> {
+    async fn answer(&self, method: &str, params: &Value) {
+        let answer = self.find_answer(method, params).await;
+        // The server took its question back: it wants no answer.
+        let question = self.session.state().questions.get(&self.key);
+        if question.is_some_and(|question| question.is_withdrawn) {
+            return;
+        }
+        let id = &self.id;
+        let message = match answer {
+            Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
+            Err(refusal) => {
+                let (code, message) = refusal.error();
+                json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } })
+            }
+        };
+        let bytes = message.to_string().into();
+        let frame = OutgoingFrame { bytes, kind: FrameKind::Response, call: None };
+        // An answer that cannot be handed over is the server's loss.
+        let _unheard = self.session.wire.send(frame).await;
+    }
+
+    async fn find_answer(&self, method: &str, params: &Value) -> Result<Value, QuestionRefusal> {
+        let (session, respondent) = (self.session, &self.session.respondent);
+        let Some(open) = session.state().questions.get(&self.key) else {
+            return responder::withdrawn_answer(method);
+        };
+        if let Some(page) = params.get("elicitationId").and_then(Value::as_str) {
+            session.remember_page(page);
+        }
+        let limit = if open.is_unrelated { UNRELATED_QUESTION_TIMEOUT } else { QUESTION_TIMEOUT };
+        let needs_call = respondent.inbox.asks_callers() && responder::needs_person(method);
+        let answer = timeout(limit, async {
+            let call = match open.call {
+                None if needs_call => session.call_of_question(&self.key).await,
+                call => call,
+            };
+            let occasion = QuestionContext { call, ..QuestionContext::default() };
+            respondent.answer(method, params, &occasion).await
+        });
+        tokio::select! {
+            biased;
+            () = open.cancelled.cancelled() => responder::withdrawn_answer(method),
+            answer = answer => match answer {
+                Ok(answer) => answer.map(|answered| answered.result),
+                Err(_elapsed) => responder::withdrawn_answer(method),
+            },
+        }
+    }
+}
+
+impl Drop for ServerQuestion<'_> {
+    fn drop(&mut self) {
+        self.session.close_question(&self.key);
     }
 }

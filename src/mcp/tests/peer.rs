@@ -87,6 +87,11 @@ impl FakeServer {
         self.send(&refusal(&request["id"]));
     }
 
+    /// Ends a request on the wire.
+    pub fn fail(&self, request: &Value, error: Error) {
+        self.arrives(Arrival::Failed { id: request["id"].clone(), error });
+    }
+
     /// Ends the wire.
     pub fn close(&self, why: &str) {
         self.arrives(Arrival::Closed(Error::unreachable(why.to_owned())));

@@ -11,7 +11,7 @@ use super::peer::{FakeServer, refusal};
 use super::{connected, limits};
 use crate::mcp::connection::{Connection, RequestOptions};
 use crate::mcp::message::RawJson;
-use crate::model::{Error, ErrorKind, Signal};
+use crate::model::{Error, ErrorCause, ErrorKind, Signal};
 
 /// Sends a request while `server` plays the other side.
 async fn ask(
@@ -61,7 +61,7 @@ async fn progress_puts_the_idle_limit_off_but_never_the_total() {
                 let method = "notifications/progress";
                 peer.send(&json!({ "jsonrpc": "2.0", "method": method, "params": params }));
             }
-            sleep(Duration::from_secs(5)).await;
+            sleep(Duration::from_secs(7)).await;
         }
     })
     .await;
@@ -69,7 +69,7 @@ async fn progress_puts_the_idle_limit_off_but_never_the_total() {
     assert_eq!(error.kind(), ErrorKind::Timeout);
     assert!(error.message().contains("60 s in total"), "{}", error.message());
     assert!(start.elapsed() >= Duration::from_mins(1));
-    assert_eq!(reports.load(Ordering::SeqCst), 13);
+    assert_eq!(reports.load(Ordering::SeqCst), 9);
 }
 
 #[tokio::test(start_paused = true)]
@@ -325,4 +325,17 @@ async fn a_line_that_breaks_the_protocol_ends_the_connection_and_says_why() {
     let error = answer.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Protocol);
     assert!(error.message().contains("spans lines"), "{}", error.message());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_whose_session_is_forgotten_is_over() {
+    let (connection, mut peer) = connected().await;
+    let answer = ask(&connection, &limits(), async {
+        let request = call(&mut peer).await;
+        let error = Error::unreachable("forgotten").with_cause(ErrorCause::SessionLost);
+        peer.fail(&request, error);
+    })
+    .await;
+    assert_eq!(answer.unwrap_err().message(), "forgotten");
+    assert_eq!(connection.close_reason().unwrap().cause(), ErrorCause::SessionLost);
 }

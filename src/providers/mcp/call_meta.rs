@@ -16,13 +16,6 @@ const ENVIRONMENT: &str = "dev.toolhost/environment";
 
 /// The members of `_meta` for a call in this context.
 pub(super) fn call_meta(context: &ToolContext) -> JsonObject {
-    let mut meta = shared_meta(context);
-    meta.insert(CALL.to_owned(), json!(context.call_id.0));
-    meta
-}
-
-/// The same for many calls in one context: none of them is the only one with its identity.
-pub(super) fn shared_meta(context: &ToolContext) -> JsonObject {
     let mut meta = JsonObject::new();
     let mut plain = JsonObject::new();
     for (key, value) in &context.metadata {
@@ -47,6 +40,7 @@ pub(super) fn shared_meta(context: &ToolContext) -> JsonObject {
             meta.insert("tracestate".to_owned(), json!(state));
         }
     }
+    meta.insert(CALL.to_owned(), json!(context.call_id.0));
     meta
 }
 

@@ -15,7 +15,6 @@ use crate::model::{
     ServerState, ServerStatus, SubscriptionEvent, SubscriptionFilter, ToolCall, ToolContext,
     ToolDefinition, ToolListing, ToolResult,
 };
-use crate::provider::load::{LoadExecutor, LoadJob, LoadSupport};
 use crate::provider::{
     ConnectionSummary, LoginSupport, ManagedServer, OfferingSupport, Preview, ToolListVersion,
     ToolProvider,
@@ -188,10 +187,6 @@ impl ToolProvider for SessionServers {
     fn as_offerings(&self) -> Option<&dyn OfferingSupport> {
         Some(self)
     }
-
-    fn as_load(&self) -> Option<&dyn LoadSupport> {
-        Some(self)
-    }
 }
 
 #[async_trait]
@@ -227,17 +222,6 @@ impl LoginSupport for SessionServers {
 
     async fn logout(&self) -> Result<usize, Error> {
         self.any().server.logout().await
-    }
-}
-
-#[async_trait]
-impl LoadSupport for SessionServers {
-    fn supports_parallel_runs(&self) -> bool {
-        self.any().server.supports_parallel_runs()
-    }
-
-    async fn executor(&self, job: &LoadJob) -> Result<Option<Box<dyn LoadExecutor>>, Error> {
-        self.of(&job.context.session_id)?.executor(job).await
     }
 }
 

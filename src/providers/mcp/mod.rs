@@ -14,7 +14,6 @@ mod definition_drift;
 mod endpoint;
 mod entry_filter;
 mod health;
-mod load;
 mod offerings;
 pub mod roots;
 mod status;
@@ -43,7 +42,6 @@ use crate::model::{
     CredentialUse, Error, ErrorKind, EventSink, HostEvent, QuestionHandler, ServerState, Signal,
     ToolCall, ToolContext, ToolDefinition, ToolListing, ToolResult, TrafficSink,
 };
-use crate::provider::load::LoadSupport;
 use crate::provider::{
     LoginSupport, ManagedServer, OfferingSupport, Preview, ToolListVersion, ToolProvider,
     verify_trust,
@@ -314,6 +312,7 @@ impl ToolProvider for McpProvider {
                 .with_server(&self.spec.name)
         };
         let connection = tokio::select! {
+            biased;
             connection = self.connection() => connection?,
             () = context.cancel.cancelled() => return Err(cancelled()),
         };
@@ -356,10 +355,6 @@ impl ToolProvider for McpProvider {
     }
 
     fn as_offerings(&self) -> Option<&dyn OfferingSupport> {
-        Some(self)
-    }
-
-    fn as_load(&self) -> Option<&dyn LoadSupport> {
         Some(self)
     }
 }

@@ -11,7 +11,6 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::mcp::message::trim_bytes;
-use crate::mcp::repeat::answer;
 
 /// How many ids are remembered of one message or batch; the reader refuses more anyway.
 const MAX_IDS: usize = 1_000;
@@ -47,13 +46,7 @@ pub(super) fn match_answer(message: &[u8], id: &Value) -> AnswerMatch {
 
 /// Whether `message` is the response to `id` and nothing else.
 pub(super) fn is_plain_answer(message: &[u8], id: &Value) -> bool {
-    match (answer::plain_answer_id(message), id.as_i64()) {
-        (Some(plain), Some(id)) if plain == id => true,
-        _ => {
-            trim_bytes(message).starts_with(b"{")
-                && match_answer(message, id) == AnswerMatch::Answer
-        }
-    }
+    trim_bytes(message).starts_with(b"{") && match_answer(message, id) == AnswerMatch::Answer
 }
 
 /// The ids of the requests that a message (or batch) answers.

@@ -57,18 +57,6 @@ impl ArrivalSender {
         self.sender.send(QueuedArrival { arrival, _space: space }).await.ok();
     }
 
-    /// Hands one arrival over if there is room for it now.
-    pub(super) fn try_push(&self, arrival: Arrival) -> bool {
-        let space = match permits(&arrival) {
-            0 => None,
-            some => match Arc::clone(&self.space).try_acquire_many_owned(some) {
-                Ok(space) => Some(space),
-                Err(_) => return false,
-            },
-        };
-        self.sender.try_send(QueuedArrival { arrival, _space: space }).is_ok()
-    }
-
     /// Leaves a warning if there is room for it.
     pub(super) fn try_warn(&self, warning: ProtocolWarning) {
         let waiting = QueuedArrival { arrival: Arrival::Warning(warning), _space: None };

@@ -39,18 +39,6 @@ impl CredentialGate {
         }
     }
 
-    /// Whether the user wrote `Authorization` among the headers.
-    pub(super) fn has_user_authorization(&self) -> bool {
-        self.has_user_authorization
-    }
-
-    pub(super) async fn handle_challenge(
-        &self,
-        challenge: Challenge,
-    ) -> Result<ChallengeOutcome, Error> {
-        self.credentials.handle_challenge(challenge).await
-    }
-
     /// Whether the newest request carried credentials.
     pub(super) fn sent_credentials(&self) -> bool {
         self.sent_credentials.load(Ordering::Relaxed)

@@ -31,7 +31,6 @@ mod exchanges;
 mod head_tracer;
 mod headers;
 mod http_session;
-pub mod lanes;
 mod path_guess;
 mod post;
 mod redact;
@@ -50,7 +49,6 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use reqwest::header::HeaderMap;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use url::Url;
@@ -65,7 +63,7 @@ use self::exchanges::{ExchangeTable, locked};
 use self::http_session::HttpSession;
 use self::redact::Redactor;
 use crate::mcp::protocol_warning::ProtocolWarning;
-use crate::mcp::wire::{Arrival, FrameKind, LaneOpener, OutgoingFrame, ProcessInfo, Wire};
+use crate::mcp::wire::{Arrival, FrameKind, OutgoingFrame, ProcessInfo, Wire};
 use crate::model::{Era, Error};
 use crate::net::client::ClientSettings;
 use crate::net::errors;
@@ -79,11 +77,6 @@ pub struct HttpWire {
 /// What the wire and its tasks share.
 struct HttpShared {
     client: OriginClient,
-    entry_headers: HeaderMap,
-    /// Whether any TLS certificate is accepted.
-    insecure: bool,
-    /// The request that began the session, to begin another when the server forgot it.
-    initialize_frame: Mutex<Option<OutgoingFrame>>,
     /// The endpoint in use; `/mcp` after the user's bare URL turned out to be nothing.
     url: Mutex<Url>,
     socket: Option<PathBuf>,
@@ -120,7 +113,6 @@ impl HttpShared {
             requires_public: false,
         };
         let heads = HeadTracer::new(target.tracer, &checked.headers);
-        let own = checked.headers.clone();
         let client =
             OriginClient::new(&target.url, target.socket.clone(), settings, checked.headers)?;
         let (outbox, inbox) = queue();
@@ -129,9 +121,6 @@ impl HttpShared {
         }
         let shared = Self {
             client,
-            entry_headers: own,
-            insecure: target.insecure,
-            initialize_frame: Mutex::default(),
             url: Mutex::new(target.url),
             socket: target.socket,
             limits: target.limits,
@@ -227,10 +216,6 @@ impl Wire for HttpWire {
 
     fn process_info(&self) -> ProcessInfo {
         ProcessInfo::default()
-    }
-
-    fn lane_opener(&self) -> Option<&dyn LaneOpener> {
-        Some(self)
     }
 
     async fn close(&self) {

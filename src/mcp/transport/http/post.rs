@@ -173,36 +173,6 @@ impl HttpShared {
         }
     }
 
-    /// Starts a session in place of an expired one (legacy era), with the same `initialize` request.
-    pub(super) async fn reinitialize_session(self: Arc<Self>) -> Result<(), Error> {
-        let Some(greeting) = locked(&self.initialize_frame).clone() else {
-            return Err(Error::unreachable("there is no session to start again"));
-        };
-        locked(&self.session).take_id();
-        let limit = self.limits.control;
-        let begun = timeout(limit, async {
-            match self.post(&greeting, None).await? {
-                PostResponse::Success(mut response) => {
-                    self.note_session(&response.headers);
-                    // What it says was agreed on before; its connection is used again.
-                    self.read_beginning(&mut response.body).await;
-                    Ok(())
-                }
-                PostResponse::Error(_, error) | PostResponse::Refused(_, error) => Err(error),
-            }
-        });
-        begun.await.unwrap_or_else(|_| Err(headers_timeout_error("initialize", limit)))?;
-        let notification = br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
-        let method = "notifications/initialized".to_owned();
-        let kind = FrameKind::Notification { method, cancels: None };
-        self.send_control(OutgoingFrame {
-            bytes: Bytes::from_static(notification),
-            kind,
-            call: None,
-        })
-        .await
-    }
-
     async fn accept(
         &self,
         frame: &OutgoingFrame,
@@ -214,7 +184,6 @@ impl HttpShared {
             PostResponse::Success(response) => {
                 if is_method(frame, "initialize") {
                     self.note_session(&response.headers);
-                    *locked(&self.initialize_frame) = Some(frame.clone());
                 }
                 self.accept_content(*response, exchange, frame.call.as_ref()).await
             }

@@ -1,30 +1,29 @@
 //! The stdio transport: a server as a child process, one JSON message per line.
 //!
-//! Owns: the child, its three pipes and their limits. Never does: look inside a line. For a run of
-//! calls the pipes are lent ([`pipe_loan`]).
+//! Owns: the child, its three pipes and their limits. Never does: look inside a line..
 //!
-//! Reading is on demand: a line is taken from the pipe when the connection asks for the next
+//! What is sent is queued, and one task writes all that is there at once: many callers share a system
+//! call, and nobody who gives up leaves half a line behind. Reading is on demand: a line is taken from the pipe when the connection asks for the next
 //! arrival, so a flooding server is slowed by its own pipe instead of filling our memory. The exit
 //! of the process is watched separately, because a grandchild may hold the pipe open for ever.
 
-pub mod pipe_loan;
-
 use std::process::ExitStatus;
-use std::sync::{Arc, Mutex as StdMutex, PoisonError};
+use std::sync::{Arc, Mutex as StdMutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
+use futures_util::FutureExt as _;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, Notify};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::mcp::message::trim_bytes;
 use crate::mcp::tracer::{StderrLines, Tracer};
-use crate::mcp::wire::{Arrival, MESSAGE_LIMIT, OutgoingFrame, PipeLender, ProcessInfo, Wire};
+use crate::mcp::wire::{Arrival, FrameKind, MESSAGE_LIMIT, OutgoingFrame, ProcessInfo, Wire};
 use crate::model::{Era, Error};
 use crate::util::confine::{Confinement, LimitCause};
 use crate::util::process::{Process, Program, ShutdownTimeouts, StartError, show_exit};
@@ -42,7 +41,7 @@ const NUL_LIMIT: usize = 64 * 1024;
 const CHUNK: usize = 64 * 1024;
 
 pub struct StdioWire {
-    stdin: Mutex<Option<StdinPipe>>,
+    stdin: Arc<StdinQueue>,
     reader: Mutex<StdoutReader>,
     stderr: Arc<StdMutex<LineTail>>,
     stderr_done: CancellationToken,
@@ -52,11 +51,29 @@ pub struct StdioWire {
     tracer: Tracer,
 }
 
-/// The way to the server.
-struct StdinPipe {
-    pipe: ChildStdin,
-    /// The rest of a partly written line; nothing may be written before it.
-    unfinished_line: Vec<u8>,
+/// Lines on their way to the server.
+#[derive(Default)]
+struct StdinQueue {
+    lines: StdMutex<QueuedLines>,
+    /// Woken when there is a line to write.
+    filled: Notify,
+    /// Woken when everything was taken.
+    emptied: Notify,
+    /// Woken when a line cannot be written.
+    failed: Notify,
+    /// Fires when the pipe is closed.
+    closed: CancellationToken,
+}
+
+#[derive(Default)]
+struct QueuedLines {
+    bytes: Vec<u8>,
+    /// The requests among them.
+    requests: Vec<Value>,
+    /// Why nothing is written any more.
+    failure: Option<Error>,
+    /// Requests that were queued when that happened.
+    failed_requests: Vec<Value>,
 }
 
 struct StdoutReader {
@@ -90,10 +107,12 @@ impl StdioWire {
             let lines = StderrLines::new(tracer.clone());
             tokio::spawn(drain_stderr(pipe, Arc::clone(&stderr), lines, stderr_done.clone()));
         }
+        let (stdin, closing) = (Arc::<StdinQueue>::default(), CancellationToken::new());
+        if let Some(pipe) = process.stdin.take() {
+            tokio::spawn(Arc::clone(&stdin).write_to(pipe, closing.clone()));
+        }
         Ok(Self {
-            stdin: Mutex::new(
-                process.stdin.take().map(|pipe| StdinPipe { pipe, unfinished_line: Vec::new() }),
-            ),
+            stdin,
             pid: process.pid(),
             reader: Mutex::new(StdoutReader {
                 stdout: process.stdout.take(),
@@ -107,7 +126,7 @@ impl StdioWire {
             }),
             stderr,
             stderr_done,
-            closing: CancellationToken::new(),
+            closing,
             grace,
             tracer,
         })
@@ -142,6 +161,7 @@ impl StdioWire {
             let woken = tokio::select! {
                 biased;
                 () = self.closing.cancelled() => ReaderWake::Closing,
+                () = self.stdin.failed.notified() => return,
                 read = read_more(&mut reader.stdout, &mut reader.buffer) => ReaderWake::Read(read),
                 status = wait(&mut reader.process), if watching => ReaderWake::Exited(status),
                 () = sleep_until(drain_until), if drain_until.is_some() => ReaderWake::Drained,
@@ -198,6 +218,100 @@ impl StdioWire {
         } else {
             error.with_details(lines.into_iter().map(|line| format!("stderr: {line}")))
         }
+    }
+}
+
+impl StdinQueue {
+    fn lines(&self) -> MutexGuard<'_, QueuedLines> {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until the queue takes another line.
+    async fn wait_for_room(&self, closing: &CancellationToken) -> Result<(), Error> {
+        loop {
+            let emptied = self.emptied.notified();
+            {
+                let lines = self.lines();
+                if let Some(failure) = &lines.failure {
+                    return Err(failure.clone());
+                }
+                if lines.bytes.len() < CHUNK && !closing.is_cancelled() {
+                    return Ok(());
+                }
+            }
+            tokio::select! {
+                biased;
+                () = closing.cancelled() => {
+                    return Err(Error::unreachable("the connection is closed"));
+                }
+                () = emptied => {}
+            }
+        }
+    }
+
+    fn push(&self, frame: OutgoingFrame) {
+        let mut lines = self.lines();
+        lines.bytes.extend_from_slice(&frame.bytes);
+        lines.bytes.push(b'\n');
+        if let FrameKind::Request { id, .. } = frame.kind {
+            lines.requests.push(id);
+        }
+        drop(lines);
+        self.filled.notify_one();
+    }
+
+    /// Writes what is queued until it cannot be written, or the connection is being closed; what is
+    /// queued then is still written if the pipe has room for it.
+    async fn write_to(self: Arc<Self>, mut pipe: ChildStdin, closing: CancellationToken) {
+        let mut batch = QueuedLines::default();
+        let failure = loop {
+            let is_closing = tokio::select! {
+                biased;
+                () = closing.cancelled() => true,
+                () = self.filled.notified() => false,
+            };
+            {
+                let mut lines = self.lines();
+                std::mem::swap(&mut lines.bytes, &mut batch.bytes);
+                std::mem::swap(&mut lines.requests, &mut batch.requests);
+            }
+            self.emptied.notify_waiters();
+            if is_closing {
+                let _full = pipe.write_all(&batch.bytes).now_or_never();
+                break None;
+            }
+            let written = tokio::select! {
+                biased;
+                written = pipe.write_all(&batch.bytes) => written.map_err(|error| stdin_not_read_error(&error)),
+                () = closing.cancelled() => break None,
+                () = tokio::time::sleep(WRITE_TIMEOUT) => Err(Error::timeout(format!(
+                    "it did not read its stdin for {} s", WRITE_TIMEOUT.as_secs()
+                ))),
+            };
+            if let Err(error) = written {
+                break Some(error);
+            }
+            batch.bytes.clear();
+            batch.requests.clear();
+        };
+        drop(pipe);
+        if let Some(error) = failure {
+            let mut lines = self.lines();
+            let queued = std::mem::take(&mut lines.requests);
+            lines.failed_requests = batch.requests.into_iter().chain(queued).collect();
+            lines.failure = Some(error);
+        }
+        self.emptied.notify_waiters();
+        self.failed.notify_one();
+        self.closed.cancel();
+    }
+
+    /// The next request that could not be written.
+    fn next_failed(&self) -> Option<Arrival> {
+        let mut lines = self.lines();
+        let id = lines.failed_requests.pop()?;
+        let error = lines.failure.clone()?;
+        Some(Arrival::Failed { id, error })
     }
 }
 
@@ -262,35 +376,19 @@ enum ReaderWake {
 #[async_trait]
 impl Wire for StdioWire {
     async fn send(&self, frame: OutgoingFrame) -> Result<Option<Bytes>, Error> {
-        let write = async {
-            let mut stdin = self.stdin.lock().await;
-            // The pipe is put back only when the whole line is written. If cancelled half-way, it
-            // is closed: anything written after half a line would be taken for the rest of it.
-            let Some(StdinPipe { mut pipe, unfinished_line: mut line }) = stdin.take() else {
-                return Err(Error::unreachable("the connection is closed"));
-            };
-            // Before it is written: its answer may be here before the write returns.
-            self.tracer.sent(&frame.bytes, frame.call.as_ref());
-            line.reserve_exact(frame.bytes.len() + 1);
-            line.extend_from_slice(&frame.bytes);
-            line.push(b'\n');
-            pipe.write_all(&line).await.map_err(|error| stdin_not_read_error(&error))?;
-            *stdin = Some(StdinPipe { pipe, unfinished_line: Vec::new() });
-            Ok(None)
-        };
-        tokio::select! {
-            biased;
-            result = write => result,
-            () = self.closing.cancelled() => Err(Error::unreachable("the connection is closed")),
-            () = tokio::time::sleep(WRITE_TIMEOUT) => Err(Error::timeout(format!(
-                "it did not read its stdin for {} s", WRITE_TIMEOUT.as_secs()
-            ))),
-        }
+        self.stdin.wait_for_room(&self.closing).await?;
+        // Before it is written: its answer may be here before the write returns.
+        self.tracer.sent(&frame.bytes, frame.call.as_ref());
+        self.stdin.push(frame);
+        Ok(None)
     }
 
     async fn receive(&self) -> Arrival {
         let mut reader = self.reader.lock().await;
         loop {
+            if let Some(failed) = self.stdin.next_failed() {
+                return failed;
+            }
             if let Some(line) = reader.next_line() {
                 self.tracer.received(&line, None);
                 return Arrival::Message { bytes: line, stream_of: None };
@@ -311,10 +409,6 @@ impl Wire for StdioWire {
         None
     }
 
-    fn pipe_lender(&self) -> Option<&dyn PipeLender> {
-        Some(self)
-    }
-
     fn process_info(&self) -> ProcessInfo {
         let stderr = self.stderr.lock().unwrap_or_else(PoisonError::into_inner);
         ProcessInfo { pid: Some(self.pid), stderr_tail: stderr.last(usize::MAX) }
@@ -322,8 +416,8 @@ impl Wire for StdioWire {
 
     async fn close(&self) {
         self.closing.cancel();
-        // Both locks come free at once: their holders watch `closing`.
-        *self.stdin.lock().await = None;
+        // Both come free at once: their holders watch `closing`.
+        self.stdin.closed.cancelled().await;
         let mut reader = self.reader.lock().await;
         reader.stdout = None;
         if reader.close_reason.is_none() {
@@ -389,7 +483,6 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::mcp::wire::FrameKind;
     use crate::model::ErrorKind;
 
     fn server(script: &str) -> StdioWire {
@@ -455,11 +548,39 @@ mod tests {
 
     #[tokio::test]
     async fn half_a_line_is_never_followed_by_another() {
-        let wire = server("exec sleep 60");
-        // Polled until the pipe is full, and dropped there.
-        let half = wire.send(frame(&"x".repeat(1 << 20)));
-        assert!(futures_util::FutureExt::now_or_never(half).is_none());
-        let late = wire.send(frame("second")).await.unwrap_err();
+        let wire = server("cat");
+        let long = "x".repeat(1 << 20);
+        wire.send(frame(&long)).await.unwrap();
+        // It waits for room, and is given up.
+        assert!(futures_util::FutureExt::now_or_never(wire.send(frame("second"))).is_none());
+        assert_eq!(message(&wire).await, long);
+        wire.send(frame("third")).await.unwrap();
+        assert_eq!(message(&wire).await, "third");
+        wire.close().await;
+    }
+
+    #[tokio::test]
+    async fn requests_that_cannot_be_written_fail_and_so_do_all_after_them() {
+        let wire = server("exec <&-; echo closed; exec sleep 60");
+        assert_eq!(message(&wire).await, "closed");
+        for id in [1, 2] {
+            let kind = FrameKind::Request {
+                id: id.into(),
+                method: "tools/call".to_owned(),
+                name: None,
+                headers: Vec::new(),
+            };
+            wire.send(OutgoingFrame { kind, ..frame("{}") }).await.unwrap();
+        }
+        let mut failed = Vec::new();
+        for _ in 0..2 {
+            let Arrival::Failed { id, error } = wire.receive().await else { panic!("not failed") };
+            assert!(error.message().contains("no longer reads its stdin"), "{error:?}");
+            failed.push(id);
+        }
+        failed.sort_by_key(Value::as_i64);
+        assert_eq!(failed, [1, 2]);
+        let late = wire.send(frame("third")).await.unwrap_err();
         assert_eq!(late.kind(), ErrorKind::Unreachable);
         wire.close().await;
     }

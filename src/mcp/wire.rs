@@ -4,15 +4,9 @@
 //! bounded in size, and reports every violation it sees as an [`Arrival`] instead of hiding it. It
 //! never parses what is inside a message, and knows ids only to say which request failed.
 
-mod call_lanes;
-mod pipes;
-
 use async_trait::async_trait;
 use bytes::Bytes;
 use serde_json::Value;
-
-pub use call_lanes::{CallCompletion, CallLanes, LaneAnswer, LaneOpener, LanePoolEvent};
-pub use pipes::{PipeLender, PipeLoan, PipeReader, PipeWriter};
 
 use super::protocol_warning::ProtocolWarning;
 use crate::model::{CallId, Era, Error};
@@ -99,15 +93,7 @@ pub trait Wire: Send + Sync + 'static {
     /// "response headers", "the rest of the answer").
     fn waiting_for(&self, id: &Value) -> Option<String>;
 
-    fn pipe_lender(&self) -> Option<&dyn PipeLender> {
-        None
-    }
-
     fn process_info(&self) -> ProcessInfo;
-
-    fn lane_opener(&self) -> Option<&dyn LaneOpener> {
-        None
-    }
 
     /// Ends the connection politely and within bounds. Idempotent.
     async fn close(&self);
