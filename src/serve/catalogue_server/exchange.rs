@@ -125,8 +125,8 @@ impl CatalogueServer {
                             questions::answer_question(question, answer);
                         } else if is_modern {
                             waiting.push(question);
-                        } else if let Some(peer) = sender.connection().cloned() {
-                            pending.push(questions::ask(peer, question));
+                        } else {
+                            pending.push(questions::ask(sender.peer().clone(), question));
                         }
                     }
                 }

@@ -18,7 +18,6 @@ pub(in crate::serve) mod questions;
 mod request_sender;
 mod result;
 mod running_request;
-mod served_call;
 mod subscription;
 mod tasks;
 mod tool_list;
@@ -42,7 +41,6 @@ pub use handler::ServedClient;
 pub(in crate::serve) use handler::{implementation, served_session};
 use parked_requests::ParkedRequests;
 pub(in crate::serve) use running_request::{RequestStep, RunningRequest};
-pub(in crate::serve) use served_call::{ServedCall, StatelessCall};
 pub(in crate::serve) use subscription::{ServedSubscription, SubscriptionHandoff};
 use tasks::ServedTasks;
 use tool_list::ToolList;
@@ -136,11 +134,6 @@ impl CatalogueServer {
     pub(in crate::serve) fn end_session(&self, session: &str) {
         self.tasks.end_session(session);
         self.host.end_session(session);
-    }
-
-    /// Whether a tool that clients know takes arguments in headers too, which have to be the same.
-    pub(in crate::serve) fn takes_header_arguments(&self, name: &str) -> bool {
-        self.tools.latest().find(name).is_some_and(|tool| tool.takes_header_arguments)
     }
 
     /// The room for the messages of its clients.

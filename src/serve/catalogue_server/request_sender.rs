@@ -7,7 +7,6 @@ use rmcp::model::{
 };
 use rmcp::service::{Peer, RequestContext};
 use serde_json::Value;
-use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::log_line::known_level;
@@ -23,13 +22,7 @@ pub(super) struct RequestSender {
     pub(super) is_modern: bool,
     pub(super) cancelled: CancellationToken,
     meta: RequestMetaObject,
-    way_back: WayBack,
-}
-
-/// How the client hears of something before the answer.
-enum WayBack {
-    Connection(Peer<RoleServer>),
-    Answer(mpsc::Sender<ServerNotification>),
+    peer: Peer<RoleServer>,
 }
 
 impl RequestSender {
@@ -41,26 +34,7 @@ impl RequestSender {
             id: context.id,
             cancelled: context.ct,
             meta: context.meta,
-            way_back: WayBack::Connection(context.peer),
-        }
-    }
-
-    /// The client of a request of the newer era that came alone. It hears what is sent to `notifier`, and
-    /// gives the request up by leaving.
-    pub(super) fn of_request(
-        id: RequestId,
-        meta: RequestMetaObject,
-        capabilities: ClientCapabilities,
-        notifier: mpsc::Sender<ServerNotification>,
-    ) -> Self {
-        Self {
-            id,
-            capabilities: Some(capabilities),
-            name: meta.client_info().map(|client| client.name),
-            is_modern: true,
-            cancelled: CancellationToken::new(),
-            meta,
-            way_back: WayBack::Answer(notifier),
+            peer: context.peer,
         }
     }
 
@@ -83,22 +57,12 @@ impl RequestSender {
     }
 
     pub(super) async fn tell(&self, notification: ServerNotification) {
-        match &self.way_back {
-            WayBack::Connection(peer) => {
-                let _client_gone = peer.send_notification(notification).await;
-            }
-            WayBack::Answer(notifier) => {
-                let _client_gone = notifier.send(notification).await;
-            }
-        }
+        let _client_gone = self.peer.send_notification(notification).await;
     }
 
-    /// Where it can be asked something, which needs a connection.
-    pub(super) fn connection(&self) -> Option<&Peer<RoleServer>> {
-        match &self.way_back {
-            WayBack::Connection(peer) => Some(peer),
-            WayBack::Answer(_) => None,
-        }
+    /// Where it can be asked something.
+    pub(super) fn peer(&self) -> &Peer<RoleServer> {
+        &self.peer
     }
 }
 

@@ -14,9 +14,6 @@ use crate::host::request::ListScope;
 use crate::model::ToolDefinition;
 use crate::util::text;
 
-/// What names the header for a value in a schema (SEP-2243).
-const HEADER_KEY: &str = "x-mcp-header";
-
 #[derive(Default)]
 pub(super) struct ToolList(Mutex<Arc<ServedTools>>);
 
@@ -31,8 +28,6 @@ pub(super) struct ServedTool {
     pub(super) wire: Tool,
     pub(super) full_name: String,
     pub(super) needs_approval: bool,
-    /// Whether its schema says that arguments are repeated in headers (`x-mcp-header`).
-    pub(super) takes_header_arguments: bool,
 }
 
 impl ServedTools {
@@ -71,8 +66,7 @@ fn offered(host: &ToolHost, catalogue: &Catalogue, uses_bare_names: bool) -> Ser
         let name = if uses_bare_names && is_free { bare.to_owned() } else { full_name.clone() };
         list.places.insert(name.clone(), list.tools.len());
         let (wire, needs_approval) = (wire_tool(definition, name), *needs_approval);
-        let takes_header_arguments = wire.input_schema.values().any(names_header);
-        list.tools.push(ServedTool { wire, full_name, needs_approval, takes_header_arguments });
+        list.tools.push(ServedTool { wire, full_name, needs_approval });
     }
     list
 }
@@ -94,16 +88,6 @@ fn visible(description: &str) -> String {
         text::safe(description).into_owned()
     } else {
         description.to_owned()
-    }
-}
-
-fn names_header(schema: &Value) -> bool {
-    match schema {
-        Value::Object(members) => {
-            members.contains_key(HEADER_KEY) || members.values().any(names_header)
-        }
-        Value::Array(items) => items.iter().any(names_header),
-        _ => false,
     }
 }
 

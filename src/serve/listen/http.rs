@@ -1,13 +1,17 @@
 //! Clients over Streamable HTTP, in both eras.
 
+use std::convert::Infallible;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use futures_util::FutureExt as _;
 use http::{HeaderValue, Method, Request, StatusCode, header};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
-use hyper::body::Body as _;
+use hyper::body::{Body as _, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
@@ -18,10 +22,10 @@ use tokio_util::task::TaskTracker;
 use super::MAX_MESSAGE;
 use super::access::{AccessError, AccessRules};
 use super::authentication::Authenticator;
+use super::bounded_writes::BoundedWrites;
 use super::cross_origin;
 use super::http_answer::{HttpAnswer, text};
 use super::http_clients::HttpClients;
-use super::http_connection::{self, RequestBody};
 use super::http_sessions::KeptAnswers;
 use super::identity::Requester;
 use super::mcp_service::McpService;
@@ -33,6 +37,10 @@ use crate::serve::shared_room::{MessagePlace, MessageRoom, NoRoom, SMALL};
 const MAX_CONNECTIONS: usize = 16_384;
 /// How long the body of a request may take.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long the head of a request may take, from the end of the one before.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a client may read nothing of what is sent to it.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long requests may go on after the server was told to end.
 const DRAIN: Duration = Duration::from_secs(5);
 
@@ -95,7 +103,7 @@ impl HttpListener {
             let _as_it_was = stream.set_nodelay(true);
             let (shared, stop) = (Arc::clone(&shared), stop.clone());
             clients.spawn(async move {
-                shared.serve_connection(stream, Bytes::new(), &stop).await;
+                shared.serve_connection(stream, &stop).await;
                 drop(place);
             });
         }
@@ -104,18 +112,27 @@ impl HttpListener {
         shared.drain(&clients).await;
     }
 
-    /// Serves one client, of which `read` was read already.
+    /// Answers the requests of one client, one after another, until it leaves, or `stop` fires and its last
+    /// request is answered.
     pub(super) async fn serve_connection(
         self: &Arc<Self>,
         stream: impl AsyncRead + AsyncWrite + Unpin,
-        read: Bytes,
         stop: &CancellationToken,
     ) {
-        let answer = |request| {
+        let service = service_fn(|request| {
             let shared = Arc::clone(self);
-            async move { shared.answer(request).await }.boxed()
-        };
-        http_connection::serve(stream, read, answer, stop).await;
+            async move { Ok::<_, Infallible>(shared.answer(request).await) }
+        });
+        let mut builder = http1::Builder::new();
+        builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
+        let io = TokioIo::new(BoundedWrites::new(stream, WRITE_TIMEOUT));
+        let mut connection = pin!(builder.serve_connection(io, service));
+        tokio::select! {
+            // What a client does wrong ends its own connection.
+            _ended = connection.as_mut() => return,
+            () = stop.cancelled() => connection.as_mut().graceful_shutdown(),
+        }
+        let _ended = connection.await;
     }
 
     /// Gives `clients` a moment, then ends sessions and streams.
@@ -127,7 +144,7 @@ impl HttpListener {
         self.end.cancel();
     }
 
-    async fn answer(&self, request: Request<RequestBody>) -> HttpAnswer {
+    async fn answer(&self, request: Request<Incoming>) -> HttpAnswer {
         let page = self.rules.page(request.headers());
         let mut answer = match (request.method(), request.uri().path()) {
             (&Method::GET, "/health") => text(StatusCode::OK, "ok"),
@@ -145,7 +162,7 @@ impl HttpListener {
     }
 
     /// What a browser asks, without a token, before a page may ask.
-    fn preflight(&self, request: Request<RequestBody>) -> HttpAnswer {
+    fn preflight(&self, request: Request<Incoming>) -> HttpAnswer {
         let (head, _) = request.into_parts();
         match self.rules.check_place(&head) {
             Ok(()) => cross_origin::preflight(&head.headers),
@@ -199,7 +216,7 @@ impl HttpListener {
         Some(answer)
     }
 
-    async fn mcp(&self, request: Request<RequestBody>) -> HttpAnswer {
+    async fn mcp(&self, request: Request<Incoming>) -> HttpAnswer {
         let (mut head, body) = request.into_parts();
         let mcp = match self.admit(&head).await {
             Ok(mcp) => mcp,
@@ -240,7 +257,7 @@ impl BodyError {
     }
 }
 
-async fn read(body: RequestBody, room: &MessageRoom) -> Result<(Bytes, MessagePlace), BodyError> {
+async fn read(body: Incoming, room: &MessageRoom) -> Result<(Bytes, MessagePlace), BodyError> {
     let size = body.size_hint();
     let stated = size.exact();
     // A message that is too large by its own account is not waited for.
@@ -266,4 +283,50 @@ async fn read(body: RequestBody, room: &MessageRoom) -> Result<(Bytes, MessagePl
     let message = message.freeze();
     room.parse_place(&mut place, &message).await?;
     Ok((message, place))
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    use super::*;
+    use crate::host::ToolHost;
+    use crate::serve::catalogue_server::{ClientRegistry, ServeSettings};
+
+    const ASK: &[u8] = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n";
+
+    fn listener() -> Arc<HttpListener> {
+        let clients = ClientRegistry::new();
+        let host = clients.attach(ToolHost::builder()).build();
+        let stop = CancellationToken::new();
+        let server = CatalogueServer::new(host, clients, ServeSettings::default(), stop);
+        Arc::new(HttpListener::for_own_user(&server))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_does_not_read_is_let_go() {
+        // The head of the answer alone does not fit.
+        let (mut client, stream) = tokio::io::duplex(64);
+        client.write_all(ASK).await.unwrap();
+        let stop = CancellationToken::new();
+        let asked_at = Instant::now();
+        listener().serve_connection(stream, &stop).await;
+        assert!(asked_at.elapsed() >= WRITE_TIMEOUT);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_that_waits_ends_with_the_server_and_an_answer_is_finished_first() {
+        let (mut client, stream) = tokio::io::duplex(64);
+        let stop = CancellationToken::new();
+        let until = stop.clone();
+        let serving =
+            tokio::spawn(async move { listener().serve_connection(stream, &until).await });
+        client.write_all(ASK).await.unwrap();
+        client.read_u8().await.unwrap();
+        stop.cancel();
+        let mut answer = String::new();
+        client.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.ends_with("ok\n"), "{answer}");
+        serving.await.unwrap();
+    }
 }

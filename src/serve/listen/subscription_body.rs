@@ -1,6 +1,7 @@
 //! The stream of a subscription over HTTP.
 
 use std::convert::Infallible;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::stream;
@@ -11,8 +12,12 @@ use rmcp::model::ServerJsonRpcMessage;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use super::event_body::{COMMENT, KEEP_ALIVE};
 use crate::serve::catalogue_server::{self, ServedSubscription};
+
+/// How long a stream is silent before a comment shows that it is still there.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// An event that says nothing.
+const COMMENT: &[u8] = b":\n\n";
 
 type StreamedBody = BoxBody<Bytes, Infallible>;
 

@@ -55,7 +55,7 @@ type Parsed = Result<Box<RxJsonRpcMessage<RoleServer>>, (Value, i32, String)>;
 fn parse(text: &str, room: &MessageRoom) -> Parsed {
     let place = room.try_place(text.as_bytes());
     let place = place.map_err(|why| (client_message::id(text), -32600, why.to_string()))?;
-    match client_message::read(text) {
+    match serde_json::from_str::<RxJsonRpcMessage<RoleServer>>(text) {
         Ok(mut message) => {
             message.insert_extension(Arc::new(place));
             Ok(Box::new(message))

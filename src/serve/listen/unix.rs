@@ -1,10 +1,11 @@
 //! Clients on a Unix socket: Streamable HTTP, or one message per line as on standard streams.
 
-use std::io;
+use std::io::{self, Cursor};
 use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use tokio::io::AsyncReadExt as _;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -121,8 +122,8 @@ async fn serve_client(
     {
         let LineConnection { input, output } = lines;
         let read = [line.as_bytes(), b"\r\n", input.read_buffer()].concat();
-        let Ok(stream) = input.into_inner().reunite(output) else { return };
-        return Box::pin(http.serve_connection(stream, read.into(), stop)).await;
+        let stream = tokio::io::join(Cursor::new(read).chain(input.into_inner()), output);
+        return Box::pin(http.serve_connection(stream, stop)).await;
     }
     let session = format!("unix-{}", Uuid::new_v4().simple());
     let client = server.connect(ServedIdentity { session, is_alone: false });

@@ -128,6 +128,7 @@ pub enum ConfinementError {
     /// The system lacks what the level needs.
     #[error("{missing}")]
     Unsupported { missing: String, remedy: String },
+    #[cfg(target_os = "linux")]
     #[error("'{}' cannot be opened for the sandbox: {why}", .path.display())]
     Path {
         path: PathBuf,
@@ -135,6 +136,7 @@ pub enum ConfinementError {
         why: String,
     },
     /// Something that should have worked did not.
+    #[cfg(target_os = "linux")]
     #[error("the sandbox could not be created: {0}")]
     Failed(String),
 }

@@ -141,18 +141,6 @@ impl HttpSessions {
         session.is_some_and(|session| session.touch())
     }
 
-    /// Hands a request over; what its client reads.
-    ///
-    /// # Errors
-    /// When the session ended.
-    pub(super) async fn request(
-        &self,
-        id: &str,
-        message: ClientJsonRpcMessage,
-    ) -> Result<mpsc::Receiver<ServerSseMessage>, SessionError> {
-        self.session(id)?.request(message).await
-    }
-
     /// Ends the services of idle sessions, and forgets sessions of clients that seem to be gone.
     fn sweep(&self) {
         let mut sessions = self.sessions();
@@ -242,7 +230,7 @@ impl SessionManager for HttpSessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionError> {
-        self.request(id, message).await.map(events)
+        self.session(id)?.request(message).await.map(events)
     }
 
     async fn accept_message(

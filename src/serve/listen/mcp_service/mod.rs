@@ -1,10 +1,8 @@
-//! Answering requests over Streamable HTTP: plain calls directly, the rest by the SDK's service.
+//! Answering requests over Streamable HTTP by the SDK's service.
 //!
 //! Owns: the settings of that service, and telling clients to retry later when a limit is reached.
 //! Never does: look at a token.
 
-mod call_answer;
-mod plain_call;
 #[cfg(test)]
 mod tests;
 
@@ -13,7 +11,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::request::Parts;
-use http::{Method, Request, header};
+use http::{Request, header};
 use http_body_util::Full;
 use rmcp::transport::common::http_header::HEADER_SESSION_ID;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
@@ -21,16 +19,13 @@ use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
 use super::MAX_MESSAGE;
-use super::event_body::event_stream;
 use super::http_answer::HttpAnswer;
-use super::http_connection::StaysOpen;
 use super::http_sessions::{HttpSessions, KeptAnswers, SessionError};
 use super::subscription_body::subscription_body;
 use crate::serve::catalogue_server::{
     CatalogueServer, ServedClient, ServedIdentity, SubscriptionHandoff,
 };
 use crate::serve::shared_room::{LARGE, MessageRoom};
-use plain_call::PlainCall;
 
 /// What a client of the newer era sends to hear of changes.
 const LISTEN: &str = "subscriptions/listen";
@@ -38,7 +33,6 @@ const LISTEN: &str = "subscriptions/listen";
 /// What answers the requests of one client, or of all that have the owner's token.
 pub(super) struct McpService {
     server: Arc<CatalogueServer>,
-    session: String,
     service: StreamableHttpService<ServedClient, HttpSessions>,
     sessions: Arc<HttpSessions>,
     end: CancellationToken,
@@ -64,13 +58,13 @@ impl McpService {
         let sessions = HttpSessions::new(server, &session, answers, end.clone());
         let mut config = config;
         config.session_store = Some(Arc::clone(&sessions) as _);
-        let (connected, name) = (Arc::clone(server), session.clone());
+        let connected = Arc::clone(server);
         let connect = move || {
-            let identity = ServedIdentity { session: name.clone(), is_alone: false };
+            let identity = ServedIdentity { session: session.clone(), is_alone: false };
             Ok(connected.connect(identity))
         };
         let service = StreamableHttpService::new(connect, Arc::clone(&sessions), config);
-        Self { server: Arc::clone(server), session, service, sessions, end }
+        Self { server: Arc::clone(server), service, sessions, end }
     }
 
     /// Answers one request.
@@ -79,63 +73,31 @@ impl McpService {
         head: Parts,
         body: Bytes,
     ) -> Result<HttpAnswer, SessionError> {
-        let is_large = body.len() > LARGE;
-        let (head, body, call) = if is_large {
-            let service = Arc::clone(self);
-            let reading = tokio::task::spawn_blocking(move || {
-                let call = service.plain_call(&head, &body);
-                (head, body, call)
-            });
-            reading.await.map_err(|_aborted| SessionError::Ended)?
-        } else {
-            let call = self.plain_call(&head, &body);
-            (head, body, call)
-        };
-        match call {
-            Some(PlainCall::Stateless(call)) => {
-                let call = self.server.serve_call(&self.session, call);
-                Ok(call_answer::answer(call, &self.end).await)
-            }
-            Some(PlainCall::InSession(id, call)) if self.sessions.is_ready(&id) => {
-                let mut call = call.into_message();
-                call.insert_extension(head);
-                Ok(match self.sessions.request(&id, call).await {
-                    Ok(events) => event_stream(events, self.end.clone()),
-                    Err(error) => call_answer::session_failure(error),
-                })
-            }
-            Some(PlainCall::InSession(..)) | None if is_large => {
-                // The SDK parses it while it is polled.
-                let (service, gone) = (Arc::clone(self), CancellationToken::new());
-                let _cancelled_when_dropped = gone.clone().drop_guard();
-                let judging = tokio::task::spawn_blocking(move || {
-                    let judging = gone.run_until_cancelled(service.judge(head, body));
-                    tokio::runtime::Handle::current().block_on(judging)
-                });
-                judging.await.ok().flatten().unwrap_or(Err(SessionError::Ended))
-            }
-            // Boxed: a plain call has no room for it.
-            Some(PlainCall::InSession(..)) | None => Box::pin(self.judge(head, body)).await,
+        if body.len() <= LARGE {
+            return self.serve(head, body).await;
         }
-    }
-
-    fn plain_call(&self, head: &Parts, body: &[u8]) -> Option<PlainCall> {
-        PlainCall::read(head, body, |name| self.server.takes_header_arguments(name))
+        // The SDK parses it while it is polled.
+        let (service, gone) = (Arc::clone(self), CancellationToken::new());
+        let _cancelled_when_dropped = gone.clone().drop_guard();
+        let serving = tokio::task::spawn_blocking(move || {
+            let serving = gone.run_until_cancelled(service.serve(head, body));
+            tokio::runtime::Handle::current().block_on(serving)
+        });
+        serving.await.ok().flatten().unwrap_or(Err(SessionError::Ended))
     }
 
     pub(super) fn messages(&self) -> &MessageRoom {
         self.server.messages()
     }
 
-    /// Answers a request of which nothing is known, as the SDK does.
-    async fn judge(&self, mut head: Parts, body: Bytes) -> Result<HttpAnswer, SessionError> {
+    async fn serve(&self, mut head: Parts, body: Bytes) -> Result<HttpAnswer, SessionError> {
         let is_in_session = head.headers.contains_key(HEADER_SESSION_ID);
         let method = if is_in_session { None } else { method(&body) };
         // The SDK would answer that with its own error.
         if method.as_deref() == Some("initialize") && !self.sessions.has_room() {
             return Err(SessionError::TooMany);
         }
-        let (is_get, subscribes) = (head.method == Method::GET, method.as_deref() == Some(LISTEN));
+        let subscribes = method.as_deref() == Some(LISTEN);
         let (handoff, subscription) = SubscriptionHandoff::new();
         if subscribes {
             head.extensions.insert(handoff);
@@ -145,9 +107,6 @@ impl McpService {
         let content = answer.headers().get(header::CONTENT_TYPE);
         if content.is_none_or(|content| content != "text/event-stream") {
             return Ok(answer);
-        }
-        if is_get || subscribes {
-            answer.extensions_mut().insert(StaysOpen);
         }
         if subscribes {
             let end = self.end.clone();
