@@ -29,10 +29,12 @@ pub async fn call(
     let result = match kind {
         None if as_task && result.get("task").is_some_and(Value::is_object) => {
             let first = result.get("task").and_then(Value::as_object).cloned().unwrap_or_default();
-            tasks::await_result(connection, &first, Dialect::Core, options).await
+            Box::pin(tasks::await_result(connection, &first, Dialect::Core, options)).await
         }
         None | Some("complete") => results::read(result, raw.get()),
-        Some("task") => tasks::await_result(connection, &result, Dialect::Extension, options).await,
+        Some("task") => {
+            Box::pin(tasks::await_result(connection, &result, Dialect::Extension, options)).await
+        }
         Some(other) => {
             Err(unusable_result(&format!("has the unknown resultType {other:?}"), raw.get()))
         }

@@ -45,7 +45,7 @@ pub async fn request(
                 if error.rpc_code() == Some(URL_ELICITATION_REQUIRED) && !pages_were_asked_for =>
             {
                 pages_were_asked_for = true;
-                open_pages(connection, error, options).await?;
+                Box::pin(open_pages(connection, error, options)).await?;
                 continue;
             }
             Err(error) => return Err(named(with_hint(error))),
@@ -53,7 +53,8 @@ pub async fn request(
         match RoundReply::read(raw, method).map_err(named)? {
             RoundReply::Final(result, raw) => return Ok(RequestResult { result, raw, progress }),
             RoundReply::Questions { requests, state } => {
-                let answers = rounds.answer(connection, &requests, options).await.map_err(named)?;
+                let answers = Box::pin(rounds.answer(connection, &requests, options)).await;
+                let answers = answers.map_err(named)?;
                 let Some(params) = current_params.as_object_mut() else { continue };
                 params.insert("inputResponses".into(), Value::Object(answers));
                 // Echoed exactly, and only when there was one.

@@ -37,7 +37,7 @@ pub(super) struct AttemptExecutor {
     output_sample: Option<OutputSample>,
     context: ToolContext,
     /// What calls that have ended left for later ones.
-    idle: Vec<AttemptSlot>,
+    idle: Vec<Box<AttemptSlot>>,
 }
 
 /// Which answers are checked against the output schema: the first, and then one in `every`.
@@ -64,7 +64,7 @@ struct FinishedAttempt {
     /// When a limit fired; else it ended when that is noticed.
     ended_at: Option<Instant>,
     result: Result<ToolResult, Error>,
-    slot: AttemptSlot,
+    slot: Box<AttemptSlot>,
 }
 
 impl OutputSample {
@@ -99,17 +99,13 @@ impl AttemptExecutor {
     }
 
     /// A slot for these arguments, which ends with `run`.
-    fn slot(&mut self, arguments: &Arc<JsonObject>, run: &CancellationToken) -> AttemptSlot {
+    fn slot(&mut self, arguments: &Arc<JsonObject>, run: &CancellationToken) -> Box<AttemptSlot> {
         let mut slot = self.idle.pop().unwrap_or_else(|| {
             let call =
                 ToolCall { name: self.tool.clone(), arguments: JsonObject::clone(arguments) };
             let context = ToolContext { cancel: run.child_token(), ..self.context.clone() };
-            AttemptSlot {
-                context,
-                call,
-                arguments: Arc::clone(arguments),
-                bytes_out: json_size(arguments),
-            }
+            let bytes_out = json_size(arguments);
+            Box::new(AttemptSlot { context, call, arguments: Arc::clone(arguments), bytes_out })
         });
         if slot.context.cancel.is_cancelled() {
             slot.context.cancel = run.child_token();
@@ -143,7 +139,8 @@ impl AttemptExecutor {
                     Err(_elapsed) => {
                         slot.context.cancel.cancel();
                         // The slot is not free before the tool has let go.
-                        let _last = tokio::time::timeout(limits::STOP_GRACE_PERIOD, work).await;
+                        let last = tokio::time::timeout(limits::STOP_GRACE_PERIOD, work);
+                        let _last = Box::pin(last).await;
                         let message = format!("no response within {}", show_duration(limit));
                         (Err(Error::timeout(message)), Some(sent_at + limit))
                     }

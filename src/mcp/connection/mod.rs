@@ -211,7 +211,7 @@ impl Connection {
         if let Err(error) = &verdict
             && request.is_open()
         {
-            self.cancel_request(request.id, error.message()).await;
+            Box::pin(self.cancel_request(request.id, error.message())).await;
         }
         verdict.map(|answer| (answer, request.take_progress())).map_err(named)
     }
@@ -265,7 +265,7 @@ impl Connection {
                     && self.session.wire().process_info().pid.is_some() =>
             {
                 let died = self.session.closed_token.cancelled();
-                match tokio::time::timeout(Duration::from_millis(500), died).await {
+                match Box::pin(tokio::time::timeout(Duration::from_millis(500), died)).await {
                     Ok(()) => Err(self.session.close_reason().unwrap_or(error)),
                     Err(_) => Err(error),
                 }

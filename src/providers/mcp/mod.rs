@@ -170,9 +170,14 @@ impl McpProvider {
     /// The connection, opened if there is none.
     async fn connection(&self) -> Result<Arc<Connection>, Error> {
         let mut slot = self.slot.lock().await;
-        if let Some(connection) = slot.live_connection() {
-            return Ok(connection);
+        match slot.live_connection() {
+            Some(connection) => Ok(connection),
+            // Boxed, as all that is rare on the way of a call: its future stays small.
+            None => Box::pin(self.open_connection(&mut slot)).await,
         }
+    }
+
+    async fn open_connection(&self, slot: &mut ConnectionSlot) -> Result<Arc<Connection>, Error> {
         let worked = self.has_worked.swap(false, Ordering::Relaxed);
         let is_process = matches!(self.spec.endpoint, Endpoint::Stdio { .. });
         let admitted =
@@ -222,6 +227,10 @@ impl McpProvider {
     /// The newest list, requested again when the server reports a change. A server that does so
     /// endlessly is not asked endlessly.
     async fn listing(&self, connection: &Connection) -> Result<VersionedListing, Error> {
+        Box::pin(self.fetch_listing(connection)).await
+    }
+
+    async fn fetch_listing(&self, connection: &Connection) -> Result<VersionedListing, Error> {
         let mut throttle = self.listing.lock().await;
         let cached = self.cached().listed.clone();
         if let Some(listed) = cached.filter(|l| l.version == connection.tool_list_version()) {

@@ -190,7 +190,7 @@ impl McpProvider {
         };
         if self.log_level().is_none_or(|level| place(minimum) < place(level)) {
             // A server that refuses logs what it did before.
-            let _refused = self.set_log_level(minimum).await;
+            let _refused = Box::pin(self.set_log_level(minimum)).await;
         }
     }
 
