@@ -162,11 +162,10 @@ fn the_ids_of_one_client_mean_nothing_for_another() {
 }
 
 #[test]
-fn many_sessions_over_http_are_open_at_once_and_each_goes_on_when_it_was_idle() {
+fn many_sessions_over_http_are_open_at_once_and_each_goes_on() {
     let room = Sandbox::new();
     let mut served = Served::start(&room, &["--http", "127.0.0.1:0"]);
     let http = served.address();
-    // More than have a service at once: the first ones lose theirs, and get another.
     let sessions: Vec<_> = (0..1_100).map(|_| HttpSession::open(&http, TOKEN)).collect();
     let sum = json!({ "name": "calculator", "arguments": { "expression": "6*7" } });
     for session in [&sessions[0], &sessions[1_099], &sessions[0]] {

@@ -1,8 +1,7 @@
 //! The sessions of clients of the older era over HTTP.
 //!
-//! Owns: the sessions and their maximum number, which changes reach the streams of idle clients, and
-//! that an idle session costs only its state: its service is ended, and started again by the SDK
-//! when the client sends another request. Never does: look into a request.
+//! Owns: the sessions and their maximum number, and which changes reach the streams of idle clients.
+//! Never does: look into a request.
 
 mod event_stream;
 mod kept_answers;
@@ -13,16 +12,13 @@ mod session_streams;
 mod tests;
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use async_trait::async_trait;
 use futures_util::{Stream, stream};
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_server::session::{
-    RestoreOutcome, ServerSseMessage, SessionId, SessionManager, SessionState, SessionStore,
-    SessionStoreError,
+    ServerSseMessage, SessionId, SessionManager,
 };
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -34,16 +30,7 @@ use service_transport::ServedSessionTransport;
 use session::ServedSession;
 
 /// How many sessions the holders of one token may have.
-pub(super) const MAX_SESSIONS: usize = 16_384;
-/// How many of them may have a service at once.
-const MAX_RUNNING: usize = 1_024;
-/// How many have one before those that wait for nothing lose theirs early. A service holds about a
-/// hundred times the memory of a session without one.
-const FEW_RUNNING: usize = 64;
-/// How long a session keeps its service for a request that is on its way, even then.
-const MIN_SERVICE_IDLE: Duration = Duration::from_millis(100);
-/// How long the service of a session waits for the next request.
-const SERVICE_IDLE: Duration = Duration::from_secs(2);
+const MAX_SESSIONS: usize = 4_096;
 /// The time between two looks for idle sessions.
 const SWEEP: Duration = Duration::from_secs(1);
 
@@ -64,29 +51,10 @@ pub enum SessionError {
 /// The sessions of all clients with one token.
 pub(super) struct HttpSessions {
     sessions: Mutex<HashMap<SessionId, Arc<ServedSession>>>,
-    limits: SessionLimits,
+    most: usize,
     answers: Arc<KeptAnswers>,
-    /// How many services run.
-    running: Arc<AtomicUsize>,
     /// Told of each session that has ended.
     on_end: Box<dyn Fn(&str) + Send + Sync>,
-}
-
-/// How many sessions there may be.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct SessionLimits {
-    /// All of them.
-    pub(super) known: usize,
-    /// Those that have a service.
-    pub(super) running: usize,
-    /// As many have one before it is taken from idle ones early.
-    pub(super) few: usize,
-}
-
-impl Default for SessionLimits {
-    fn default() -> Self {
-        Self { known: MAX_SESSIONS, running: MAX_RUNNING, few: FEW_RUNNING }
-    }
 }
 
 impl HttpSessions {
@@ -99,7 +67,7 @@ impl HttpSessions {
         answers: KeptAnswers,
         end: CancellationToken,
     ) -> Arc<Self> {
-        let mut sessions = Self::with_limits(SessionLimits::default(), answers);
+        let mut sessions = Self::at_most(MAX_SESSIONS, answers);
         let (host, name) = (Arc::clone(server), name.to_owned());
         sessions.on_end = Box::new(move |id| host.end_session(&served_session(&name, id)));
         let sessions = Arc::new(sessions);
@@ -107,24 +75,14 @@ impl HttpSessions {
         sessions
     }
 
-    fn with_limits(limits: SessionLimits, answers: KeptAnswers) -> Self {
+    fn at_most(most: usize, answers: KeptAnswers) -> Self {
         let (answers, on_end) = (Arc::new(answers), Box::new(|_: &str| {}));
-        Self { sessions: Mutex::default(), limits, answers, running: Arc::default(), on_end }
+        Self { sessions: Mutex::default(), most, answers, on_end }
     }
 
-    /// Whether another session may be opened. Those that wait for nothing make room.
+    /// Whether another session may be opened.
     pub(super) fn has_room(&self) -> bool {
-        let sessions = self.sessions();
-        if sessions.len() >= self.limits.known {
-            return false;
-        }
-        let running = self.running.load(Ordering::Relaxed);
-        if running < self.limits.few {
-            return true;
-        }
-        let park = |session: &&Arc<ServedSession>| session.park_if_idle(MIN_SERVICE_IDLE);
-        // Services end in their own time, so this bounds them only about.
-        sessions.values().filter(park).count() > 0 || running < self.limits.running
+        self.sessions().len() < self.most
     }
 
     fn sessions(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<ServedSession>>> {
@@ -135,20 +93,18 @@ impl HttpSessions {
         self.sessions().get(id).cloned().ok_or(SessionError::Ended)
     }
 
-    /// Whether a session takes requests; it then does for a while.
-    pub(super) fn is_ready(&self, id: &str) -> bool {
-        let session = self.sessions().get(id).cloned();
-        session.is_some_and(|session| session.touch())
+    fn remove(&self, id: &str) {
+        if let Some(session) = self.sessions().remove(id) {
+            session.end();
+            (self.on_end)(id);
+        }
     }
 
-    /// Ends the services of idle sessions, and forgets sessions of clients that seem to be gone.
+    /// Forgets sessions of clients that seem to be gone, and answers that nobody came back for.
     fn sweep(&self) {
-        let mut sessions = self.sessions();
-        sessions.retain(|id, session| {
+        self.sessions().retain(|id, session| {
             let is_kept = !session.is_abandoned();
-            if is_kept {
-                session.park_if_idle(SERVICE_IDLE);
-            } else {
+            if !is_kept {
                 session.end();
                 (self.on_end)(id);
             }
@@ -194,12 +150,12 @@ impl SessionManager for HttpSessions {
     type Transport = ServedSessionTransport;
 
     async fn create_session(&self) -> Result<(SessionId, ServedSessionTransport), SessionError> {
-        if self.sessions().len() >= self.limits.known {
+        if !self.has_room() {
             return Err(SessionError::TooMany);
         }
         let id: SessionId = Uuid::new_v4().to_string().into();
         let session = ServedSession::new(Arc::clone(&self.answers));
-        let transport = ServedSessionTransport::begin(&session, &self.running);
+        let transport = ServedSessionTransport::begin(&session);
         self.sessions().insert(Arc::clone(&id), session);
         Ok((id, transport))
     }
@@ -213,15 +169,11 @@ impl SessionManager for HttpSessions {
     }
 
     async fn has_session(&self, id: &SessionId) -> Result<bool, SessionError> {
-        Ok(self.is_ready(id))
+        Ok(self.session(id).is_ok())
     }
 
     async fn close_session(&self, id: &SessionId) -> Result<(), SessionError> {
-        // The service is gone. What is left is what a new one begins with, if there is that.
-        if self.session(id).is_ok_and(|session| !session.close_service()) {
-            self.sessions().remove(id);
-            (self.on_end)(id);
-        }
+        self.remove(id);
         Ok(())
     }
 
@@ -254,41 +206,6 @@ impl SessionManager for HttpSessions {
         last_event_id: String,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionError> {
         self.session(id)?.resume(&last_event_id).map(events)
-    }
-
-    async fn restore_session(
-        &self,
-        id: SessionId,
-    ) -> Result<RestoreOutcome<ServedSessionTransport>, SessionError> {
-        if !self.has_room() {
-            return Err(SessionError::TooMany);
-        }
-        let session = self.session(&id)?;
-        Ok(RestoreOutcome::Restored(ServedSessionTransport::begin(&session, &self.running)))
-    }
-}
-
-/// What a session remembers while nothing runs for it.
-#[async_trait]
-impl SessionStore for HttpSessions {
-    async fn load(&self, id: &str) -> Result<Option<SessionState>, SessionStoreError> {
-        let session = self.sessions().get(id).cloned();
-        Ok(session.and_then(|session| session.hello()).map(SessionState::new))
-    }
-
-    async fn store(&self, id: &str, state: &SessionState) -> Result<(), SessionStoreError> {
-        if let Some(session) = self.sessions().get(id) {
-            session.remember(state.initialize_params.clone());
-        }
-        Ok(())
-    }
-
-    async fn delete(&self, id: &str) -> Result<(), SessionStoreError> {
-        if let Some(session) = self.sessions().remove(id) {
-            session.end();
-            (self.on_end)(id);
-        }
-        Ok(())
     }
 }
 

@@ -1,12 +1,9 @@
-//! One session: its streams, and the service that answers it while there is something to answer.
+//! One session: its streams, and the service that answers it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rmcp::model::{
-    ClientJsonRpcMessage, ClientNotification, InitializeRequestParams, JsonRpcMessage,
-    ServerJsonRpcMessage,
-};
+use rmcp::model::{ClientJsonRpcMessage, ClientNotification, JsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_server::session::ServerSseMessage;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
@@ -31,29 +28,22 @@ pub(super) struct ServedSession {
 }
 
 struct SessionContents {
-    /// How the client introduced itself, once that was accepted.
-    hello: Option<Box<InitializeRequestParams>>,
-    service: Option<SessionService>,
-    /// How many ended services the SDK has not yet reported as ended.
-    closing: usize,
+    /// Whether the client introduced itself, and that was accepted.
+    is_open: bool,
+    /// What the service is sent; `None` once the session ended.
+    incoming: Option<mpsc::Sender<Box<ClientJsonRpcMessage>>>,
+    handshake: Option<oneshot::Sender<ServerJsonRpcMessage>>,
     streams: SessionStreams,
     last_used: Instant,
-}
-
-struct SessionService {
-    incoming: mpsc::Sender<Box<ClientJsonRpcMessage>>,
-    handshake: Option<oneshot::Sender<ServerJsonRpcMessage>>,
-    /// Whether requests may be handed over.
-    is_ready: bool,
 }
 
 impl ServedSession {
     /// A session whose client has sent nothing yet. What it keeps for it counts against `answers`.
     pub(super) fn new(answers: Arc<KeptAnswers>) -> Arc<Self> {
         let contents = SessionContents {
-            hello: None,
-            service: None,
-            closing: 0,
+            is_open: false,
+            incoming: None,
+            handshake: None,
             streams: SessionStreams::default(),
             last_used: Instant::now(),
         };
@@ -70,71 +60,30 @@ impl ServedSession {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins a service: what it is sent.
+    /// Begins the service: what it is sent.
     pub(super) fn start_service(&self) -> mpsc::Receiver<Box<ClientJsonRpcMessage>> {
         let (incoming, receiver) = mpsc::channel(INCOMING);
-        let mut state = self.state();
-        state.last_used = Instant::now();
-        state.service = Some(SessionService { incoming, handshake: None, is_ready: false });
+        self.state().incoming = Some(incoming);
         receiver
-    }
-
-    pub(super) fn close_service(&self) -> bool {
-        let mut state = self.state();
-        if state.closing > 0 {
-            // One that was ended here, after which another may have started.
-            state.closing -= 1;
-            return true;
-        }
-        state.service = None;
-        state.hello.is_some()
     }
 
     /// Ends the service, all streams, and the calls that run.
     pub(super) fn end(&self) {
         self.client.end();
         let mut state = self.state();
-        state.service = None;
+        state.incoming = None;
         state.streams = SessionStreams::default();
-    }
-
-    /// Ends the service if nothing was asked of it for so long; whether it did.
-    pub(super) fn park_if_idle(&self, patience: Duration) -> bool {
-        let mut state = self.state();
-        state.streams.forget_abandoned();
-        let is_idle = !state.streams.has_waiting() && state.last_used.elapsed() >= patience;
-        let is_parked = is_idle && state.hello.is_some() && state.is_ready();
-        if is_parked {
-            state.service = None;
-            state.closing += 1;
-            state.streams.shrink();
-        }
-        is_parked
     }
 
     /// Whether its client seems to be gone: it has no stream and asked nothing for a long time, or
     /// never introduced itself.
     pub(super) fn is_abandoned(&self) -> bool {
-        let state = self.state();
-        let patience = if state.hello.is_some() { SESSION_IDLE } else { HANDSHAKE };
+        let mut state = self.state();
+        state.streams.forget_abandoned();
+        let patience = if state.is_open { SESSION_IDLE } else { HANDSHAKE };
         !state.streams.has_waiting()
             && !state.streams.is_listened_to()
             && state.last_used.elapsed() >= patience
-    }
-
-    /// Whether its service takes requests; it then does for a while.
-    pub(super) fn touch(&self) -> bool {
-        let mut state = self.state();
-        state.last_used = Instant::now();
-        state.is_ready()
-    }
-
-    pub(super) fn hello(&self) -> Option<InitializeRequestParams> {
-        self.state().hello.as_deref().cloned()
-    }
-
-    pub(super) fn remember(&self, hello: InitializeRequestParams) {
-        self.state().hello = Some(Box::new(hello));
     }
 
     /// Hands the handshake over and waits for its answer.
@@ -143,39 +92,22 @@ impl ServedSession {
         message: ClientJsonRpcMessage,
     ) -> Result<ServerJsonRpcMessage, SessionError> {
         let (handshake, answer) = oneshot::channel();
-        if let Some(service) = &mut self.state().service {
-            service.handshake = Some(handshake);
-        }
+        self.state().handshake = Some(handshake);
         self.hand_over(message).await?;
         let answer = answer.await.map_err(|_| SessionError::Ended)?;
-        let mut state = self.state();
-        // A restarted one is ready once it was told that the client is.
-        let is_new = state.hello.is_none();
-        if let Some(service) = &mut state.service {
-            service.is_ready = is_new;
-        }
+        self.state().is_open = matches!(answer, JsonRpcMessage::Response(_));
         Ok(answer)
     }
 
     /// Hands over a notification or a response.
     pub(super) async fn accept(&self, message: ClientJsonRpcMessage) -> Result<(), SessionError> {
-        let mut begins = false;
-        if let JsonRpcMessage::Notification(sent) = &message {
-            match &sent.notification {
-                ClientNotification::InitializedNotification(_) => begins = true,
-                ClientNotification::CancelledNotification(cancelled) => {
-                    if let Some(id) = &cancelled.params.request_id {
-                        self.state().streams.give_up(id);
-                    }
-                }
-                _ => {}
-            }
+        if let JsonRpcMessage::Notification(sent) = &message
+            && let ClientNotification::CancelledNotification(cancelled) = &sent.notification
+            && let Some(id) = &cancelled.params.request_id
+        {
+            self.state().streams.give_up(id);
         }
-        self.hand_over(message).await?;
-        if begins && let Some(service) = &mut self.state().service {
-            service.is_ready = true;
-        }
-        Ok(())
+        self.hand_over(message).await
     }
 
     /// Hands a request over; what its client reads of it. One more than there may be is answered
@@ -204,7 +136,7 @@ impl ServedSession {
         let incoming = {
             let mut state = self.state();
             state.last_used = Instant::now();
-            state.service.as_ref().map(|service| service.incoming.clone())
+            state.incoming.clone()
         };
         let incoming = incoming.ok_or(SessionError::Ended)?;
         incoming.send(Box::new(message)).await.map_err(|_| SessionError::Ended)
@@ -230,7 +162,7 @@ impl ServedSession {
     /// Sends the client a message that belongs to no request. A client that does not read misses it.
     pub(super) fn notify(&self, message: &Arc<ServerJsonRpcMessage>) {
         let mut state = self.state();
-        if state.hello.is_none() {
+        if !state.is_open {
             return;
         }
         let pushed = state.streams.push_common(Arc::clone(message), &self.answers);
@@ -244,7 +176,7 @@ impl ServedSession {
         let _in_order = self.sending.lock().await;
         let (event, client) = {
             let mut state = self.state();
-            if let Some(handshake) = state.service.as_mut().and_then(|all| all.handshake.take()) {
+            if let Some(handshake) = state.handshake.take() {
                 // Who asked may be gone.
                 let _gone = handshake.send(message);
                 return;
@@ -260,11 +192,5 @@ impl ServedSession {
         if let Some(client) = client {
             let _client_gone = client.send(event).await;
         }
-    }
-}
-
-impl SessionContents {
-    fn is_ready(&self) -> bool {
-        self.service.as_ref().is_some_and(|service| service.is_ready)
     }
 }

@@ -91,12 +91,6 @@ impl SessionStreams {
         self.requests.retain(|_, stream| !stream.answered().is_some_and(is_abandoned));
     }
 
-    /// Gives back what stood in for many requests at once.
-    pub(super) fn shrink(&mut self) {
-        self.requests.shrink_to_fit();
-        self.waiting.shrink_to_fit();
-    }
-
     /// The stream that belongs to no request, for another reader.
     pub(super) fn listen(&mut self) -> mpsc::Receiver<ServerSseMessage> {
         match self.read_common(None) {

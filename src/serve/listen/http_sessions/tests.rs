@@ -1,4 +1,4 @@
-//! Sessions that are too many, idle, or of clients that are gone.
+//! Sessions that are too many, or of clients that are gone.
 
 use futures_util::StreamExt as _;
 use rmcp::transport::Transport as _;
@@ -29,14 +29,11 @@ async fn opened(sessions: &HttpSessions) -> (SessionId, ServedSessionTransport) 
     };
     let (answer, ()) = tokio::join!(sessions.initialize_session(&id, client(request)), answering);
     answer.unwrap();
-    let state = SessionState::new(serde_json::from_value(hello()).unwrap());
-    sessions.store(&id, &state).await.unwrap();
     (id, transport)
 }
 
-fn sessions(most: usize, running: usize, few: usize) -> HttpSessions {
-    let answers = KeptAnswers::new().of_one_token();
-    HttpSessions::with_limits(SessionLimits { known: most, running, few }, answers)
+fn sessions(most: usize) -> HttpSessions {
+    HttpSessions::at_most(most, KeptAnswers::new().of_one_token())
 }
 
 /// Asks something, leaves, and lets the service answer with a text of this length.
@@ -68,7 +65,7 @@ async fn come_back(
 
 #[tokio::test]
 async fn one_session_has_only_so_many_answers_that_its_client_did_not_read() {
-    let sessions = sessions(10, 10, 10);
+    let sessions = sessions(10);
     let mut one = opened(&sessions).await;
     let (first, last) = (0, session_streams::MAX_KEPT_ANSWERS as u64);
     for number in first..=last {
@@ -82,8 +79,7 @@ async fn one_session_has_only_so_many_answers_that_its_client_did_not_read() {
 #[tokio::test(start_paused = true)]
 async fn answers_that_clients_do_not_read_are_kept_up_to_a_number_of_bytes() {
     let common = KeptAnswers::new();
-    let limits = SessionLimits::default();
-    let sessions = HttpSessions::with_limits(limits, common.of_one_token());
+    let sessions = HttpSessions::at_most(100, common.of_one_token());
     let mut one = opened(&sessions).await;
     let answer = 1 << 20;
     let fitting = (kept_answers::BYTES_OF_ONE_TOKEN / answer) as u64 - 1;
@@ -98,7 +94,7 @@ async fn answers_that_clients_do_not_read_are_kept_up_to_a_number_of_bytes() {
         "{messages:?}"
     );
     // The client of another token still has its share.
-    let others = HttpSessions::with_limits(limits, common.of_one_token());
+    let others = HttpSessions::at_most(100, common.of_one_token());
     let mut other = opened(&others).await;
     ask_and_leave(&others, &mut other, 1, answer).await;
     assert!(come_back(&others, &other.0, 0).await.unwrap()[0].len() > answer);
@@ -113,7 +109,7 @@ async fn answers_that_clients_do_not_read_are_kept_up_to_a_number_of_bytes() {
 
 #[tokio::test]
 async fn a_session_has_only_so_many_requests_without_an_answer() {
-    let sessions = sessions(10, 10, 10);
+    let sessions = sessions(10);
     let (id, mut service) = opened(&sessions).await;
     for number in 0..MAX_UNANSWERED as u64 {
         let ping = json!({ "jsonrpc": "2.0", "id": number, "method": "ping" });
@@ -132,46 +128,18 @@ async fn a_session_has_only_so_many_requests_without_an_answer() {
 
 #[tokio::test]
 async fn there_are_no_more_sessions_than_there_may_be() {
-    let sessions = sessions(2, 10, 10);
+    let sessions = sessions(2);
     let (id, _service) = opened(&sessions).await;
     let (_, _other) = opened(&sessions).await;
     assert!(!sessions.has_room());
     assert_eq!(sessions.create_session().await.err(), Some(SessionError::TooMany));
-    sessions.delete(&id).await.unwrap();
+    sessions.close_session(&id).await.unwrap();
     assert!(sessions.has_room());
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_idle_session_loses_its_service_and_gets_another() {
-    let sessions = sessions(10, 2, 1);
-    let (id, mut service) = opened(&sessions).await;
-    assert!(sessions.has_session(&id).await.unwrap());
-    assert!(sessions.has_room(), "there may be one more");
-    assert!(sessions.has_session(&id).await.unwrap(), "it was used just now");
-    let (_, _second) = opened(&sessions).await;
-    assert!(!sessions.has_room(), "both were used just now");
-    tokio::time::advance(SERVICE_IDLE).await;
-    sessions.sweep();
-    assert!(service.receive().await.is_none(), "the service was not ended");
-    drop(service);
-    // The SDK says that the service ended; the session is there.
-    sessions.close_session(&id).await.unwrap();
-    assert!(!sessions.has_session(&id).await.unwrap());
-    assert!(sessions.load(&id).await.unwrap().is_some());
-    let restored = sessions.restore_session(Arc::clone(&id)).await.unwrap();
-    assert!(matches!(restored, RestoreOutcome::Restored(_)));
-    // What runs keeps its service.
-    let (busy, _transport) = opened(&sessions).await;
-    let call = json!({ "jsonrpc": "2.0", "id": 2, "method": "ping" });
-    let _stream = sessions.create_stream(&busy, client(call)).await.unwrap();
-    tokio::time::advance(SERVICE_IDLE * 10).await;
-    sessions.sweep();
-    assert!(sessions.has_session(&busy).await.unwrap());
-}
-
-#[tokio::test(start_paused = true)]
 async fn sessions_of_clients_that_are_gone_are_forgotten() {
-    let sessions = sessions(10, 10, 10);
+    let sessions = sessions(10);
     let (silent, _transport) = sessions.create_session().await.unwrap();
     let (gone, _service) = opened(&sessions).await;
     let (listening, _third) = opened(&sessions).await;
@@ -188,7 +156,7 @@ async fn sessions_of_clients_that_are_gone_are_forgotten() {
 
 #[tokio::test]
 async fn a_client_that_does_not_read_its_stream_misses_changes_and_costs_no_more() {
-    let sessions = sessions(10, 10, 10);
+    let sessions = sessions(10);
     let (id, _service) = opened(&sessions).await;
     let mut stream = Box::pin(sessions.create_standalone_stream(&id).await.unwrap());
     let note = json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" });

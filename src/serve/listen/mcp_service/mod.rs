@@ -56,8 +56,6 @@ impl McpService {
             .with_max_request_body_bytes(MAX_MESSAGE)
             .with_cancellation_token(end.clone());
         let sessions = HttpSessions::new(server, &session, answers, end.clone());
-        let mut config = config;
-        config.session_store = Some(Arc::clone(&sessions) as _);
         let connected = Arc::clone(server);
         let connect = move || {
             let identity = ServedIdentity { session: session.clone(), is_alone: false };

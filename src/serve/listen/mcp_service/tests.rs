@@ -1,6 +1,4 @@
-//! Clients that rest, leave or wait, and a server that ends meanwhile.
-
-use std::time::Duration;
+//! Clients that leave or wait, and a server that ends meanwhile.
 
 use http::HeaderValue;
 use http_body_util::BodyExt as _;
@@ -110,46 +108,6 @@ fn list() -> (Parts, Bytes) {
     let (mut head, body) = request(&MODERN[..5], list.to_string());
     head.headers.insert("mcp-method", HeaderValue::from_static("tools/list"));
     (head, body)
-}
-
-/// Opens a session with a service, as its client's `capabilities` are; its id.
-async fn opened(service: &Arc<McpService>, capabilities: &Value) -> String {
-    let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": capabilities,
-                        "clientInfo": { "name": "test", "version": "1" } });
-    let hello = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello });
-    let (head, body) = request(&MODERN[..3], hello.to_string());
-    let answer = service.answer(head, body).await.unwrap();
-    let id = answer.headers()[HEADER_SESSION_ID].to_str().unwrap().to_owned();
-    answer.into_body().collect().await.unwrap();
-    let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
-    let (head, body) = in_session(&id, &ready);
-    assert_eq!(service.answer(head, body).await.unwrap().status(), 202);
-    id
-}
-
-fn in_session(id: &str, message: &Value) -> (Parts, Bytes) {
-    let (mut head, body) = request(&MODERN[..3], message.to_string());
-    head.headers.insert("mcp-protocol-version", HeaderValue::from_static("2025-11-25"));
-    head.headers.insert(HEADER_SESSION_ID, HeaderValue::from_str(id).unwrap());
-    (head, body)
-}
-
-fn call(name: &str, meta: &Value) -> Value {
-    let params = json!({ "name": name, "arguments": {}, "_meta": meta });
-    json!({ "jsonrpc": "2.0", "id": 4, "method": "tools/call", "params": params })
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_call_in_a_session_that_rests_begins_its_service_anew() {
-    let Served { service, waiting: _waiting } = Served::new().await;
-    let id = opened(&service, &json!({})).await;
-    assert!(service.sessions.is_ready(&id));
-    // The clock goes on when nothing else is to be done.
-    tokio::time::sleep(Duration::from_secs(5)).await;
-    assert!(!service.sessions.is_ready(&id));
-    let (head, body) = in_session(&id, &call("echo", &json!({})));
-    let answer = read_body(service.answer(head, body).await.unwrap()).await;
-    assert!(answer.contains("said"), "{answer}");
 }
 
 #[tokio::test]
