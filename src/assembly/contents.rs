@@ -9,7 +9,6 @@ use crate::model::Diagnostic;
 use crate::provider::{ProviderDeps, ToolProvider};
 use crate::providers::mcp::{self, McpSetup};
 
-/// What the providers of a host were built from.
 #[derive(Clone)]
 pub struct ProviderSources {
     deps: ProviderDeps,
@@ -19,12 +18,10 @@ pub struct ProviderSources {
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ProviderOwner {
-    /// All entries of one kind of internal tools, by its type key.
     Kind(&'static str),
     Server(String),
 }
 
-/// The providers of one owner, and the diagnostics of its entries.
 #[derive(Clone)]
 pub(super) struct ProviderGroup {
     pub(super) owner: ProviderOwner,

@@ -258,7 +258,6 @@ fn apply(tree: &mut Value, change: Mutation) {
     }
 }
 
-/// Loads a file in a directory that holds what entries may name, and builds all of it.
 fn assert_handled(servers_file: bool, extension: &str, text: &str) {
     let dir = tempfile::tempdir().unwrap();
     let (cwd, root) = (dir.path().join("work"), dir.path().join("root"));

@@ -11,19 +11,16 @@ use crate::util::append::{AppendError, RecordLocation};
 use crate::util::json_line::JsonLineWriter;
 use crate::util::segments::{SegmentRetention, SegmentedLog};
 
-/// The file's name in the state directory.
 pub const FILE: &str = "audit.jsonl";
 
 /// Arguments larger than this, as JSON, are cut.
 const ARGUMENTS_LIMIT: usize = 16 * 1024;
 
-/// How much of cut arguments is kept.
 const ARGUMENTS_HEAD: usize = 4 * 1024;
 
 /// Any other text of a row is cut to this many bytes.
 const TEXT_LIMIT: usize = 2 * 1024;
 
-/// The process that makes the calls, as every row names it.
 #[derive(Debug, Clone)]
 pub struct AuditedProcess {
     pub pid: u32,

@@ -15,7 +15,6 @@ const MAX_COMPARED_BYTES: usize = 256 << 10;
 /// Prose is broken after a sentence, or at this many characters, so that a difference stays near
 /// its place.
 const LONGEST_LINE: usize = 300;
-/// Lines around a difference that are kept.
 const CONTEXT_LINES: usize = 2;
 
 /// A part that is not what it was.

@@ -23,7 +23,6 @@ use crate::serve::listen::unix::UnixSocketListener;
 /// How long calls may continue after a signal to stop.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Options of a host.
 #[derive(Debug, Clone, Copy)]
 pub struct HostOptions {
     /// How long it stays up without a call.
@@ -34,9 +33,6 @@ pub struct HostOptions {
 
 /// Serves until the host has been idle for its limit, is told to stop, or no longer matches what
 /// was trusted.
-///
-/// # Errors
-/// A problem with the configuration as a whole, or a host that is already running.
 pub async fn run(options: HostOptions, context: &CommandContext) -> CommandResult {
     if options.is_detached {
         // This fails only for a group leader, which already has its own session.
@@ -98,10 +94,6 @@ pub async fn run(options: HostOptions, context: &CommandContext) -> CommandResul
     Ok(())
 }
 
-/// The directory of hosts.
-///
-/// # Errors
-/// If there is no place for it.
 pub fn require_directory(context: &CommandContext) -> Result<RuntimeDirectory, Error> {
     RuntimeDirectory::of(context.environment.as_ref()).ok_or_else(|| {
         Error::config("there is no directory for background host sockets")
@@ -109,7 +101,6 @@ pub fn require_directory(context: &CommandContext) -> Result<RuntimeDirectory, E
     })
 }
 
-/// Takes the lock that allows one host per identity.
 fn require_only_host(directory: &RuntimeDirectory, identity: &str) -> Result<File, Error> {
     let lock = runtime_directory::try_lock(&directory.host_lock(identity));
     let lock = lock.map_err(|error| Error::config(format!("cannot lock the host: {error}")))?;

@@ -83,7 +83,6 @@ impl<'a> ConfigWatch<'a> {
         }
     }
 
-    /// Watches the files for as long as it is polled.
     pub async fn follow(mut self) {
         // Changes between the load and the first poll are picked up by the first poll.
         let mut has_changed = !self.waits_to_be_asked;
@@ -186,7 +185,6 @@ impl<'a> ConfigWatch<'a> {
     }
 }
 
-/// The files that were read or may be created, and the user's trust store and pins.
 fn watched_files(configuration: &Configuration, environment: &dyn Environment) -> WatchedFiles {
     let trust = environment.state_dir().map(|state| TrustStore::file(&state));
     let pins = PinFile::own(environment).map(|file| file.path);

@@ -17,15 +17,10 @@ use crate::model::{Diagnostic, Error};
 /// Maximum number of findings printed.
 const MAX_DIAGNOSTICS: usize = 20;
 
-/// One list in each format.
 pub struct OfferingList<J> {
-    /// Plural name of the items.
     pub items_name: &'static str,
-    /// Singular name of an item.
     pub item_name: &'static str,
-    /// As a table.
     pub table: StyledPage,
-    /// As JSON.
     pub json: J,
     /// The name or URI of each item.
     pub names: Vec<String>,
@@ -33,10 +28,6 @@ pub struct OfferingList<J> {
     pub empty_note: &'static str,
 }
 
-/// Builds the host for a command that contacts the named servers, or all.
-///
-/// # Errors
-/// Like [`CommandContext::assemble`]; also for an unknown server.
 pub async fn assemble(context: &CommandContext, servers: &[String]) -> Result<Assembly, Error> {
     let assembly =
         context.assemble_attached(StartScope::Servers(servers), "toolhost resources").await?;
@@ -46,10 +37,6 @@ pub async fn assemble(context: &CommandContext, servers: &[String]) -> Result<As
     Ok(assembly)
 }
 
-/// The same for a list, with the format it is printed in.
-///
-/// # Errors
-/// Like [`assemble`]; also for an unsupported format.
 pub async fn assemble_list(
     context: &CommandContext,
     servers: &[String],
@@ -59,9 +46,6 @@ pub async fn assemble_list(
 }
 
 /// Prints a list, and fails with what could not be listed.
-///
-/// # Errors
-/// What could not be listed, after everything has been printed.
 pub fn print<T, J: Serialize>(
     context: &CommandContext,
     format: Format,

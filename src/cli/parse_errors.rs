@@ -3,7 +3,6 @@
 use super::output::{CommandError, Output, SpanStyle, StyledPage};
 use crate::model::Error;
 
-/// Prints the requested help or version, or converts an error to ours.
 pub fn print_parse_error(error: &clap::Error, output: &Output) -> Result<(), CommandError> {
     let rendered = error.render().to_string();
     match error.kind() {

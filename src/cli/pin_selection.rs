@@ -82,7 +82,6 @@ impl PinSelection {
         self.listed_servers.contains(server)
     }
 
-    /// Reduces a comparison and its listing to the selection.
     pub fn retain_selected(&self, report: &mut PinReport, catalogue: &mut Catalogue) {
         report.tools.retain(|tool| self.includes(&tool.name, tool.server.as_deref()));
         if self.everything {

@@ -27,7 +27,6 @@ pub struct ProgressDisplay {
     limiter: Mutex<RepaintLimiter>,
     waits: Arc<Mutex<PendingWaits>>,
     nested: Mutex<HashMap<CallId, NestedProgress>>,
-    /// Log lines of tools were requested, from this level up.
     logs: Option<&'static str>,
 }
 

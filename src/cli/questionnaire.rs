@@ -145,7 +145,6 @@ fn parse_value(field: &FormField, typed: &str, trimmed: &str) -> Result<Value, F
     }
 }
 
-/// The accepted input of a field, in words.
 pub fn expectation(field: &FormField) -> String {
     match field.kind {
         FieldKind::Text

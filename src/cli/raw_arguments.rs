@@ -113,7 +113,6 @@ fn parse(word: &str, cwd: &Path) -> Result<ArgumentWord, Error> {
     }
 }
 
-/// Why the text of an argument cannot be read.
 #[derive(Debug, thiserror::Error)]
 enum ReadInputError {
     #[error(transparent)]

@@ -6,7 +6,6 @@ use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
 
 use crate::model::Signal;
 
-/// The signals that end a run cleanly.
 pub struct Signals {
     interrupt: Stream,
     terminate: Stream,
@@ -38,7 +37,6 @@ pub fn ignore_file_size_signal() -> io::Result<()> {
     signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw())).map(drop)
 }
 
-/// A source that delivers signals to the program.
 pub trait NextSignal {
     fn next(&mut self) -> impl Future<Output = Signal>;
 }

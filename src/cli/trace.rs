@@ -33,7 +33,6 @@ pub struct TracePrinter {
     json: bool,
     started: Duration,
     stop_error: Mutex<Option<CommandError>>,
-    /// Notified when the output cannot be written any more, and when a connection was closed.
     pub wake: Notify,
 }
 

@@ -17,7 +17,6 @@ pub fn place(reference: &str, base: &Path, environment: &dyn Environment) -> Opt
     Some(place.into_owned())
 }
 
-/// The variable that holds what an editor would ask the user for.
 pub fn input_variable(input: &str) -> String {
     let fits = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
     format!("TOOLHOST_INPUT_{}", input.chars().map(fits).collect::<String>())

@@ -53,7 +53,6 @@ impl ExpandedValues {
         }
     }
 
-    /// Records a secret from the keychain. It is always masked, regardless of its content.
     pub fn keychain(&self, name: &str, secret: &str) {
         self.record(format!("${{keyring:{name}}}"), secret);
     }

@@ -11,7 +11,6 @@ use crate::model::{Diagnostic, SourceLocation};
 /// The name of the text for a server that only the command line names.
 pub const COMMAND_LINE: &str = "command line";
 
-/// One file's text, shared by all its nodes.
 #[derive(Debug)]
 pub struct SourceText {
     pub path: Arc<PathBuf>,
@@ -72,7 +71,6 @@ pub struct ConfigNode {
     pub source: Arc<SourceText>,
 }
 
-/// The kinds of value that a file may contain.
 #[derive(Debug, Clone)]
 pub enum NodeValue {
     /// `null`, `~` or an empty value.

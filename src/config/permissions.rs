@@ -65,7 +65,6 @@ pub(super) fn unknown_kind(word: &str, node: &ConfigNode) -> Diagnostic {
     .with_location(node.location())
 }
 
-/// The rest of an entry, which its permissions may contradict.
 pub(super) struct EntryParts<'a> {
     pub exclude: &'a [String],
     pub include: Option<&'a [String]>,
@@ -75,7 +74,6 @@ pub(super) struct EntryParts<'a> {
     pub credentials: &'a [CredentialUse],
 }
 
-/// Where the permissions contradict the rest of their entry.
 pub(super) fn contradictions(
     node: &ConfigNode,
     permissions: &ServerPermissions,

@@ -23,7 +23,6 @@ pub fn insecure(entry: &ConfigNode, origin: Option<&EntryOrigin>) -> Result<bool
     Ok(insecure)
 }
 
-/// The error for an entry that would send credentials over plain http to another machine.
 pub fn unencrypted(url: &Url, sends_credentials: bool, insecure: bool) -> Option<Diagnostic> {
     let refused = sends_credentials && !insecure && url.scheme() != "https" && !is_loopback(url);
     refused.then(|| {

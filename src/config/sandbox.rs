@@ -156,7 +156,6 @@ pub fn read(
     }
 }
 
-/// The keys that bound resources.
 const LIMIT_KEYS: [&str; 5] = ["memory", "cpu", "processes", "file_size", "open_files"];
 
 /// Whether a mapping sets something, and only limits.

@@ -124,7 +124,6 @@ impl SavedCalls {
         self.change(|calls| calls.remove(name)).map(drop)
     }
 
-    /// Changes the current content of the file, while other processes wait.
     fn change<T>(
         &mut self,
         change: impl FnOnce(&mut BTreeMap<String, SavedCall>) -> T,

@@ -22,7 +22,6 @@ impl SourceFile {
         self.candidate.layer == Layer::Project && !self.is_embedded
     }
 
-    /// The directory that relative paths in it are relative to.
     pub fn base_dir(&self, cwd: &Path) -> PathBuf {
         match self.candidate.layer {
             Layer::Embedded => cwd.to_path_buf(),

@@ -116,7 +116,6 @@ const TOOLS: [&str; 52] = [
     "YARN",
 ];
 
-/// Variables that another toolhost reads, which a tool may start.
 const READ_BY_TOOLHOST: [&str; 7] = [
     "TOOLHOST_TOOLS",
     "TOOLHOST_MCP",

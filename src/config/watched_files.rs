@@ -36,7 +36,6 @@ impl FileStamp {
     }
 }
 
-/// The files of a configuration at one point in time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WatchedFiles {
     files: BTreeMap<PathBuf, Option<FileStamp>>,

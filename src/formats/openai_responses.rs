@@ -16,7 +16,6 @@ pub(super) fn definition(name: &str, description: Option<&str>, schema: &Value) 
     tool
 }
 
-/// Takes a whole response or its list of items.
 pub(super) fn requested_calls(response: &Value) -> Result<Vec<RequestedCall>, ResponseError> {
     let items = response.get("output").unwrap_or(response);
     let Some(items) = items.as_array() else {

@@ -7,10 +7,8 @@ use serde_json::{Map, Value, json};
 use super::names::NameRule;
 use super::schema_top::{object_at_top, target};
 
-/// Keywords whose value is a map of schemas by name.
 const SCHEMA_MAPS: [&str; 4] = ["properties", "patternProperties", "$defs", "dependentSchemas"];
 const SCHEMA_LISTS: [&str; 4] = ["anyOf", "oneOf", "allOf", "prefixItems"];
-/// Keywords whose value is one schema.
 const SCHEMAS: [&str; 11] = [
     "items",
     "additionalProperties",
@@ -36,7 +34,6 @@ pub(super) struct SchemaSubset {
     pub(super) property_names: Option<NameRule>,
 }
 
-/// A schema of arguments, written for a dialect.
 #[derive(Debug)]
 pub(super) struct AdaptedSchema {
     pub(super) schema: Value,

@@ -2,7 +2,6 @@
 
 /// The longest word, in letters, that is counted as one token.
 const WORD: usize = 13;
-/// The digits of a number in one token.
 const DIGITS: usize = 3;
 /// The most punctuation in one token, as between the strings of JSON.
 const PUNCTUATION: usize = 4;

@@ -7,7 +7,6 @@ use super::read::StoredResult;
 use crate::util::diff::{self, Hunk};
 use crate::util::json;
 
-/// Lines around a difference that are shown.
 const AROUND: usize = 3;
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -13,7 +13,6 @@ use crate::util::append::{AppendError, RecordLocation};
 use crate::util::json_line::JsonLineWriter;
 use crate::util::segments::{SegmentRetention, SegmentedLog};
 
-/// The file's name in the state directory.
 pub const FILE: &str = "history.jsonl";
 
 /// How much of a result is kept, in bytes of JSON or text.
@@ -130,7 +129,6 @@ fn output(result: &ToolResult) -> &Value {
     result.structured.as_ref().unwrap_or(&result.output)
 }
 
-/// A value as JSON, or the beginning of its text as a JSON string, and whether it was cut.
 fn head(value: &Value) -> (Box<RawValue>, bool) {
     let whole = match bounded_json(value, RESULT_HEAD) {
         Ok(whole) => return (whole, false),

@@ -122,7 +122,6 @@ impl HistoryEntry {
     }
 }
 
-/// One page of the calls that match a filter.
 #[derive(Debug)]
 pub struct HistoryPage<T = HistoryEntry> {
     /// The calls, the newest first.

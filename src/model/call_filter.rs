@@ -26,7 +26,6 @@ pub struct CallFilter {
     pub decision: Option<String>,
 }
 
-/// What a record says about a call, as needed by a filter.
 #[derive(Debug, Clone, Copy)]
 pub struct CallFacts<'a> {
     /// When it started, in seconds since the Unix epoch.

@@ -1,7 +1,6 @@
 //! The client behind a request to a server: which questions it can answer, and which log lines it
 //! wants.
 
-/// The kinds of questions that a client can answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct QuestionAbilities {
     /// Forms to fill in (elicitation, mode `form`).

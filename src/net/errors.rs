@@ -14,7 +14,6 @@ use super::address::host_and_port;
 use crate::model::{Error, ErrorPhase};
 use crate::util::units::show_duration;
 
-/// A host name that leads nowhere.
 #[derive(Debug, thiserror::Error)]
 #[error("{reason}")]
 pub struct NoSuchHost {
@@ -22,7 +21,6 @@ pub struct NoSuchHost {
     pub reason: String,
 }
 
-/// A host name leads to link-local addresses and nowhere else.
 #[derive(Debug, thiserror::Error)]
 #[error("{address} is a link-local address")]
 pub struct LinkLocal {
@@ -139,7 +137,6 @@ pub fn not_http(why: &str, place: &Place<'_>) -> Error {
     })
 }
 
-/// The head of a response exceeds the limits.
 pub fn head_too_large(place: &Place<'_>) -> Error {
     Error::protocol(format!("{place} sent too many response headers, or too long ones"))
         .with_detail("limit: 64 KiB, 100 lines")
@@ -168,7 +165,6 @@ pub fn no_response_over(
     no_response(error, url, connect).with_detail(socket_detail(socket))
 }
 
-/// The line of evidence that names the socket.
 pub fn socket_detail(socket: &Path) -> String {
     format!("over the socket {}", socket.display())
 }
@@ -203,7 +199,6 @@ pub enum BodyReadError {
     Broken(String),
 }
 
-/// Sorts a failure in the middle of a body.
 pub fn from_body_error(error: &(dyn std::error::Error + 'static)) -> BodyReadError {
     let io = innermost_io(error);
     let http = find::<hyper::Error>(error);
@@ -220,7 +215,6 @@ pub fn from_body_error(error: &(dyn std::error::Error + 'static)) -> BodyReadErr
     }
 }
 
-/// The refusal of an address that belongs to no host but to the machine's own link.
 pub fn link_local(place: &str, address: IpAddr) -> Error {
     Error::denied(format!("{place} is the link-local address {address}, which is not contacted"))
         .with_detail("such addresses serve the credentials of cloud machines")

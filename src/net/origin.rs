@@ -15,7 +15,6 @@ use super::posted_body::PostedBody;
 use super::response::OriginResponse;
 use crate::model::Error;
 
-/// Asks one origin for everything, over its own connections.
 pub struct OriginClient {
     transport: OriginTransport,
     socket: Option<PathBuf>,

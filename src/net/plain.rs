@@ -64,7 +64,6 @@ impl PlainClient {
         Self { dialer, headers, idle: IdleConnections::new(client::IDLE_TIMEOUT) }
     }
 
-    /// Sends a request over an idle connection, or a new one.
     pub(super) async fn send(
         &self,
         method: Method,

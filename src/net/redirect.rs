@@ -8,7 +8,6 @@ use super::address::display_url;
 use super::excerpt::{lossy, truncate};
 use crate::model::Error;
 
-/// How many redirects of one request are followed.
 pub const MAX_REDIRECTS: usize = 5;
 
 /// What is asked for the second time.

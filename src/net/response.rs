@@ -11,10 +11,8 @@ use super::plain::PlainBody;
 use crate::model::Error;
 use crate::util::units::show_size;
 
-/// Bytes of all response headers together.
 pub const MAX_HEADER_BYTES: usize = 64 << 10;
 
-/// Bytes read of the body of a refusal.
 pub const MAX_ERROR_BODY: usize = 64 << 10;
 
 const MAX_MEDIA_TYPE: usize = 80;

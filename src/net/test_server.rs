@@ -82,7 +82,6 @@ impl TestResponse {
     }
 }
 
-/// Headers of a chunked event stream.
 pub(crate) const EVENTS: [&str; 2] =
     ["Content-Type: text/event-stream", "Transfer-Encoding: chunked"];
 

@@ -15,7 +15,6 @@ use crate::util::confine::{
 use crate::util::private_file;
 use crate::util::process::StartError;
 
-/// The limits of a program that is started for one call, where the entry names no others.
 const PER_CALL_LIMITS: ResourceLimits = ResourceLimits {
     memory: Some(1 << 30),
     cpu: Some(Duration::from_mins(5)),
@@ -34,7 +33,6 @@ const LONG_LIVED_LIMITS: ResourceLimits = ResourceLimits {
     open_files: Some(4096),
 };
 
-/// How long a program lives that is to be confined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ProgramLifetime {
     PerCall,
@@ -48,7 +46,6 @@ pub(crate) struct Sandbox {
     level: Result<ConfinementLevel, ConfinementError>,
     limits: ResourceLimits,
     network: bool,
-    /// The directory of the entry's file, to which relative paths refer.
     base_dir: PathBuf,
     /// What the kind of tool needs, regardless of the entry.
     required_paths: Vec<PathBuf>,

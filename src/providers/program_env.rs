@@ -48,7 +48,6 @@ pub(super) fn build_env(
     all
 }
 
-/// The variables an entry sets, as it writes them.
 pub(super) fn env_as_written(entry: &ConfigNode) -> Vec<(String, String)> {
     let pairs = entry.get("env").map(ConfigNode::entries).unwrap_or_default();
     let pair = |(key, value): &(ConfigKey, ConfigNode)| {

@@ -121,7 +121,6 @@ pub(super) fn choose(
     if diagnostics.is_empty() { Ok(chosen) } else { Err(diagnostics) }
 }
 
-/// The name that the tools of an entry share.
 pub(super) fn component(spec: &ToolSpec) -> Result<String, Diagnostic> {
     let Some(node) = spec.entry.get("component") else {
         return Ok(spec.definition.name.full());

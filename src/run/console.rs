@@ -126,7 +126,6 @@ async fn open(context: &CommandContext) -> CommandResult {
     }
 }
 
-/// Finds the background host of the console's configuration.
 struct ConsoleHostFinder {
     locator: HostLocator,
     front_end: FrontEnd,

@@ -78,7 +78,6 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     report_outcome(&output, outcome)
 }
 
-/// The one place where a failure becomes text and an exit code.
 fn report_outcome(output: &Output, outcome: CommandResult) -> ExitCode {
     match outcome {
         Ok(()) | Err(CommandError::OutputClosed) => {
@@ -154,7 +153,6 @@ async fn supervise(command: CliCommand, context: &CommandContext) -> CommandResu
     }
 }
 
-/// How a signal ended the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct SignalStop {
     by: Signal,

@@ -27,7 +27,6 @@ const SHUTDOWN_STEPS: ShutdownTimeouts = ShutdownTimeouts {
     kill: Duration::from_secs(1),
 };
 
-/// A server that was started to be recorded.
 pub struct RecordedServer {
     /// Its process; its three pipes are not taken yet.
     pub process: Process,
@@ -44,9 +43,6 @@ enum RelayEnd {
 
 /// Passes on what goes between this process's own standard streams and `server`, until one side
 /// ends or `cancel` fires. Nothing of the server is left then.
-///
-/// # Errors
-/// When the server ended by itself, and not well.
 pub async fn run(server: RecordedServer, cancel: &CancellationToken) -> Result<(), Error> {
     let (input, output) = rmcp::transport::stdio_pipes();
     let shown = if std::io::stderr().is_terminal() { sanitized } else { unfiltered };

@@ -33,7 +33,6 @@ impl Granularity {
         }
     }
 
-    /// The beginning of the grain that a second lies in.
     pub fn floor(self, second: i64) -> i64 {
         second.div_euclid(self.seconds()) * self.seconds()
     }

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use super::spool;
 use crate::util::append::RecordLocation;
 
-/// The store's name in the state directory.
 pub const STORE: &str = "stats.db";
 
 /// The files of the statistics.

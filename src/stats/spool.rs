@@ -8,7 +8,6 @@ use crate::model::{CallPlace, CallRecord, RecordedOutcome};
 use crate::util::append::{AppendError, RecordLocation};
 use crate::util::segments::{SegmentRetention, SegmentedLog};
 
-/// The file's name in the state directory.
 pub const FILE: &str = "stats.spool";
 
 /// How much is kept of rows that are never folded: a file is set aside at 4 MiB, some 30,000 calls,
@@ -69,7 +68,6 @@ impl SpoolRow {
         serde_json::from_str(line).ok()
     }
 
-    /// The duration of the call, exact to the microsecond.
     pub fn duration(&self) -> Duration {
         Duration::from_micros(self.duration_us)
     }

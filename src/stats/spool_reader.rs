@@ -22,7 +22,6 @@ use crate::util::segments;
 /// aside.
 pub const CHUNK: u64 = 4 << 20;
 
-/// The longest line that can be a row.
 const LONGEST: usize = 64 << 10;
 
 /// How many identities are remembered at the place where reading ended. A writer that finds its

@@ -17,7 +17,6 @@ pub struct Summary {
     /// rest of the grain (a minute, an hour or a day) that it lies in. `None` is everything.
     pub from: Option<Duration>,
     pub now: Duration,
-    /// The tools that were called in the window, by name and server.
     pub tools: Vec<Usage>,
     /// Calls that are in no store yet, and were read from the spool.
     pub unfolded: u64,
@@ -332,7 +331,6 @@ pub(super) fn add_unfolded(
     }
 }
 
-/// The ranges of a window, and where it really begins.
 pub(super) fn window(
     filter: &CallFilter,
     now: Duration,

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 /// Wall time and monotonic time.
 pub trait Clock: Send + Sync {
     fn now(&self) -> Instant;
-    /// Wall time since the Unix epoch, for records.
     fn unix(&self) -> Duration;
 }
 

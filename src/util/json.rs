@@ -34,7 +34,6 @@ pub fn pretty_lines(value: &impl Serialize, take: impl FnMut(&str) -> bool) {
     }
 }
 
-/// Gives away what is written to it, a line at a time.
 struct LineWriter<F> {
     line: Vec<u8>,
     take: F,

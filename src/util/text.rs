@@ -10,7 +10,6 @@ use std::fmt::Write as _;
 
 use unicode_width::UnicodeWidthChar as _;
 
-/// How many combining marks one base character may carry.
 const MARKS_A_BASE: usize = 8;
 
 /// Makes text safe to show over several lines: newline and tab stay, everything else that could

@@ -8,7 +8,6 @@ use regex::Regex;
 /// Maximum length of a template, in bytes.
 const LONGEST: usize = 8 * 1024;
 
-/// The operators an expression may start with.
 const OPERATORS: [char; 7] = ['+', '#', '.', '/', ';', '?', '&'];
 
 pub fn variables(template: &str) -> Vec<&str> {

@@ -54,7 +54,6 @@ pub struct ReloadReport {
     pub changed: Vec<String>,
     /// Entries that are no longer in the files.
     pub removed: Vec<String>,
-    /// Whether rules, profiles, pins or entries out of service changed.
     pub has_new_rules: bool,
     /// Whether settings of the audit log, history or statistics changed, which apply from the next
     /// start.
@@ -111,7 +110,6 @@ impl HostReloader {
         }
     }
 
-    /// Whether settings changed that a host takes when it is built.
     pub fn needs_another_host(&self, loaded: &LoadedConfiguration) -> bool {
         let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         current.records != fingerprint::of_records(&loaded.configuration)

@@ -44,7 +44,6 @@ pub(super) fn forms(value: &str) -> BTreeSet<SecretForm> {
     forms
 }
 
-/// The text itself, and as forms of the web, shells, YAML and CSV write it.
 fn rewritten(text: &str) -> Vec<String> {
     let mut all = vec![
         text.to_owned(),

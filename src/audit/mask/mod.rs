@@ -39,7 +39,6 @@ pub struct Masker(Arc<RwLock<KnownSecrets>>);
 
 #[derive(Default)]
 struct KnownSecrets {
-    /// Pairs of what replaces a value and the value. Of equal values the first gives its mark.
     values: Vec<(String, String)>,
     /// Built when it is first needed, and again after another value was learned.
     search: Option<Arc<SecretSearch>>,

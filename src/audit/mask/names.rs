@@ -7,7 +7,6 @@ use crate::util::text::identifier_words;
 /// How many `$ref`s are followed to find a property's schema.
 const MAX_REFS: usize = 16;
 
-/// Whether a property's schema calls it secret.
 pub fn is_marked(schema: &Value) -> bool {
     let says = |key: &str| schema.get(key).and_then(Value::as_bool).unwrap_or(false);
     says("writeOnly")

@@ -20,7 +20,6 @@ const MAX_INDEXED_BYTES: usize = 12;
 /// The length of the longest escape in JSON, `\\u0000`, in bytes.
 const LONGEST_ESCAPE: usize = 6;
 
-/// All forms of all values, ready to be searched for.
 pub(super) struct SecretSearch {
     /// Finds how patterns begin; `None` when there are too many for any automaton.
     automaton: Option<AhoCorasick>,

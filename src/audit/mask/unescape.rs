@@ -5,7 +5,6 @@ use std::ops::Range;
 /// How often escapes inside escapes are undone: JSON inside a string of JSON inside a message.
 pub(super) const MAX_UNESCAPE_DEPTH: usize = 3;
 
-/// A text whose escapes were undone once.
 pub(super) struct UnescapedText {
     pub(super) bytes: Vec<u8>,
     /// Where each byte began in the text before, and last the length of that text.

@@ -11,7 +11,6 @@ use crate::util::regular_file;
 const MAX_LINE_BYTES: u64 = 128 * 1024 * 1024;
 /// How much of a file is read.
 const MAX_BYTES: usize = 512 * 1024 * 1024;
-/// How many items are read.
 const MAX_ITEMS: usize = 1_000_000;
 
 #[derive(Debug, Default)]

@@ -22,7 +22,6 @@ pub struct ConfiguredServer {
     pub drift: DriftPolicy,
 }
 
-/// What is configured now, as far as pins are bound to it.
 #[derive(Debug, Clone, Default)]
 pub struct PinContext {
     pub servers: BTreeMap<String, ConfiguredServer>,
@@ -98,7 +97,6 @@ impl Pins {
         self.servers.iter().map(|(name, group)| (name.as_str(), group))
     }
 
-    /// The full names of internal tools whose pins hold for files that are read now.
     pub fn internal(&self) -> impl Iterator<Item = &str> {
         let here = |file: &Option<String>| {
             file.as_ref().is_none_or(|file| self.context.files.values().any(|known| known == file))

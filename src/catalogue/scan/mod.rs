@@ -76,7 +76,6 @@ pub struct Finding {
     pub reason: String,
 }
 
-/// What is suspicious about a tool, the worst first.
 pub fn scan(tool: &ToolDefinition, neighbours: &ToolNameIndex) -> Vec<Finding> {
     let mut found = FindingCollector::default();
     names::check(tool, neighbours, &mut found);

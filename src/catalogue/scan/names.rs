@@ -16,7 +16,6 @@ use crate::util::text::identifier_words;
 
 /// The shortest name that is recognised in a text.
 const SHORTEST: usize = 6;
-/// The longest name that is looked at.
 const LONGEST: usize = 200;
 
 /// First words of names that only look.

@@ -14,7 +14,6 @@ use crate::config::secrets;
 use crate::host::request::ListScope;
 use crate::model::{Error, Layer, ToolDefinition, check_name};
 
-/// How many names of tools are shown.
 const SHOWN_TOOLS: usize = 8;
 
 /// Add a server to mcp.yaml.
@@ -53,10 +52,6 @@ pub struct AddArgs {
     pub file: McpFileArgs,
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// A name that is taken or invalid, a secret in plain text, or a file that cannot be written.
 pub async fn run(args: &AddArgs, context: &CommandContext) -> CommandResult {
     check_name(&args.name).map_err(|error| Error::usage(error.to_string()))?;
     let entry = entry(args, &context.global.rare.header)?;

@@ -21,7 +21,6 @@ use crate::util::append::RecordLocation;
 use crate::util::clock::{Clock as _, SystemClock};
 use crate::util::segments::{LineFollower, ReverseLines};
 
-/// Interval between polls of the log with --follow.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Show the audit log: calls made and calls refused.
@@ -69,10 +68,6 @@ impl AuditArgs {
     }
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// When the log cannot be read, or stdout cannot be written.
 pub async fn run(args: &AuditArgs, context: &CommandContext) -> CommandResult {
     let format = context.format(formats::ROWS)?;
     if args.follow && format == Format::Yaml {

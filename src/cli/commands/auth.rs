@@ -62,10 +62,6 @@ pub enum AuthAction {
     List,
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// If the server has no login, the login is refused, or the stored logins cannot be used.
 pub async fn run(args: &AuthArgs, context: &CommandContext) -> CommandResult {
     match &args.action {
         AuthAction::Login { server, no_browser, scope } => {
@@ -159,7 +155,6 @@ async fn list(context: &CommandContext) -> CommandResult {
     }
 }
 
-/// The entries that use a login.
 fn entries_using(configuration: &Configuration, login: &LoginReport) -> Vec<String> {
     let servers = configuration.servers.iter().filter(|server| match &server.endpoint {
         Endpoint::Http { url, .. } => crate::net::address::display_url(url) == login.url,

@@ -107,16 +107,13 @@ Context:
   KEY=VALUE       a variable listed in context_env of the tool's entry
   KEY:=JSON       metadata, sent to MCP servers in _meta";
 
-/// Why the value of an option is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ParseOptionError {
-    /// A time limit of zero.
     #[error("the time limit must be greater than zero")]
     NoTime,
     /// An idle time of zero: the host would exit at once.
     #[error("the idle time must be greater than zero, such as 10m or 2h")]
     NoIdleTime,
-    /// Not a duration.
     #[error("expected a time such as 500ms, 30s or 2m")]
     Duration,
     /// An interval of `--watch` that is too short.
@@ -128,9 +125,6 @@ pub(super) enum ParseOptionError {
 }
 
 /// Parses the time limit of a call.
-///
-/// # Errors
-/// What was expected.
 pub(super) fn parse_timeout(text: &str) -> Result<Duration, ParseOptionError> {
     match units::duration(text) {
         Some(Duration::ZERO) => Err(ParseOptionError::NoTime),
@@ -139,10 +133,6 @@ pub(super) fn parse_timeout(text: &str) -> Result<Duration, ParseOptionError> {
     }
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// Why nothing was dispatched, the error of the call, or why its result cannot be written.
 pub async fn run(args: &CallArgs, context: &CommandContext) -> CommandResult {
     let format = format(context)?;
     if let Some(path) = &args.save {
@@ -176,7 +166,6 @@ pub async fn run(args: &CallArgs, context: &CommandContext) -> CommandResult {
     }
 }
 
-/// Saves the words of the call.
 fn save_as(name: &str, args: &CallArgs, context: &CommandContext) -> CommandResult {
     if context.global.ad_hoc.is_some() {
         return Err(Error::usage("--save-as does not work with an ad-hoc server")
@@ -200,18 +189,11 @@ fn save_as(name: &str, args: &CallArgs, context: &CommandContext) -> CommandResu
     Ok(())
 }
 
-/// The format of a result.
-///
-/// # Errors
-/// If a result cannot be printed in it.
 pub(super) fn format(context: &CommandContext) -> Result<Format, Error> {
     context.format(formats::RESULT)
 }
 
 /// Makes the call, or shows what it would send, and prints the result.
-///
-/// # Errors
-/// Why nothing was dispatched, the error of the call, or why its result cannot be written.
 pub(super) async fn perform(
     args: &CallArgs,
     context: &CommandContext,
@@ -252,9 +234,6 @@ fn report(
 }
 
 /// Prints the result of a call.
-///
-/// # Errors
-/// The error of the call, or why its result cannot be written.
 fn finish(
     args: &CallArgs,
     context: &CommandContext,

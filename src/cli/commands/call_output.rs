@@ -16,7 +16,6 @@ use crate::model::{Error, ToolResult};
 use crate::util::json;
 use crate::util::{jq, units};
 
-/// Output options of the command line.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct PrintOptions<'a> {
     /// A jq expression applied to the result.

@@ -50,10 +50,6 @@ fn parse_pair(text: &str) -> Result<(String, String), ParseOptionError> {
     }
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// An unknown reference or argument, or an error of the servers.
 pub async fn run(args: &CompleteArgs, context: &CommandContext) -> CommandResult {
     use Format::{Json, Yaml};
     let format = context.format(formats::WORDS)?;
@@ -88,7 +84,6 @@ pub async fn run(args: &CompleteArgs, context: &CommandContext) -> CommandResult
     Ok(())
 }
 
-/// A note that complements the values.
 fn remark(done: &Completion) -> Option<String> {
     let shown = done.values.len();
     match (done.total, done.has_more) {

@@ -45,18 +45,11 @@ impl CompletionShell {
     }
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// When stdout cannot be written.
 pub fn run(args: &CompletionsArgs, context: &CommandContext) -> CommandResult {
     context.output.raw(script(args.shell)?.as_bytes())
 }
 
 /// The script that registers the completion of `toolhost` with a shell.
-///
-/// # Errors
-/// An internal error when the generator does not know the shell.
 pub fn script(shell: CompletionShell) -> Result<String, Error> {
     let completer = shells::SHELLS
         .completer(shell.as_str())

@@ -33,9 +33,7 @@ pub struct ConfigArgs {
 /// The settings of the console, which are not part of the tool configuration.
 #[derive(Debug, Clone, Copy)]
 pub struct ConsoleFile {
-    /// All problems of the user's file.
     pub check: fn(&dyn Environment) -> Vec<Diagnostic>,
-    /// The JSON Schema of the file.
     pub schema: fn() -> Value,
 }
 
@@ -56,17 +54,12 @@ pub enum ConfigAction {
     },
 }
 
-/// What has a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SchemaSubject {
-    /// The file tools.yaml.
     #[default]
     Tools,
-    /// The file mcp.yaml.
     Mcp,
-    /// The file console.yaml.
     Console,
-    /// The output of a command.
     Output(OutputSchema),
 }
 
@@ -90,10 +83,6 @@ impl ValueEnum for SchemaSubject {
     }
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// The problems of the configuration.
 pub async fn run(
     args: &ConfigArgs,
     context: &CommandContext,

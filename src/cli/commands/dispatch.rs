@@ -40,10 +40,6 @@ pub struct DispatchArgs {
     pub session: Option<String>,
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// If stdin does not contain a response in the format.
 pub async fn run(args: &DispatchArgs, context: &CommandContext) -> CommandResult {
     let format = context.format(&[Format::Text, Format::Json, Format::Yaml])?;
     let dialect = chosen_format(args.format, args.model.as_deref())?;

@@ -24,10 +24,6 @@ pub struct DownArgs {
     pub all: bool,
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// A host that does not stop.
 pub async fn run(args: &DownArgs, context: &CommandContext) -> CommandResult {
     let format = context.format(formats::REPORT)?;
     let directory = background_host::require_directory(context)?;

@@ -55,7 +55,6 @@ pub enum FormatArg {
 }
 
 impl FormatArg {
-    /// The format of the option value.
     pub fn format(self) -> ModelFormat {
         match self {
             Self::Openai => ModelFormat::Openai,
@@ -68,9 +67,6 @@ impl FormatArg {
 }
 
 /// The format of `--format` or of `--model`.
-///
-/// # Errors
-/// A usage error for an unknown model family.
 pub fn chosen_format(format: Option<FormatArg>, model: Option<&str>) -> Result<ModelFormat, Error> {
     match (format, model) {
         (Some(format), _) => Ok(format.format()),
@@ -82,10 +78,6 @@ pub fn chosen_format(format: Option<FormatArg>, model: Option<&str>) -> Result<M
     }
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// Servers that could not be listed, after everything that could has been printed.
 pub async fn run(args: &ExportArgs, context: &CommandContext) -> CommandResult {
     let format = context.format(&[Format::Text, Format::Json, Format::Yaml])?;
     let dialect = chosen_format(args.format, args.model.as_deref())?;

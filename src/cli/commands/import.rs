@@ -47,10 +47,6 @@ fn editor_names() -> PossibleValuesParser {
     PossibleValuesParser::new(EDITORS.iter().map(|editor| editor.name))
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// A file that cannot be read or has no servers, a refusal, or a file that cannot be written.
 pub async fn run(args: &ImportArgs, context: &CommandContext) -> CommandResult {
     let named = args.source.as_deref().and_then(Editor::named);
     let from = args.from.as_deref().and_then(Editor::named);
@@ -116,7 +112,6 @@ pub async fn run(args: &ImportArgs, context: &CommandContext) -> CommandResult {
     Ok(())
 }
 
-/// Adds what can be added, and reports why the rest is skipped.
 fn add_all<'s>(
     servers: &'s [ImportedServer],
     file: &mut McpFile,
@@ -159,7 +154,6 @@ fn difference(file: &McpFile, added: &[&ImportedServer]) -> StyledPage {
     page
 }
 
-/// Lists the servers of each editor.
 fn list(context: &CommandContext) -> CommandResult {
     let environment = &*context.environment;
     let mut table = Table::new(["EDITOR", "SERVERS", "FILE"].map(TableColumn::new));

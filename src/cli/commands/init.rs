@@ -8,9 +8,7 @@ use crate::model::Error;
 use crate::util::atomic_file::{self, FileMode};
 use crate::util::private_file;
 
-/// The tools.yaml to write.
 const TOOLS: &str = include_str!("init_tools.yaml");
-/// The mcp.yaml to write.
 const SERVERS: &str = include_str!("init_mcp.yaml");
 
 /// Create tools.yaml and mcp.yaml with commented examples.
@@ -24,10 +22,6 @@ pub struct InitArgs {
     pub user: bool,
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// If one of the files exists, or they cannot be written.
 pub fn run(args: &InitArgs, context: &CommandContext) -> CommandResult {
     let directory = if args.user {
         let own = context.environment.config_dir();

@@ -37,10 +37,6 @@ pub struct InspectArgs {
     pub target: ServerCommandArgs,
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// An unknown or ambiguous name, or an error of the servers.
 pub async fn run(args: &InspectArgs, context: &CommandContext) -> CommandResult {
     use Format::{Json, Names, Yaml};
     let format = context.format(formats::LIST)?;

@@ -92,10 +92,6 @@ impl SafetyArg {
     }
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// What could not be listed, after everything that could has been printed.
 pub async fn run(args: &ListArgs, context: &CommandContext) -> CommandResult {
     use Format::{Json, Names, Table, Text, Yaml};
     let format = context.format(formats::LIST)?;
@@ -256,7 +252,6 @@ fn flagged(tools: &[Arc<ToolDefinition>], all: bool) -> FindingsByTool {
     found.filter(|(_, found)| !found.is_empty()).collect()
 }
 
-/// Whether something about a tool is more than a note.
 fn is_flagged(flagged: Option<&FindingsByTool>, tool: &ToolDefinition) -> bool {
     let found = flagged.and_then(|all| all.get(&tool.name.full()));
     found.is_some_and(|found| views::findings::count_above_note(found) > 0)
@@ -308,7 +303,6 @@ fn summary(tools: &[&ToolDefinition], args: &ListArgs, all: &[Arc<ToolDefinition
     if args.query.is_empty() { "0 tools" } else { "0 tools match" }.to_owned()
 }
 
-/// Turns a value of the SOURCE column into the kind or server it names.
 fn by_source(mut args: ListArgs) -> ListArgs {
     if let Some(word) = args.source.take_if(|word| !matches!(word.as_str(), INTERNAL | MCP)) {
         let is_kind = assembly::kind_words().iter().any(|kind| kind.key == word);
@@ -317,7 +311,6 @@ fn by_source(mut args: ListArgs) -> ListArgs {
     args
 }
 
-/// Which tools and servers have to be listed for the request.
 fn reach(args: &ListArgs) -> ListScope {
     let only_internal = args.source.as_deref() == Some(INTERNAL)
         || (!args.kind.is_empty() && !args.kind.iter().any(|kind| kind == "mcp"));
@@ -348,7 +341,6 @@ fn query(args: &ListArgs) -> CatalogueQuery {
     }
 }
 
-/// Whether internal tools of a kind are requested.
 fn includes_internal(args: &ListArgs, kind: &str) -> bool {
     args.server.is_empty()
         && args.source.as_deref() != Some(MCP)

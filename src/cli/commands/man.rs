@@ -22,9 +22,6 @@ pub struct ManArgs {
 }
 
 /// Runs the command. `grammar` is the whole grammar.
-///
-/// # Errors
-/// An unknown command, and pages that cannot be written.
 pub fn run(args: &ManArgs, context: &CommandContext, mut grammar: Command) -> CommandResult {
     if let Some(directory) = &args.dir {
         return write_all(grammar, directory, context);

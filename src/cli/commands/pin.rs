@@ -44,11 +44,6 @@ pub struct PinArgs {
     pub yes: bool,
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// Changes that were not accepted, servers that could not be listed, and a file that cannot be
-/// used.
 pub async fn run(args: &PinArgs, context: &CommandContext) -> CommandResult {
     let format = context.format(formats::REPORT)?;
     let assembly = context.assemble(PinSelection::start_scope(&args.names, &args.server)).await?;

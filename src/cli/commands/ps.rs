@@ -15,10 +15,6 @@ use crate::serve::background::protocol::HostStatus;
 #[command(arg = formats::option(formats::ROWS))]
 pub struct PsArgs {}
 
-/// Runs the command.
-///
-/// # Errors
-/// When the output cannot be written.
 pub async fn run(_args: &PsArgs, context: &CommandContext) -> CommandResult {
     let format = context.format(formats::ROWS)?;
     let hosts = host_sockets::running_hosts(context.environment.as_ref()).await;

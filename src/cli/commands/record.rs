@@ -36,10 +36,6 @@ pub struct RecordArgs {
     pub command: Vec<String>,
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// If the server cannot be started or fails, or the recording is incomplete.
 pub async fn run(args: &RecordArgs, context: &CommandContext) -> CommandResult {
     context.require_piped_stdout("record")?;
     let file = context.trace_outputs.file(Some(&args.save))?;

@@ -25,10 +25,6 @@ pub struct ReplayArgs {
     pub server: Option<String>,
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// If the file is not a recording, or the client violates the protocol fatally.
 pub async fn run(args: &ReplayArgs, context: &CommandContext) -> CommandResult {
     context.require_piped_stdout("replay")?;
     let output = &context.output;

@@ -50,10 +50,6 @@ pub struct RunArgs {
     pub remove: bool,
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// An unknown name, or an error of the call.
 pub async fn run(args: &RunArgs, context: &CommandContext) -> CommandResult {
     let format = context.format(formats::SAVED)?;
     let mut saved = SavedCalls::open(context.environment.config_dir().as_deref())?;

@@ -106,10 +106,6 @@ pub enum ServeAction {
 /// An open transport, and its server.
 type RunningListener<'a> = BoxFuture<'a, Result<(), Error>>;
 
-/// Runs the command.
-///
-/// # Errors
-/// A problem with the configuration as a whole, or an address that cannot be listened on.
 pub async fn run(args: &ServeArgs, context: &CommandContext) -> CommandResult {
     if let Some(ServeAction::Token(args)) = &args.action {
         return serve_token::run(args, context);

@@ -54,10 +54,6 @@ pub enum ServeTokenAction {
     },
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// An unknown client, profile or token, or a file that cannot be read or written.
 pub fn run(args: &ServeTokenArgs, context: &CommandContext) -> CommandResult {
     let state = context.environment.state_dir();
     let state = state.ok_or_else(|| Error::config("there is no directory for tokens"))?;

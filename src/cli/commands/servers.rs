@@ -58,10 +58,6 @@ fn parse_interval(text: &str) -> Result<Duration, ParseOptionError> {
     }
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// If a server did not respond, after everything has been printed.
 pub async fn run(args: &ServersArgs, context: &CommandContext) -> CommandResult {
     use Format::{Json, Names, Table, Text, Yaml};
     let format = context.format(formats::LIST)?;

@@ -24,7 +24,6 @@ use crate::model::traffic::{Direction, TrafficFilter};
 use crate::model::{Error, ListKind, ServerState, ServerStatus, SubscriptionFilter};
 use crate::util::units::show_duration;
 
-/// Interval between pings with --follow.
 const PING_INTERVAL: Duration = Duration::from_secs(30);
 /// How often to check whether stdout was closed.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
@@ -82,10 +81,6 @@ impl From<TraceDirection> for Direction {
 /// How many changes may wait to be read; the trace shows them by itself.
 const CHANGE_QUEUE: usize = 16;
 
-/// Runs the command.
-///
-/// # Errors
-/// Why the server cannot be used, after its traffic was shown; or a file that cannot be written.
 pub async fn run(args: &TraceArgs, context: &CommandContext) -> CommandResult {
     let format = context.format(formats::STREAM)?;
     let filter =
@@ -140,7 +135,6 @@ pub async fn run(args: &TraceArgs, context: &CommandContext) -> CommandResult {
     file.map_or(Ok(()), |file| file.ensure_complete().map_err(CommandError::from))
 }
 
-/// Prints one summary line, and warnings.
 fn print_summary(server: &ServerStatus, context: &CommandContext) -> Result<(), Error> {
     let Some(tools) = server.tools else {
         // The connection itself is fine: the last error is that of the list.

@@ -48,10 +48,6 @@ pub enum TrustAction {
     },
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// If the project ends up untrusted, or the trust store cannot be used.
 pub async fn run(args: &TrustArgs, context: &CommandContext) -> CommandResult {
     match &args.action {
         None => ask(args, context).await,
@@ -178,7 +174,6 @@ fn print_change(context: &CommandContext, words: &str, root: &Path) {
     );
 }
 
-/// A directory with links resolved, as far as it exists.
 fn resolve_directory(directory: Option<&Path>, environment: &dyn Environment) -> PathBuf {
     let cwd = environment.cwd();
     let whole = directory.map_or_else(|| cwd.clone(), |directory| cwd.join(directory));

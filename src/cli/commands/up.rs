@@ -32,7 +32,6 @@ pub struct UpArgs {
     pub detached: bool,
 }
 
-/// Parses the idle time of a host.
 fn parse_idle(text: &str) -> Result<Duration, ParseOptionError> {
     parse_timeout(text).map_err(|error| match error {
         ParseOptionError::NoTime => ParseOptionError::NoIdleTime,
@@ -40,10 +39,6 @@ fn parse_idle(text: &str) -> Result<Duration, ParseOptionError> {
     })
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// A problem with the configuration as a whole, or why the host did not start.
 pub async fn run(args: &UpArgs, context: &CommandContext) -> CommandResult {
     let format = context.format(formats::REPORT)?;
     if args.foreground {

@@ -43,10 +43,6 @@ pub struct VerifyArgs {
     pub scan: bool,
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// Differences, servers that could not be checked, or missing or unusable pins.
 pub async fn run(args: &VerifyArgs, context: &CommandContext) -> CommandResult {
     let format = context.format(formats::REPORT)?;
     let assembly = context.assemble(PinSelection::start_scope(&args.names, &args.server)).await?;

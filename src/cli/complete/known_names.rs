@@ -20,7 +20,6 @@ use crate::util::atomic_file::{self, FileMode};
 use crate::util::private_file;
 use crate::util::text;
 
-/// Maximum number of names stored.
 pub(super) const MAX_NAMES: usize = 10_000;
 /// Maximum number of arguments stored per tool.
 const MAX_KEYS: usize = 50;

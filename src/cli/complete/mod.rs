@@ -37,7 +37,6 @@ use known_names::{CandidateNames, KnownArgument, KnownNames, MAX_NAMES, read, su
 pub use known_names::{save_prompts, save_resources, save_tools};
 use line::{find_by_name, given_keys, options, plain_words};
 
-/// The variable with which a script requests candidates.
 pub const VARIABLE: &str = "COMPLETE";
 /// Maximum number of past calls offered.
 const MAX_CALLS: usize = 50;

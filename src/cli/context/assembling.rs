@@ -18,9 +18,6 @@ use crate::util::clock::SystemClock;
 impl CommandContext {
     /// Reads the configuration, asks a person about the project when `starts` needs an entry of it
     /// that is not trusted yet, and builds the host.
-    ///
-    /// # Errors
-    /// What is wrong with the configuration as a whole, and with `--strict` any problem in it.
     pub async fn assemble(&self, starts: StartScope<'_>) -> Result<Assembly, Error> {
         let loaded = self.read_for(starts).await?;
         let assembly = self.build_from(loaded, self.front_end()?)?;
@@ -47,9 +44,6 @@ impl CommandContext {
     }
 
     /// Reads the configuration again for a running host. It does not change what is masked in output.
-    ///
-    /// # Errors
-    /// What is wrong with the configuration as a whole, and with `--strict` any problem in it.
     pub async fn read_again(&self) -> Result<LoadedConfiguration, Error> {
         let (options, environment) = (self.options(), Arc::clone(&self.environment));
         // A project with many files takes a while, during which calls continue.
@@ -67,9 +61,6 @@ impl CommandContext {
     }
 
     /// Reads the configuration and builds the host without reporting problems.
-    ///
-    /// # Errors
-    /// What is wrong with the configuration as a whole.
     pub fn build(&self) -> Result<Assembly, Error> {
         self.build_from(self.read()?, self.front_end()?)
     }
@@ -90,7 +81,6 @@ impl CommandContext {
         Ok(assembly)
     }
 
-    /// The terminal as a front end, with the traffic sinks.
     pub(super) fn front_end(&self) -> Result<FrontEnd, Error> {
         Ok(FrontEnd {
             approver: Arc::new(TerminalApprover::new(Arc::clone(&self.output))),
@@ -119,9 +109,6 @@ impl CommandContext {
     }
 
     /// Does nothing without `--strict`.
-    ///
-    /// # Errors
-    /// With `--strict`, the first problem of the configuration.
     pub(super) fn require_flawless(&self, configuration: &Configuration) -> Result<(), Error> {
         let Some(first) = configuration.diagnostics.first().filter(|_| self.global.rare.strict)
         else {
@@ -136,9 +123,6 @@ impl CommandContext {
     }
 
     /// Writes one line about problems in the files.
-    ///
-    /// # Errors
-    /// As [`CommandContext::require_flawless`].
     pub(super) fn report_diagnostics(&self, configuration: &Configuration) -> Result<(), Error> {
         let (errors, warnings) = count_diagnostics(configuration);
         if self.global.rare.insecure {

@@ -43,7 +43,6 @@ pub struct CommandContext {
     pub trace_outputs: TraceOutputs,
     answers: OnceLock<Arc<AnswerRules>>,
     host: Mutex<Option<Arc<ToolHost>>>,
-    /// Notified of SIGHUP, once a command handles it as more than the end of its terminal.
     hangup: OnceLock<HangupListener>,
 }
 

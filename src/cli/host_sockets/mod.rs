@@ -75,7 +75,6 @@ pub async fn is_listening(socket: &Path) -> bool {
     HostClient::connect(socket, "toolhost", unattended()).await.is_some()
 }
 
-/// All hosts of this user, sorted by directory.
 pub async fn running_hosts(environment: &dyn Environment) -> Vec<RunningHost> {
     let Some(directory) = RuntimeDirectory::of(environment) else { return Vec::new() };
     let found = directory.sockets().into_iter().map(|socket| async move {

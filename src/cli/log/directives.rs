@@ -6,13 +6,11 @@ use tracing_subscriber::filter::Targets;
 use crate::model::Error;
 use crate::util::spelling::nearest;
 
-/// The crate, the prefix of all targets.
 const CRATE: &str = "toolhost";
 
 /// The modules that log.
 const ROOMS: [&str; 7] = ["assembly", "config", "host", "mcp", "providers", "run", "util"];
 
-/// The levels, from fewest to most lines.
 const LEVELS: [(&str, LevelFilter); 6] = [
     ("off", LevelFilter::OFF),
     ("error", LevelFilter::ERROR),

@@ -13,7 +13,6 @@ use crate::model::Error;
 const PATH: &str = "/callback";
 /// Maximum size of a request head in bytes.
 const HEAD: usize = 32 << 10;
-/// Time limit for one request.
 const REQUEST: Duration = Duration::from_secs(5);
 /// Maximum number of concurrent connections.
 const MAX_CONNECTIONS: usize = 16;

@@ -6,7 +6,6 @@ use super::page::{SpanStyle, StyledLine};
 use crate::model::SourceLocation;
 use crate::util::text;
 
-/// Width of a tab when a line is shown.
 const TAB: usize = 4;
 /// Maximum number of cells of a source line to show.
 const MAX_CELLS: usize = 100;

@@ -55,7 +55,6 @@ pub struct Output {
     options: OutputOptions,
     stderr_repaints: bool,
     stdout_repaints: bool,
-    /// Masks secret values in everything that is written, as soon as they are known.
     masker: RwLock<Masker>,
 }
 

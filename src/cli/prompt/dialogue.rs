@@ -9,7 +9,6 @@ use super::YesNoQuestion;
 use crate::cli::output::plural;
 use crate::cli::output::{Output, SpanStyle, StyledLine, StyledPage};
 
-/// Maximum length of an answer.
 const MAX_ANSWER: usize = 256;
 /// Maximum number of invalid answers.
 const MAX_ATTEMPTS: usize = 20;
@@ -37,7 +36,6 @@ enum DialogueInput {
     Unclear,
 }
 
-/// Asks the question and waits for the answer.
 pub(super) fn ask(
     output: &Output,
     mut terminal: File,

@@ -11,7 +11,6 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::{HiddenInput, terminal};
 use crate::cli::output::{Output, StyledLine, StyledPage};
 
-/// Maximum length of a line.
 const MAX_LINE: usize = 64 * 1024;
 /// Interval between checks whether the question was withdrawn.
 const CANCEL_POLL_INTERVAL: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };

@@ -10,11 +10,9 @@ use crate::model::{JsonObject, Question};
 use crate::util::json;
 use crate::util::text::shorten;
 
-/// How much of a message is shown, in characters.
 const MESSAGE: usize = 2_000;
 /// How much of a title, a choice or a description is shown.
 const TITLE: usize = 200;
-/// How many lines of one text are shown.
 const LINES: usize = 30;
 
 /// The header: which server asks, and its message.
@@ -45,7 +43,6 @@ fn server_text(page: &mut StyledPage, label: SpanStyle, text: &str) {
     }
 }
 
-/// The warning that an answer would leave this machine.
 pub fn secret_warning(who: &str) -> StyledPage {
     let words = format!(
         "It seems to ask for a secret. What you type is sent to '{who}', and forms are not meant for \
@@ -100,7 +97,6 @@ pub fn entry(field: &FormField) -> StyledLine {
     }
 }
 
-/// The complete answer, and the values that are invalid.
 pub fn review(form: &Questionnaire, answer: &JsonObject, errors: &[String]) -> StyledPage {
     let mut page = StyledPage::from(StyledLine::styled(SpanStyle::Dim, "The answer:"));
     if answer.is_empty() {

@@ -13,7 +13,6 @@ use crate::util::units::{show_duration, show_span};
 /// Maximum number of items in a list.
 const MOST: usize = 20;
 
-/// An entry, and the results of checking its tools.
 pub struct ServerEntryView<'a> {
     pub spec: &'a ServerSpec,
     /// Its tools compared with their pins; `None` when it has none.
@@ -24,7 +23,6 @@ pub struct ServerEntryView<'a> {
 }
 
 impl ServerEntryView<'_> {
-    /// Appends the facts for a human reader.
     pub fn facts(&self, page: &mut StyledPage, width: Option<usize>) {
         let spec = self.spec;
         page.heading("Entry");
@@ -120,7 +118,6 @@ fn shown_root(root: &Root) -> String {
     }
 }
 
-/// A list under one name, truncated to a readable number of items.
 fn list_facts(fact: &mut impl FnMut(&str, &str), key: &str, values: &[String]) {
     for (at, value) in values.iter().take(MOST).enumerate() {
         fact(if at == 0 { key } else { "" }, value);

@@ -38,7 +38,6 @@ pub struct Bundle {
     pub credentials: BTreeMap<String, String>,
 }
 
-/// One way in which a project differs from what was trusted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Difference {
     File(String),
@@ -46,7 +45,6 @@ pub enum Difference {
     Resolved(String, PathBuf),
     /// The user or the project has added an entry with this name.
     Replaces(String),
-    /// The user's definition of a credential that the project names has changed.
     Credential(String),
 }
 

@@ -192,7 +192,6 @@ impl CommandLine {
     }
 }
 
-/// A command line while it is read.
 struct Reading<'l> {
     line: &'l CommandLine,
     root: &'l Path,

@@ -31,7 +31,6 @@ pub enum EntryEffect {
     Other(String),
 }
 
-/// A program that would be started, as the entry specifies it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ProgramEffect {
     pub argv: Vec<String>,

@@ -34,7 +34,6 @@ impl Grant {
         Self(GrantBasis::ThisRun)
     }
 
-    /// For the files of a project whose content was trusted.
     pub(super) fn stored(record: Arc<ProjectRecord>) -> Self {
         Self(GrantBasis::Stored(record))
     }

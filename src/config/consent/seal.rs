@@ -202,7 +202,6 @@ impl Seal {
         Self(Some(Arc::new(SealedState { record, files, manifest })))
     }
 
-    /// A seal over the code that an interpreter loads by itself, and nothing else.
     #[cfg(test)]
     pub(crate) fn of_code(manifest: Arc<BTreeMap<PathBuf, String>>) -> Self {
         Self::new(Arc::default(), EntryFiles::default(), manifest)
@@ -243,7 +242,6 @@ impl Seal {
         Some(Arc::clone(&bound.manifest))
     }
 
-    /// The root of the project whose consent this is based on.
     pub fn root(&self) -> Option<&Path> {
         self.0.as_ref().map(|bound| bound.record.root.as_path())
     }

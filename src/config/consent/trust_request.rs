@@ -59,7 +59,6 @@ impl TrustRequestLine {
 const WARNING: &str = "warning: ";
 
 impl TrustRequest {
-    /// The question in lines, with every entry and every effect.
     pub fn full_lines(&self) -> Vec<TrustRequestLine> {
         let mut lines = Vec::new();
         for file in self.bundle.files.keys() {

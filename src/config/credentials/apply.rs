@@ -9,7 +9,6 @@ use crate::model::{CredentialKind, CredentialUse, Diagnostic, Layer};
 /// The default header for an API key.
 const API_KEY_HEADER: &str = "X-API-Key";
 
-/// How an entry communicates, which determines the credentials that it can take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::config) enum CredentialTarget {
     /// A program: variables.

@@ -34,7 +34,6 @@ pub struct ParsedFile {
     pub duplicates: Vec<DuplicateKey>,
 }
 
-/// A key that occurs twice in one mapping.
 #[derive(Debug, Clone)]
 pub struct DuplicateKey {
     pub position: TextPosition,

@@ -87,7 +87,6 @@ impl<'a> Composer<'a> {
         }
     }
 
-    /// The next event inside a collection, where the stream cannot end.
     fn expect(&mut self, at: TextPosition) -> Result<(Event<'a>, Span), Diagnostic> {
         self.next()?.ok_or_else(|| self.builder.diagnostic(at, "unexpected end of file"))
     }

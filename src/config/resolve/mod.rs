@@ -173,7 +173,6 @@ struct NameTable(HashMap<String, (SourceLocation, Layer)>);
 
 enum NameClaim {
     Claimed,
-    /// A file with higher precedence has an entry with this name, so this one is ignored.
     Shadowed,
     Taken(Diagnostic),
 }

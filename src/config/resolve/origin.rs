@@ -9,7 +9,6 @@ use crate::config::node::{ConfigNode, NodeValue};
 use crate::config::variables::{is_name, is_setting};
 use crate::model::{Diagnostic, EntryOrigin, Layer};
 
-/// Keys of a tool's entry that say what acts, in the order in which they are recorded.
 const ACTION_KEYS: [&str; 10] = [
     "command",
     "args",

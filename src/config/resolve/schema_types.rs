@@ -4,7 +4,6 @@ use super::EntryDiagnostics;
 use crate::config::node::{ConfigNode, NodeValue};
 use crate::model::Diagnostic;
 
-/// All types that JSON Schema knows.
 const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "object", "array", "null"];
 
 /// Names from other languages, and the types they mean.

@@ -21,7 +21,6 @@ use crate::model::{
     ToolSource, ToolStatus,
 };
 
-/// Resolves a whole file of servers.
 pub fn file(root: ConfigNode, file: &mut FileContext<'_>, builder: &mut ConfigurationBuilder<'_>) {
     if root.is_null() {
         return;

@@ -17,7 +17,6 @@ use crate::config::spec::{Layer, PolicyAction, PolicyRule, ProfileSpec, RecordSp
 use crate::model::{Diagnostic, Safety, SourceLocation};
 use crate::util::units;
 
-/// Keys with which a file would set its own trust or the user's limits.
 const USER_ONLY_KEYS: [&str; 11] = [
     "trust",
     "trusted",
@@ -60,7 +59,6 @@ struct RecordOptions {
     ignored: Vec<Diagnostic>,
 }
 
-/// The settings of all layers, merged by precedence.
 pub struct EffectiveSettings {
     pub profiles: BTreeMap<String, ProfileSpec>,
     pub policy: Vec<PolicyRule>,

@@ -8,7 +8,6 @@ use crate::model::error::Signal;
 use crate::model::{Error, ErrorKind, ToolContext, ToolResult};
 use crate::util::jq;
 
-/// The row of the table of built-in functions.
 pub(super) const QUERY: BuiltinFunction = BuiltinFunction {
     module: "builtin.json",
     name: "query",

@@ -10,7 +10,6 @@ use crate::util::clock::Clock;
 /// Maximum number of operations in a result.
 const MAX_OPERATIONS: usize = 10_000;
 
-/// The row of the table of built-in functions.
 pub(super) const DIFF: BuiltinFunction = BuiltinFunction {
     module: "builtin.json_diff",
     name: "diff",

@@ -19,7 +19,6 @@ const MAX_TEXT_BYTES: usize = 1 << 20;
 const MAX_PROGRAM_BYTES: usize = 1 << 20;
 /// The longest result of a replacement, in bytes.
 const MAX_RESULT_BYTES: usize = 4 << 20;
-/// How many matches are found or replaced at most.
 const MAX_MATCHES: usize = 10_000;
 /// How many matches are found when the call does not say.
 const DEFAULT_MATCHES: usize = 1_000;

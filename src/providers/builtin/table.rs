@@ -33,7 +33,6 @@ pub(super) fn is_builtin(module: &str, function: Option<&str>) -> bool {
         })
 }
 
-/// Why an entry names no built-in function.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum FunctionLookupError {
     #[error("there is no module '{0}'")]

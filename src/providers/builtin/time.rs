@@ -7,7 +7,6 @@ use serde_json::json;
 use super::{BuiltinFunction, FunctionBody};
 use crate::model::{Error, ToolResult};
 
-/// Names of formats, and the pattern of those that are one.
 const FORMATS: [(&str, &str); 6] = [
     ("rfc3339", ""),
     ("unix", ""),

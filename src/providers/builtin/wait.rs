@@ -16,7 +16,6 @@ const MAX_PROGRESS_EVENTS: u32 = 10;
 /// Progress is not reported more often than this.
 const MIN_PROGRESS_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The row of the table of built-in functions.
 pub(super) const WAIT: BuiltinFunction = BuiltinFunction {
     module: "builtin.wait",
     name: "wait",

@@ -5,7 +5,6 @@ use crate::providers::template::{
     Placeholder, TemplateError, TemplatePart, TextTemplate, is_argument_name, value_text,
 };
 
-/// The argument of the call that a placeholder names.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct CommandPlaceholder(pub(super) String);
 

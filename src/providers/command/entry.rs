@@ -245,7 +245,6 @@ fn max_output(entry: &ConfigNode) -> Result<u64, Diagnostic> {
         .ok_or_else(|| node.expected("a size from 1 to 16MiB, such as 64KiB"))
 }
 
-/// The name of the variable that carries an argument.
 pub(super) fn variable(property: &str) -> String {
     let name = property
         .chars()

@@ -11,7 +11,6 @@ use crate::providers::lines::{LimitedEvents, LineSplitter, SplitLine};
 /// The longest line, in bytes.
 const MAX_LINE_BYTES: usize = 8 * 1024;
 
-/// Turns bytes of the pipe into events.
 pub(super) struct CommandEventReader<'a> {
     lines: LineSplitter,
     parser: EventParser<'a>,

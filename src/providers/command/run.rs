@@ -19,7 +19,6 @@ use crate::util::units;
 pub(super) struct ProgramLimits {
     /// How much of stdout is kept, in bytes; more ends the run.
     pub(super) stdout: u64,
-    /// How long the program may leave a piece of its input unread.
     pub(super) write_timeout: Duration,
     /// How long to keep reading the pipes after the program exited, if they are still held open.
     pub(super) drain_timeout: Duration,

@@ -57,7 +57,6 @@ const MAX_VALUE_BYTES: u64 = 16 << 20;
 /// The largest value of `max_key_bytes`, in bytes.
 const MAX_KEY_BYTES: u64 = 4 << 10;
 
-/// The place of an engine, by which entries share one.
 #[derive(Debug, Clone)]
 pub(in crate::providers) enum EngineLocation {
     /// In this process: values are gone when it ends.
@@ -75,7 +74,6 @@ pub(in crate::providers) enum EngineLocation {
 #[derive(Debug, Clone)]
 pub(in crate::providers) struct EngineConfig {
     pub(in crate::providers) location: EngineLocation,
-    /// The quota of the engine, and the maximum size of keys and values.
     pub(in crate::providers) limits: EngineLimits,
     /// How long values are kept, in milliseconds; `None` is for ever.
     pub(in crate::providers) ttl: Option<u64>,

@@ -61,7 +61,6 @@ pub(in crate::providers) struct EngineTool {
     pub(in crate::providers) run: for<'a> fn(EngineCall<'a>) -> EngineFuture<'a>,
 }
 
-/// What the definition of a tool says about destructive effects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::providers) enum DestructiveHint {
     /// None, regardless of the entry: the tool changes nothing.

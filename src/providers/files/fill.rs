@@ -11,10 +11,8 @@ use crate::util::units;
 
 /// How much is written between two looks at whether to stop, in bytes.
 const CHUNK_BYTES: usize = 256 << 10;
-/// Bytes copied between two progress reports.
 const PROGRESS_INTERVAL_BYTES: u64 = 64 << 20;
 
-/// Why filling a file ended early.
 #[derive(Debug)]
 pub(super) enum FillError {
     Io(io::Error),

@@ -29,7 +29,6 @@ fn target(dir: &Dir, path: &std::path::Path) -> std::io::Result<String> {
     Ok(dir.read_link_contents(path)?.display().to_string())
 }
 
-/// Path, type, size and date.
 pub(super) fn entry(path: &str, metadata: &Metadata) -> Value {
     json!({
         "path": path,

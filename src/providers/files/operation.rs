@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 use crate::model::Annotations;
 use crate::providers::toolkit::ToolkitTool;
 
-/// The most entries or matches a call may ask for.
 pub(super) const MAX_ENTRIES: u64 = 10_000;
 /// How many there are when the call does not say.
 pub(super) const DEFAULT_ENTRIES: u64 = 1_000;
@@ -183,7 +182,6 @@ impl FileOperation {
         }
     }
 
-    /// The names of the arguments that are paths, in both vocabularies.
     pub(super) fn paths(self) -> &'static [[&'static str; 2]] {
         match self {
             Self::List | Self::Search => &[["path", "dir_path"]],

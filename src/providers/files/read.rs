@@ -48,7 +48,6 @@ pub(super) fn run(job: &FileJob, arguments: &FileArguments<'_>) -> Result<ToolRe
     }
 }
 
-/// A file from which a piece is taken.
 struct FileExcerpt<'a> {
     job: &'a FileJob,
     path: &'a RelativePath,
@@ -206,7 +205,6 @@ impl FileExcerpt<'_> {
     }
 }
 
-/// The end of the last whole character in a piece of text that was cut anywhere.
 fn character_end(bytes: &[u8]) -> usize {
     match std::str::from_utf8(bytes) {
         Err(error) if error.error_len().is_none() => error.valid_up_to().max(1),
@@ -220,7 +218,6 @@ pub(super) fn binary(head: &[u8]) -> Option<&'static str> {
     if kind == "text/plain" { None } else { Some(kind) }
 }
 
-/// The type of a file, by its first bytes.
 pub(super) fn media_type(head: &[u8]) -> &'static str {
     const KNOWN: [(&[u8], &str); 17] = [
         (b"\x89PNG\r\n\x1a\n", "image/png"),

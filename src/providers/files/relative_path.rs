@@ -52,7 +52,6 @@ impl RelativePath {
         if self.path.as_os_str().is_empty() { Path::new(".") } else { &self.path }
     }
 
-    /// The path for people and for further calls.
     pub(super) fn shown(&self) -> String {
         self.path().display().to_string()
     }

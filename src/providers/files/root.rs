@@ -137,7 +137,6 @@ pub(super) fn real(path: &Path) -> PathBuf {
     }
 }
 
-/// Opens a path that had no links when it was checked, and follows none added since.
 fn descend(path: &Path, create: bool) -> io::Result<Dir> {
     let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | HOLD;
     let mut at = openat(CWD, "/", flags, Mode::empty())?;

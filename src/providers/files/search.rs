@@ -23,7 +23,6 @@ const MAX_READ_BYTES: u64 = 64 << 20;
 const MAX_FILE_BYTES: u64 = 16 << 20;
 /// How much of a file tells whether it is text, in bytes.
 const SNIFF_BYTES: u64 = 8 << 10;
-/// How much of a line is shown, in characters.
 const MAX_LINE_CHARS: usize = 240;
 /// How much of a long line is shown before what was found, in characters.
 const CONTEXT_CHARS: usize = 60;
@@ -37,7 +36,6 @@ struct SearchQuery {
     limit: usize,
 }
 
-/// A pattern over names, or over paths when it has a slash in it.
 struct NamePattern {
     matcher: GlobMatcher,
     paths: bool,

@@ -104,7 +104,6 @@ fn line_of(content: &[u8], at: usize) -> usize {
     memchr::memchr_iter(b'\n', content.get(..at).unwrap_or_default()).count() + 1
 }
 
-/// The bytes a call wants written.
 fn bytes(arguments: &FileArguments<'_>) -> Result<Vec<u8>, Error> {
     let text = arguments.required(&["text"])?;
     let bytes = if arguments.base64()? {
@@ -139,7 +138,6 @@ fn plural(bytes: u64) -> String {
     if bytes == 1 { "1 byte".to_owned() } else { format!("{bytes} bytes") }
 }
 
-/// A successful result with one line of text, and warnings.
 pub(super) fn success_result(text: String, warnings: Vec<String>) -> ToolResult {
     ToolResult { warnings, ..ToolResult::text(text) }
 }

@@ -16,7 +16,6 @@ use crate::model::{Error, ErrorKind, ErrorPhase, ToolResult};
 use crate::net::address::{is_link_local, is_loopback, is_public, literal_ip};
 use crate::net::client::{self, ClientSettings};
 
-/// Headers that carry a credential, and so need TLS or this machine.
 const CREDENTIAL_HEADERS: [&str; 5] =
     ["authorization", "proxy-authorization", "cookie", "x-api-key", "x-auth-token"];
 

@@ -17,7 +17,6 @@ use crate::config::node::{ConfigNode, NodeValue};
 use crate::model::Diagnostic;
 use crate::providers::properties::SchemaProperties;
 
-/// The part of a request that an argument becomes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ArgumentLocation {
     Path,

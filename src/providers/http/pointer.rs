@@ -4,7 +4,6 @@ use serde_json::Value;
 
 use crate::providers::hinted_error::HintedError;
 
-/// Maximum number of available names to list.
 const MAX_LISTED_NAMES: usize = 12;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -50,7 +49,6 @@ pub(super) fn check(text: &str) -> Result<String, PointerSyntaxError> {
     Ok(text.to_owned())
 }
 
-/// A pointer matches nothing in a response.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the response has nothing at '{pointer}': {} {summary}", .reached.as_deref().unwrap_or("the answer"))]
 pub(super) struct PointerNotFound {

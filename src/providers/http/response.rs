@@ -166,7 +166,6 @@ fn is_binary(kind: &str, body: &[u8]) -> bool {
         && (["image/", "audio/", "video/"].iter().any(|p| kind.starts_with(p)) || !is_text(body))
 }
 
-/// Whether bytes are text, but for a character that was cut at the end.
 fn is_text(body: &[u8]) -> bool {
     match std::str::from_utf8(body) {
         Ok(text) => !text.contains('\0'),

@@ -204,7 +204,6 @@ impl ContextField {
     }
 }
 
-/// The error for a placeholder that is absent although a larger text needs it.
 pub(super) fn missing_value_error(placeholder: &HttpPlaceholder) -> Error {
     match placeholder {
         HttpPlaceholder::Context(field) => {

@@ -12,7 +12,6 @@ use crate::model::Error;
 use crate::net::address::display_url;
 use crate::providers::template::{TemplatePart, TextTemplate};
 
-/// A URL with placeholders in its path and query.
 #[derive(Debug, Clone)]
 pub(super) struct UrlTemplate {
     /// Scheme, host and port; no path and no query.
@@ -69,7 +68,6 @@ impl UrlTemplate {
         Ok(Self { origin, segments, query })
     }
 
-    /// Scheme, host and port, as a URL.
     pub(super) fn origin(&self) -> &Url {
         &self.origin
     }

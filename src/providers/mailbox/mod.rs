@@ -35,7 +35,6 @@ use crate::providers::toolkit;
 const KEYS: [&str; toolkit::KEYS.len() + config::KEYS.len()] =
     join_keys(&[&toolkit::KEYS, &config::KEYS]);
 
-/// What is common to the tools of all mailboxes.
 static MAILBOX: EngineKind = EngineKind {
     noun: "mailbox",
     space: "box",

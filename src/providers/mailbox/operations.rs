@@ -12,7 +12,6 @@ use crate::providers::engines::{TakeOutcome, WriteCondition, WriteOutcome, Write
 use crate::util::clock::Clock;
 use crate::util::units::show_size;
 
-/// How many messages one call may receive.
 pub(super) const MAX_MESSAGES: u64 = 100;
 
 /// How long one call may wait for a message, in seconds.
@@ -23,7 +22,6 @@ pub(super) const MAX_WAIT_SECONDS: u64 = 240;
 const POLL_INTERVALS: (Duration, Duration) =
     (Duration::from_millis(20), Duration::from_millis(500));
 
-/// How many mailboxes are listed.
 const MAX_LISTED: usize = 1000;
 
 fn mailbox(call: &EngineCall<'_>, name: &str) -> String {

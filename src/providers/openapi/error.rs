@@ -2,7 +2,6 @@
 
 use super::{MAX_DEFS, MAX_DEPTH};
 
-/// Why an operation cannot become a tool.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum OperationError {
     #[error("'{0}' is outside the document")]

@@ -59,7 +59,6 @@ pub(super) fn check(
     diagnostics.extend(result.iter().filter_map(|r| reference(r, &end, &order, &arguments)));
 }
 
-/// The place of a reference, which decides what it may refer to.
 struct ReferenceSite<'a> {
     stage: usize,
     step: Option<&'a str>,

@@ -28,7 +28,6 @@ pub(super) struct PipelineStage {
 }
 
 impl PipelinePlan {
-    /// All steps in the order of the file, those of a group one by one.
     pub(super) fn steps(&self) -> impl Iterator<Item = &PipelineStep> {
         self.stages.iter().flat_map(|stage| &stage.steps)
     }

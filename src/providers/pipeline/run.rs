@@ -19,7 +19,6 @@ use crate::model::{
 };
 use crate::util::clock::Clock;
 
-/// The most items that one step runs for.
 const MAX_ITEMS: usize = 1_000;
 
 /// Maximum size of the outputs of all steps, in bytes of text.
@@ -38,29 +37,20 @@ pub(super) struct PipelineRun<'a> {
     pub(super) context: &'a ToolContext,
     pub(super) caller: Arc<dyn ToolCaller>,
     pub(super) clock: &'a dyn Clock,
-    /// How many steps are over.
     pub(super) finished_steps: AtomicUsize,
 }
 
-/// The outcome of a step.
 struct StepOutcome {
-    /// What later steps see of it.
     state: Value,
     /// Its row under `steps` in the result's `_meta`.
     report: Value,
-    /// The result of its call, when it was one call.
     result: Option<ToolResult>,
     warnings: Vec<String>,
 }
 
-/// One call of a step, or why it failed.
 type StepCallResult = Result<ToolResult, Error>;
 
 impl PipelineRun<'_> {
-    /// Runs all steps.
-    ///
-    /// # Errors
-    /// The failure of the first step that must not fail, with that step's message.
     pub(super) async fn run(&self, arguments: JsonObject) -> Result<ToolResult, Error> {
         let ids = self.plan.steps().map(|step| step.id.as_str());
         let mut scope = Scope::of(arguments, Some(scope::context(self.context)), ids);
@@ -212,7 +202,6 @@ impl PipelineRun<'_> {
         })
     }
 
-    /// Makes one call of a step. A tool's no is a failure.
     async fn call(
         &self,
         step: &PipelineStep,
@@ -247,10 +236,6 @@ impl PipelineRun<'_> {
     }
 
     /// The outcome of a response: an output, and the failure that was tolerated.
-    ///
-    /// # Errors
-    /// The failure, when it is the pipeline's too: because the step may not fail, or because the
-    /// pipeline itself must stop.
     fn apply_on_error(
         &self,
         step: &PipelineStep,
@@ -346,7 +331,6 @@ fn share(part: usize, whole: usize) -> f64 {
     number(part) / number(whole.max(1))
 }
 
-/// Counts here are far below what a float represents exactly.
 fn number(count: usize) -> f64 {
     u32::try_from(count).map_or(f64::MAX, f64::from)
 }

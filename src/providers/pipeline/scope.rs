@@ -92,7 +92,6 @@ impl ReachedValue {
     }
 }
 
-/// The context of a call, as templates see it.
 pub(super) fn context(context: &ToolContext) -> Value {
     json!({
         "call_id": context.call_id.0,

@@ -13,12 +13,10 @@ use crate::config::node::ConfigNode;
 use crate::model::{Error, ErrorPhase};
 use crate::util::process::{ResolveError, resolve};
 
-/// Where a virtual environment has its interpreter.
 const VENV_INTERPRETERS: [&str; 2] = [".venv/bin/python", "venv/bin/python"];
 
 const PYENV_VERSION: &str = "PYENV_VERSION";
 
-/// The keys of an entry that choose its interpreter.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct InterpreterChoice<'a> {
     /// The name or path that the entry gives.

@@ -19,7 +19,6 @@ pub(super) enum WorkerOp {
     Describe,
     /// Tell what a module offers: definitions and typed functions, with their schemas.
     Functions,
-    /// List the methods of a class that become tools, with their schemas.
     Methods,
 }
 

@@ -10,7 +10,6 @@ use crate::util::units::show_size;
 
 /// How many keys a page has when the call does not say.
 pub(super) const DEFAULT_PAGE_SIZE: u64 = 100;
-/// The most keys that a call may ask for in one page.
 pub(super) const MAX_PAGE_SIZE: u64 = 1000;
 
 pub(super) fn key<'a>(arguments: &'a JsonObject, limits: &EngineLimits) -> Result<&'a str, Error> {

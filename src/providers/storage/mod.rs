@@ -48,11 +48,9 @@ const OWN_KEYS: [&str; 2] = ["access", "mcp_server"];
 const KEYS: [&str; toolkit::KEYS.len() + config::KEYS.len() + OWN_KEYS.len()] =
     join_keys(&[&toolkit::KEYS, &config::KEYS, &OWN_KEYS]);
 
-/// Keys that make an entry one of another kind, although it names a component.
 const OTHER_KINDS_KEYS: [&str; 7] =
     ["command", "module", "endpoint_url", "toolkit", "toolkit_class", "openapi", "steps"];
 
-/// What is common to the tools of every store.
 static STORE: EngineKind = EngineKind {
     noun: "store",
     space: "store",

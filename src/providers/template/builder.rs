@@ -2,7 +2,6 @@
 
 use super::{Placeholder, TemplateError, TemplatePart, TextTemplate};
 
-/// Builds the template of one text, which may arrive in pieces between other syntax.
 pub(in crate::providers) struct TemplateBuilder<'t, P> {
     parts: Vec<TemplatePart<P>>,
     /// The whole text, for messages.
@@ -54,7 +53,6 @@ impl<'t, P: Placeholder> TemplateBuilder<'t, P> {
         Ok(())
     }
 
-    /// Adds a part that the text has in other syntax.
     pub(in crate::providers) fn part(&mut self, part: TemplatePart<P>) {
         self.parts.push(part);
     }

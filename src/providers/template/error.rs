@@ -5,7 +5,6 @@ use crate::providers::hinted_error::HintedError;
 /// Why a text cannot be read as a template. Holds no value of a reference.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(in crate::providers) enum TemplateError {
-    /// A single brace that neither opens nor closes a placeholder of the kind.
     #[error("the '{brace}' at column {column} of '{text}' is not part of a placeholder")]
     UnmatchedBrace {
         brace: char,

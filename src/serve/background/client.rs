@@ -59,7 +59,6 @@ pub struct AttachedFrontEnd {
     pub events: EventSink,
 }
 
-/// A background host, as a front end uses it.
 pub struct HostClient {
     path: PathBuf,
     /// The process that listened last; 0 before one did.

@@ -13,7 +13,6 @@ use super::protocol::{HostStatus, HostedServer};
 use crate::host::ToolHost;
 use crate::util::process;
 
-/// How a host compares with what is configured and trusted now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HostCurrency {
     Current,

@@ -22,7 +22,6 @@ use crate::model::{ListKind, SubscriptionFilter};
 /// How many changes of servers wait before servers are read more slowly.
 const WATCH_QUEUE: usize = 64;
 
-/// The stream of changes, and the resources that are watched for it.
 pub(super) struct ChangeFeed {
     changes: broadcast::Sender<CatalogueChange>,
     watched: Arc<Mutex<HashMap<String, WatchedUri>>>,

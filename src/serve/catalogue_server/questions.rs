@@ -61,7 +61,6 @@ pub(super) async fn ask(peer: Peer<RoleServer>, question: ClientQuestion) {
     }
 }
 
-/// The question as an input that a call of the newer era requires.
 fn input_request(body: &AskedOfClient) -> Result<InputRequest, serde_json::Error> {
     let (method, params) = request(body);
     serde_json::from_value(json!({ "method": method, "params": params }))

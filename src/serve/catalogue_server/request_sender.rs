@@ -18,7 +18,6 @@ pub(super) struct RequestSender {
     pub(super) capabilities: Option<ClientCapabilities>,
     /// How it calls itself.
     pub(super) name: Option<String>,
-    /// Whether the request belongs to the stateless era, in which a server cannot ask the client.
     pub(super) is_modern: bool,
     pub(super) cancelled: CancellationToken,
     meta: RequestMetaObject,
@@ -66,7 +65,6 @@ impl RequestSender {
     }
 }
 
-/// Whether a request belongs to the stateless era.
 pub(super) fn is_modern(context: &RequestContext<RoleServer>) -> bool {
     context
         .protocol_version()

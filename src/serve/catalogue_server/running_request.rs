@@ -17,7 +17,6 @@ pub(super) enum ServedResult {
     Resource(ReadResourceResult),
 }
 
-/// A request of an MCP client that runs.
 pub(super) type RunningServed = RunningRequest<Result<ServedResult, ErrorData>>;
 
 /// A request that runs in the background. Dropped, it is cancelled.

@@ -15,7 +15,6 @@ use super::changes::{ResourceWatch, list_changed};
 use super::client_registry::CatalogueChange;
 use crate::model::ListKind;
 
-/// A subscription that was acknowledged. Dropped, it ends.
 pub struct ServedSubscription {
     pub(super) id: RequestId,
     pub(super) accepted: SubscriptionFilter,

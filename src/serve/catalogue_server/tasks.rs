@@ -29,9 +29,7 @@ use crate::util::units::show_size;
 
 /// How long a task and its result are kept, counted from its creation.
 const TIME_TO_LIVE: Duration = Duration::from_hours(1);
-/// How often a client is told to poll.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
-/// How many tasks one session may have.
 const MAX_OF_SESSION: usize = 64;
 const MAX_TASKS: usize = 1_024;
 const MAX_RESULT_BYTES: usize = 64 << 20;
@@ -48,7 +46,6 @@ impl Default for ServedTasks {
     }
 }
 
-/// One task. Dropped, its call is cancelled.
 struct ServedTask {
     session: String,
     state: Arc<TaskState>,

@@ -42,7 +42,6 @@ impl ToolList {
         Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Requests the catalogue and rebuilds the list.
     pub(super) async fn refresh(&self, host: &ToolHost, uses_bare_names: bool) -> Arc<ServedTools> {
         let catalogue = host.catalogue(&ListScope::Everything).await;
         let list = Arc::new(offered(host, &catalogue, uses_bare_names));
@@ -82,7 +81,6 @@ fn wire_tool(tool: &ToolDefinition, name: String) -> Tool {
     wire
 }
 
-/// Characters that a reader cannot see, and a model may obey, become visible escapes.
 fn visible(description: &str) -> String {
     if description.chars().any(text::is_invisible) {
         text::safe(description).into_owned()

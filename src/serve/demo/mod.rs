@@ -25,9 +25,6 @@ use eof::EofReader;
 pub use server::DemoServer;
 
 /// Serves the demo set on stdin and stdout until stdin ends.
-///
-/// # Errors
-/// When the peer does not open with something MCP allows, or the streams fail.
 pub async fn run() -> Result<(), Error> {
     let (input, output) = rmcp::transport::stdio_pipes();
     serve(input, output).await

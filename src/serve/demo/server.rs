@@ -16,7 +16,6 @@ use super::notes::Notes;
 #[derive(Debug)]
 pub struct DemoServer {
     pub(super) notes: Notes,
-    /// Fires when the client has hung up, although calls may still run.
     pub(super) client_gone: CancellationToken,
     min_log_level: AtomicU8,
     pub(super) started: Instant,
@@ -69,7 +68,6 @@ impl DemoServer {
     }
 }
 
-/// Whether the request belongs to the stateless era, in which a server cannot ask the client.
 pub(super) fn is_modern(context: &RequestContext<RoleServer>) -> bool {
     context
         .protocol_version()

@@ -116,7 +116,6 @@ impl OpenQuestions {
         Some(message(&json!({ "id": self.count, "method": method, "params": params })))
     }
 
-    /// Hands an answer on to the server that waits for it.
     pub(super) fn answer(&mut self, number: u64, answer: Value) {
         if let Some(question) = self.open.remove(&number) {
             questions::answer_question(question, answer);

@@ -33,9 +33,7 @@ use super::oauth::ProtectedResource;
 use crate::serve::catalogue_server::CatalogueServer;
 use crate::serve::shared_room::{MessagePlace, MessageRoom, NoRoom, SMALL};
 
-/// How many connections may be open at once.
 const MAX_CONNECTIONS: usize = 16_384;
-/// How long the body of a request may take.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long the head of a request may take, from the end of the one before.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);

@@ -11,7 +11,6 @@ pub(super) enum Requester {
     Client(AuthenticatedClient),
 }
 
-/// A client that showed a valid token.
 #[derive(Debug, Clone)]
 pub(super) struct AuthenticatedClient {
     /// What no other client has: the id of a token that was issued here, or a hash of what an

@@ -9,10 +9,8 @@ use super::token_store::{IssuedToken, TokenDigest, TokenStore};
 use crate::config::spec::ProfileSpec;
 use crate::host::{ClientScope, ScopeProfile};
 
-/// Says whether the server has the profile of this name at the moment.
 pub type ProfileCheck = Box<dyn Fn(&str) -> bool + Send + Sync>;
 
-/// The tokens of a store, and the profiles that they may name.
 pub struct IssuedTokens {
     store: TokenStore,
     has_profile: ProfileCheck,

@@ -13,9 +13,6 @@ use crate::serve::catalogue_server::{CatalogueServer, ServedClient, ServedIdenti
 
 /// Serves the client at the other end of a pair of streams, until it closes them or `stop` fires and
 /// its calls have ended.
-///
-/// # Errors
-/// When the client does not open with something MCP allows.
 pub async fn serve_stream<R, W>(
     server: &Arc<CatalogueServer>,
     identity: ServedIdentity,
@@ -30,10 +27,6 @@ where
     serve_lines(server.connect(identity), LineSource::new(input), output, stop).await
 }
 
-/// The same for a client whose lines are being read already.
-///
-/// # Errors
-/// As [`serve_stream`].
 pub(super) async fn serve_lines<R, W>(
     client: ServedClient,
     lines: LineSource<R>,

@@ -22,7 +22,6 @@ use crate::serve::catalogue_server::{CatalogueServer, ServedIdentity};
 use crate::serve::front_ends::request::FrontEndRequest;
 use crate::serve::front_ends::service::FrontEndService;
 
-/// How many clients may be connected at once.
 const MAX_CLIENTS: usize = 1_024;
 
 /// A socket that clients connect to. Its file is removed when it is dropped.

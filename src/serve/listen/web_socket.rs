@@ -31,14 +31,12 @@ use super::identity::Requester;
 use super::text_transport::{TextError, TextSink, TextSource, TextTransport};
 use crate::serve::catalogue_server::{CatalogueServer, ServedIdentity};
 
-/// How many clients may be connected at once.
 const MAX_CLIENTS: usize = 4_096;
 const HANDSHAKE: Duration = Duration::from_secs(10);
 const FIRST_MESSAGE: Duration = Duration::from_mins(1);
 /// How long a client may be silent before it is asked whether it is there, and how long it may take
 /// to say so; also how long it may read nothing of what is sent to it.
 const SILENCE: Duration = Duration::from_secs(30);
-/// The subprotocol that clients may name.
 const SUBPROTOCOL: &str = "mcp";
 
 /// Serves all clients that connect until `stop` fires.

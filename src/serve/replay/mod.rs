@@ -32,9 +32,6 @@ const MAX_NAMED: usize = 8;
 pub type WarningSink<'a> = &'a (dyn Fn(&str) + Send + Sync);
 
 /// Serves a recording on this process's own standard streams until the client leaves.
-///
-/// # Errors
-/// When the client breaks the protocol beyond repair.
 pub async fn run(
     recording: ServerRecording,
     strict: bool,
@@ -70,9 +67,7 @@ async fn serve<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
 struct ReplayServer {
     recording: ServerRecording,
     is_strict: bool,
-    /// The next exchange of a strict replay.
     next: usize,
-    /// How often each request was asked, by its key.
     times_requested: HashMap<String, usize>,
 }
 
@@ -186,7 +181,6 @@ enum ExchangeMatch {
     Pong,
 }
 
-/// Sends what belonged to an exchange, in order.
 async fn send_exchange<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     asker: &ReplayRequest<'_>,
     client: &mut ReplayClient<R, W>,

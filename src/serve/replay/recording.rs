@@ -10,7 +10,6 @@ use crate::model::traffic::{Direction, MessageInfo, TrafficKind};
 use crate::model::{CallId, Error, Traffic};
 use crate::util::text;
 
-/// Requests that are known by their method alone.
 const BY_METHOD: [&str; 3] = ["initialize", "server/discover", "ping"];
 /// How many characters of parameters are named in an error.
 const SUMMARY_CHARS: usize = 80;
@@ -112,7 +111,6 @@ impl ServerRecording {
         Ok(recording)
     }
 
-    /// How many requests were recorded.
     pub fn len(&self) -> usize {
         self.exchanges.len()
     }

@@ -119,7 +119,6 @@ impl Statistics {
         })
     }
 
-    /// The tools that were ever called, where still kept.
     pub fn tools(&mut self, now: Duration) -> Result<Vec<ToolKey>, Error> {
         self.with_recovery(now, |this| {
             let mut tools = this.store.as_ref().map_or(Ok(Vec::new()), StatsStore::tools)?;

@@ -20,7 +20,6 @@ use crate::util::database;
 pub(super) use open::{StoreFileStatus, inspect, move_aside, open, remove_stale_drafts};
 pub(super) use query::{Grain, GrainSink};
 
-/// An open store, for reading or also for folding.
 #[derive(Debug)]
 pub(super) struct StatsStore {
     db: Connection,
@@ -60,7 +59,6 @@ impl From<rusqlite::Error> for StoreError {
 }
 
 impl StoreError {
-    /// What it is, as text that follows the path of the store.
     pub(super) fn describe(&self) -> String {
         match self {
             Self::Busy => "is locked by another process".to_owned(),

@@ -12,7 +12,6 @@ use rustix::fs::{FileType, fstat};
 use super::subject::SandboxSubject;
 use super::{Confinement, ConfinementError, system_paths};
 
-/// The first version that knows of TCP.
 const TCP_ABI: u32 = 4;
 /// The first version that knows of the control requests of devices.
 const DEVICE_ABI: u32 = 5;

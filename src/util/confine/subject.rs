@@ -16,7 +16,6 @@ pub(super) enum SandboxSubject {
     /// What `/proc` tells about other processes.
     ProcessDetails,
     ProcessIds,
-    /// System V memory, semaphores and queues, and POSIX message queues.
     SharedMemory,
     Network,
     UnixSockets,

@@ -26,7 +26,6 @@ const BWRAP: [&str; 5] = [
 const TRIAL_POLL_INTERVAL: Duration = Duration::from_millis(1);
 const TRIAL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What the levels ask of a system. Tests stand in for systems that lack something.
 pub(super) trait SystemSupport {
     /// The version of Landlock's interface; `None` when the kernel has none or it is switched off.
     fn landlock_abi(&self) -> Option<u32>;
@@ -34,7 +33,6 @@ pub(super) trait SystemSupport {
     fn bwrap(&self) -> Result<PathBuf, ConfinementError>;
 }
 
-/// The system that this process runs on. What it can is looked up once.
 #[derive(Debug)]
 pub(super) struct ThisSystem;
 

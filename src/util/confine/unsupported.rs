@@ -28,7 +28,6 @@ pub fn become_program_if_requested(_: &[OsString]) -> Option<ConfinementError> {
     None
 }
 
-/// The strongest level of this system, which has none.
 pub fn available() -> Result<ConfinementLevel, ConfinementError> {
     Err(refusal())
 }

@@ -44,7 +44,6 @@ pub fn connect(
     Ok(db)
 }
 
-/// Sets how the file is written, and makes sure of it.
 pub fn set_journaling(
     db: &Connection,
     durability: Durability,

@@ -32,7 +32,6 @@ const LONGEST_TEXT: usize = 16 << 20;
 
 /// Counts one step, then passes its input on.
 pub(super) const TICK: &str = "!tick";
-/// Multiplication that refuses to make an enormous text.
 pub(super) const MULTIPLY: &str = "!multiply";
 
 /// The engine's data: JSON values, and the budget along with the compiled program.

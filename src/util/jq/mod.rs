@@ -28,22 +28,18 @@ use instrument::InstrumentedDef;
 
 /// The longest filter, in bytes.
 const LONGEST_FILTER: usize = 8 * 1024;
-/// The most results that are collected.
 const MOST_RESULTS: usize = 10_000;
 /// The stack of the thread a query runs on. Only what is used is ever touched; dropping a value
 /// that the filter nested one level with each of its steps needs the most.
 const STACK: usize = 512 << 20;
 
-/// Definitions that would reach out of the query.
 const FORBIDDEN_DEFINITIONS: [&str; 4] = ["halt", "halt_error", "env", "input_line_number"];
 
 /// Why a filter gives no results.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum JqError {
-    /// The filter is longer than is parsed.
     #[error("the filter is longer than {LONGEST_FILTER} bytes")]
     FilterTooLong,
-    /// The filter has no text.
     #[error("the filter is empty: '.' stands for the whole input")]
     EmptyFilter,
     /// The text is not a jq expression.
@@ -58,7 +54,6 @@ pub enum JqError {
     /// The filter raised an error: the engine's message.
     #[error("{0}")]
     Runtime(String),
-    /// The filter takes more steps than this.
     #[error("the filter takes more than {0} steps")]
     TooManySteps(u64),
     /// The filter needs more stack than it is given.
@@ -67,16 +62,12 @@ pub enum JqError {
     /// The filter takes more time than this.
     #[error("the filter takes longer than {} s", .0.as_secs())]
     TooSlow(Duration),
-    /// The filter gives more results than are collected.
     #[error("the filter produces more than {MOST_RESULTS} results")]
     TooManyResults,
-    /// A result nests deeper than readers of JSON accept.
     #[error("the result nests more than {} levels deep", value::DEEPEST)]
     ResultTooDeep,
-    /// A result is an object with a key that JSON cannot have.
     #[error("the result has a key that is not text")]
     KeyIsNotText,
-    /// The system gives no thread to run on.
     #[error("no thread for the filter: {0}")]
     NoThread(std::io::ErrorKind),
     /// The engine itself panicked; only the query is lost.
@@ -84,7 +75,6 @@ pub enum JqError {
     EnginePanicked,
 }
 
-/// Where a filter stops being a jq expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JqSyntaxError {
     /// The column in characters, from 1; `None` is the end of the filter.
@@ -110,9 +100,6 @@ fn undefined_words(names: &[(&'static str, String)]) -> String {
 ///
 /// A filter may take 2 million steps and 5 seconds, give 10,000 results, and nest its results 128
 /// levels deep. It sees its input and nothing else: no modules, no `env`, `input` or `halt`.
-///
-/// # Errors
-/// When the filter is invalid, fails by itself, or passes a limit.
 pub fn query(filter: &str, input: &Value) -> Result<Vec<Value>, JqError> {
     query_within(filter, input, &JqLimits::default())
 }

@@ -14,7 +14,6 @@ const BLOCK: usize = 64 << 10;
 /// `append`), and followers poll a few times a second.
 const LINGER: u32 = 8;
 
-/// The longest line that is handed out.
 const LONGEST: usize = 8 << 20;
 
 /// Goes on where the records end now.

@@ -9,7 +9,6 @@ use crate::util::append::{AppendError, RecordLocation};
 /// The first block read from the end of a file.
 const BLOCK: u64 = 64 << 10;
 
-/// The longest line that is handed out.
 const LONGEST: usize = 8 << 20;
 
 /// One line of a log as it was read, without its line break.

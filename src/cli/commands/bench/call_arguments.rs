@@ -8,7 +8,6 @@ use crate::cli::raw_arguments::{self, RawArguments};
 use crate::host::request::CallArguments;
 use crate::model::Error;
 
-/// Reads what the command line names.
 pub(super) async fn read(
     args: &BenchArgs,
     context: &CommandContext,

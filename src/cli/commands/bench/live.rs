@@ -11,7 +11,6 @@ use crate::model::Error;
 use crate::util::clock::{Clock, SystemClock};
 use tokio_util::sync::CancellationToken;
 
-/// Refresh interval on a terminal.
 const REDRAW_INTERVAL: Duration = Duration::from_millis(200);
 /// Interval between lines when logging instead of drawing.
 const LOG_INTERVAL: Duration = Duration::from_secs(5);

@@ -20,11 +20,6 @@ use crate::cli::views;
 use crate::model::Error;
 use tokio_util::sync::CancellationToken;
 
-/// Runs the command.
-///
-/// # Errors
-/// Why a tool cannot be called at all; the thresholds that a run failed; or, if no call succeeded,
-/// the most common failure.
 pub async fn run(args: &BenchArgs, context: &CommandContext) -> CommandResult {
     use Format::{Csv, Json, Markdown, Yaml};
     let format = context.format(formats::MEASUREMENTS)?;
@@ -83,14 +78,12 @@ pub async fn run(args: &BenchArgs, context: &CommandContext) -> CommandResult {
     }
 }
 
-/// Prints text in the format of another program.
 fn print(text: &str, context: &CommandContext) -> CommandResult {
     let mut page = StyledPage::default();
     page.text(SpanStyle::Plain, 0, text.trim_end());
     context.output.page(&page)
 }
 
-/// The acceptance criteria of a run.
 fn acceptance_criteria(args: &BenchArgs) -> Result<AcceptanceCriteria, Error> {
     if args.max_regression.is_some() && args.baseline.is_none() {
         return Err(Error::usage("--max-regression requires --baseline")

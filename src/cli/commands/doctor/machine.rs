@@ -11,7 +11,6 @@ use crate::cli::views::configuration::{count_diagnostics, diagnostic_counts};
 use crate::config::spec::Configuration;
 use crate::util::{confine, units};
 
-/// Less free space than this is reported.
 const LITTLE_SPACE: u64 = 100 << 20;
 
 /// Everything but the servers.
@@ -95,7 +94,6 @@ fn stores(context: &CommandContext, configuration: &Configuration) -> Vec<Doctor
     checks
 }
 
-/// Whether files can be stored in a directory, or in its nearest existing ancestor.
 fn store(name: &str, directory: &Path) -> DoctorCheck {
     let shown = directory.display();
     let existing = directory.ancestors().find(|path| path.exists()).unwrap_or(directory);

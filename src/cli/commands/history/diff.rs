@@ -38,10 +38,6 @@ pub struct HistoryDiffArgs {
     pub yes_nested: bool,
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// A difference, an unknown call, or an error of the new run.
 pub(super) async fn run(args: &HistoryDiffArgs, context: &CommandContext) -> CommandResult {
     let format = context.format(formats::REPORT)?;
     let entry = super::find_entry(&args.id, context)?;

@@ -89,10 +89,6 @@ pub enum HistoryAction {
     },
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// An unknown call, a history that cannot be read, or an error of a rerun.
 pub async fn run(args: &HistoryArgs, context: &CommandContext) -> CommandResult {
     match &args.action {
         None => list(&args.list, context),
@@ -185,7 +181,6 @@ async fn clear(yes: bool, context: &CommandContext) -> CommandResult {
     Ok(())
 }
 
-/// Where the history is.
 fn location(context: &CommandContext) -> Result<RecordLocation, Error> {
     let configuration = context.load_for_record("the history is", |all| &all.history)?;
     let state_dir = context.environment.state_dir();
@@ -200,7 +195,6 @@ fn lines(location: &RecordLocation) -> Result<ReverseLines, Error> {
     ReverseLines::all(location).map_err(Error::unreadable_records)
 }
 
-/// The call with an ID or prefix, or the last one.
 fn find_entry(id: &str, context: &CommandContext) -> Result<HistoryEntry, Error> {
     let location = location(context)?;
     let project = context.load().project();

@@ -51,10 +51,6 @@ pub struct HistoryRerunArgs {
     pub target: ServerCommandArgs,
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// An unknown call, secrets that cannot be asked for, or an error of the call.
 pub(super) async fn run(args: &HistoryRerunArgs, context: &CommandContext) -> CommandResult {
     let format = call::format(context)?;
     let entry = super::find_entry(&args.id, context)?;
@@ -77,9 +73,6 @@ pub(super) async fn run(args: &HistoryRerunArgs, context: &CommandContext) -> Co
 }
 
 /// The host, and the request of the recorded call.
-///
-/// # Errors
-/// If the arguments were not stored, or secret ones are not given.
 pub(super) async fn prepare(
     entry: &HistoryEntry,
     words: &[String],
@@ -161,7 +154,6 @@ async fn merge_arguments(
     Ok(CallArguments::Words(recorded.into_iter().map(json).chain(asked).chain(given).collect()))
 }
 
-/// The argument that contains the first of these paths.
 fn first_key(paths: &[ValuePath]) -> String {
     paths.first().and_then(|path| path.0.first()).map_or_else(String::new, |step| match step {
         ValuePathSegment::Key(key) => key.clone(),

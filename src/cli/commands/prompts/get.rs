@@ -41,10 +41,6 @@ pub struct PromptGetArgs {
     pub target: ServerCommandArgs,
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// An unknown or ambiguous name, invalid arguments, or an error of the server.
 pub async fn run(args: &PromptGetArgs, context: &CommandContext) -> CommandResult {
     use Format::{Json, Raw, Yaml};
     let format = context.format(formats::CONTENT)?;

@@ -32,10 +32,6 @@ pub struct PromptListArgs {
     pub target: ServerCommandArgs,
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// What could not be listed, after everything that could has been printed.
 pub async fn run(args: &PromptListArgs, context: &CommandContext) -> CommandResult {
     let (format, assembly) = offering_lists::assemble_list(context, &args.server).await?;
     let all = assembly.host.prompts(&LookupScope::of_servers(&args.server)).await?;

@@ -24,10 +24,6 @@ pub enum PromptsAction {
     Get(get::PromptGetArgs),
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// What could not be listed or rendered.
 pub async fn run(args: &PromptsArgs, context: &CommandContext) -> CommandResult {
     match &args.action {
         PromptsAction::List(args) => list::run(args, context).await,

@@ -35,10 +35,6 @@ pub struct ResourceListArgs {
     pub target: ServerCommandArgs,
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// What could not be listed, after everything that could has been printed.
 pub async fn run(args: &ResourceListArgs, context: &CommandContext) -> CommandResult {
     let (format, assembly) = offering_lists::assemble_list(context, &args.server).await?;
     let words = WordMatcher::new(&args.query);

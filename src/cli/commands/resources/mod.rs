@@ -27,10 +27,6 @@ pub enum ResourcesAction {
     Watch(watch::ResourceWatchArgs),
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// What could not be listed, read or watched.
 pub async fn run(args: &ResourcesArgs, context: &CommandContext) -> CommandResult {
     match &args.action {
         ResourcesAction::List(args) => list::run(args, context).await,

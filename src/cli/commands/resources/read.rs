@@ -47,10 +47,6 @@ pub struct ResourceReadArgs {
     pub target: ServerCommandArgs,
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// A URI that no server or several servers have, or an error of reading or writing.
 pub async fn run(args: &ResourceReadArgs, context: &CommandContext) -> CommandResult {
     use Format::{Json, Raw, Yaml};
     let format = context.format(formats::CONTENT)?;

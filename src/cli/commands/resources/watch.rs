@@ -49,10 +49,6 @@ pub struct ResourceWatchArgs {
     pub target: ServerCommandArgs,
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// A URI that no server or several servers have, or the error that ended watching.
 pub async fn run(args: &ResourceWatchArgs, context: &CommandContext) -> CommandResult {
     let format = context.format(formats::STREAM)?;
     let assembly = offering_lists::assemble(context, &args.server).await?;
@@ -85,7 +81,6 @@ pub async fn run(args: &ResourceWatchArgs, context: &CommandContext) -> CommandR
     Ok(watched?)
 }
 
-/// How changes are shown.
 struct ChangePrinter<'a> {
     args: &'a ResourceWatchArgs,
     format: Format,

@@ -42,7 +42,6 @@ impl BlockingStatistics {
         self.project.as_deref()
     }
 
-    /// Runs an operation on them, on a thread that may block.
     pub(super) async fn with<T: Send + 'static>(
         &mut self,
         work: impl FnOnce(&mut Statistics) -> Result<T, Error> + Send + 'static,

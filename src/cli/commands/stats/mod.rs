@@ -97,10 +97,6 @@ impl StatsArgs {
     }
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// An unknown name, a store that cannot be read, and stdout that cannot be written.
 pub async fn run(args: &StatsArgs, context: &CommandContext) -> CommandResult {
     let format = context.format(formats::LIST)?;
     let work = perform(args, context, format);

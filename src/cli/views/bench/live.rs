@@ -15,7 +15,6 @@ const WIDEST: usize = 100;
 const NAME: usize = 16;
 /// From this width on, sections are placed side by side.
 const WIDE: usize = 60;
-/// Maximum number of cells for the rate over time.
 const MAX_RATE_CELLS: usize = 40;
 /// Number of failure kinds that are shown separately during the run.
 const KINDS: usize = 3;
@@ -131,7 +130,6 @@ fn times(target: &TargetSnapshot) -> StyledLine {
     line
 }
 
-/// The rate over time, and the shape of the times beside it when there is room.
 fn rate_line(target: &TargetSnapshot, width: usize) -> StyledLine {
     let shape = target.range.filter(|_| width >= WIDE).map(|(from, to)| {
         StyledLine::styled(SpanStyle::Dim, format!("{} ", show_duration(from)))

@@ -11,7 +11,6 @@ use crate::util::units::{show_count, show_duration, show_size};
 
 /// Connecting in less time than this means that no connection was opened.
 const NOTICEABLE: Duration = Duration::from_micros(100);
-/// Cells of a line over time.
 const LINE: usize = 40;
 
 /// The name of one tool, with its letter when there are several.
@@ -134,7 +133,6 @@ fn facts(target: &TargetReport) -> Vec<(&'static str, SpanStyle, String)> {
     facts
 }
 
-/// Rate and a high percentile over time, from start to end.
 fn over_time(target: &TargetReport, width: Option<usize>) -> StyledPage {
     let mut page = StyledPage::default();
     let slices = &target.timeline;

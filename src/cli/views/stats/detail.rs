@@ -14,7 +14,6 @@ use crate::util::units::{show_count, show_duration, show_size};
 /// Maximum number of histogram buckets to show.
 const CLASSES: usize = 12;
 
-/// Maximum width of a bar.
 const BAR: usize = 40;
 
 /// The width a chart needs in addition to its bars.

@@ -105,7 +105,6 @@ fn factorial(n: Number) -> Result<Number, CalculatorError> {
     Ok(Number::Int((1..=n).product()))
 }
 
-/// Rounds half to even on the exact decimal value, as Python does.
 fn round(x: Number, digits: i128) -> Result<Number, CalculatorError> {
     match x {
         Number::Float(x) if digits >= 0 => {

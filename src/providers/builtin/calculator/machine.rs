@@ -5,10 +5,6 @@ use super::functions;
 use super::number::Number;
 use super::parser::Instruction;
 
-/// The value of a program.
-///
-/// # Errors
-/// What Python would raise.
 pub(super) fn run(program: &[Instruction<'_>]) -> Result<Number, CalculatorError> {
     let mut stack: Vec<Number> = Vec::new();
     for step in program {

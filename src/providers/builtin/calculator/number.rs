@@ -47,7 +47,6 @@ impl Number {
         }
     }
 
-    /// The value as a float, rounded to the nearest.
     pub(super) fn to_float(self) -> f64 {
         match self.bool_as_int() {
             Self::Float(value) => value,
@@ -138,7 +137,6 @@ fn fits(value: Option<i128>) -> Result<Number, CalculatorError> {
     value.map(Number::Int).ok_or(CalculatorError::TooLarge)
 }
 
-/// Quotient rounded down and remainder with the sign of the divisor.
 fn floor_division(a: i128, b: i128) -> Option<(i128, i128)> {
     let (quotient, remainder) = (a.checked_div(b)?, a.checked_rem(b)?);
     if remainder != 0 && (remainder < 0) != (b < 0) {

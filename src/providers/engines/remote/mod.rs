@@ -38,7 +38,6 @@ macro_rules! script {
     };
 }
 
-/// Values in a Redis server.
 pub(super) struct RedisEngine {
     url: SecretString,
     host: String,
@@ -94,7 +93,6 @@ impl RedisEngine {
         Ok(connection)
     }
 
-    /// Runs a script. Every argument and every part of the answer is a text.
     async fn run(&self, script: &str, arguments: &[&str]) -> Result<Vec<String>, Error> {
         let mut connection = self.connection().await?;
         let now = millis(self.clock.as_ref()).to_string();

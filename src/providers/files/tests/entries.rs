@@ -8,7 +8,6 @@ use super::{inside, result_text, with};
 use crate::config::environment::FixedEnvironment;
 use crate::providers::harness::KindHarness;
 
-/// The names of all tools, with marks for what asks, writes and calls itself destructive.
 fn tools(yaml: &str) -> Vec<String> {
     let harness = with(yaml, |_| {});
     assert_eq!(harness.messages(), [""; 0]);

@@ -59,7 +59,6 @@ pub(super) const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "D
 pub(super) const IDEMPOTENT: [Method; 5] =
     [Method::GET, Method::HEAD, Method::PUT, Method::DELETE, Method::OPTIONS];
 
-/// The spellings of an input schema.
 const SCHEMA_KEYS: [&str; 5] =
     ["parameters_schema", "parameters", "inputSchema", "input_schema", "param_schema_ref"];
 

@@ -19,9 +19,7 @@ use crate::config::node::ConfigNode;
 
 use crate::model::Diagnostic;
 
-/// The most files of code of one entry.
 const MAX_FILES: usize = 10_000;
-/// The most names that are looked at on the way.
 const MAX_NAMES: usize = 200_000;
 
 /// The files of code of an entry: everything below its root that can be imported, what `PYTHONPATH`

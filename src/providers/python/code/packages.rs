@@ -32,7 +32,6 @@ impl PackageEnvironment {
         (is_virtual || is_inside()).then_some(Self { prefix })
     }
 
-    /// The directories its packages are in, links resolved.
     pub(in crate::providers::python) fn packages(&self) -> Vec<PathBuf> {
         let libraries = ["lib", "lib64"].map(|name| self.prefix.join(name));
         let versions = libraries.iter().flat_map(|library| names_in(library)).filter(|path| {

@@ -54,7 +54,6 @@ pub(super) struct DefinitionAttributes {
     pub(super) output_schema: Option<Value>,
 }
 
-/// Describes functions, all at once, and caches the descriptions.
 pub(super) async fn functions(
     runner: &PythonRunner,
     targets: &[(&PythonEntry, &str)],

@@ -71,17 +71,14 @@ pub(super) struct WorkerDriver {
     shared: Arc<WorkerState>,
     program: PathBuf,
     ready: Option<oneshot::Sender<()>>,
-    /// The version of Python, once it is ready.
     version: String,
     events: EventSink,
     lines: LineSplitter,
     tail: LineTail,
     errors: LineSplitter,
-    /// How many lines of stdout were no messages of the protocol.
     unreadable_lines: u64,
 }
 
-/// Why the driver stopped listening to the process.
 enum DriverExit {
     Exited(std::io::Result<ExitStatus>),
     Killed,
@@ -179,7 +176,6 @@ impl WorkerDriver {
         self.fail_pending_calls(error.with_phase(ErrorPhase::Call));
     }
 
-    /// How it ended, with the limit of its sandbox that may be why.
     fn ended(&self, status: ExitStatus, process: &Process) -> String {
         let ended = show_exit(status);
         match process.exit_cause(status, &self.tail.last(SHOWN_LINES)) {

@@ -216,7 +216,6 @@ impl Drop for PythonWorker {
     }
 }
 
-/// A call in the list of those that wait. Dropping it earlier cancels the request in the worker.
 struct WorkerCallGuard<'a> {
     worker: &'a PythonWorker,
     id: u64,

@@ -15,7 +15,6 @@ use serde_json::{Value, json};
 use super::{DemoCall, DemoServer, DemoTool};
 use crate::serve::demo::server::is_modern;
 
-/// How long a person may take to answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_mins(5);
 const QUESTION: &str = "name";
 

@@ -24,7 +24,6 @@ use serde_json::Value;
 
 use super::server::DemoServer;
 
-/// Every tool, in the order in which they are listed.
 static TOOLS: [&dyn DemoTool; 8] = [
     &echo::Echo,
     &add::Add,
@@ -94,7 +93,6 @@ fn object(schema: Value) -> JsonObject {
     }
 }
 
-/// Hints of a tool that changes nothing and reaches nothing outside.
 fn read_only() -> ToolAnnotations {
     ToolAnnotations::new().read_only(true).open_world(false)
 }

@@ -20,7 +20,6 @@ const KEPT: usize = 16;
 /// When a client whose stream broke off is to come back.
 const RETRY: Duration = Duration::from_secs(3);
 
-/// A stream that the client reads now, or may come back to.
 #[derive(Default)]
 pub(super) struct EventStream {
     /// The number that its events carry; the stream that belongs to no request has none.

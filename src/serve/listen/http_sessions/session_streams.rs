@@ -91,7 +91,6 @@ impl SessionStreams {
         self.requests.retain(|_, stream| !stream.answered().is_some_and(is_abandoned));
     }
 
-    /// The stream that belongs to no request, for another reader.
     pub(super) fn listen(&mut self) -> mpsc::Receiver<ServerSseMessage> {
         match self.read_common(None) {
             Ok(reader) => reader,

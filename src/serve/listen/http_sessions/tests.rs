@@ -16,7 +16,6 @@ fn hello() -> serde_json::Value {
             "clientInfo": { "name": "test", "version": "1" } })
 }
 
-/// A session whose client has introduced itself, and the end of its service.
 async fn opened(sessions: &HttpSessions) -> (SessionId, ServedSessionTransport) {
     let (id, mut transport) = sessions.create_session().await.unwrap();
     let request = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello() });
@@ -36,7 +35,6 @@ fn sessions(most: usize) -> HttpSessions {
     HttpSessions::at_most(most, KeptAnswers::new().of_one_token())
 }
 
-/// Asks something, leaves, and lets the service answer with a text of this length.
 async fn ask_and_leave(
     sessions: &HttpSessions,
     (id, service): &mut (SessionId, ServedSessionTransport),

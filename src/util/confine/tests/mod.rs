@@ -32,7 +32,6 @@ fn levels() -> Vec<ConfinementLevel> {
     [ConfinementLevel::Landlock, ConfinementLevel::Bwrap].into_iter().filter(is_enforced).collect()
 }
 
-/// Whether signals stay inside on this system.
 fn keeps_signals(confinement: &Confinement) -> bool {
     coverage(confinement)
         .protects
@@ -403,7 +402,6 @@ async fn a_path_that_is_not_there_stops_the_start() {
 
 /// Files of a small tree, each with the directories above it.
 const TREE: [&str; 6] = ["a/one", "a/b/two", "a/b/three", "c/four", "c/d/five", "six"];
-/// What may be declared.
 const NODES: [&str; 9] = ["a", "a/b", "a/b/two", "c", "c/d", "c/four", "six", "a/one", "c/d/five"];
 
 proptest! {

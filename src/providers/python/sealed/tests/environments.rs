@@ -116,7 +116,6 @@ async fn packages_are_what_their_trusted_record_says() {
     assert!(!harness.dir.path().join("ran").exists());
 }
 
-/// Leaves the mark, in a shell.
 const MARK: &str = ": > \"$CANARY\"";
 
 /// A program that runs a line of a shell and then is Python.

@@ -261,7 +261,6 @@ fn everything(dir: &Path) {
     std::os::unix::fs::symlink(".hidden/real.py", dir.join("linked.py")).unwrap();
 }
 
-/// The interpreters of this machine that pyenv or the system has, beside the usual one.
 fn interpreters() -> Vec<PathBuf> {
     let home = ProcessEnvironment.var("HOME").map(PathBuf::from).unwrap_or_default();
     let versions = std::fs::read_dir(home.join(".pyenv/versions")).into_iter().flatten().flatten();

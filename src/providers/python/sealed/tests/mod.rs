@@ -25,7 +25,6 @@ const TOOL: &str = "tools:
   - { name: t, kind: python, module: main, function: run, parameters: { type: object }, env: { CANARY: ./ran }, env_keys: [PYTHONPATH] }
 ";
 
-/// The files of code of the first entry.
 pub(in crate::providers::python) fn files_of(
     specs: &[ToolSpec],
     environment: &FixedEnvironment,
