@@ -18,7 +18,7 @@ use super::wire::{Arrival, FrameKind, OutgoingFrame, Wire};
 use crate::config::spec::ProtocolChoice;
 use crate::model::{Era, Error, ErrorKind, EventSink, QuestionAbilities, QuestionHandler, Root};
 
-/// Ids of the handshake, far from those the SDK counts up from 0.
+/// Ids of the handshake, far from those of a session, which count up from 0.
 pub(super) const DISCOVER_ID: i64 = 2_147_483_001;
 pub(super) const INITIALIZE_ID: i64 = 2_147_483_002;
 /// How long a stdio server may be silent after `server/discover` before it gets `initialize` too.

@@ -1,9 +1,8 @@
 //! The MCP client: one connection from bytes to typed responses, in both protocol eras.
 //!
-//! Owns: the wire (our own stdio and HTTP transports), era detection, sessions,
-//! listing, calling, reading and subscribing; the causes and messages of a peer's errors
-//! (`protocol_warning`, `item_error`). Never does: know the host, the catalogue or the terminal. The
-//! SDK's types stay inside this module.
+//! Owns: the wire (our own stdio and HTTP transports), era detection, sessions, listing, calling,
+//! reading and subscribing; the causes and messages of a peer's errors (`protocol_warning`,
+//! `item_error`). Never does: know the host, the catalogue or the terminal. Only `auth` uses rmcp.
 
 pub mod auth;
 mod bounded_list;

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use rmcp::model::ErrorCode;
 use serde_json::{Value, json};
 use url::Url;
 
+use super::rpc_code::{INVALID_PARAMS, METHOD_NOT_FOUND};
 use crate::model::{
     CallId, EventSink, HostEvent, Question, QuestionAbilities, QuestionBody, QuestionHandler,
     QuestionOutcome, QuestionReply, Root,
@@ -51,11 +51,11 @@ pub enum QuestionRefusal {
 
 impl QuestionRefusal {
     /// The JSON-RPC error: code and message.
-    pub fn error(&self) -> (i32, String) {
+    pub fn error(&self) -> (i64, String) {
         match self {
             Self::Declined(_) => (-1, "User rejected sampling request".to_owned()),
-            Self::Unknown(what) => (ErrorCode::METHOD_NOT_FOUND.0, what.clone()),
-            Self::Malformed(what) => (ErrorCode::INVALID_PARAMS.0, what.clone()),
+            Self::Unknown(what) => (METHOD_NOT_FOUND, what.clone()),
+            Self::Malformed(what) => (INVALID_PARAMS, what.clone()),
         }
     }
 }
@@ -305,7 +305,7 @@ mod tests {
     }
 
     fn form() -> Value {
-        // Nested objects are beyond the SDK's types, and travel all the same.
+        // The specification has no nested objects here; they travel all the same.
         json!({ "message": "Who?", "requestedSchema": { "type": "object",
                 "properties": { "who": { "type": "object", "properties": {} } } } })
     }

@@ -6,6 +6,8 @@ pub const PARSE_ERROR: i64 = -32700;
 pub const INVALID_REQUEST: i64 = -32600;
 /// The peer does not know the method.
 pub const METHOD_NOT_FOUND: i64 = -32601;
+/// The parameters are not what the method takes.
+pub const INVALID_PARAMS: i64 = -32602;
 pub const INTERNAL_ERROR: i64 = -32603;
 /// The HTTP headers of a request are not those of its body (revision 2026-07-28).
 pub const HEADER_MISMATCH: i64 = -32020;

@@ -14,7 +14,7 @@ const EXCEPTIONS: &[(&str, &str)] = &[("catalogue/", "config"), ("providers/mcp/
 
 /// Where a foreign crate may be named, as beginnings of paths below `src`.
 const BORDERS: &[(&str, &[&str])] = &[
-    ("rmcp", &["mcp/", "serve/"]),
+    ("rmcp", &["mcp/auth/", "serve/"]),
     ("clap", &["cli/", "run/", "main.rs"]),
     ("clap_complete", &["cli/", "run/", "main.rs"]),
     ("ratatui", &["tui/", "cli/prompt"]),
