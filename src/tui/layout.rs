@@ -32,10 +32,15 @@ impl SizeClass {
     }
 }
 
+/// Whether the views have a line of their own below the one at the top.
+pub fn has_tabs(area: Rect) -> bool {
+    area.width >= 80 && area.height >= 28
+}
+
 /// The top bar, the body, and the two lines at the bottom.
 pub fn frame(area: Rect) -> [Rect; 4] {
     Layout::vertical([
-        Constraint::Length(1),
+        Constraint::Length(if has_tabs(area) { 2 } else { 1 }),
         Constraint::Fill(1),
         Constraint::Length(1),
         Constraint::Length(1),
@@ -69,10 +74,10 @@ impl PaneShares {
         self.left.unwrap_or(if room == SizeClass::Full { 36 } else { 43 }).clamp(SHARES.0, SHARES.1)
     }
 
-    fn upper(self, view: ViewId, room: SizeClass) -> u16 {
+    fn upper(self, view: ViewId) -> u16 {
         let usual = match view {
-            ViewId::Tools if room == SizeClass::Full => 55,
-            ViewId::Tools => 60,
+            // The result has at least half.
+            ViewId::Tools => 45,
             ViewId::Bench => 55,
             ViewId::Servers => 35,
             _ => 50,
@@ -85,7 +90,7 @@ impl PaneShares {
         let moved = |share: u16| Some(share.saturating_add_signed(by).clamp(SHARES.0, SHARES.1));
         match divider {
             Divider::Columns => self.left = moved(self.left(room)),
-            Divider::Rows => self.upper = moved(self.upper(view, room)),
+            Divider::Rows => self.upper = moved(self.upper(view)),
         }
     }
 }
@@ -97,32 +102,23 @@ fn columns(area: Rect, room: SizeClass, shares: PaneShares) -> (Rect, Rect) {
     (left, right)
 }
 
-/// How many lines the wire has below the tools.
+/// How many lines the wire has below the tools, where it is open.
 const WIRE_HEIGHT: u16 = 8;
 
 /// What a view is drawn in, and what is left below it for the newest lines of the wire, where there
 /// is room for both.
-pub fn wire_below(view: ViewId, room: SizeClass, area: Rect) -> (Rect, Option<Rect>) {
-    if view != ViewId::Tools || room != SizeClass::Full {
+pub fn wire_below(
+    view: ViewId,
+    room: SizeClass,
+    area: Rect,
+    is_open: bool,
+) -> (Rect, Option<Rect>) {
+    if view != ViewId::Tools || room < SizeClass::Medium || !is_open {
         return (area, None);
     }
     let [above, below] =
         Layout::vertical([Constraint::Fill(1), Constraint::Length(WIRE_HEIGHT)]).areas(area);
     (above, Some(below))
-}
-
-/// How many lines the calls of a tool have below its result, the frame included.
-const LIVE_HEIGHT: u16 = 4;
-
-/// Where the calls of the chosen tool are shown as they end, where there is room: from 100x30 up.
-pub fn live_below(view: ViewId, room: SizeClass, area: Rect, shares: PaneShares) -> Option<Rect> {
-    // The bar above and the two lines below belong to the 30.
-    if view != ViewId::Tools || room < SizeClass::Medium || area.width < 100 || area.height < 27 {
-        return None;
-    }
-    let (area, _) = wire_below(view, room, area);
-    let (_, right) = columns(area, room, shares);
-    Some(Rect { y: right.bottom() - LIVE_HEIGHT, height: LIVE_HEIGHT, ..right })
 }
 
 /// Where the panes of a view are, where there is room for more than one. A form of `form_rows` rows,
@@ -133,19 +129,17 @@ pub fn panes(
     area: Rect,
     shares: PaneShares,
     form_rows: Option<u16>,
+    has_wire: bool,
 ) -> Vec<(Pane, Rect)> {
     let all = view.panes();
-    let live = live_below(view, room, area, shares);
-    let upper = shares.upper(view, room);
-    let (area, _) = wire_below(view, room, area);
+    let upper = shares.upper(view);
+    let (area, _) = wire_below(view, room, area, has_wire);
     match view {
         ViewId::Tools => {
             let (left, right) = columns(area, room, shares);
             let form_rows = form_rows.filter(|_| shares.upper.is_none());
-            let live = live.map_or(0, |live| live.height);
-            let (above, below) = detail_rows(right, upper, form_rows, live);
-            let height = below.height.saturating_sub(live);
-            vec![(all[0], left), (all[1], above), (all[2], Rect { height, ..below })]
+            let (above, below) = detail_rows(right, upper, form_rows);
+            vec![(all[0], left), (all[1], above), (all[2], below)]
         }
         ViewId::Bench => {
             let (left, right) = columns(area, room, shares);
@@ -167,10 +161,10 @@ pub fn panes(
 const LEAST_ROWS: u16 = 3;
 
 /// The detail of a tool, or its form, and what is below it: the result, which keeps some rows
-/// whatever the share, and so many rows that are not its own.
-fn detail_rows(area: Rect, upper: u16, form_rows: Option<u16>, live: u16) -> (Rect, Rect) {
+/// whatever the share.
+fn detail_rows(area: Rect, upper: u16, form_rows: Option<u16>) -> (Rect, Rect) {
     let (above, _) = rows(area, upper);
-    let most = area.height.saturating_sub(LEAST_ROWS + live).max(LEAST_ROWS);
+    let most = area.height.saturating_sub(LEAST_ROWS).max(LEAST_ROWS);
     let height = above.height.min(form_rows.unwrap_or(u16::MAX)).clamp(LEAST_ROWS, most);
     let [above, below] =
         Layout::vertical([Constraint::Length(height), Constraint::Fill(1)]).areas(area);
@@ -227,7 +221,7 @@ mod tests {
     fn a_pane_that_is_made_smaller_stays_usable() {
         let area = Rect::new(0, 1, 100, 29);
         let mut shares = PaneShares::default();
-        let shown = |shares| panes(ViewId::Tools, SizeClass::Medium, area, shares, Some(5));
+        let shown = |shares| panes(ViewId::Tools, SizeClass::Medium, area, shares, Some(5), false);
         assert_eq!(shown(shares)[1].1.height, 5, "a form takes what it needs");
         for by in [-200, 400] {
             shares.step(Divider::Columns, by, ViewId::Tools, SizeClass::Medium);

@@ -95,7 +95,9 @@ pub async fn run(launch: ConsoleLaunch) -> Result<Option<Signal>, Error> {
     let mut state = AppState::new(screen.size()?);
     state.context.command_end = command_end.map(|words| format!(" {words}")).unwrap_or_default();
     state.context.appearance = appearance;
-    if deps.project_root.is_some() {
+    if let Some(root) = &deps.project_root {
+        let name = std::path::Path::new(root).file_name();
+        state.context.project = name.map(|name| name.to_string_lossy().into_owned());
         state.context.shown_projects = ShownProjects::Own;
     }
     state.configuration_problems = ConfigurationProblems::of(&trust.diagnostics);

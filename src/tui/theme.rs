@@ -3,6 +3,8 @@
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::symbols::border;
 
+use super::pictures::cell_colour;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ColourScheme {
     #[default]
@@ -48,8 +50,10 @@ pub struct Appearance {
     pub clock: bool,
     /// Whether pictures are shown in results.
     pub images: bool,
-    /// Whether the terminal knows 16 million colours; 256 otherwise.
+    /// Whether the terminal knows 16 million colours.
     pub has_true_colour: bool,
+    /// Whether it knows at least 256.
+    pub has_256_colours: bool,
 }
 
 impl Default for Appearance {
@@ -64,6 +68,7 @@ impl Default for Appearance {
             clock: false,
             images: true,
             has_true_colour: false,
+            has_256_colours: false,
         }
     }
 }
@@ -72,8 +77,23 @@ impl Appearance {
     /// The effective scheme: without colour there is only one palette, whatever was chosen.
     pub fn theme(self) -> Theme {
         let palette = if self.has_colour { self.palette } else { ColourScheme::Mono };
-        Theme { palette, ascii: self.ascii }
+        let depth = match (self.has_true_colour, self.has_256_colours) {
+            (true, _) => ColourDepth::True,
+            (false, true) => ColourDepth::Indexed,
+            (false, false) => ColourDepth::Sixteen,
+        };
+        Theme { palette, ascii: self.ascii, depth }
     }
+}
+
+/// How many colours a terminal can show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ColourDepth {
+    /// The 16 colours that a person gave the terminal.
+    #[default]
+    Sixteen,
+    Indexed,
+    True,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,9 +105,19 @@ pub enum StyleRole {
     /// Labels, hints and other secondary text.
     Dim,
     Success,
-    /// Something to look at that is not an error.
+    /// Something to look at that is not an error: slow, or asks.
     Warning,
     Error,
+    /// What a server wants to know of a person.
+    Question,
+    /// What was sent to a server.
+    Sent,
+    /// What came from a server.
+    Received,
+    /// One of the stable colours of servers.
+    Hue(u8),
+    /// An example of what could be written, unlike a value that holds.
+    Example,
     /// The chosen line of a list that has the focus.
     Selected,
     /// The chosen line of another list.
@@ -102,47 +132,138 @@ pub enum StyleRole {
     JsonWord,
 }
 
+impl StyleRole {
+    /// The colour of a server, the same wherever it is named.
+    pub fn of_server(name: &str) -> Self {
+        let sum = name.bytes().fold(7_u32, |sum, byte| sum.wrapping_mul(31) + u32::from(byte));
+        Self::Hue(u8::try_from(sum % u32::try_from(HUES.len()).unwrap_or(1)).unwrap_or(0))
+    }
+}
+
+type Rgb = [u8; 3];
+
+/// A colour in each scheme: on dark and on light ground as 24 bits and as one of 16, and in high
+/// contrast.
+#[derive(Debug, Clone, Copy)]
+struct Ink {
+    dark: (Rgb, Color),
+    light: (Rgb, Color),
+    strong: Color,
+}
+
+const fn ink(dark: (Rgb, Color), light: (Rgb, Color), strong: Color) -> Ink {
+    Ink { dark, light, strong }
+}
+
+const ACCENT: Ink = ink(([122, 190, 255], Color::Cyan), ([29, 78, 216], Color::Blue), Color::White);
+const OK: Ink =
+    ink(([158, 206, 106], Color::Green), ([22, 101, 52], Color::Green), Color::LightGreen);
+const AMBER: Ink =
+    ink(([240, 185, 100], Color::Yellow), ([146, 64, 14], Color::Magenta), Color::LightYellow);
+const RED: Ink = ink(([255, 123, 138], Color::Red), ([185, 28, 28], Color::Red), Color::LightRed);
+const VIOLET: Ink =
+    ink(([199, 160, 255], Color::Magenta), ([109, 40, 217], Color::Magenta), Color::LightMagenta);
+const BLUE: Ink =
+    ink(([130, 170, 255], Color::Blue), ([29, 78, 216], Color::Blue), Color::LightCyan);
+const TEAL: Ink =
+    ink(([125, 207, 220], Color::Cyan), ([14, 100, 125], Color::Cyan), Color::LightCyan);
+const ORANGE: Ink =
+    ink(([255, 170, 110], Color::Yellow), ([154, 52, 18], Color::Magenta), Color::LightYellow);
+const PINK: Ink = ink(
+    ([245, 150, 200], Color::LightMagenta),
+    ([157, 23, 77], Color::Magenta),
+    Color::LightMagenta,
+);
+const GREY: Ink = ink(([148, 156, 190], Color::Reset), ([82, 88, 100], Color::Reset), Color::Reset);
+const LINE: Ink = ink(([90, 99, 140], Color::Reset), ([170, 176, 190], Color::Reset), Color::White);
+const HUES: [Ink; 6] = [TEAL, PINK, BLUE, ORANGE, VIOLET, OK];
+/// What stands on a filled ground.
+const ON_FILLED: Ink =
+    ink(([24, 25, 38], Color::Black), ([255, 255, 255], Color::White), Color::Black);
+/// The ground of the chosen line, and the text on it.
+const CHOSEN: Ink =
+    ink(([55, 66, 110], Color::Reset), ([207, 222, 255], Color::Reset), Color::Reset);
+const ON_CHOSEN: Ink =
+    ink(([238, 241, 255], Color::Reset), ([20, 30, 70], Color::Reset), Color::Reset);
+/// The ground of the chosen line of a list without the focus.
+const MARKED: Ink =
+    ink(([44, 48, 70], Color::Reset), ([228, 232, 240], Color::Reset), Color::Reset);
+
 /// Meanings to styles, and the characters lines are drawn with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Theme {
     pub palette: ColourScheme,
     /// Whether only ASCII characters are drawn.
     pub ascii: bool,
+    pub depth: ColourDepth,
 }
 
 impl Theme {
     pub fn style(self, meaning: StyleRole) -> Style {
         let plain = Style::new();
-        let colour = |default, light, strong| match self.palette {
-            ColourScheme::Default => plain.fg(default),
-            ColourScheme::Light => plain.fg(light),
-            ColourScheme::HighContrast => plain.fg(strong),
-            ColourScheme::Mono => plain,
-        };
+        let bold = plain.add_modifier(Modifier::BOLD);
+        let colour = |ink| self.colour(ink).map_or(plain, |colour| plain.fg(colour));
         match meaning {
-            StyleRole::Plain | StyleRole::Frame => plain,
-            StyleRole::Title | StyleRole::Key => plain.add_modifier(Modifier::BOLD),
-            StyleRole::Name | StyleRole::FocusedFrame => {
-                colour(Color::Cyan, Color::Blue, Color::White).add_modifier(Modifier::BOLD)
-            }
-            StyleRole::Dim => match self.palette {
-                ColourScheme::HighContrast => plain,
-                _ => plain.add_modifier(Modifier::DIM),
+            StyleRole::Plain => plain,
+            StyleRole::Title | StyleRole::Key => bold,
+            StyleRole::Name | StyleRole::FocusedFrame => colour(ACCENT).patch(bold),
+            StyleRole::Frame if self.depth == ColourDepth::Sixteen => plain,
+            StyleRole::Frame => colour(LINE),
+            StyleRole::Dim => match (self.palette, self.depth) {
+                (ColourScheme::HighContrast, _) => plain,
+                (ColourScheme::Mono, _) | (_, ColourDepth::Sixteen) => {
+                    plain.add_modifier(Modifier::DIM)
+                }
+                _ => colour(GREY),
             },
-            StyleRole::JsonKey => colour(Color::Cyan, Color::Blue, Color::White),
-            StyleRole::JsonWord => colour(Color::Magenta, Color::Red, Color::LightCyan),
-            StyleRole::Success | StyleRole::JsonText => {
-                colour(Color::Green, Color::Green, Color::LightGreen)
+            StyleRole::Example => self.style(StyleRole::Dim).add_modifier(Modifier::ITALIC),
+            StyleRole::JsonKey => colour(TEAL),
+            StyleRole::JsonWord | StyleRole::Question => colour(VIOLET),
+            StyleRole::Success | StyleRole::JsonText | StyleRole::Received => colour(OK),
+            StyleRole::Warning => colour(AMBER),
+            StyleRole::JsonNumber => colour(ORANGE),
+            StyleRole::Sent => colour(BLUE),
+            StyleRole::Hue(at) => colour(HUES[usize::from(at) % HUES.len()]),
+            StyleRole::Error => colour(RED).patch(bold),
+            StyleRole::Selected => {
+                self.ground(CHOSEN).unwrap_or(plain.add_modifier(Modifier::REVERSED))
             }
-            StyleRole::Warning | StyleRole::JsonNumber => {
-                colour(Color::Yellow, Color::Magenta, Color::LightYellow)
+            StyleRole::SelectedUnfocused => {
+                self.ground(MARKED).unwrap_or(plain.add_modifier(Modifier::UNDERLINED))
             }
-            StyleRole::Error => {
-                colour(Color::Red, Color::Red, Color::LightRed).add_modifier(Modifier::BOLD)
-            }
-            StyleRole::Selected => plain.add_modifier(Modifier::REVERSED),
-            StyleRole::SelectedUnfocused => plain.add_modifier(Modifier::UNDERLINED),
         }
+    }
+
+    /// A small filled badge of this meaning.
+    pub fn chip(self, meaning: StyleRole) -> Style {
+        let style = self.style(meaning);
+        match (style.fg, self.colour(ON_FILLED)) {
+            (Some(ground), Some(text)) if ground != Color::Reset => {
+                Style::new().fg(text).bg(ground).add_modifier(Modifier::BOLD)
+            }
+            _ => style.add_modifier(Modifier::REVERSED),
+        }
+    }
+
+    /// Text on a ground of its own; `None` where reversal has to do.
+    fn ground(self, ground: Ink) -> Option<Style> {
+        let has_grounds = self.depth != ColourDepth::Sixteen
+            && matches!(self.palette, ColourScheme::Default | ColourScheme::Light);
+        let (ground, text) = (self.colour(ground)?, self.colour(ON_CHOSEN)?);
+        has_grounds.then(|| Style::new().bg(ground).fg(text).add_modifier(Modifier::BOLD))
+    }
+
+    fn colour(self, ink: Ink) -> Option<Color> {
+        let (exact, named) = match self.palette {
+            ColourScheme::Mono => return None,
+            ColourScheme::HighContrast => return Some(ink.strong),
+            ColourScheme::Default => ink.dark,
+            ColourScheme::Light => ink.light,
+        };
+        Some(match self.depth {
+            ColourDepth::Sixteen => named,
+            depth => cell_colour(exact, depth == ColourDepth::True),
+        })
     }
 
     /// The lines around a pane; those of the focused one are told apart without colour, too.
@@ -157,20 +278,99 @@ impl Theme {
             horizontal_top: "-",
             horizontal_bottom: "-",
         };
-        match (self.ascii, focused) {
-            (true, true) => border::Set { horizontal_top: "=", horizontal_bottom: "=", ..ASCII },
-            (true, false) => ASCII,
+        match (self.ascii, focused && self.palette == ColourScheme::Mono) {
+            (true, _) if focused => {
+                border::Set { horizontal_top: "=", horizontal_bottom: "=", ..ASCII }
+            }
+            (true, _) => ASCII,
             (false, true) => border::THICK,
-            (false, false) => border::PLAIN,
+            (false, false) => border::ROUNDED,
         }
     }
 
     pub fn pointer(self) -> &'static str {
-        if self.ascii { "> " } else { "▸ " }
+        if self.ascii { "> " } else { "❯ " }
     }
 
     /// Says that something was cut.
     pub fn more(self) -> &'static str {
         if self.ascii { "..." } else { "…" }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn light(colour: Color) -> f64 {
+        let Color::Rgb(red, green, blue) = colour else { panic!("{colour:?}") };
+        let part = |value: u8| {
+            let share = f64::from(value) / 255.0;
+            if share <= 0.039_28 { share / 12.92 } else { ((share + 0.055) / 1.055).powf(2.4) }
+        };
+        0.2126 * part(red) + 0.7152 * part(green) + 0.0722 * part(blue)
+    }
+
+    fn contrast(a: Color, b: Color) -> f64 {
+        let (a, b) = (light(a) + 0.05, light(b) + 0.05);
+        a.max(b) / a.min(b)
+    }
+
+    /// The WCAG's least contrast for text.
+    const LEAST: f64 = 4.5;
+
+    #[test]
+    fn every_text_stands_out_from_its_ground() {
+        let roles = [
+            StyleRole::Name,
+            StyleRole::Dim,
+            StyleRole::Example,
+            StyleRole::Success,
+            StyleRole::Warning,
+            StyleRole::Error,
+            StyleRole::Question,
+            StyleRole::Sent,
+            StyleRole::Received,
+            StyleRole::JsonKey,
+            StyleRole::JsonText,
+            StyleRole::JsonNumber,
+            StyleRole::JsonWord,
+        ];
+        let hues = (0..6).map(StyleRole::Hue);
+        let roles: Vec<StyleRole> = roles.into_iter().chain(hues).collect();
+        // From black to the usual dark grey and bluish grounds; from white to a light grey.
+        let dark = [Color::Rgb(0, 0, 0), Color::Rgb(30, 30, 30), Color::Rgb(36, 39, 58)];
+        let bright = [Color::Rgb(255, 255, 255), Color::Rgb(239, 241, 245)];
+        for (palette, grounds) in
+            [(ColourScheme::Default, &dark[..]), (ColourScheme::Light, &bright[..])]
+        {
+            let theme = Theme { palette, ascii: false, depth: ColourDepth::True };
+            for role in &roles {
+                let text = theme.style(*role).fg.unwrap();
+                for ground in grounds {
+                    let seen = contrast(text, *ground);
+                    assert!(seen >= LEAST, "{palette:?} {role:?} on {ground:?}: {seen:.2}");
+                }
+                let chip = theme.chip(*role);
+                let seen = contrast(chip.fg.unwrap(), chip.bg.unwrap());
+                assert!(seen >= LEAST, "{palette:?} a chip of {role:?}: {seen:.2}");
+            }
+            for role in [StyleRole::Selected, StyleRole::SelectedUnfocused] {
+                let style = theme.style(role);
+                let seen = contrast(style.fg.unwrap(), style.bg.unwrap());
+                assert!(seen >= LEAST, "{palette:?} {role:?}: {seen:.2}");
+            }
+        }
+    }
+
+    #[test]
+    fn without_colour_no_role_sets_one_and_a_choice_is_still_seen() {
+        let theme = Theme { palette: ColourScheme::Mono, ..Theme::default() };
+        for role in [StyleRole::Name, StyleRole::Error, StyleRole::Selected, StyleRole::Hue(3)] {
+            for style in [theme.style(role), theme.chip(role)] {
+                assert_eq!((style.fg, style.bg), (None, None), "{role:?}");
+                assert!(!style.add_modifier.is_empty() || role == StyleRole::Hue(3), "{role:?}");
+            }
+        }
     }
 }

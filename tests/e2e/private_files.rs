@@ -135,9 +135,9 @@ fn the_console_exports_privately() {
     let script = "umask 000; exec \"$0\" --mcp mcp.yaml --tools tools.yaml";
     let program = env!("CARGO_BIN_EXE_toolhost");
     let mut pty = Pty::sized(&room, "/bin/sh", &["-c", script, program], 50, 120);
-    pty.expect_shown("srv-add").type_keys("/").type_keys("srvadd").expect_shown("Catalogue 1/");
+    pty.expect_shown("add").type_keys("/").type_keys("srvadd").expect_shown("Tools 1/");
     pty.type_keys("\r").expect_shown("Arguments  srv-add").type_keys("1\r2");
-    pty.type_keys("\u{1b}[15~").expect_shown("Result  ok").type_keys("\u{1b}");
+    pty.type_keys("\u{1b}[15~").expect_shown(" OK ").type_keys("\u{1b}");
     pty.expect_shown("filter").type_keys("E").expect_shown("wrote srv-add-");
     pty.type_keys("q");
     assert_eq!(pty.finish().0, Some(0));

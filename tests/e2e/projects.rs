@@ -103,7 +103,7 @@ fn the_console_shows_a_projects_calls_and_those_of_all_when_asked() {
     assert_eq!(pty.finish().0, Some(0));
     // Elsewhere there is nothing to widen.
     let mut pty = Pty::console(&room, &["--fresh"], 24, 80);
-    pty.expect_shown("Catalogue").type_keys("6").expect_shown("History 3");
+    pty.expect_shown("1 Tools]").type_keys("6").expect_shown("History 3");
     pty.type_keys("P").expect_shown("no project here").type_keys("q");
     assert_eq!(pty.finish().0, Some(0));
 }

@@ -27,7 +27,7 @@ pub(super) fn draw(
     let place = layout::window(area, 76, area.height.saturating_sub(4).clamp(5, 30));
     frame.render_widget(Clear, place);
     let title = format!("Approval needed  1 of {}", state.inbox.approvals.len());
-    let inner = pane::open(frame, styler, place, &title, true);
+    let inner = pane::window(frame, styler, place, &title, StyleRole::Warning);
     let answers = answers(styler, state);
     let height = u16::try_from(answers.len()).unwrap_or(u16::MAX);
     // Where there is little room what is asked goes before what can be answered.

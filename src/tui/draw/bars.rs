@@ -4,57 +4,174 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
+use super::digits::grouped;
 use super::styler::Styler;
+use crate::model::ServerState;
 use crate::tui::keys::{Action, Binding, KeyContext, KeyPress};
 use crate::tui::layout::MIN_SIZE;
 use crate::tui::state::{AppState, ViewId};
 use crate::tui::theme::StyleRole;
-use crate::util::timestamp;
+use crate::util::units::show_duration;
+use crate::util::{text, timestamp};
 
-/// The bar at the top: counts of tools and servers, and the views.
+/// The bar at the top: what there is, and the views, which have a line of their own where there is
+/// room for one.
 pub(super) fn top(frame: &mut Frame<'_>, words: &Styler<'_>, state: &AppState, area: Rect) {
+    let row = |at: u16| Rect { y: area.y + at, height: 1, ..area };
+    let used = if area.height > 1 {
+        let used = summary(frame, words, state, row(0));
+        tabs(frame, words, state, row(1), 1);
+        used
+    } else {
+        tabs(frame, words, state, area, 0)
+    };
+    clock(frame, words, state, row(0), used);
+}
+
+/// The project, servers with what fails in words, tools, questions, and the figures of this session;
+/// the last go first where there is little room.
+fn summary(frame: &mut Frame<'_>, words: &Styler<'_>, state: &AppState, area: Rect) -> usize {
+    let mut parts: Vec<Vec<Span<'static>>> = Vec::new();
+    let mut title = vec![words.span(StyleRole::Name, " toolhost")];
+    title.extend(
+        state.context.project.as_ref().map(|p| words.bold(StyleRole::Plain, format!("  {p}"))),
+    );
+    parts.push(title);
+    parts.extend(servers(words, state, true));
     let waiting = state.inbox.len();
-    // What waits for an answer must be seen, where there is not room for all.
-    let is_tight = waiting > 0 && area.width < 110;
+    if waiting > 0 {
+        let said = counted(waiting, "question");
+        parts.push(vec![words.chip(StyleRole::Question, format!("? {said}"))]);
+    }
+    parts.push(vec![words.span(StyleRole::Plain, counted(state.tools.catalogue.len(), "tool"))]);
+    parts.extend(session(words, state));
+    let width = usize::from(area.width).saturating_sub(7);
     let mut spans = Vec::new();
-    // Who opened it knows its name; the names of the views are worth more.
-    if !is_tight && (area.width >= 100 || area.width < 60) {
-        spans.push(words.span(StyleRole::Title, " toolhost "));
+    let mut used = 0;
+    for (at, part) in parts.into_iter().enumerate() {
+        let gap = if at == 0 { "" } else { "   " };
+        let needs = gap.len() + part.iter().map(Span::width).sum::<usize>();
+        if used + needs > width {
+            continue;
+        }
+        used += needs;
+        spans.push(words.span(StyleRole::Plain, gap));
+        spans.extend(part);
     }
-    let wide = area.width >= 60 && !is_tight;
-    if wide {
-        let servers = &state.servers;
-        let (tools, ready, all) =
-            (state.tools.catalogue.len(), servers.ready(), servers.rows.len());
-        spans.push(words.span(StyleRole::Plain, format!(" {tools} tools  {ready}/{all} up  ")));
+    frame.render_widget(Line::from(spans), area);
+    used
+}
+
+fn counted(count: usize, what: &str) -> String {
+    format!("{} {what}{}", grouped(count), if count == 1 { "" } else { "s" })
+}
+
+/// How many servers are ready, and the names of those that are not, with the word for it.
+fn servers(words: &Styler<'_>, state: &AppState, has_names: bool) -> Vec<Vec<Span<'static>>> {
+    let rows = &state.servers.rows;
+    if rows.is_empty() {
+        return Vec::new();
     }
+    let named = |is_it: fn(&ServerState) -> bool| {
+        let names: Vec<&str> =
+            rows.iter().filter(|row| is_it(&row.state)).map(|row| row.name.as_str()).collect();
+        (names.len(), names.join(", "))
+    };
+    let ready = state.servers.ready();
+    let mut parts = Vec::new();
+    if ready > 0 {
+        parts.push(vec![
+            words.span(StyleRole::Success, "● "),
+            words.span(StyleRole::Plain, counted(ready, "server")),
+        ]);
+    }
+    let (failed, names) = named(|state| matches!(state, ServerState::Failed(_)));
+    if failed > 0 {
+        let names = if has_names { format!(": {}", text::cut(&names, 40)) } else { String::new() };
+        let said = format!("✗ {failed} failed{names}");
+        parts.push(vec![words.span(StyleRole::Error, said)]);
+    }
+    let (starting, _) = named(|state| matches!(state, ServerState::Starting));
+    if starting > 0 {
+        parts.push(vec![words.span(StyleRole::Warning, format!("◐ {starting} connecting"))]);
+    }
+    let (idle, _) = named(|state| {
+        matches!(state, ServerState::Idle | ServerState::Closed | ServerState::Untrusted(_))
+    });
+    if idle > 0 {
+        parts.push(vec![words.span(StyleRole::Dim, format!("○ {idle} not started"))]);
+    }
+    parts
+}
+
+/// What was called since the console was opened.
+fn session(words: &Styler<'_>, state: &AppState) -> Option<Vec<Span<'static>>> {
+    let (calls, failed, half) = state.live.totals();
+    if calls == 0 {
+        return None;
+    }
+    let mut spans = vec![words.span(StyleRole::Dim, counted(calls, "call"))];
+    if let Some(half) = half {
+        spans.push(words.span(StyleRole::Dim, format!(" · p50 {}", show_duration(half))));
+    }
+    if failed > 0 {
+        spans.push(words.span(StyleRole::Error, format!(" · {}", counted(failed, "error"))));
+    }
+    Some(spans)
+}
+
+/// The views with the keys that lead to them; how many cells they take.
+fn tabs(
+    frame: &mut Frame<'_>,
+    words: &Styler<'_>,
+    state: &AppState,
+    area: Rect,
+    before: usize,
+) -> usize {
+    let waiting = state.inbox.len();
+    let mut spans = vec![words.span(StyleRole::Plain, " ".repeat(before))];
     let mut tabs = Vec::new();
     for (number, view) in ViewId::ALL.into_iter().enumerate() {
-        let title = if area.width >= 110 { view.title() } else { view.short() };
+        let title = if area.width >= 110 || before > 0 { view.title() } else { view.short() };
         // When not all titles fit, the others are shown as numbers.
         let title = match area.width {
             80.. => format!("{} {title}", number + 1),
             _ if view == state.context.view => format!("{} {}", number + 1, view.title()),
             _ => (number + 1).to_string(),
         };
-        let title = match view {
-            ViewId::Inbox if waiting > 0 => format!("{title}({waiting})"),
-            _ => title,
+        let (title, role) = match view {
+            ViewId::Inbox if waiting > 0 => (format!("{title}({waiting})"), StyleRole::Question),
+            _ => (title, StyleRole::Dim),
         };
         let from = spans.iter().map(Span::width).sum();
         let tab = if view == state.context.view {
-            words.span(StyleRole::Selected, format!("[{title}]"))
+            let title = format!("[{title}]");
+            let span = words.span(StyleRole::Plain, title);
+            Span::styled(span.content, words.theme.chip(StyleRole::Name))
         } else {
-            words.span(StyleRole::Plain, format!(" {title} "))
+            words.span(role, format!(" {title} "))
         };
         let column = |at: usize| area.x.saturating_add(u16::try_from(at).unwrap_or(u16::MAX));
         tabs.push((column(from)..column(from + tab.width()), view));
         spans.push(tab);
     }
     state.context.tabs.replace(tabs);
-    let used = spans.iter().map(Span::width).sum::<usize>();
+    let mut used = spans.iter().map(Span::width).sum::<usize>();
+    if before == 0 && area.width >= 80 {
+        // What fails is said on small screens, too.
+        let mut parts = servers(words, state, false);
+        parts.sort_by_key(|part| part[0].style != words.theme.style(StyleRole::Error));
+        for part in parts {
+            let needs = 2 + part.iter().map(Span::width).sum::<usize>();
+            if used + needs + 6 <= usize::from(area.width) {
+                used += needs;
+                spans.push(words.span(StyleRole::Plain, "  "));
+                spans.extend(part);
+            }
+        }
+    }
     frame.render_widget(Line::from(spans), area);
-    clock(frame, words, state, area, used);
+    used
 }
 
 /// The time of day at the right end of the bar, where there is room behind what is used.
@@ -113,7 +230,12 @@ pub(super) fn status(frame: &mut Frame<'_>, words: &Styler<'_>, state: &AppState
     let right = Rect { x: area.right() - width, width, ..area };
     frame.render_widget(motion, right);
     let area = Rect { width: area.width - width, ..area };
-    let Some(message) = &state.context.message else { return };
+    let Some(message) = &state.context.message else {
+        if state.context.view != ViewId::Trace && state.context.wire_shown().is_none() {
+            frame.render_widget(super::trace::newest_line(words, state, area.width), area);
+        }
+        return;
+    };
     let meaning = if message.is_error { StyleRole::Error } else { StyleRole::Plain };
     frame.render_widget(words.line(meaning, format!(" {}", message.text)), area);
 }

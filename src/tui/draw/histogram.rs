@@ -113,7 +113,7 @@ mod tests {
 
     fn shown(spread: &Distribution, width: usize, height: usize) -> Vec<String> {
         let marks = [("p50", Duration::from_micros(500)), ("p99", Duration::from_micros(990))];
-        let theme = Theme { palette: ColourScheme::Mono, ascii: true };
+        let theme = Theme { palette: ColourScheme::Mono, ascii: true, ..Theme::default() };
         let lines = lines(&Styler::new(&theme), spread, &marks, width, height);
         lines.iter().map(ToString::to_string).collect()
     }

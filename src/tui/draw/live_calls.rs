@@ -1,7 +1,7 @@
 //! Draws the calls of the chosen tool as they end, below its result.
 
 use ratatui::Frame;
-use ratatui::layout::Rect;
+use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::Line;
 
 use super::digits::grouped;
@@ -13,21 +13,30 @@ use crate::tui::theme::StyleRole;
 use crate::util::number::float;
 use crate::util::units::show_duration;
 
-pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Rect) {
+/// From how many calls on their rate is drawn, too.
+const ENOUGH: u64 = 10;
+
+/// Says above a result how its tool was called in this session; gives the rows below that.
+pub(super) fn draw(
+    frame: &mut Frame<'_>,
+    styler: &Styler<'_>,
+    state: &AppState,
+    area: Rect,
+) -> Rect {
     let tool = state.tools.subject().unwrap_or_default();
-    let title = format!("Live  {tool}  this session");
-    let inner = pane::open(frame, styler, area, &title, false);
+    let Some(calls) = state.live.of(tool).filter(|_| area.height >= 8) else { return area };
     let running = state.context.calls.running().filter(|call| call.tool == tool).count()
         + state.others.running().filter(|call| call.tool == tool).count();
-    let lines = match state.live.of(tool) {
-        Some(calls) => {
-            let now = calls.by_second(state.context.now);
-            vec![counts(styler, calls, running), rate(styler, &now, usize::from(inner.width))]
-        }
-        None if running > 0 => vec![styler.line(StyleRole::Plain, format!("running {running}"))],
-        None => vec![styler.line(StyleRole::Dim, "No calls yet.")],
-    };
-    pane::paragraph(frame, styler, inner, &lines);
+    let now = calls.by_second(state.context.now);
+    let mut lines = vec![counts(styler, calls, running)];
+    if calls.count() >= ENOUGH {
+        lines.push(rate(styler, &now, usize::from(area.width)));
+    }
+    let height = u16::try_from(lines.len()).unwrap_or(1);
+    let [above, below] =
+        Layout::vertical([Constraint::Length(height), Constraint::Fill(1)]).areas(area);
+    pane::paragraph(frame, styler, above, &lines);
+    below
 }
 
 fn counts(styler: &Styler<'_>, calls: &LiveToolCalls, running: usize) -> Line<'static> {

@@ -65,8 +65,8 @@ pub fn console(frame: &mut Frame<'_>, state: &AppState, theme: Theme) {
     if let Some(place) = state.context.wire_shown() {
         trace::newest(frame, &styler, state, place);
     }
-    if let Some(place) = state.context.live_shown() {
-        live_calls::draw(frame, &styler, state, place);
+    if state.has_overlay() {
+        pane::dim(frame, theme);
     }
     overlay::draw(frame, &Styler::new(&theme), state, area);
 }

@@ -2,13 +2,14 @@
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
-use ratatui::text::Line;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
 use ratatui::widgets::Block;
 
 use super::scroll_text;
 use super::styler::Styler;
 use crate::tui::state::ScrollPosition;
-use crate::tui::theme::StyleRole;
+use crate::tui::theme::{ColourScheme, StyleRole, Theme};
 
 /// Draws the frame and returns the area inside.
 pub(super) fn open(
@@ -18,14 +19,57 @@ pub(super) fn open(
     title: &str,
     focused: bool,
 ) -> Rect {
+    open_with(frame, styler, area, title, None, focused)
+}
+
+/// The frame of a window that asks something, in the colour of what it asks.
+pub(super) fn window(
+    frame: &mut Frame<'_>,
+    styler: &Styler<'_>,
+    area: Rect,
+    title: &str,
+    role: StyleRole,
+) -> Rect {
+    let inner = open_with(frame, styler, area, "", Some(&(role, title.to_owned())), true);
+    if styler.theme.palette != ColourScheme::Mono {
+        let style = styler.theme.style(role);
+        let cells = area.positions().filter(|at| !inner.contains(*at));
+        for at in cells.filter(|at| at.y != area.y || at.x == area.x) {
+            frame.buffer_mut()[at].set_style(style);
+        }
+    }
+    inner
+}
+
+/// The same, with a badge behind the first word of the title.
+pub(super) fn open_with(
+    frame: &mut Frame<'_>,
+    styler: &Styler<'_>,
+    area: Rect,
+    title: &str,
+    chip: Option<&(StyleRole, String)>,
+    focused: bool,
+) -> Rect {
+    let title_role = if focused { StyleRole::Name } else { StyleRole::Title };
+    let (first, rest) = match chip {
+        Some(_) => title.split_at(title.find(' ').unwrap_or(title.len())),
+        None => (title, ""),
+    };
+    let mut title = vec![styler.span(title_role, first)];
+    if let Some((role, word)) = chip {
+        title.extend([styler.span(StyleRole::Plain, " "), styler.chip(*role, word)]);
+    }
+    title.push(styler.span(StyleRole::Title, rest));
     let meaning = if focused { StyleRole::FocusedFrame } else { StyleRole::Frame };
     if !styler.frames {
         let [head, inner] =
             Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(area);
-        frame.render_widget(styler.line(StyleRole::Title, title), head);
+        frame.render_widget(Line::from(title), head);
         return inner;
     }
-    let title = Line::from(vec![styler.span(StyleRole::Title, format!(" {title} "))]);
+    title.insert(0, styler.span(StyleRole::Plain, " "));
+    title.push(styler.span(StyleRole::Plain, " "));
+    let title = Line::from(title);
     let block = Block::bordered()
         .border_set(styler.theme.border(focused))
         .border_style(styler.theme.style(meaning))
@@ -33,6 +77,43 @@ pub(super) fn open(
     let inner = block.inner(area);
     frame.render_widget(block, area);
     inner
+}
+
+/// Takes the colours from what is behind a window.
+pub(super) fn dim(frame: &mut Frame<'_>, theme: Theme) {
+    if theme.palette == ColourScheme::Mono {
+        return;
+    }
+    let style = theme.style(StyleRole::Dim);
+    let area = frame.area();
+    // The footer has the keys of the window.
+    for at in area.positions().filter(|at| at.y + 1 < area.bottom()) {
+        let cell = &mut frame.buffer_mut()[at];
+        cell.set_style(Style::reset());
+        cell.set_style(style);
+    }
+}
+
+/// A row of a list: filled to its end when it is the chosen one, which says whether the list has the
+/// focus.
+pub(super) fn chosen(
+    styler: &Styler<'_>,
+    mut line: Line<'static>,
+    focused: Option<bool>,
+    room: usize,
+) -> Line<'static> {
+    let role = match focused {
+        None => return line,
+        Some(true) => StyleRole::Selected,
+        Some(false) => StyleRole::SelectedUnfocused,
+    };
+    line.spans.push(styler.span(StyleRole::Plain, " ".repeat(room)));
+    let style = styler.theme.style(role);
+    let own = |span: Span<'static>| match span.style.bg {
+        Some(_) => span,
+        None => span.patch_style(style),
+    };
+    Line::from(line.spans.into_iter().map(own).collect::<Vec<_>>())
 }
 
 /// Draws a line being edited, and its error.
@@ -44,7 +125,8 @@ pub(super) fn prompt(
     area: Rect,
 ) {
     let (before, behind) = written.split();
-    let mut spans = vec![styler.span(StyleRole::Key, "/ "), styler.span(StyleRole::Plain, before)];
+    let role = if written.is_selected() { StyleRole::SelectedUnfocused } else { StyleRole::Plain };
+    let mut spans = vec![styler.span(StyleRole::Key, "/ "), styler.span(role, before)];
     let at: usize = spans.iter().map(ratatui::text::Span::width).sum();
     spans.push(styler.span(StyleRole::Plain, behind));
     spans.extend(problem.map(|problem| styler.span(StyleRole::Error, format!("  {problem}"))));

@@ -15,7 +15,11 @@ use crate::tui::state::craft_tests::{begun, ended, id, told};
 use crate::tui::state::tests::{press, sample};
 use crate::tui::theme::ColourScheme;
 
-const MONO: Theme = Theme { palette: ColourScheme::Mono, ascii: true };
+const MONO: Theme = Theme {
+    palette: ColourScheme::Mono,
+    ascii: true,
+    depth: crate::tui::theme::ColourDepth::Sixteen,
+};
 
 fn styled(state: &AppState, theme: Theme) -> String {
     let (width, height) = state.context.size;
@@ -139,22 +143,22 @@ fn what_runs() {
 fn a_result_in_three_ways() {
     let mut state = with_result(120, 40);
     insta::assert_snapshot!("result_text_120", plain(&state, MONO));
-    press(&mut state, &["t", "j", "j"]);
+    press(&mut state, &["v", "j", "j"]);
     insta::assert_snapshot!("result_tree_120_mono", styled(&state, MONO));
     insta::assert_snapshot!("result_tree_120", styled(&state, Theme::default()));
     for palette in [ColourScheme::Light, ColourScheme::HighContrast] {
-        let theme = Theme { palette, ascii: false };
+        let theme = Theme { palette, ..Theme::default() };
         insta::assert_snapshot!(
             format!("result_tree_120_{}", palette.name()),
             styled(&state, theme)
         );
     }
-    press(&mut state, &["t"]);
+    press(&mut state, &["v"]);
     insta::assert_snapshot!("result_raw_120", plain(&state, MONO));
     for (width, height) in [(80, 24), (40, 10)] {
         let mut state = with_result(width, height);
         insta::assert_snapshot!(format!("result_text_{width}"), plain(&state, MONO));
-        press(&mut state, &["t"]);
+        press(&mut state, &["v"]);
         insta::assert_snapshot!(format!("result_tree_{width}"), plain(&state, MONO));
     }
 }
@@ -172,7 +176,7 @@ fn a_list_of_objects_is_a_table() {
     let run = begun(&mut state, "1");
     ended(&mut state, run, ToolResult::json(json!({ "items": rows, "total": 30 })));
     state.context.focus = crate::tui::state::Pane::Result;
-    press(&mut state, &["t", "t", "<right>", "s", "s", "j", "z"]);
+    press(&mut state, &["v", "v", "<right>", "s", "s", "j", "z"]);
     insta::assert_snapshot!("result_table_120", styled(&state, MONO));
     // The chosen column is seen on a narrow screen too.
     state.update(AppEvent::Input(UserInput::Resize { width: 40, height: 10 }));

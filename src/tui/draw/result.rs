@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::styler::Styler;
-use super::{pane, result_table, running_calls, scroll_text};
+use super::{live_calls, pane, result_table, running_calls, scroll_text};
 use crate::tui::state::{
     AppState, JsonTree, JsonTreeNode, Pane, ResultFormat, ResultViewer, json_role, schema_verdict,
 };
@@ -25,21 +25,32 @@ pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState,
         tool.and_then(|tool| Some((tool, viewer.call(tool, &state.context.calls)?)))
     else {
         let inner = pane::open(frame, styler, area, "Result", focused);
-        return frame.render_widget(styler.line(StyleRole::Dim, "Not called yet."), inner);
+        let inner = live_calls::draw(frame, styler, state, inner);
+        return frame.render_widget(styler.line(StyleRole::Dim, nothing(state)), inner);
     };
+    let chip;
     let mut title = match call.outcome.as_deref() {
-        None => format!("Result  {}", running_calls::status_text(styler, state, call)),
+        None => {
+            let said = running_calls::status_text(styler, state, call);
+            chip = (StyleRole::Warning, said.to_uppercase());
+            "Result".to_owned()
+        }
         Some(Ok(outcome)) => {
-            let word = match outcome.error() {
-                None => "ok",
-                Some(error) if error.is_cancelled() => "cancelled",
-                Some(_) => "failed",
+            let took = show_duration(outcome.metadata.duration);
+            chip = match outcome.error() {
+                None => (StyleRole::Success, format!("OK {took}")),
+                Some(error) if error.is_cancelled() => {
+                    (StyleRole::Warning, format!("CANCELLED {took}"))
+                }
+                Some(_) => (StyleRole::Error, format!("FAILED {took}")),
             };
             let verdict = schema_verdict(outcome).map(|said| format!("  {said}"));
-            let took = show_duration(outcome.metadata.duration);
-            format!("Result  {word} {took}{}", verdict.unwrap_or_default())
+            format!("Result{}", verdict.unwrap_or_default())
         }
-        Some(Err(_)) => "Result  not called".to_owned(),
+        Some(Err(_)) => {
+            chip = (StyleRole::Error, "NOT CALLED".to_owned());
+            "Result".to_owned()
+        }
     };
     let all = state.context.calls.all_of(tool).count();
     if all > 1 {
@@ -56,7 +67,8 @@ pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState,
     for note in notes(viewer) {
         title = format!("{title}  {note}");
     }
-    let inner = pane::open(frame, styler, area, &title, focused);
+    let inner = pane::open_with(frame, styler, area, &title, Some(&chip), focused);
+    let inner = live_calls::draw(frame, styler, state, inner);
     let inner = match (viewer.search.is_typing, viewer.filter.is_typing) {
         (true, _) => pane::input_row(frame, styler, inner, "/", &viewer.search.line),
         (_, true) => pane::input_row(frame, styler, inner, "jq ", &viewer.filter.line),
@@ -72,6 +84,15 @@ pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState,
         result_table::draw(frame, styler, table, focused, inner);
     } else {
         tree(frame, styler, &viewer.tree, focused, inner);
+    }
+}
+
+/// What to do where there is no result yet.
+fn nothing(state: &AppState) -> &'static str {
+    match (&state.tools.form, state.tools.catalogue.chosen()) {
+        (Some(_), _) => "Not called yet. Enter on the last field or F5 runs it.",
+        (None, Some(_)) => "Not called yet. Enter fills in its arguments and runs it.",
+        (None, None) => "Results of calls appear here.",
     }
 }
 

@@ -1,5 +1,6 @@
 //! Sanitised and styled text for the screen.
 
+use ratatui::style::{Modifier, Stylize as _};
 use ratatui::text::{Line, Span};
 
 use crate::tui::theme::{StyleRole, Theme};
@@ -28,6 +29,17 @@ impl<'a> Styler<'a> {
         Span::styled(safe, self.theme.style(meaning))
     }
 
+    /// The same in bold.
+    pub(super) fn bold(&self, meaning: StyleRole, said: impl AsRef<str>) -> Span<'static> {
+        self.span(meaning, said).add_modifier(Modifier::BOLD)
+    }
+
+    /// A small filled badge.
+    pub(super) fn chip(&self, meaning: StyleRole, said: impl AsRef<str>) -> Span<'static> {
+        let span = self.span(meaning, format!(" {} ", said.as_ref()));
+        Span::styled(span.content, self.theme.chip(meaning))
+    }
+
     pub(super) fn line(&self, meaning: StyleRole, said: impl AsRef<str>) -> Line<'static> {
         Line::from(self.span(meaning, said))
     }
@@ -54,6 +66,15 @@ fn ascii(said: &str) -> String {
             '·' => out.push('-'),
             'µ' => out.push('u'),
             '→' => out.push_str("->"),
+            '●' => out.push('*'),
+            '◐' => out.push('~'),
+            '○' => out.push('o'),
+            '✗' => out.push('x'),
+            '✓' => out.push('+'),
+            '›' | '▸' | '▹' => out.push('>'),
+            '‹' => out.push('<'),
+            '↑' => out.push('^'),
+            '▾' | '↓' => out.push('v'),
             c if c.is_ascii() => out.push(c),
             // Writing into a string cannot fail.
             c => drop(write!(out, "<U+{:04X}>", u32::from(c))),

@@ -23,7 +23,11 @@ pub(super) fn sized(width: u16, height: u16) -> AppState {
     state
 }
 
-pub(super) const ASCII: Theme = Theme { palette: ColourScheme::Mono, ascii: true };
+pub(super) const ASCII: Theme = Theme {
+    palette: ColourScheme::Mono,
+    ascii: true,
+    depth: crate::tui::theme::ColourDepth::Sixteen,
+};
 
 #[test]
 fn the_tools_in_120_by_40() {

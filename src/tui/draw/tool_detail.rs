@@ -6,12 +6,12 @@ use ratatui::text::Line;
 use serde_json::Value;
 
 use super::styler::Styler;
-use super::{pane, scroll_text, stats};
+use super::{pane, scroll_text, stats, tool_list};
 use crate::host::describe::{claims, limits, retries, type_name};
 use crate::host::example::{command_line, resolve};
 use crate::host::limits::CallLimits;
 use crate::model::{Origin, PinState, ToolDefinition, ToolStatus};
-use crate::tui::state::{AppState, DetailTab, Pane};
+use crate::tui::state::{AppState, DetailTab, Pane, ToolRow};
 use crate::tui::theme::StyleRole;
 use crate::util::text::shorten;
 use crate::util::units::show_duration;
@@ -24,8 +24,10 @@ const MAX_DESCRIPTION_CHARS: usize = 4_000;
 pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Rect) {
     let focused = state.context.focus == Pane::Detail;
     let Some(row) = state.tools.catalogue.chosen() else {
-        pane::open(frame, styler, area, "Tool", focused);
-        return;
+        let group = tool_list::group_lines(styler, state, &state.tools.catalogue);
+        let (title, lines) = group.unwrap_or_else(|| ("Tool".to_owned(), nothing(styler)));
+        let inner = pane::open(frame, styler, area, &title, focused);
+        return pane::paragraph(frame, styler, inner, &lines);
     };
     let detail = &state.tools.detail;
     if detail.tab != DetailTab::Detail {
@@ -34,6 +36,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState,
         return scroll_text::draw(frame, styler, &detail.text, inner);
     }
     let inner = pane::open(frame, styler, area, &row.name, focused);
+    chips(frame, styler, state, row, area);
     let mut lines = about(styler, &row.tool);
     let usage = state.stats.usage_of(&row.tool);
     lines.extend(usage.map(|(usage, window)| stats::line_of(styler, usage, window)));
@@ -41,9 +44,44 @@ pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState,
         let (speed, limit) = (slower.speed.as_str(), slower.speed.default_timeout());
         let (limit, p95) = (show_duration(limit), show_duration(slower.p95));
         let text = format!("! slower than declared: p95 {p95}, {speed} is up to {limit}");
-        lines.push(styler.line(StyleRole::Warning, text));
+        lines.insert(0, styler.line(StyleRole::Warning, text));
     }
     scroll_text::draw_lines(frame, styler, &lines, &detail.position, inner);
+}
+
+/// What the tool does to the world, at the right end of the frame.
+pub(super) fn chips(
+    frame: &mut Frame<'_>,
+    styler: &Styler<'_>,
+    state: &AppState,
+    row: &ToolRow,
+    area: Rect,
+) {
+    let is_slow = state.stats.exceeded_speed_of(&row.tool).is_some();
+    let mut marks = tool_list::marks(row, is_slow);
+    if row.tool.annotations.read_only == Some(true) {
+        marks.insert(0, (StyleRole::Success, "RO"));
+    }
+    if row.tool.annotations.open_world == Some(true) {
+        marks.push((StyleRole::Question, "NET"));
+    }
+    let mut spans = Vec::new();
+    for (role, word) in marks {
+        spans.extend([styler.span(StyleRole::Plain, " "), styler.chip(role, word)]);
+    }
+    let line = Line::from(spans);
+    let width = u16::try_from(line.width()).unwrap_or(u16::MAX);
+    let taken = u16::try_from(row.name.len()).unwrap_or(u16::MAX).saturating_add(8);
+    if styler.frames && area.width > width.saturating_add(taken) {
+        frame.render_widget(line, Rect { x: area.right() - width - 2, width, height: 1, ..area });
+    }
+}
+
+/// What to do where there is nothing yet.
+fn nothing(styler: &Styler<'_>) -> Vec<Line<'static>> {
+    let said = "Choose a tool on the left; / finds one by a few letters.\n\
+                Enter fills in its arguments and runs it.";
+    styler.lines(StyleRole::Dim, said)
 }
 
 fn about(styler: &Styler<'_>, tool: &ToolDefinition) -> Vec<Line<'static>> {

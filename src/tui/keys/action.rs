@@ -26,6 +26,10 @@ pub enum Action {
     CopyPath,
     /// Choose the next order of the list.
     Sort,
+    /// Puts tools under other headings.
+    Group,
+    /// Opens or closes the newest lines of the wire.
+    Wire,
     Down,
     /// Move up by one line.
     Up,
@@ -151,6 +155,8 @@ impl Action {
             Self::Query => "query",
             Self::CopyPath => "copy-path",
             Self::Sort => "sort",
+            Self::Group => "group",
+            Self::Wire => "wire",
             Self::Down => "down",
             Self::Up => "up",
             Self::PageDown => "page-down",

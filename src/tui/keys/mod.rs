@@ -22,6 +22,8 @@ pub enum KeyContext {
     /// In lists and texts that scroll.
     Pane,
     Tools,
+    /// In the tree of tools.
+    ToolTree,
     /// In what calls of a tool gave.
     Result,
     ResultTable,

@@ -19,6 +19,7 @@ impl KeyContext {
             Self::Anywhere => "anywhere",
             Self::Pane => "pane",
             Self::Tools => "tools",
+            Self::ToolTree => "tree",
             Self::Result => "result",
             Self::ResultTable => "table",
             Self::Servers => "servers",

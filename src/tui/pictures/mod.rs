@@ -81,7 +81,7 @@ fn scaled(picture: &RgbaImage, (width, height): (u32, u32)) -> RgbaImage {
     image::imageops::thumbnail(picture, width.max(1), height.max(1))
 }
 
-fn cell_colour([red, green, blue]: [u8; 3], has_true_colour: bool) -> Color {
+pub fn cell_colour([red, green, blue]: [u8; 3], has_true_colour: bool) -> Color {
     if has_true_colour {
         return Color::Rgb(red, green, blue);
     }

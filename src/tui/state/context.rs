@@ -77,6 +77,10 @@ pub struct AppContext {
     pub size: (u16, u16),
     pub view: ViewId,
     pub focus: Pane,
+    /// Whether the newest lines of the wire stand below the tools.
+    pub has_wire: bool,
+    /// The name of the project; `None` without one.
+    pub project: Option<String>,
     /// Whether that pane fills the screen.
     pub is_zoomed: bool,
     /// The window over the views; `None` when there is none.
@@ -116,6 +120,8 @@ impl AppContext {
             size,
             view,
             focus: view.panes()[0],
+            has_wire: false,
+            project: None,
             is_zoomed: false,
             overlay: None,
             problems: Vec::new(),
@@ -160,7 +166,8 @@ impl AppContext {
         if self.is_zoomed || room <= SizeClass::Compact {
             vec![(self.focus, middle)]
         } else {
-            layout::panes(self.view, room, middle, self.shares(), self.form_rows.get())
+            let form = self.form_rows.get();
+            layout::panes(self.view, room, middle, self.shares(), form, self.has_wire)
         }
     }
 
@@ -188,14 +195,7 @@ impl AppContext {
     /// Where the newest lines of the wire are shown beside what is done.
     pub fn wire_shown(&self) -> Option<Rect> {
         let [_, middle, _, _] = layout::frame(Rect::new(0, 0, self.size.0, self.size.1));
-        let (_, below) = layout::wire_below(self.view, self.room(), middle);
-        below.filter(|_| !self.is_zoomed)
-    }
-
-    /// Where the calls of the chosen tool are shown as they end.
-    pub fn live_shown(&self) -> Option<Rect> {
-        let [_, middle, _, _] = layout::frame(Rect::new(0, 0, self.size.0, self.size.1));
-        let below = layout::live_below(self.view, self.room(), middle, self.shares());
+        let (_, below) = layout::wire_below(self.view, self.room(), middle, self.has_wire);
         below.filter(|_| !self.is_zoomed)
     }
 

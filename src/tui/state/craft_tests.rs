@@ -173,8 +173,12 @@ fn every_action_of_a_view_is_in_its_palette_with_a_key_that_does_it() {
         press(&mut state, &[":"]);
         let Some(Overlay::Palette(palette)) = &state.context.overlay else { panic!("{view:?}") };
         for entry in palette.from(0) {
-            if let (PaletteCommand::Action(action), Some(key)) = (entry.command, entry.key) {
-                assert_eq!(state.context.keys.action(key, &places), Some(action), "{view:?} {key}");
+            if let (PaletteCommand::Action(action), Some(key)) = (&entry.command, entry.key) {
+                assert_eq!(
+                    state.context.keys.action(key, &places),
+                    Some(*action),
+                    "{view:?} {key}"
+                );
             }
         }
         assert!(palette.len() > 20);
@@ -194,7 +198,7 @@ fn results_are_turned_stepped_through_and_saved() {
     state.context.focus = Pane::Result;
     press(&mut state, &["<left>"]);
     assert_eq!(text(&state).as_deref(), Some("{"));
-    press(&mut state, &["<left>", "t"]);
+    press(&mut state, &["<left>", "v"]);
     assert_eq!(state.tools.viewer.tree.len(), 5);
     press(&mut state, &["j", "j", "<enter>"]);
     assert_eq!(state.tools.viewer.tree.len(), 3);
@@ -203,7 +207,7 @@ fn results_are_turned_stepped_through_and_saved() {
     let what = ResultExport { outcome, format: ResultFormat::Tree };
     let stem = "calculator-call0".to_owned();
     assert_eq!(effects, [AppEffect::Tools(ToolsEffect::Save { stem, what })]);
-    press(&mut state, &["<right>", "<right>", "t"]);
+    press(&mut state, &["<right>", "<right>", "v"]);
     assert!(text(&state).unwrap().starts_with('{'), "{:?}", text(&state));
 }
 
@@ -235,7 +239,7 @@ fn a_search_in_a_result_counts_its_matches_and_goes_round() {
     // In a tree what a match hangs on is opened.
     let run = begun(&mut state, "2");
     ended(&mut state, run, ToolResult::json(json!({ "a": { "b": [{ "c": "deep" }] } })));
-    press(&mut state, &["t", "j", "<enter>", "/", "deep", "<enter>"]);
+    press(&mut state, &["v", "j", "<enter>", "/", "deep", "<enter>"]);
     let Some(AppEffect::Copy(path)) = press(&mut state, &["c"]).pop() else { panic!() };
     assert_eq!(path, ".a.b[0].c");
 }
@@ -331,7 +335,7 @@ fn a_page_of_the_help_is_as_high_as_its_window() {
     let after = picture(&state);
     // The last row inside the frame is the first one of the next page.
     let row = |picture: &str, at: usize| {
-        let mut parts = picture.lines().nth(at).unwrap().split('┃');
+        let mut parts = picture.lines().nth(at).unwrap().split('│');
         let row = parts.find(|part| part.chars().count() == 70).unwrap();
         // Behind it may stand how many rows are below.
         row.split("  ").filter(|part| !part.is_empty()).take(2).collect::<String>()
@@ -343,9 +347,15 @@ fn a_page_of_the_help_is_as_high_as_its_window() {
 #[test]
 fn tools_are_sorted_by_what_was_counted_and_the_figure_is_shown() {
     let mut state = sample();
-    let slow = UsageFigures { p95: Some(Duration::from_millis(310)), failed: 1 };
-    let fast = UsageFigures { p95: Some(Duration::from_millis(2)), failed: 7 };
-    let other = UsageFigures { p95: Some(Duration::from_hours(1)), failed: 100 };
+    let slow = UsageFigures {
+        p95: Some(Duration::from_millis(310)),
+        failed: 1,
+        ..UsageFigures::default()
+    };
+    let fast =
+        UsageFigures { p95: Some(Duration::from_millis(2)), failed: 7, ..UsageFigures::default() };
+    let other =
+        UsageFigures { p95: Some(Duration::from_hours(1)), failed: 100, ..UsageFigures::default() };
     let of = |name: &str, figures| {
         let key = ToolKey { name: name.to_owned(), ..ToolKey::default() };
         (key, figures)
@@ -387,14 +397,20 @@ fn the_calls_of_the_chosen_tool_are_seen_as_they_end() {
         crate::tui::draw::tests::picture(state, state.context.appearance.theme())
     };
     let seen = picture(&state);
-    assert!(seen.contains("calls 3  errors 1  p50 4") && seen.contains("/s in the last"), "{seen}");
+    assert!(seen.contains("calls 3  errors 1  p50 4") && seen.contains("1 error"), "{seen}");
+    // A chart of them from ten on.
+    assert!(!seen.contains("/s in the last"), "{seen}");
     assert!(state.is_moving());
     state.update(AppEvent::Tick(Duration::from_secs(1_061)));
     assert!(!state.is_moving());
-    state.update(AppEvent::Input(UserInput::Resize { width: 99, height: 40 }));
-    assert!(!picture(&state).contains("Live "));
-    state.update(AppEvent::Input(UserInput::Resize { width: 100, height: 30 }));
-    assert!(picture(&state).contains("Live "));
+    for number in 0..7 {
+        let call_id = CallId(format!("more-{number}"));
+        let (tool, duration) = ("calculator".to_owned(), Duration::from_millis(4));
+        let event =
+            HostEvent::CallFinished { call_id, tool, success: true, is_cancelled: false, duration };
+        told(&mut state, event);
+    }
+    assert!(picture(&state).contains("/s in the last minute"));
 }
 
 #[test]
@@ -445,11 +461,11 @@ fn arguments_of_an_earlier_run_fill_the_form() {
 fn the_mouse_chooses_what_it_points_at() {
     let mut state = sample();
     state.update(AppEvent::Input(UserInput::Click { x: 5, y: 4 }));
-    assert_eq!(state.tools.catalogue.chosen().unwrap().name, "clock");
+    assert_eq!(state.tools.catalogue.chosen().unwrap().name, "files-read_file");
     state.update(AppEvent::Input(UserInput::Click { x: 80, y: 25 }));
     assert_eq!(state.context.focus, Pane::Result);
     state.update(AppEvent::Input(UserInput::Wheel { x: 5, y: 4, by: 1 }));
-    assert_eq!(state.tools.catalogue.list.chosen(), 3);
+    assert_eq!(state.tools.catalogue.list.chosen(), 4);
     for (x, y) in [(0, 0), (119, 39), (500, 500)] {
         state.update(AppEvent::Input(UserInput::Click { x, y }));
     }

@@ -14,9 +14,18 @@ const MAX_CLIENTS: usize = 8;
 const MAX_TOOLS: usize = 500;
 
 /// The calls of each tool that ended since the console was opened.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct LiveCalls {
     tools: HashMap<String, LiveToolCalls>,
+    calls: usize,
+    failed: usize,
+    durations: Durations,
+}
+
+impl Default for LiveCalls {
+    fn default() -> Self {
+        Self { tools: HashMap::new(), calls: 0, failed: 0, durations: Durations::coarse() }
+    }
 }
 
 #[derive(Debug)]
@@ -37,6 +46,11 @@ impl LiveCalls {
         let HostEvent::CallFinished { tool, success, is_cancelled, duration, .. } = event else {
             return;
         };
+        self.calls += 1;
+        match (success, is_cancelled) {
+            (true, _) => self.durations.record(*duration),
+            (false, is_cancelled) => self.failed += usize::from(!is_cancelled),
+        }
         if !self.tools.contains_key(tool) && self.tools.len() >= MAX_TOOLS {
             let last = |calls: &LiveToolCalls| calls.recent.back().map(|(second, _)| *second);
             let oldest = self.tools.iter().min_by_key(|(_, calls)| last(calls));
@@ -74,6 +88,11 @@ impl LiveCalls {
         while calls.recent.front().is_some_and(|(first, _)| first + LIVE_SECONDS <= second) {
             calls.recent.pop_front();
         }
+    }
+
+    /// All calls, how many failed, and how long half of the successful ones took at most.
+    pub fn totals(&self) -> (usize, usize, Option<Duration>) {
+        (self.calls, self.failed, self.durations.quantile(0.5))
     }
 
     /// The calls of a tool, by its full name; `None` before one ended.

@@ -82,7 +82,9 @@ pub use servers::{DriftLine, ServerActivity, ServerTab, ServerToolLists, Servers
 pub use stats::StatsView;
 pub use text_area::TextArea;
 pub use tool_detail::{DetailTab, ToolDetail};
-pub use tool_list::{ToolListState, ToolRow, ToolSearch, ToolSort, UsageByName, UsageFigures};
+pub use tool_list::{
+    ToolGroup, ToolLine, ToolListState, ToolRow, ToolSearch, ToolSort, UsageByName, UsageFigures,
+};
 pub use tools::ToolsView;
 pub use trace::TraceView;
 #[cfg(test)]
@@ -160,7 +162,7 @@ impl AppState {
     /// Whether the picture of the calls of the last minute is seen, and moves.
     fn is_live_moving(&self) -> bool {
         let calls = || self.live.of(self.tools.subject()?);
-        self.context.live_shown().is_some()
+        self.context.view == ViewId::Tools
             && calls().is_some_and(|calls| calls.is_recent(self.context.now))
     }
 
@@ -185,7 +187,8 @@ impl AppState {
                 Overlay::Problems => Some(KeyContext::Problems),
                 _ => None,
             };
-            let shared = [KeyContext::Overlay, KeyContext::Pane, KeyContext::Anywhere];
+            // A key never acts on what is behind.
+            let shared = [KeyContext::Overlay, KeyContext::Pane];
             return own.into_iter().chain(shared).collect();
         }
         let view = self.view_state(self.context.view);

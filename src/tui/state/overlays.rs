@@ -2,7 +2,7 @@
 
 use super::palette::PaletteCommand;
 use super::{AppState, ListCursor, Overlay, PaletteWindow, ScrollPosition};
-use crate::tui::event::AppEffect;
+use crate::tui::event::{AppEffect, Navigation};
 use crate::tui::keys::{Action, KeyContext};
 
 impl AppState {
@@ -28,7 +28,11 @@ impl AppState {
                 if !places.contains(&KeyContext::Anywhere) {
                     places.push(KeyContext::Anywhere);
                 }
-                Overlay::Palette(Box::new(PaletteWindow::of(&self.context.keys, &places)))
+                Overlay::Palette(Box::new(PaletteWindow::of(
+                    &self.context.keys,
+                    &places,
+                    self.tools.catalogue.rows(),
+                )))
             }
             _ => return false,
         };
@@ -40,7 +44,7 @@ impl AppState {
     pub(super) fn act_in_window(&mut self, action: Action) -> Option<Vec<AppEffect>> {
         match (&mut self.context.overlay, action) {
             (Some(Overlay::Palette(palette)), Action::Open) => {
-                let command = palette.chosen().map(|entry| entry.command);
+                let command = palette.chosen().map(|entry| entry.command.clone());
                 self.context.overlay = None;
                 Some(command.map(|command| self.command(command)).unwrap_or_default())
             }
@@ -72,6 +76,9 @@ impl AppState {
     fn command(&mut self, command: PaletteCommand) -> Vec<AppEffect> {
         match command {
             PaletteCommand::Action(action) => self.act(action),
+            PaletteCommand::Tool(tool) => {
+                vec![AppEffect::Navigate(Navigation::FillArguments { tool, arguments: None })]
+            }
             PaletteCommand::Colours(palette) => {
                 self.context.appearance.palette = palette;
                 if self.context.appearance.has_colour {
@@ -107,7 +114,10 @@ impl AppState {
         if self.has_overlay() {
             return Vec::new();
         }
-        if y == 0 {
+        let (width, height) = self.context.size;
+        let [_, body, ..] =
+            crate::tui::layout::frame(ratatui::layout::Rect::new(0, 0, width, height));
+        if y + 1 == body.y {
             let tabs = self.context.tabs.borrow();
             let view = tabs.iter().find(|(columns, _)| columns.contains(&x)).map(|(_, view)| *view);
             drop(tabs);

@@ -1,15 +1,19 @@
 //! The command palette: fuzzy search over everything that can be done in the current view.
 
+use std::sync::Arc;
+
 use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 
-use super::{LineInput, ListCursor};
+use super::{LineInput, ListCursor, ToolRow};
 use crate::tui::keys::{Action, KeyContext, KeyPress, Keymap};
 use crate::tui::theme::ColourScheme;
 
 /// Something that can be chosen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PaletteCommand {
+    /// A tool, whose form is opened.
+    Tool(String),
     /// An action, as if its key were pressed.
     Action(Action),
     Colours(ColourScheme),
@@ -37,7 +41,7 @@ pub struct PaletteWindow {
 }
 
 impl PaletteWindow {
-    pub fn of(keys: &Keymap, places: &[KeyContext]) -> Self {
+    pub fn of(keys: &Keymap, places: &[KeyContext], tools: &[Arc<ToolRow>]) -> Self {
         let mut entries: Vec<PaletteEntry> = Vec::new();
         for binding in places.iter().flat_map(|place| keys.bindings(*place)) {
             let command = PaletteCommand::Action(binding.action);
@@ -61,6 +65,12 @@ impl PaletteWindow {
                 about: format!("use the {} colours", palette.name()),
             });
         }
+        entries.extend(tools.iter().map(|row| PaletteEntry {
+            command: PaletteCommand::Tool(row.name.clone()),
+            key: None,
+            name: row.name.clone(),
+            about: row.tool.title.clone().unwrap_or_else(|| "fill in and call".to_owned()),
+        }));
         let found = (0..entries.len()).collect();
         Self { line: LineInput::default(), list: ListCursor::default(), entries, found }
     }

@@ -54,6 +54,7 @@ pub(in crate::tui) fn sample() -> AppState {
         tool("web-search", none),
     ];
     assert!(state.update(listed(tools)).contains(&AppEffect::RefreshServers));
+    state.tools.choose("calculator");
     state
 }
 
@@ -138,7 +139,7 @@ fn a_server_that_tells_its_tools_replaces_what_was_declared_of_it() {
     let catalogue = Box::new(Catalogue { tools, ..Catalogue::default() });
     state.update(AppEvent::ToolsListed { servers: vec!["web".into()], catalogue });
     let names: Vec<&str> = state.tools.catalogue.found().map(|row| row.name.as_str()).collect();
-    assert_eq!(names, ["calculator", "clock", "files-read_file", "web-search", "web-open"]);
+    assert_eq!(names, ["files-read_file", "web-search", "web-open", "calculator", "clock"]);
 }
 
 #[test]
@@ -202,6 +203,90 @@ fn control_c_stops_a_call_and_then_leaves() {
     assert_eq!(state.tools.form.as_ref().unwrap().arguments()["expression"], "1");
     press(&mut state, &["<esc>", "^c"]);
     assert_eq!(press(&mut state, &["^c"]), [AppEffect::Quit(None)]);
+}
+
+#[test]
+fn a_slash_looks_for_a_row_in_every_list_and_presses_no_other_key() {
+    for view in ViewId::ALL {
+        let mut state = sample();
+        state.show(view);
+        let effects = press(&mut state, &["/", "dxR"]);
+        let changes = |effect: &AppEffect| matches!(effect, AppEffect::Servers(_));
+        assert!(!effects.iter().any(changes), "{view:?}: {effects:?}");
+        if !matches!(view, ViewId::Bench | ViewId::Inbox) {
+            assert!(state.is_filtering(), "{view:?}");
+            press(&mut state, &["<esc>"]);
+            assert!(!state.is_filtering() && state.context.view == view, "{view:?}");
+        }
+    }
+}
+
+#[test]
+fn how_a_result_is_shown_belongs_to_its_tool() {
+    let mut state = sample();
+    press(&mut state, &["<esc>", "v"]);
+    let tree = state.tools.viewer.format;
+    press(&mut state, &["<down>"]);
+    assert_ne!(state.tools.viewer.format, tree);
+    state.tools.choose("calculator");
+    press(&mut state, &["<esc>"]);
+    assert_eq!(state.tools.viewer.format, tree);
+}
+
+#[test]
+fn help_lies_over_everything_and_no_key_acts_behind_it() {
+    let mut state = sample();
+    press(&mut state, &["?", "2", "u", "z", "R"]);
+    assert!(matches!(state.context.overlay, Some(Overlay::Help(_))));
+    assert_eq!((state.context.view, state.context.is_zoomed), (ViewId::Tools, false));
+    press(&mut state, &["<esc>"]);
+    assert_eq!(state.context.overlay, None);
+}
+
+#[test]
+fn the_palette_finds_tools_and_opens_their_forms() {
+    let mut state = with_sum();
+    press(&mut state, &[":", "getsum", "<enter>"]);
+    assert_eq!(state.tools.form.as_ref().unwrap().tool, "everything-get-sum");
+}
+
+#[test]
+fn tools_stand_under_their_servers_and_fold() {
+    let mut state = sample();
+    let shown = |state: &AppState| -> Vec<String> {
+        let catalogue = &state.tools.catalogue;
+        let line = |line: &ToolLine| match line {
+            ToolLine::Group(at) => format!("[{}]", catalogue.group(*at).unwrap().name),
+            ToolLine::Tool(at) => catalogue.row(*at).unwrap().short_name().to_owned(),
+        };
+        catalogue.lines().iter().map(line).collect()
+    };
+    let all = ["[files]", "read_file", "[web]", "search", "[built-in]", "calculator", "clock"];
+    assert_eq!(shown(&state), all);
+    // Folded from the tool in it; the group is chosen then, and Enter unfolds it.
+    press(&mut state, &["<left>"]);
+    assert_eq!(shown(&state), all[..5]);
+    assert_eq!(state.tools.catalogue.chosen_group().unwrap().name, "built-in");
+    press(&mut state, &["<enter>"]);
+    assert_eq!(shown(&state), all);
+    assert!(state.tools.form.is_none());
+    // By category, then without groups; a search is one list, the best first.
+    press(&mut state, &["g"]);
+    assert_eq!(shown(&state)[0], "read_file", "all of one category need no heading");
+    press(&mut state, &["g", "g", "/", "sear"]);
+    assert_eq!(shown(&state), ["search"]);
+}
+
+#[test]
+fn a_server_that_fails_is_named_in_the_header_and_says_why_in_its_row() {
+    use crate::model::{Error, ServerState};
+    let mut state = sample();
+    let mut status = servers_tests::ready("web");
+    status.state = ServerState::Failed(Error::tool("exited with 1: no database"));
+    state.update(AppEvent::ServerStatuses(vec![status]));
+    let seen = picture(&state, Theme::default());
+    assert!(seen.contains("✗ 1 failed: web"), "{seen}");
+    assert!(seen.contains("✗ web  exited with 1"), "{seen}");
 }
 
 /// A tool with two numbers, as `everything-get-sum` of the reference server has them.

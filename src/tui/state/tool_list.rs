@@ -13,6 +13,7 @@ use super::{LineInput, ListCursor};
 use crate::catalogue::Catalogue;
 use crate::model::{ToolDefinition, ToolSource, ToolStatus};
 use crate::stats::count::ToolKey;
+use crate::util::text;
 
 /// In which order tools stand while nothing is searched for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -29,8 +30,10 @@ pub enum ToolSort {
 /// What lists show of the use of a tool, in the window of the statistics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct UsageFigures {
-    /// The 95th percentile of successful calls; `None` without one.
+    /// Percentiles of successful calls; `None` without one.
     pub p95: Option<Duration>,
+    pub p50: Option<Duration>,
+    pub calls: u64,
     pub failed: u64,
 }
 
@@ -73,6 +76,42 @@ pub struct ToolListState {
     pub is_filtering: bool,
     /// The order while nothing is searched for.
     pub sort: ToolSort,
+    /// What tools stand under while nothing is searched for.
+    pub grouping: ToolGrouping,
+    groups: Vec<ToolGroup>,
+    folded: HashSet<String>,
+    /// What is listed: groups with their tools, or what is found.
+    lines: Vec<ToolLine>,
+    /// The servers in the order of their files, also those without tools.
+    server_names: Vec<String>,
+    /// Whether a person chose a line; before that it is the first tool, whatever comes.
+    is_touched: bool,
+}
+
+/// What tools stand under.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ToolGrouping {
+    /// Their server, or their kind.
+    #[default]
+    Source,
+    Category,
+    None,
+}
+
+/// A server with its tools, or the tools of a kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolGroup {
+    pub name: String,
+    pub is_server: bool,
+    /// How many of its tools are found.
+    pub tools: usize,
+}
+
+/// A line of the list: a group or a tool, by its number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ToolLine {
+    Group(usize),
+    Tool(usize),
 }
 
 impl ToolListState {
@@ -118,21 +157,126 @@ impl ToolListState {
         self.rows.len()
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
-    }
-
     pub fn found(&self) -> impl ExactSizeIterator<Item = &ToolRow> + '_ {
-        self.found_from(0)
+        self.found.iter().map(|at| &*self.rows[*at])
     }
 
-    pub fn found_from(&self, first: usize) -> impl ExactSizeIterator<Item = &ToolRow> + '_ {
-        self.found.get(first..).unwrap_or_default().iter().map(|at| &*self.rows[*at])
-    }
-
-    /// The tool under the cursor; `None` when the filter finds none.
+    /// The tool under the cursor; `None` when the filter finds none, or at a group.
     pub fn chosen(&self) -> Option<&ToolRow> {
-        self.rows.get(*self.found.get(self.list.chosen())?).map(|row| &**row)
+        match self.lines.get(self.list.chosen())? {
+            ToolLine::Tool(at) => self.row(*at),
+            ToolLine::Group(_) => None,
+        }
+    }
+
+    pub fn chosen_group(&self) -> Option<&ToolGroup> {
+        match self.lines.get(self.list.chosen())? {
+            ToolLine::Group(at) => self.group(*at),
+            ToolLine::Tool(_) => None,
+        }
+    }
+
+    pub fn lines(&self) -> &[ToolLine] {
+        &self.lines
+    }
+
+    pub fn row(&self, at: usize) -> Option<&ToolRow> {
+        self.rows.get(at).map(|row| &**row)
+    }
+
+    pub fn group(&self, at: usize) -> Option<&ToolGroup> {
+        self.groups.get(at)
+    }
+
+    pub fn is_folded(&self, group: &str) -> bool {
+        self.folded.contains(group)
+    }
+
+    /// Whether tools stand under groups.
+    pub fn is_tree(&self) -> bool {
+        matches!(self.lines.first(), Some(ToolLine::Group(_)))
+    }
+
+    /// The widest name that is listed, in cells.
+    pub fn widest_name(&self) -> usize {
+        let is_tree = self.is_tree();
+        let name = |row: &ToolRow| {
+            if is_tree { 2 + text::width(row.short_name()) } else { text::width(&row.name) }
+        };
+        self.found().map(name).max().unwrap_or(0)
+    }
+
+    pub fn has_usage(&self) -> bool {
+        !self.usage.is_empty()
+    }
+
+    /// How the list is ordered, where that is not as usual.
+    pub fn order(&self) -> String {
+        let sort = (self.sort != ToolSort::default()).then(|| format!("by {}", self.sort.title()));
+        let grouping = match self.grouping {
+            ToolGrouping::Source => None,
+            ToolGrouping::Category => Some("by category".to_owned()),
+            ToolGrouping::None => Some("ungrouped".to_owned()),
+        };
+        [grouping, sort].into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+
+    pub fn group_next(&mut self) {
+        self.grouping = match self.grouping {
+            ToolGrouping::Source => ToolGrouping::Category,
+            ToolGrouping::Category => ToolGrouping::None,
+            ToolGrouping::None => ToolGrouping::Source,
+        };
+        self.arrange();
+    }
+
+    /// Folds or unfolds the group under the cursor, or that of the tool there; whether there is one.
+    pub fn fold(&mut self, is_open: Option<bool>) -> bool {
+        let name = match self.lines.get(self.list.chosen()) {
+            Some(ToolLine::Group(at)) => self.group(*at).map(|group| group.name.clone()),
+            Some(ToolLine::Tool(at)) if self.is_tree() => {
+                self.row(*at).map(|row| self.group_of(row).0.to_owned())
+            }
+            _ => None,
+        };
+        let Some(name) = name else { return false };
+        if is_open.unwrap_or_else(|| self.is_folded(&name)) {
+            self.folded.remove(&name);
+        } else {
+            self.folded.insert(name.clone());
+        }
+        self.is_touched = true;
+        let chosen = self.chosen().map(|row| row.name.clone());
+        self.arrange_lines();
+        let is_kept = chosen.is_some_and(|chosen| self.choose(&chosen));
+        let at = self.lines.iter().position(|line| match line {
+            ToolLine::Group(at) => self.groups[*at].name == name,
+            ToolLine::Tool(_) => false,
+        });
+        if let Some(at) = at.filter(|_| !is_kept) {
+            self.list.choose(at, self.lines.len());
+        }
+        true
+    }
+
+    /// Takes in the names of all servers, in the order of their files.
+    pub fn set_servers(&mut self, names: Vec<String>) {
+        if names != self.server_names {
+            self.server_names = names;
+            self.arrange();
+        }
+    }
+
+    /// Moves the cursor by this many lines; negative moves up.
+    pub fn step(&mut self, by: isize) {
+        self.is_touched = true;
+        self.list.step(by, self.lines.len());
+    }
+
+    /// Chooses a line that was pointed at.
+    pub fn choose_line(&mut self, at: usize) {
+        self.is_touched = true;
+        self.list.choose(at, self.lines.len());
     }
 
     pub fn find_by_name(&self, name: &str) -> Option<&ToolRow> {
@@ -141,11 +285,24 @@ impl ToolListState {
 
     /// Selects the tool with this name among the matches; `false` when it is not there.
     pub fn choose(&mut self, name: &str) -> bool {
-        let at = self.found().position(|row| row.name == name);
+        let is_it = |line: &ToolLine| match line {
+            ToolLine::Tool(at) => self.rows[*at].name == name,
+            ToolLine::Group(_) => false,
+        };
+        let at = self.lines.iter().position(is_it);
         if let Some(at) = at {
-            self.list.choose(at, self.found.len());
+            self.choose_line(at);
         }
         at.is_some()
+    }
+
+    /// The same, unfolding what it stands in.
+    pub fn reveal(&mut self, name: &str) -> bool {
+        let group = self.find_by_name(name).map(|row| self.group_of(row).0.to_owned());
+        if group.is_some_and(|group| self.folded.remove(&group)) {
+            self.arrange_lines();
+        }
+        self.choose(name)
     }
 
     pub fn sort_next(&mut self) {
@@ -157,7 +314,73 @@ impl ToolListState {
     /// Filters again after the text has changed, with the best match chosen.
     pub fn refilter(&mut self) {
         self.found = ToolSearch::of(self.filter.text()).find(&self.rows);
-        self.list.choose(0, self.found.len());
+        self.arrange_lines();
+        self.choose_first();
+        self.is_touched = true;
+    }
+
+    /// Chooses the first tool, not the group that it stands in.
+    fn choose_first(&mut self) {
+        let first = self.lines.iter().position(|line| matches!(line, ToolLine::Tool(_)));
+        self.list.choose(first.unwrap_or(0), self.lines.len());
+    }
+
+    /// What a tool stands under, and whether that is a server.
+    fn group_of<'a>(&self, row: &'a ToolRow) -> (&'a str, bool) {
+        if self.grouping == ToolGrouping::Category {
+            return (row.tool.category.as_deref().unwrap_or("other"), false);
+        }
+        match (row.server(), row.tool.name.component(), row.tool.kind) {
+            (Some(server), ..) => (server, true),
+            (None, Some(component), _) => (component, false),
+            (None, None, "builtin") => ("built-in", false),
+            (None, None, kind) => (kind, false),
+        }
+    }
+
+    /// Writes down what is listed: a tree, unless an order or a search makes one list of all.
+    fn arrange_lines(&mut self) {
+        let flat = |found: &[usize]| found.iter().map(|at| ToolLine::Tool(*at)).collect();
+        let is_searched = ToolSearch::of(self.filter.text()).has_words();
+        let is_ordered = matches!(self.sort, ToolSort::P95 | ToolSort::Errors);
+        self.groups.clear();
+        if is_searched || is_ordered || self.grouping == ToolGrouping::None {
+            self.lines = flat(&self.found);
+            return;
+        }
+        let mut groups: Vec<(ToolGroup, Vec<usize>)> = Vec::new();
+        if self.filter.text().is_empty() && self.grouping == ToolGrouping::Source {
+            groups.extend(self.server_names.iter().map(|name| {
+                (ToolGroup { name: name.clone(), is_server: true, tools: 0 }, Vec::new())
+            }));
+        }
+        for at in &self.found {
+            let (name, is_server) = self.group_of(&self.rows[*at]);
+            let group = groups.iter_mut().find(|(g, _)| g.name == name && g.is_server == is_server);
+            if let Some((_, tools)) = group {
+                tools.push(*at);
+            } else {
+                let group = ToolGroup { name: name.to_owned(), is_server, tools: 0 };
+                groups.push((group, vec![*at]));
+            }
+        }
+        // One kind of all needs no heading.
+        if let [(group, tools)] = groups.as_slice()
+            && !group.is_server
+        {
+            self.lines = flat(tools);
+            return;
+        }
+        groups.sort_by_key(|(group, _)| !group.is_server);
+        self.lines.clear();
+        for (at, (mut group, tools)) in groups.into_iter().enumerate() {
+            group.tools = tools.len();
+            self.lines.push(ToolLine::Group(at));
+            if !self.folded.contains(&group.name) {
+                self.lines.extend(tools.into_iter().map(ToolLine::Tool));
+            }
+            self.groups.push(group);
+        }
     }
 
     /// Shows all again; what was chosen stays so.
@@ -181,11 +404,19 @@ impl ToolListState {
             ToolSort::P95 => rows.sort_by_cached_key(|row| Reverse(figures(row).p95)),
             ToolSort::Errors => rows.sort_by_cached_key(|row| Reverse(figures(row).failed)),
         }
+        if self.sort == ToolSort::Source {
+            rows.sort_by_key(|row| row.server().is_none());
+        }
         self.rows = rows;
         self.found = ToolSearch::of(self.filter.text()).find(&self.rows);
+        self.arrange_lines();
+        if !self.is_touched {
+            return self.choose_first();
+        }
         // Keeps the selection.
-        let again = chosen.and_then(|name| self.found().position(|row| row.name == name));
-        self.list.choose(again.unwrap_or(self.list.chosen()), self.found.len());
+        if !chosen.is_some_and(|name| self.choose(&name)) {
+            self.list.choose(self.list.chosen(), self.lines.len());
+        }
     }
 }
 
@@ -204,6 +435,13 @@ impl ToolRow {
             into.push_str(words);
         }
         into.len() > self.name.len()
+    }
+
+    /// The name within its server or set of tools.
+    pub fn short_name(&self) -> &str {
+        let component = self.tool.name.component();
+        let rest = component.and_then(|component| self.name.strip_prefix(component));
+        rest.and_then(|rest| rest.strip_prefix('-')).unwrap_or(&self.name)
     }
 
     pub fn server(&self) -> Option<&str> {
@@ -263,6 +501,11 @@ impl ToolSearch {
             }
         }
         query
+    }
+
+    /// Whether letters are searched for, so that what fits best stands first.
+    fn has_words(&self) -> bool {
+        !self.words.is_empty()
     }
 
     /// The rows that are found, the best first; equally good ones in their order.

@@ -1,6 +1,7 @@
 //! The tools view: the catalogue, one tool, its arguments, and its results.
 
 use std::cell::Cell;
+use std::collections::HashMap;
 
 use super::{
     AppContext, ConsoleCall, LineInput, Overlay, Pane, ResultFormat, ResultTable, ResultViewer,
@@ -27,6 +28,8 @@ pub struct ToolsView {
     pub notice_height: Cell<u16>,
     /// The tool whose calls are looked at.
     subject: Option<String>,
+    /// How results are shown, of tools that were looked at before.
+    formats: HashMap<String, ResultFormat>,
 }
 
 impl View for ToolsView {
@@ -54,7 +57,7 @@ impl View for ToolsView {
             }
             Action::CopyPath => match self.viewer.chosen_path() {
                 Some(path) => return Some(context.copy("path", path)),
-                None => context.show_error("paths are copied from the JSON tree: press t"),
+                None => context.show_error("paths are copied from the JSON tree: press v"),
             },
             Action::Filter => {
                 context.focus = Pane::Catalogue;
@@ -109,6 +112,18 @@ impl View for ToolsView {
             Action::Open if self.focused_table(context).is_some() => {
                 self.viewer.open_row();
             }
+            Action::Wire => context.has_wire = !context.has_wire,
+            Action::Group => {
+                self.catalogue.group_next();
+            }
+            Action::PreviousChoice | Action::NextChoice if context.focus == Pane::Catalogue => {
+                self.catalogue.fold(Some(action == Action::NextChoice));
+            }
+            Action::Fill | Action::Open
+                if context.focus == Pane::Catalogue && self.catalogue.chosen_group().is_some() =>
+            {
+                self.catalogue.fold(None);
+            }
             Action::Fill | Action::Open if self.is_untrusted() => {
                 return Some(vec![AppEffect::Navigate(Navigation::AskTrust)]);
             }
@@ -142,6 +157,7 @@ impl View for ToolsView {
                 vec![KeyContext::ResultTable, KeyContext::Result]
             }
             Pane::Result => vec![KeyContext::Result],
+            Pane::Catalogue => vec![KeyContext::ToolTree],
             _ => Vec::new(),
         };
         [near, vec![KeyContext::Tools, KeyContext::Pane, KeyContext::Anywhere]].concat()
@@ -150,8 +166,7 @@ impl View for ToolsView {
     fn scroll(&mut self, focus: Pane, by: isize) {
         match focus {
             Pane::Catalogue => {
-                let length = self.catalogue.found().len();
-                self.catalogue.list.step(by, length);
+                self.catalogue.step(by);
                 self.detail.scroll_to_top();
             }
             Pane::Detail => self.detail.scroll(by),
@@ -165,15 +180,16 @@ impl View for ToolsView {
 
     fn on_click(&mut self, pane: Pane, row: usize, height: usize) {
         match pane {
-            // The first row is what is searched for.
-            Pane::Catalogue if row > 0 => {
-                let length = self.catalogue.found().len();
-                let height = height.saturating_sub(1 + usize::from(self.notice_height.get()));
-                if row > height {
-                    return;
-                }
+            Pane::Catalogue => {
+                // The first row is what is searched for, if something is.
+                let has_filter =
+                    self.catalogue.is_filtering || !self.catalogue.filter.text().is_empty();
+                let above = usize::from(has_filter);
+                let height = height.saturating_sub(above + usize::from(self.notice_height.get()));
+                let length = self.catalogue.lines().len();
+                let Some(row) = row.checked_sub(above).filter(|row| *row < height) else { return };
                 let first = self.catalogue.list.first(height, length);
-                self.catalogue.list.choose(first + row - 1, length);
+                self.catalogue.choose_line(first + row);
                 self.detail.scroll_to_top();
             }
             Pane::Result if self.viewer.shows_table() => {
@@ -248,10 +264,10 @@ impl ToolsView {
 
     /// Selects the tool with this name, ignoring the filter; `false` when there is none.
     pub fn choose(&mut self, tool: &str) -> bool {
-        if !self.catalogue.choose(tool) {
+        if !self.catalogue.reveal(tool) {
             self.find("");
         }
-        self.catalogue.choose(tool)
+        self.catalogue.reveal(tool)
     }
 
     /// Fills in the arguments of the tool of this name.
@@ -281,8 +297,13 @@ impl ToolsView {
     /// Rebuilds what is cached across frames, where it is outdated.
     pub fn refresh(&mut self, context: &AppContext) -> Option<AppEffect> {
         if self.subject.as_deref() != self.subject() {
-            self.subject = self.subject().map(str::to_owned);
+            let subject = self.subject().map(str::to_owned);
+            let before = std::mem::replace(&mut self.subject, subject);
             self.viewer.reset();
+            // How a result is shown belongs to its tool.
+            self.formats.extend(before.map(|tool| (tool, self.viewer.format)));
+            let format = self.subject.as_ref().and_then(|tool| self.formats.get(tool));
+            self.viewer.format = format.copied().unwrap_or_default();
         }
         self.detail.refresh(self.catalogue.chosen().map(|row| &row.tool));
         let (tool, room) = (self.subject.as_deref(), context.picture_box(Pane::Result));

@@ -175,6 +175,8 @@ impl AppState {
             |status: &&ServerStatus| !self.servers.rows.iter().any(|row| row.name == status.name);
         let new: Vec<String> = statuses.iter().filter(is_new).map(|s| s.name.clone()).collect();
         self.servers.update_statuses(statuses, self.context.now);
+        let names = self.servers.rows.iter().map(|row| row.name.clone()).collect();
+        self.tools.catalogue.set_servers(names);
         new.into_iter().map(AppEffect::ListServer).collect()
     }
 
@@ -365,7 +367,7 @@ impl AppState {
     }
 
     /// Whether the text of a filter or a search is typed.
-    fn is_filtering(&self) -> bool {
+    pub(super) fn is_filtering(&self) -> bool {
         self.view_key_contexts().first() == Some(&KeyContext::Text)
     }
 

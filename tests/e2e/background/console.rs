@@ -11,13 +11,13 @@ const F5: &str = "\u{1b}[15~";
 
 fn console(room: &Sandbox) -> Pty {
     let mut pty = Pty::console(room, &[], 45, 160);
-    pty.expect_shown("counter-count");
+    pty.expect_shown("count");
     pty
 }
 
 /// Finds the tool and runs it without arguments.
 fn run(pty: &mut Pty, tool: &str) {
-    pty.type_keys("1").type_keys(&format!("/\u{15}{tool}")).expect_shown(&format!("▸ {tool}"));
+    pty.type_keys("1").type_keys(&format!("/\u{15}{tool}")).expect_shown(&format!("❯ {tool}"));
     pty.type_keys("\r").expect_shown(&format!("Arguments  {tool}")).type_keys(F5);
 }
 
@@ -30,7 +30,7 @@ fn what_others_call_appears_live_and_says_who_called() {
     let mut pty = console(&room);
     pty.expect_shown(&format!("attached to the background host (pid {host})"));
     pty.expect_shown(&format!("  host {host}"));
-    pty.type_keys("/\u{15}counter-count\u{1b}").expect_shown("▸ counter-count");
+    pty.type_keys("/\u{15}counter-count").expect_shown("❯ counter-count").type_keys("\u{1b}");
     assert_eq!(count(&room, &[]).0, server);
     // The strip below the result.
     pty.expect_shown("[toolhost call] 1");
@@ -54,7 +54,7 @@ fn what_others_call_appears_live_and_says_who_called() {
     pty.type_keys("6").expect_shown("[an-editor]").expect_shown("[toolhost call]");
     // Its own call goes the same way, and needs no mark.
     run(&mut pty, "counter-count");
-    pty.expect_shown("Result  ok").expect_shown(&format!("\"pid\": {server}"));
+    pty.expect_shown(" OK ").expect_shown(&format!("\"pid\": {server}"));
     pty.type_keys("\u{1b}").expect_gone("Arguments");
     let records = room.toolhost(["audit", "--json"]).go().json();
     let clients: Vec<&Value> =
@@ -85,7 +85,7 @@ fn a_call_of_another_client_is_seen_while_it_runs() {
     // It began before the console was there.
     let mut pty = console(&room);
     pty.expect_shown("1 running").type_keys("\u{18}").expect_shown("[toolhost call]");
-    pty.expect_shown("counter-hold").type_keys("\u{1b}");
+    pty.expect_shown("hold").type_keys("\u{1b}");
     release_hold(&at);
     held.finish().exits(0);
     pty.expect_gone("1 running").type_keys("q");
@@ -126,7 +126,7 @@ fn a_host_that_dies_is_said_and_the_console_goes_on_and_attaches_again() {
     kill(host);
     pty.expect_shown(&format!("the background host (pid {host}) ended"));
     run(&mut pty, "counter-count");
-    pty.expect_shown("Result  ok").expect_shown("\"calls\": 1");
+    pty.expect_shown(" OK ").expect_shown("\"calls\": 1");
     pty.type_keys("\u{1b}").expect_gone("Arguments");
     // Without one, asking for it says what to do.
     pty.type_keys("2").type_keys("A").expect_shown("'toolhost up' starts one");
@@ -148,7 +148,7 @@ fn a_console_that_is_to_be_fresh_is_its_own_host() {
     room.toolhost(["up"]).go().exits(0);
     let (server, ..) = count(&room, &[]);
     let mut pty = Pty::console(&room, &["--fresh"], 45, 160);
-    pty.expect_shown("counter-count");
+    pty.expect_shown("count");
     run(&mut pty, "counter-count");
     pty.expect_shown("\"calls\": 1").type_keys("\u{1b}").expect_gone("Arguments").type_keys("q");
     let (code, screen) = pty.finish();

@@ -138,7 +138,7 @@ impl Project {
         let planted = Planted::new(&self.room, &self.cases);
         let mut pty = Pty::console_with(&self.room, &self.environment, 60, 160);
         // It may ask first; that is not what this is about.
-        while pty.expect_first_of(&["Catalogue", "[y/N]", "[no]"]) != 0 {
+        while pty.expect_first_of(&["Tools", "[y/N]", "[no]"]) != 0 {
             pty.cleared().type_keys("n\r");
         }
         // The entry with nothing to hide is there, on the page of its kind.

@@ -21,7 +21,7 @@ const F5: &str = "\u{1b}[15~";
 fn two_tools_are_compared_and_the_run_is_kept() {
     let (room, _fixture) = room_with_server();
     let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 40, 120);
-    pty.expect_shown("srv-echo").type_keys("/sec").expect_shown("Catalogue 1/");
+    pty.expect_shown("echo").type_keys("/sec").expect_shown("Tools 1/");
     pty.type_keys("\u{1b}")
         .expect_shown("/ filter")
         .type_keys("b")
@@ -51,7 +51,7 @@ fn two_tools_are_compared_and_the_run_is_kept() {
 fn a_run_is_stopped_and_what_was_measured_is_kept() {
     let (room, _fixture) = room_with_server();
     let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 24, 80);
-    pty.expect_shown("srv-echo").type_keys("/sec").expect_shown("Catalogue 1/");
+    pty.expect_shown("echo").type_keys("/sec").expect_shown("Tools 1/");
     pty.type_keys("\u{1b}")
         .expect_shown("/ filter")
         .type_keys("b")
@@ -61,7 +61,7 @@ fn a_run_is_stopped_and_what_was_measured_is_kept() {
     pty.expect_shown("--rate 20").type_keys("\r10m\u{1b}").expect_shown("--duration 10m");
     pty.type_keys("\r").expect_shown("measuring").expect_shown("of 20/s");
     // It goes on while something else is shown, and leaving asks.
-    pty.type_keys("1").expect_shown("Catalogue").type_keys("q");
+    pty.type_keys("1").expect_shown("1 Tools]").type_keys("q");
     pty.expect_shown("A benchmark is running").type_keys("\u{1b}").expect_shown("filter");
     pty.type_keys("5").expect_shown("answered ").type_keys("x");
     pty.expect_shown("not complete").expect_shown("incomplete run");
@@ -79,10 +79,10 @@ fn a_run_is_stopped_and_what_was_measured_is_kept() {
 fn what_is_missing_or_wrong_in_a_plan_is_said_at_its_entry() {
     let (room, _fixture) = room_with_server();
     let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 24, 80);
-    pty.expect_shown("srv-echo").type_keys("5").expect_shown("Plan").type_keys("\r");
+    pty.expect_shown("echo").type_keys("5").expect_shown("Plan").type_keys("\r");
     pty.expect_shown("! A: no tool chosen").expect_shown("press a to choose one");
-    pty.type_keys("1").expect_shown("Catalogue").type_keys("/sec");
-    pty.expect_shown("Catalogue 1/")
+    pty.type_keys("1").expect_shown("1 Tools]").type_keys("/sec");
+    pty.expect_shown("Tools 1/")
         .type_keys("\u{1b}")
         .expect_shown("/ filter")
         .type_keys("b")
@@ -101,7 +101,7 @@ fn what_is_missing_or_wrong_in_a_plan_is_said_at_its_entry() {
 fn what_changes_something_is_refused() {
     let (room, _fixture) = room_with_server();
     let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 16, 60);
-    pty.expect_shown("srv-wipe").type_keys("/srvwipe").expect_shown("Catalogue 1/");
+    pty.expect_shown("wipe").type_keys("/srvwipe").expect_shown("Tools 1/");
     pty.type_keys("\u{1b}")
         .expect_shown("/ filter")
         .type_keys("b")
@@ -118,7 +118,7 @@ fn what_changes_something_is_refused() {
 fn steps_of_calls_in_flight_are_a_table_that_grows() {
     let (room, _fixture) = room_with_server();
     let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 40, 120);
-    pty.expect_shown("srv-echo").type_keys("/sec").expect_shown("Catalogue 1/");
+    pty.expect_shown("echo").type_keys("/sec").expect_shown("Tools 1/");
     pty.type_keys("\u{1b}")
         .expect_shown("/ filter")
         .type_keys("b")

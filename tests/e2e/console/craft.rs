@@ -15,7 +15,7 @@ fn settings(room: &Sandbox, text: &str) {
 fn the_palette_does_what_is_chosen() {
     let (room, _fixture) = room_with_server();
     let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 24, 80);
-    pty.expect_shown("srv-echo").type_keys(":").expect_shown("Commands (");
+    pty.expect_shown("echo").type_keys(":").expect_shown("Commands (");
     pty.type_keys("view-serv").expect_shown("Commands (1)").type_keys("\r");
     pty.expect_shown("Servers 1").type_keys("\u{10}").expect_shown("Commands (");
     pty.type_keys("quit\r");
@@ -26,7 +26,7 @@ fn the_palette_does_what_is_chosen() {
 fn a_key_that_comes_with_a_change_of_size_is_heard() {
     let (room, _fixture) = room_with_server();
     let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 24, 80);
-    pty.expect_shown("srv-echo");
+    pty.expect_shown("echo");
     for step in 0..60 {
         pty.resize(24 + step % 2, 80 + step % 3).type_keys("?").expect_shown("Esc close");
         pty.type_keys("\u{1b}").expect_gone("Esc close");
@@ -41,14 +41,14 @@ fn a_key_of_ones_own_works_and_is_shown() {
     settings(&room, "keys:\n  tools: { c: fill }\ntheme: pink\n");
     let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 24, 80);
     pty.expect_shown("console.yaml:3:8: unknown theme 'pink'").expect_shown("c call");
-    pty.expect_shown("srv-echo").type_keys("/sec").expect_shown("Catalogue 1/");
+    pty.expect_shown("echo").type_keys("/sec").expect_shown("Tools 1/");
     pty.type_keys("\u{1b}")
         .expect_shown("/ filter")
         .type_keys("c")
         .expect_shown("Arguments  srv-echo")
         .type_keys("own key")
         .type_keys(F5);
-    pty.expect_shown("Result  ok").type_keys("\u{3}y");
+    pty.expect_shown(" OK ").type_keys("\u{3}y");
     assert_eq!(pty.finish().0, Some(0));
     let messages = log_events(&room.log("srv"), "message");
     assert!(
@@ -75,13 +75,13 @@ fn what_is_wrong_with_the_settings_is_found_without_the_console() {
 fn the_last_arguments_are_there_in_the_next_run() {
     let (room, _fixture) = room_with_server();
     let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 24, 80);
-    pty.expect_shown("srv-echo").type_keys("/sec").expect_shown("Catalogue 1/");
+    pty.expect_shown("echo").type_keys("/sec").expect_shown("Tools 1/");
     pty.type_keys("\r").expect_shown("Arguments  srv-echo").type_keys("milk and honey");
-    pty.type_keys(F5).expect_shown("Result  ok").type_keys("\u{3}y");
+    pty.type_keys(F5).expect_shown(" OK ").type_keys("\u{3}y");
     assert_eq!(pty.finish().0, Some(0));
 
     let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 24, 80);
-    pty.expect_shown("srv-echo").type_keys("/sec").expect_shown("Catalogue 1/").type_keys("\r");
+    pty.expect_shown("echo").type_keys("/sec").expect_shown("Tools 1/").type_keys("\r");
     pty.expect_shown(r#"sends {"message":"milk and honey"}"#).type_keys("\u{3}y");
     assert_eq!(pty.finish().0, Some(0));
 }
@@ -94,7 +94,7 @@ fn a_shell_gets_its_terminal_while_the_console_waits() {
         env!("CARGO_BIN_EXE_toolhost")
     );
     let mut pty = Pty::sized(&room, "sh", &["-c", &line], 24, 80);
-    pty.expect_shown("srv-echo").type_keys("\u{1a}").expect("SHELL IS BACK");
+    pty.expect_shown("echo").type_keys("\u{1a}").expect("SHELL IS BACK");
     assert!(pty.screen().contains(LEAVES));
     // Drawn anew: what was typed for the shell was taken by the shell.
     pty.cleared().type_keys("\r").expect("srv-echo").expect_shown("quit").type_keys("q");
@@ -106,7 +106,7 @@ fn a_shell_gets_its_terminal_while_the_console_waits() {
 fn a_hang_up_ends_it() {
     let (room, _fixture) = room_with_server();
     let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 24, 80);
-    pty.expect_shown("srv-echo");
+    pty.expect_shown("echo");
     pty.hang_up();
     let (code, screen) = pty.finish();
     assert_eq!(code, Some(129), "{screen}");
@@ -117,7 +117,7 @@ fn a_hang_up_ends_it() {
 fn a_storm_of_sizes_ends_in_the_last_one() {
     let (room, _fixture) = room_with_server();
     let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 24, 80);
-    pty.expect_shown("srv-echo");
+    pty.expect_shown("echo");
     for step in 0..60 {
         pty.resize(1 + step % 50, 1 + (step * 37) % 200);
     }
@@ -136,7 +136,7 @@ fn a_storm_of_sizes_ends_in_the_last_one() {
 fn nothing_is_written_when_nothing_changed() {
     let (room, _fixture) = room_with_server();
     let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 24, 80);
-    pty.expect_shown("1/1 up").expect_shown("srv-echo").cleared();
+    pty.expect_shown("● 1 server").expect_shown("srv-echo").cleared();
     // Keys that nothing is bound to, then one that is.
     pty.type_keys("\u{7}\u{7}\u{7}\u{7}?").expect_shown("Help");
     assert_eq!(pty.screen().matches(FRAME).count(), 1, "{:?}", pty.screen());

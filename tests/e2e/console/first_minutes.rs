@@ -27,12 +27,12 @@ fn a_stranger_trusts_calls_searches_measures_saves_and_runs_it_again() {
 
         // Nothing starts before one question was answered, which names the file.
         pty.expect_shown(file).expect_shown("Trust this project? [y/N]").type_keys("y");
-        pty.expect_shown("demo-echo").expect_shown("1/1 up");
+        pty.expect_shown("echo").expect_shown("● 1 server");
 
         // Found, filled in and called.
-        pty.type_keys("/echo").expect_shown("▸ demo-echo");
+        pty.type_keys("/echo").expect_shown("❯ demo-echo");
         pty.type_keys("\r").expect_shown("Arguments  demo-echo");
-        pty.type_keys("hello there").type_keys(F5).expect_shown("Result  ok");
+        pty.type_keys("hello there").type_keys(F5).expect_shown(" OK ");
         pty.expect_shown("calls 1  errors 0");
         pty.type_keys(F5).expect_shown("calls 2  errors 0");
 

@@ -15,14 +15,14 @@ fn kept(room: &Sandbox) -> Vec<Value> {
 fn a_call_is_made_again_edited_compared_and_copied() {
     let (room, _fixture) = room_with_server();
     let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 40, 120);
-    pty.expect_shown("srv-echo").type_keys("/srvecho").expect_shown("Catalogue 1/");
+    pty.expect_shown("echo").type_keys("/srvecho").expect_shown("Tools 1/");
     pty.type_keys("\r").expect_shown("Arguments  srv-echo").type_keys("it's one\u{1b}[15~");
-    pty.expect_shown("Result  ok").type_keys("\u{1b}").expect_shown("/ filter");
+    pty.expect_shown(" OK ").type_keys("\u{1b}").expect_shown("/ filter");
     pty.type_keys("h").expect_shown("History 1 ").expect_shown("unchanged");
     pty.expect_shown("\"message\": \"it's one\"");
     pty.type_keys("r").expect_shown("[1 Tools]").type_keys("6").expect_shown("History 2 ");
     pty.type_keys("R").expect_shown("Arguments  srv-echo").type_keys(" and more");
-    pty.expect_shown("it's one and more").type_keys("\u{1b}[15~").expect_shown("Result  ok");
+    pty.expect_shown("it's one and more").type_keys("\u{1b}[15~").expect_shown(" OK ");
     pty.type_keys("\u{1b}").expect_shown("/ filter").type_keys("6").expect_shown("History 3 ");
     pty.expect_shown("\"message\": \"it's one and more\"");
 
@@ -79,7 +79,7 @@ fn a_secret_that_was_not_kept_is_asked_for_and_its_mask_never_sent() {
     pty.expect_shown("login").type_keys("6").expect_shown("History 1 ").expect_shown("user=ada");
     pty.expect_shown("unchanged").type_keys("r").expect_shown("Arguments  login");
     pty.expect_shown("fill in: code").type_keys("\tanother-code\u{1b}[15~");
-    pty.expect_shown("Result  ok").type_keys("\u{1b}").expect_shown("/ filter").type_keys("q");
+    pty.expect_shown(" OK ").type_keys("\u{1b}").expect_shown("/ filter").type_keys("q");
     let (code, screen) = pty.finish();
     assert_eq!(code, Some(0), "{screen}");
     let kept = kept(&room);

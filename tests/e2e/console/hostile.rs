@@ -45,11 +45,11 @@ fn bear_with(fault: &str) {
     let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 30, 100);
     pty.expect_shown("1 Tools]");
     if faults::listed().contains(fault) {
-        pty.expect_shown("srv-").type_keys("/srvecho\r").expect_shown("Arguments");
+        pty.expect_shown("echo").type_keys("/srvecho\r").expect_shown("Arguments");
         // Two keys in one piece would be another key.
         pty.type_keys("hi\u{1b}[15~").type_keys("\u{1b}").expect_gone("Arguments");
     }
-    pty.type_keys("2").expect_shown("2 Srv]").type_keys("?").expect_shown("Help");
+    pty.type_keys("2").expect_shown("2 Servers]").type_keys("?").expect_shown("Help");
     pty.type_keys("q").expect_gone("Help").type_keys("qy");
     is_given_back(pty, fault);
 }
@@ -84,9 +84,9 @@ fn every_fault_of_the_hostile_server_is_borne_on_the_screen() {
                     let Some((fault, place)) = next else { break };
                     let (room, _fixture) = hostile::stage(&script, &fault, place);
                     let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 30, 100);
-                    pty.expect_shown("1 Tools]").type_keys("2").expect_shown("2 Srv]");
+                    pty.expect_shown("1 Tools]").type_keys("2").expect_shown("2 Servers]");
                     pty.expect_one_of(&["ready", "failed"]);
-                    pty.type_keys("3").expect_shown("3 Trc]").type_keys("1");
+                    pty.type_keys("3").expect_shown("3 Trace]").type_keys("1");
                     pty.expect_shown("1 Tools]").type_keys("q");
                     is_given_back(pty, &fault.name);
                 }

@@ -20,17 +20,17 @@ fn house(names: &[&str]) -> (Sandbox, Vec<Fixture>) {
 /// Opens the console and calls a tool that asks this.
 fn asked(room: &Sandbox, server: &str, what: &str) -> Pty {
     let mut pty = Pty::console(room, &["--mcp", "mcp.yaml"], 40, 120);
-    pty.expect_shown(&format!("{server}-ask"));
+    pty.expect_shown(server);
     ask(&mut pty, server, what);
     pty
 }
 
 fn ask(pty: &mut Pty, server: &str, what: &str) {
-    pty.type_keys(&format!("/\u{15}{server}-ask")).expect_shown(&format!("▸ {server}-ask"));
+    pty.type_keys(&format!("/\u{15}{server}-ask")).expect_shown(&format!("❯ {server}-ask"));
     pty.type_keys("\r").expect_shown(&format!("Arguments  {server}-ask"));
     pty.type_keys(&format!("\u{15}{what}"));
     pty.expect_shown(&format!(r#"sends {{"what":"{what}"}}"#));
-    pty.type_keys("\u{1b}[15~").expect_shown("Result  running").type_keys("\u{1b}");
+    pty.type_keys("\u{1b}[15~").expect_shown("RUNNING").type_keys("\u{1b}");
 }
 
 /// What the server was answered, in order.
@@ -56,7 +56,7 @@ fn a_question_is_answered_in_its_form() {
     pty.type_keys("A\u{1b}[15~").expect_shown("! must have at least 2 characters");
     pty.type_keys("da\t").expect_shown(r#"sends {"name":"Ada","colour":"g"}"#);
     pty.type_keys("\u{1b}[C").expect_shown("< Red >").type_keys("\u{1b}[15~");
-    pty.expect_shown("answered srv").type_keys("1").expect_shown("Result  ok");
+    pty.expect_shown("answered srv").type_keys("1").expect_shown(" OK ");
     leave(pty);
     let content = json!({ "name": "Ada", "colour": "r" });
     assert_eq!(answers(&room, "srv"), [json!({ "action": "accept", "content": content })]);
@@ -69,7 +69,7 @@ fn declining_and_turning_away_are_different_answers() {
         let mut pty = asked(&room, "srv", "form");
         pty.expect_shown("8 Inbox(1)").type_keys("8").expect_shown("| Who are you?");
         pty.type_keys(key).expect_shown("No questions.");
-        pty.type_keys("1").expect_shown("Result  ok");
+        pty.type_keys("1").expect_shown(" OK ");
         leave(pty);
         assert_eq!(answers(&room, "srv"), [json!({ "action": action })]);
     }
@@ -86,7 +86,7 @@ fn two_servers_ask_at_once_and_each_gets_its_own_answer() {
     pty.type_keys("\rhello\rthere\u{1b}[15~").expect_shown("answered two");
     pty.expect_shown("8 Inbox(1)").type_keys("d").expect_shown("declined the question from one");
     pty.expect_shown("No questions.").type_keys("1/\u{15}one-ask\u{1b}");
-    pty.expect_shown("▸ one-ask").expect_shown("Result  ok");
+    pty.expect_shown("one-ask").expect_shown(" OK ");
     leave(pty);
     assert_eq!(answers(&room, "one"), [json!({ "action": "decline" })]);
     let told = answers(&room, "two");
@@ -100,7 +100,7 @@ fn fifty_questions_at_once_stay_usable() {
     pty.expect_shown("8 Inbox(50)").type_keys("8").expect_shown("Inbox 50");
     pty.type_keys("G\rAda\u{1b}[15~").expect_shown("answered srv").expect_shown("Inbox 49");
     pty.type_keys(&"d".repeat(49)).expect_shown("No questions.");
-    pty.type_keys("1").expect_shown("Result  ok");
+    pty.type_keys("1").expect_shown(" OK ");
     leave(pty);
     let mut actions: Vec<Value> =
         answers(&room, "srv").iter().map(|told| told["action"].clone()).collect();
@@ -116,7 +116,7 @@ fn a_question_goes_with_the_call_that_it_belongs_to() {
     pty.expect_shown("8 Inbox(1)").type_keys("8").expect_shown("| Who are you?");
     pty.type_keys("\r").expect_shown("^D decline").type_keys("\u{3}");
     pty.expect_shown("srv is no longer waiting for an answer");
-    pty.expect_shown("No questions.").type_keys("1").expect_shown("Result  cancelled");
+    pty.expect_shown("No questions.").type_keys("1").expect_shown("CANCELLED");
     leave(pty);
 }
 
@@ -126,7 +126,7 @@ fn an_address_is_shown_with_its_tricks_and_a_secret_is_not_shown() {
     let mut pty = asked(&room, "srv", "url");
     pty.expect_shown("8 Inbox(1)").type_keys("8\r").expect_shown("the part before the @");
     pty.expect_shown("Not opened automatically").type_keys("\u{1b}[15~");
-    pty.expect_shown("answered srv").type_keys("1").expect_shown("Result  ok");
+    pty.expect_shown("answered srv").type_keys("1").expect_shown(" OK ");
     ask(&mut pty, "srv", "secret");
     pty.expect_shown("8 Inbox(1)")
         .type_keys("8\r")
@@ -134,7 +134,7 @@ fn an_address_is_shown_with_its_tricks_and_a_secret_is_not_shown() {
     pty.type_keys("hunter2-x").expect_shown("*********").expect_shown("‹secret›");
     assert!(!pty.screen().contains("hunter2"), "{}", pty.screen());
     pty.type_keys("\u{1b}[15~").expect_shown("answered srv");
-    pty.type_keys("1").expect_shown("Result  ok");
+    pty.type_keys("1").expect_shown(" OK ");
     leave(pty);
     let told = answers(&room, "srv");
     assert_eq!(told[0]["action"], json!("accept"));
@@ -145,14 +145,14 @@ fn an_address_is_shown_with_its_tricks_and_a_secret_is_not_shown() {
 fn a_yes_for_the_session_is_not_asked_again() {
     let (room, _fixture) = room_with_server();
     let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 40, 120);
-    pty.expect_shown("srv-wipe").type_keys("/srvwipe").expect_shown("Catalogue 1/");
+    pty.expect_shown("wipe").type_keys("/srvwipe").expect_shown("Tools 1/");
     pty.type_keys("\r").expect_shown("Arguments  srv-wipe").type_keys("\u{1b}[15~");
     pty.expect_shown("Approval needed").expect_shown("    s allow these arguments").type_keys("v");
     pty.expect_shown("definition, as the server describes it")
         .type_keys("s")
         .expect_shown("everything is gone");
     pty.type_keys("\u{1b}[15~").expect_shown("with these arguments for this session");
-    pty.expect_shown("Result  ok").type_keys("\u{1b}");
+    pty.expect_shown(" OK ").type_keys("\u{1b}");
     pty.expect_shown("/ filter");
     leave(pty);
     let messages = log_events(&room.log("srv"), "message");

@@ -17,7 +17,7 @@ fn told(room: &Sandbox, server: &str, method: &str) -> Vec<Value> {
 
 /// Finds the tool and opens its form.
 fn fill(pty: &mut Pty, letters: &str, tool: &str) {
-    pty.type_keys(&format!("/\u{15}{letters}")).expect_shown(&format!("▸ {tool}"));
+    pty.type_keys(&format!("/\u{15}{letters}")).expect_shown(&format!("❯ {tool}"));
     pty.type_keys("\r").expect_shown(&format!("Arguments  {tool}"));
 }
 
@@ -34,11 +34,11 @@ fn a_newcomer_finds_runs_watches_stops_answers_measures_and_replays() {
     }
     room.file("mcp.yaml", &entries);
     let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 40, 120);
-    pty.expect_shown("srv-echo").expect_shown("who-ask").expect_shown("slow-echo");
+    pty.expect_shown("echo").expect_shown("who").expect_shown("slow");
 
     // Three letters, a form, a result.
     fill(&mut pty, "sec", "srv-echo");
-    pty.type_keys("milk").type_keys("\r\r").expect_shown("Result  ok").type_keys("\u{1b}");
+    pty.type_keys("milk").type_keys("\r\r").expect_shown(" OK ").type_keys("\u{1b}");
     pty.expect_shown("/ filter");
 
     // On the wire.
@@ -47,10 +47,7 @@ fn a_newcomer_finds_runs_watches_stops_answers_measures_and_replays() {
     // One that does not end is stopped.
     fill(&mut pty, "slow-echo", "slow-echo");
     pty.type_keys("x").type_keys(F5).expect_shown(r#"tools/call echo {"message":"x"}"#);
-    pty.type_keys("\u{3}")
-        .expect_shown("Result  cancelled")
-        .type_keys("\u{1b}")
-        .expect_shown("/ filter");
+    pty.type_keys("\u{3}").expect_shown("CANCELLED").type_keys("\u{1b}").expect_shown("/ filter");
 
     // A question of a server.
     fill(&mut pty, "who-ask", "who-ask");
@@ -61,7 +58,7 @@ fn a_newcomer_finds_runs_watches_stops_answers_measures_and_replays() {
     // Two tools against each other.
     pty.type_keys("1")
         .type_keys("/\u{15}srv-echo")
-        .expect_shown("▸ srv-echo")
+        .expect_shown("❯ srv-echo")
         .type_keys("\u{1b}")
         .expect_shown("/ filter")
         .type_keys("b");
@@ -72,7 +69,7 @@ fn a_newcomer_finds_runs_watches_stops_answers_measures_and_replays() {
     // A call of the past, edited.
     pty.type_keys("1")
         .type_keys("/\u{15}srv-echo")
-        .expect_shown("▸ srv-echo")
+        .expect_shown("❯ srv-echo")
         .type_keys("\u{1b}")
         .expect_shown("/ filter")
         .type_keys("h");

@@ -54,16 +54,16 @@ fn a_click_chooses_a_row_or_a_view_and_the_wheel_scrolls() {
     let mut pty = console(&room, 30, 120);
     let row = place(&pty, "tool05");
     click(&mut pty, row);
-    pty.expect_shown("▸ tool05");
+    pty.expect_shown("❯ tool05");
     // The wheel moves what is under the pointer, whatever has the focus.
     for _ in 0..9 {
         mouse(&mut pty, 65, row, false);
     }
-    pty.expect_shown("▸ tool32");
+    pty.expect_shown("❯ tool32");
     for _ in 0..9 {
         mouse(&mut pty, 64, row, false);
     }
-    pty.expect_shown("▸ tool05");
+    pty.expect_shown("❯ tool05");
     let tab = place(&pty, "6 History");
     click(&mut pty, tab);
     pty.expect_shown("[6 History]");
@@ -77,10 +77,10 @@ fn a_click_chooses_a_row_or_a_view_and_the_wheel_scrolls() {
 fn keys_change_the_sizes_of_panes() {
     let room = room(3);
     let mut pty = console(&room, 30, 100);
-    let (column, _) = place(&pty, "┌ tool00");
-    let border = |columns: usize| format!(" Catalogue 3 {}┓┌ tool00", "━".repeat(columns));
-    pty.type_keys("<").expect_shown(&border(column - 21));
-    pty.type_keys("=").expect_shown(&border(column - 16)).type_keys("q");
+    let (column, _) = place(&pty, "╭ tool00");
+    let border = |columns: usize| format!(" Tools 3 {}╮╭ tool00", "─".repeat(columns));
+    pty.type_keys("<").expect_shown(&border(column - 17));
+    pty.type_keys("=").expect_shown(&border(column - 12)).type_keys("q");
     assert_eq!(pty.finish().0, Some(0));
 }
 
@@ -92,7 +92,10 @@ fn without_colours_nothing_is_coloured_and_the_choice_is_seen() {
     room.toolhost(["trust", "--yes"]).go().exits(0);
     let variables = [("NO_COLOR".to_owned(), "1".to_owned())];
     let mut pty = Pty::console_with(&room, &variables, 30, 100);
-    pty.expect_shown("1/1 up").expect_shown("srv-echo").type_keys("2").expect_shown("[2 Srv]");
+    pty.expect_shown("● 1 server")
+        .expect_shown("srv-echo")
+        .type_keys("2")
+        .expect_shown("[2 Servers]");
     let (rows, columns) = pty.terminal().size();
     let (rows, columns) = (rows.get(), columns.get());
     let cells = (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column)));

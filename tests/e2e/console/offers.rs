@@ -22,7 +22,7 @@ fn a_resource_is_read_written_to_a_file_and_watched() {
     for era in ["legacy", "modern"] {
         let (room, _fixture) = room("offers", era);
         let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 40, 120);
-        pty.expect_shown("srv-echo")
+        pty.expect_shown("echo")
             .type_keys("7")
             .expect_shown("memo://one")
             .expect_shown("srv-greet");
@@ -55,7 +55,7 @@ fn a_resource_is_read_written_to_a_file_and_watched() {
 fn a_prompt_and_a_template_are_filled_in_with_what_the_server_suggests() {
     let (room, _fixture) = room("offers", "legacy");
     let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 24, 80);
-    pty.expect_shown("srv-echo").type_keys("7").expect_shown("srv-greet");
+    pty.expect_shown("echo").type_keys("7").expect_shown("srv-greet");
     pty.type_keys("/greet").expect_shown("Greets somebody").type_keys("\r");
     pty.expect_shown("Arguments  srv-greet").expect_shown("ada").expect_shown("alan");
     pty.type_keys("al\u{1b}[C").expect_shown(r#"{"name":"alan"}"#).type_keys("\u{1b}[15~");
@@ -76,7 +76,7 @@ fn a_prompt_and_a_template_are_filled_in_with_what_the_server_suggests() {
 fn what_a_hostile_server_offers_steers_nothing() {
     let (room, _fixture) = room("offers-evil", "legacy");
     let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 40, 120);
-    pty.expect_shown("srv-echo").type_keys("7").expect_shown("memo://one").type_keys("jj");
+    pty.expect_shown("echo").type_keys("7").expect_shown("memo://one").type_keys("jj");
     pty.expect_shown("]0;owned").type_keys("\r").expect_shown("Content  [text]");
     pty.expect_shown("]0;owned").resize(16, 60);
     // Where there is little room views are numbers.

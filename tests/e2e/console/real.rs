@@ -24,14 +24,14 @@ fn servers_of_others_are_called_and_answered_in_one_screen() {
         ),
     );
     let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 40, 120);
-    pty.expect_shown("2/2 up").expect_shown("every-echo").expect_shown("clock-convert_time");
-    pty.type_keys("/gcurt").expect_shown("▸ clock-get_current_time").type_keys("\r");
+    pty.expect_shown("● 2 servers").expect_shown("every-echo").expect_shown("clock-convert_time");
+    pty.type_keys("/gcurt").expect_shown("❯ clock-get_current_time").type_keys("\r");
     pty.expect_shown("Arguments  clock-get").type_keys("Europe/Berlin").type_keys(F5);
     pty.expect_shown("\"timezone\": \"Europe/Berlin\"").expect_shown("schema ok");
     pty.type_keys("\u{1b}").expect_gone("Arguments");
 
     // A form of many fields, asked in the middle of a call.
-    pty.type_keys("/\u{15}trigger-elicitation-req").expect_shown("▸ every-trigger");
+    pty.type_keys("/\u{15}trigger-elicitation-req").expect_shown("❯ every-trigger");
     pty.type_keys("\r").expect_shown("Arguments  every-trigger").type_keys(F5);
     pty.expect_shown("8 Inbox(1)").type_keys("\u{1b}").expect_gone("Arguments");
     pty.type_keys("8").expect_shown("every asks").type_keys("\r").expect_shown("^D decline");

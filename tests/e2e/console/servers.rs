@@ -23,7 +23,7 @@ fn asked(room: &Sandbox, method: &str) -> usize {
 fn a_server_that_is_killed_behind_its_back_says_so_and_is_started_again() {
     let (room, _fixture) = room_with_server();
     let mut pty = Pty::console(&room, &CONSOLE, 40, 120);
-    pty.expect_shown("srv-echo").type_keys("2").expect_shown("ready since");
+    pty.expect_shown("echo").type_keys("2").expect_shown("ready since");
     let first = processes(&room)[0];
     pty.expect_shown(&first.to_string()).expect_shown("** opened:");
     kill_process(Pid::from_raw(first).unwrap(), Signal::KILL).unwrap();
@@ -42,7 +42,7 @@ fn a_server_that_is_killed_behind_its_back_says_so_and_is_started_again() {
 fn a_server_is_asked_told_what_to_log_and_ended() {
     let (room, _fixture) = room_with_server();
     let mut pty = Pty::console(&room, &CONSOLE, 40, 120);
-    pty.expect_shown("srv-echo").type_keys("2").expect_shown("ready since");
+    pty.expect_shown("echo").type_keys("2").expect_shown("ready since");
     pty.type_keys("P").expect_shown("p50").type_keys("L").expect_shown("requested log level debug");
     pty.expect_shown("log level debug").type_keys("d").expect_shown("No tools declared");
     pty.type_keys("\u{1b}").expect_shown("health").type_keys("x").expect_shown("closed");
@@ -64,7 +64,7 @@ fn declared_tools_stand_against_advertised_ones_and_broken_entries_say_why() {
         "mcp_servers:\n  srv:\n    command: ${TOOLHOST}\n    args: [demo-server]\n    provides_tools:\n      - { name: echo, description: Sends a message back unchanged }\n      - { name: add, description: Subtracts }\n      - { name: gone, description: Left }\n  bad:\n    command: sh\n    env: { T: \"${NOT_SET_ANYWHERE}\" }\n    provides_tools: [{ name: two, description: The second one }]\n",
     );
     let mut pty = Pty::console(&room, &CONSOLE, 40, 120);
-    pty.expect_shown("srv-echo").expect_shown("bad-two").type_keys("2").expect_shown("ready since");
+    pty.expect_shown("echo").expect_shown("two").type_keys("2").expect_shown("ready since");
     pty.type_keys("d").expect_shown("- gone  (declared, not advertised)");
     pty.expect_shown("~ add  differs in description").expect_shown("+ slow  (not declared)");
     pty.expect_shown("= echo");
@@ -84,9 +84,9 @@ fn a_server_that_could_not_be_started_is_started_at_once_when_a_person_wants_it(
         &format!("mcp_servers: {{ srv: {{ command: sh, args: [-c, \"{script}\"] }} }}\n"),
     );
     let mut pty = Pty::console(&room, &CONSOLE, 24, 80);
-    pty.expect_shown("0/1 up").type_keys("2").expect_shown("exited with 3");
+    pty.expect_shown("1 failed").type_keys("2").expect_shown("exited with 3");
     std::fs::write(&ready, "").unwrap();
     // To ask again is answered with the same failure for a while.
-    pty.type_keys("R").expect_shown("1/1 up").expect_shown("ready").type_keys("q");
+    pty.type_keys("R").expect_shown("● 1 server").expect_shown("ready").type_keys("q");
     assert_eq!(pty.finish().0, Some(0));
 }

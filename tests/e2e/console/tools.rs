@@ -8,7 +8,7 @@ const F6: &str = "\u{1b}[17~";
 
 /// Chooses the tool that these letters find, and opens its form.
 fn fill(pty: &mut Pty, letters: &str, tool: &str) {
-    pty.type_keys("/").type_keys(letters).expect_shown("Catalogue 1/");
+    pty.type_keys("/").type_keys(letters).expect_shown("Tools 1/");
     pty.type_keys("\r").expect_shown(&format!("Arguments  {tool}"));
 }
 
@@ -21,11 +21,11 @@ fn a_slow_call_shows_how_far_it_is_and_stops_when_told_to() {
     );
     room.file("mcp.yaml", &entry);
     let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 40, 120);
-    pty.expect_shown("demo-slow");
+    pty.expect_shown("slow");
     fill(&mut pty, "slow", "demo-slow");
     pty.type_keys("20").expect_shown(r#"{"seconds":20}"#).type_keys(F5);
-    pty.expect_shown("Result  running").expect_shown("of 20.0 s").expect_shown("%");
-    pty.type_keys("\u{3}").expect_shown("cancelling ").expect_shown("Result  cancelled");
+    pty.expect_shown("RUNNING").expect_shown("of 20.0 s").expect_shown("%");
+    pty.type_keys("\u{3}").expect_shown("cancelling ").expect_shown("CANCELLED");
     pty.type_keys("\u{3}y");
     assert_eq!(pty.finish().0, Some(0));
 }
@@ -41,7 +41,7 @@ fn one_of_two_running_calls_is_stopped() {
     }
     room.file("mcp.yaml", &entry);
     let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 40, 120);
-    pty.expect_shown("srv-echo");
+    pty.expect_shown("echo");
     fill(&mut pty, "sec", "srv-echo");
     pty.type_keys("older").type_keys(F5).expect_shown("1 running");
     pty.expect_shown(r#"tools/call echo {"message":"older"}"#);
@@ -50,7 +50,7 @@ fn one_of_two_running_calls_is_stopped() {
     pty.expect_shown("2 running").type_keys("\u{18}").expect_shown("Running 2");
     // The newest stands first.
     pty.type_keys("j\r").expect_shown("Running 1").type_keys("\u{1b}").expect_shown("dry run");
-    pty.type_keys("\u{3}").expect_shown("Result  cancelled").type_keys("\u{3}y");
+    pty.type_keys("\u{3}").expect_shown("CANCELLED").type_keys("\u{3}y");
     assert_eq!(pty.finish().0, Some(0));
     let messages = log_events(&log, "message");
     let call = |word: &str| {
@@ -69,7 +69,7 @@ fn one_of_two_running_calls_is_stopped() {
 fn a_dry_run_shows_what_would_be_sent_and_sends_nothing() {
     let (room, _fixture) = room_with_server();
     let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 40, 120);
-    pty.expect_shown("srv-wipe");
+    pty.expect_shown("wipe");
     fill(&mut pty, "srvwipe", "srv-wipe");
     pty.type_keys(F6).expect_shown("Dry run").expect_shown("tools/call");
     pty.expect_shown("asks for approval").type_keys("\u{3}y");
@@ -82,11 +82,11 @@ fn a_dry_run_shows_what_would_be_sent_and_sends_nothing() {
 fn a_result_is_a_tree_and_is_written_to_a_file() {
     let (room, _fixture) = room_with_server();
     let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 50, 120);
-    pty.expect_shown("srv-add");
+    pty.expect_shown("add");
     fill(&mut pty, "srvadd", "srv-add");
-    pty.type_keys("1\r2").type_keys(F5).expect_shown("Result  ok");
+    pty.type_keys("1\r2").type_keys(F5).expect_shown(" OK ");
     pty.expect_shown("schema ok").expect_shown("attempts");
-    pty.type_keys("\u{1b}").expect_shown("filter").type_keys("t").expect_shown("sum: 3");
+    pty.type_keys("\u{1b}").expect_shown("filter").type_keys("v").expect_shown("sum: 3");
     pty.type_keys("E").expect_shown("wrote srv-add-").type_keys("q");
     assert_eq!(pty.finish().0, Some(0));
     let files = std::fs::read_dir(room.path("work")).unwrap();
@@ -108,9 +108,9 @@ fn a_list_of_objects_is_sorted_as_a_table_and_a_row_opens_in_the_tree() {
         let mut pty = Pty::console(&room, &["--tools", "tools.yaml"], rows, columns);
         pty.expect_shown("shop");
         fill(&mut pty, "shop", "shop");
-        pty.type_keys(F5).expect_shown("Result  ok").type_keys("\u{1b}").expect_shown("/ filter");
+        pty.type_keys(F5).expect_shown(" OK ").type_keys("\u{1b}").expect_shown("/ filter");
         // To the result, and from text over the tree to the table.
-        pty.type_keys("\t\t").expect_shown("| jq").type_keys("tt").expect_shown("2 rows");
+        pty.type_keys("\t\t").expect_shown("| jq").type_keys("vv").expect_shown("2 rows");
         pty.expect_shown("col 1/2").type_keys("\u{1b}[C").expect_shown("col 2/2");
         pty.type_keys("ss").expect_shown("sorted by price, descending").expect_shown("price ▼");
         let shown = pty.shown();

@@ -19,10 +19,10 @@ fn room_with(fault: &str, more: &str) -> (Sandbox, Fixture) {
 
 /// Calls `srv-echo` with these words, and shows what crossed the wires.
 fn call(pty: &mut Pty, words: &str) {
-    pty.expect_shown("srv-echo").type_keys("/sec").expect_shown("Catalogue 1/");
+    pty.expect_shown("echo").type_keys("/sec").expect_shown("Tools 1/");
     pty.type_keys("\r").expect_shown("Arguments  srv-echo").type_keys(words);
     pty.expect_shown(&format!("sends {{\"message\":\"{words}\"}}")).type_keys("\u{1b}[15~");
-    pty.expect_shown("Result  ok");
+    pty.expect_shown(" OK ");
     pty.type_keys("\u{1b}").expect_shown("filter").type_keys("3");
 }
 
@@ -67,7 +67,7 @@ fn a_call_is_seen_on_the_wire_with_its_answer_and_what_is_exported_replays() {
 fn what_comes_while_it_is_paused_is_shown_afterwards() {
     let (room, _fixture) = room_with_server();
     let mut pty = Pty::console(&room, &CONSOLE, 40, 120);
-    pty.expect_shown("srv-echo").type_keys("3").expect_shown("tools/list").type_keys(" ");
+    pty.expect_shown("echo").type_keys("3").expect_shown("tools/list").type_keys(" ");
     pty.expect_shown("PAUSED, 0 new").type_keys("2").expect_shown("ready").type_keys("c");
     pty.expect_shown("connecting to srv")
         .type_keys("3")
@@ -114,7 +114,7 @@ fn hostile_bytes_are_shown_escaped() {
     ] {
         let (room, _fixture) = room_with(fault, "");
         let mut pty = Pty::console(&room, &CONSOLE, 40, 120);
-        pty.expect_shown("/1 up").type_keys("3").expect_shown(shown).type_keys("q");
+        pty.expect_shown("1 Tools]").type_keys("3").expect_shown(shown).type_keys("q");
         let (code, screen) = pty.finish();
         assert_eq!(code, Some(0), "{fault}");
         for evil in ["\u{1b}]52;", "\u{1b}]0;", "\u{9b}", "\u{202e}"] {

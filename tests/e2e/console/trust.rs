@@ -67,9 +67,9 @@ fn a_yes_after_the_end_was_shown_starts_the_server() {
     pty.expect_shown(QUESTION);
     assert_eq!(starts(&room), 0);
     pty.type_keys("y").expect_shown("this project is trusted now");
-    pty.type_keys("/srv-echo").expect_shown("▸ srv-echo");
+    pty.type_keys("/srv-echo").expect_shown("❯ srv-echo");
     pty.type_keys("\r").expect_shown("Arguments  srv-echo").type_keys("hi\u{1b}[15~");
-    pty.expect_shown("Result  ok").type_keys("\u{1b}").expect_shown("/ filter");
+    pty.expect_shown(" OK ").type_keys("\u{1b}").expect_shown("/ filter");
     leave(pty);
     assert_eq!(starts(&room), 1);
     // It was stored: the next run asks nothing.
@@ -120,7 +120,7 @@ fn a_project_that_changes_while_the_question_stands_is_not_trusted() {
     pty.type_keys("y").expect_shown("changed while the question was open");
     pty.expect_shown("The project changed").expect_shown("other.jsonl").expect_shown(QUESTION);
     assert_eq!(starts(&room), 0);
-    pty.type_keys("y").expect_shown("other-echo").expect_shown("this project is trusted now");
+    pty.type_keys("y").expect_shown("● 2 servers").expect_shown("this project is trusted now");
     leave(pty);
     assert_eq!((starts(&room), log_events(&room.log("other"), "start").len()), (1, 1));
 }
@@ -133,7 +133,7 @@ fn a_call_of_code_that_changed_offers_the_difference() {
     elsewhere(&room, &["trust", "--yes"]);
     let mut pty = console(&room);
     pty.expect_shown("scripted").type_keys("\r").expect_shown("Arguments  scripted");
-    pty.type_keys("\u{1b}[15~").expect_shown("Result  ok").expect_shown("first");
+    pty.type_keys("\u{1b}[15~").expect_shown(" OK ").expect_shown("first");
     script(&room.path("work/code.sh"), "#!/bin/sh\necho second\n");
     pty.type_keys("\u{1b}[15~").expect_shown("changed code: code.sh").expect_shown(QUESTION);
     pty.type_keys("y").expect_shown("this project is trusted now");
@@ -156,12 +156,12 @@ fn a_server_whose_script_changed_is_not_started_again_before_it_was_shown() {
     room.file("mcp.yaml", "mcp_servers: { srv: { command: ./serve.sh, start_timeout: 8s } }\n");
     elsewhere(&room, &["trust", "--yes"]);
     let mut pty = console(&room);
-    pty.expect_shown("srv-echo");
+    pty.expect_shown("echo");
     write("second");
     pty.type_keys("2").expect_shown("srv").type_keys("R").expect_shown("changed code: serve.sh");
     pty.expect_shown(QUESTION);
     assert_eq!(starts(&room), 1);
-    pty.type_keys("y").expect_shown("this project is trusted now").expect_shown("1/1 up");
+    pty.type_keys("y").expect_shown("this project is trusted now").expect_shown("● 1 server");
     leave(pty);
     assert_eq!(starts(&room), 2);
 }
@@ -173,10 +173,10 @@ fn a_call_that_runs_ends_when_trust_is_revoked() {
     elsewhere(&room, &["trust", "--yes"]);
     let mut pty = console(&room);
     pty.expect_shown("wait").type_keys("\r").expect_shown("Arguments  wait");
-    pty.type_keys("\u{1b}[15~").expect_shown("Result  running");
+    pty.type_keys("\u{1b}[15~").expect_shown("RUNNING");
     elsewhere(&room, &["trust", "revoke"]);
     pty.expect_shown("trust in this project was revoked in another terminal");
-    pty.expect_gone("Result  running");
+    pty.expect_gone("RUNNING");
     assert_eq!(servers(&room), [""; 0]);
     // With nothing under way it leaves at once.
     pty.type_keys("\u{1b}").expect_shown("/ filter");

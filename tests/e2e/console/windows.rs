@@ -65,7 +65,7 @@ fn a_changed_pin_is_shown_and_accepted_only_by_a_yes() {
     assert_eq!((run(&room, &["verify"]), run(&room, &["call", "say"])), (8, 6));
 
     let mut pty = Pty::console(&room, &TOOLS, 40, 120);
-    pty.expect_shown("say").type_keys("/say").expect_shown("Catalogue 1/2").type_keys("\u{1b}");
+    pty.expect_shown("say").type_keys("/say").expect_shown("Tools 1/2").type_keys("\u{1b}");
     pty.expect_shown("differs from its pin").type_keys("p");
     pty.expect_shown("Pin  say").expect_shown("-says it").expect_shown("+says it otherwise");
     pty.expect_shown("Accept all of these changes? [y/N]").type_keys("n");
@@ -76,7 +76,7 @@ fn a_changed_pin_is_shown_and_accepted_only_by_a_yes() {
     pty.expect_shown("pinned say as it is now").expect_gone("differs from its pin");
     // The console calls it at once, over the host it has.
     pty.type_keys("\r").expect_shown("Arguments  say").type_keys("\u{1b}[15~");
-    pty.expect_shown("Result  ok").type_keys("\u{3}y");
+    pty.expect_shown(" OK ").type_keys("\u{3}y");
     assert_eq!(pty.finish().0, Some(0));
     assert_eq!((run(&room, &["verify"]), run(&room, &["call", "say"])), (0, 0));
 }
@@ -86,7 +86,7 @@ fn a_tool_without_a_pin_is_pinned_and_one_as_it_was_is_left() {
     let room = Sandbox::new();
     described(&room, "says it");
     let mut pty = Pty::console(&room, &TOOLS, 24, 80);
-    pty.expect_shown("say").type_keys("/say").expect_shown("Catalogue 1/2").type_keys("\u{1b}");
+    pty.expect_shown("say").type_keys("/say").expect_shown("Tools 1/2").type_keys("\u{1b}");
     pty.type_keys("p").expect_shown("Not pinned yet.");
     pty.expect_shown("Pin this definition? [y/N]").type_keys("y");
     pty.expect_shown("pinned say as it is now").type_keys("p");
@@ -105,10 +105,7 @@ fn what_is_not_trusted_cannot_be_pinned() {
     described(&room, "says it");
     let mut pty = Pty::console(&room, &[], 40, 120);
     pty.expect_shown("Trust this project?").expect_shown("[y/N]").type_keys("n");
-    pty.expect_shown("not trusted")
-        .type_keys("/say")
-        .expect_shown("Catalogue 1/2")
-        .type_keys("\u{1b}");
+    pty.expect_shown("not trusted").type_keys("/say").expect_shown("Tools 1/2").type_keys("\u{1b}");
     pty.type_keys("p").expect_shown("not trusted yet").type_keys("q");
     assert_eq!(pty.finish().0, Some(0));
     assert!(!room.path("state/toolhost/pins.json").exists());
@@ -120,7 +117,7 @@ fn pins_that_cannot_be_written_are_an_error_and_nothing_is_accepted() {
     described(&room, "says it");
     std::fs::create_dir_all(room.path("state/toolhost")).unwrap();
     let mut pty = Pty::console(&room, &TOOLS, 40, 120);
-    pty.expect_shown("say").type_keys("/say").expect_shown("Catalogue 1/2").type_keys("\u{1b}");
+    pty.expect_shown("say").type_keys("/say").expect_shown("Tools 1/2").type_keys("\u{1b}");
     pty.type_keys("p").expect_shown("Pin this definition? [y/N]");
     std::fs::create_dir(room.path("state/toolhost/pins.json")).unwrap();
     pty.type_keys("y").expect_shown("the pins in").type_keys("q");

@@ -88,7 +88,7 @@ fn row(
     let room = usize::from(width).saturating_sub(used);
     let cursor = if form.text(entry).is_empty() {
         let placeholder = format!("({})", form.placeholder(entry));
-        spans.push(styler.span(StyleRole::Dim, text::cut(&placeholder, room)));
+        spans.push(styler.span(StyleRole::Example, text::cut(&placeholder, room)));
         used
     } else {
         let (before, behind) =

@@ -332,19 +332,16 @@ fn foot(styler: &Styler<'_>, form: &SchemaForm) -> Vec<Line<'static>> {
     if let Some(problem) = &form.problem {
         lines.push(styler.line(StyleRole::Error, format!("! {problem}")));
     }
+    let sends = lines.len();
     lines.push(Line::from(vec![
         styler.span(StyleRole::Dim, "sends "),
         styler.span(StyleRole::Plain, &shown.preview),
     ]));
-    let mut state = Vec::new();
-    if shown.required > 0 && !form.is_json() {
-        state.push(format!("{}/{} required", shown.filled, shown.required));
-    }
     if shown.is_valid {
-        state.push("valid".to_owned());
-    }
-    if !state.is_empty() {
-        lines.push(styler.line(StyleRole::Success, state.join(", ")));
+        lines[sends].push_span(styler.span(StyleRole::Success, "  valid"));
+    } else if shown.filled < shown.required && !form.is_json() {
+        let said = format!("  {}/{} required", shown.filled, shown.required);
+        lines[sends].push_span(styler.span(StyleRole::Warning, said));
     }
     if let Some(command) = &shown.command {
         if form.asks_for_secret() {
@@ -352,8 +349,8 @@ fn foot(styler: &Styler<'_>, form: &SchemaForm) -> Vec<Line<'static>> {
             lines.push(styler.line(StyleRole::Warning, said));
         }
         lines.push(Line::from(vec![
-            styler.span(StyleRole::Dim, "cli   "),
-            styler.span(StyleRole::Plain, command),
+            styler.span(StyleRole::Dim, "$ "),
+            styler.span(StyleRole::Dim, command),
         ]));
     }
     lines

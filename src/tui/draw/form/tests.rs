@@ -95,9 +95,9 @@ fn a_form_takes_the_rows_it_needs_and_the_result_gets_the_rest() {
     let mut state = AppState::new((120, 40));
     state.update(listed(vec![tool("clock", one)]));
     press(&mut state, &[KeyPress::Enter]);
-    // The frame, the field and what it takes, what is sent, what is required, and the command.
-    assert_eq!(row_of(&state, " Result ") - row_of(&state, " Arguments "), 7);
-    assert!(picture(&state, ASCII).contains("cli   toolhost call clock"));
+    // The frame, the field and what it takes, what is sent, and the command.
+    assert_eq!(row_of(&state, " Result ") - row_of(&state, " Arguments "), 6);
+    assert!(picture(&state, ASCII).contains("$ toolhost call clock"));
 
     // Choosing another field moves nothing, whatever is said below it.
     let mut state = filled(120, 40);
@@ -110,7 +110,7 @@ fn a_form_takes_the_rows_it_needs_and_the_result_gets_the_rest() {
     // A form of many fields leaves the result its share.
     let fields = (0..60).map(|number| (format!("f{number}"), json!({ "type": "string" })));
     let many = json!({ "type": "object", "properties": fields.collect::<serde_json::Map<_, _>>() });
-    for (width, height, most) in [(120, 40, 17), (80, 24, 14)] {
+    for (width, height, most) in [(120, 40, 18), (80, 24, 10)] {
         let mut state = AppState::new((width, height));
         state.update(listed(vec![tool("many", many.clone())]));
         press(&mut state, &[KeyPress::Enter]);

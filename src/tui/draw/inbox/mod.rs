@@ -37,7 +37,7 @@ pub(super) fn draw(
         return;
     };
     let title = format!("{} asks", pending.question.server);
-    let inner = pane::open(frame, words, area, &title, focused);
+    let inner = pane::window(frame, words, area, &title, StyleRole::Question);
     question(frame, words, state, pending, focused, inner);
 }
 

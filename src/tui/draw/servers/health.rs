@@ -59,7 +59,7 @@ pub(in crate::tui::draw) fn health(
     let past = servers.activity_of(&server.name);
     let advertised = servers.advertised(&server.name);
     let lines = match servers.tab {
-        ServerTab::Log => log(styler, server, past),
+        ServerTab::Log => log(styler, state, server, past),
         ServerTab::Drift => drift(styler, advertised),
         ServerTab::Health => facts(styler, state, server, past, advertised),
     };
@@ -92,6 +92,7 @@ fn wire(
 /// What the server logged, then what it wrote to its standard error, the newest first.
 fn log(
     styler: &Styler<'_>,
+    state: &AppState,
     server: &ServerStatus,
     past: Option<&ServerActivity>,
 ) -> Vec<Line<'static>> {
@@ -100,10 +101,14 @@ fn log(
         lines.push(styler.line(StyleRole::Title, "log"));
         lines.extend(log.iter().rev().map(|(level, said)| log_line(styler, level, said)));
     }
-    if !server.stderr_tail.is_empty() {
+    // What a process wrote that is gone is in the trace.
+    let written: Vec<&str> = match server.stderr_tail.as_slice() {
+        [] => state.trace.stderr_of(&server.name, MAX_SCANNED_ITEMS).collect(),
+        tail => tail.iter().rev().map(String::as_str).collect(),
+    };
+    if !written.is_empty() {
         lines.push(styler.line(StyleRole::Title, "stderr"));
-        let newest = server.stderr_tail.iter().rev();
-        lines.extend(newest.map(|said| styler.line(StyleRole::Plain, said)));
+        lines.extend(written.into_iter().map(|said| styler.line(StyleRole::Plain, said)));
     }
     if lines.is_empty() {
         lines.push(styler.line(StyleRole::Dim, "No log messages and nothing on stderr yet."));

@@ -12,6 +12,18 @@ use crate::tui::theme::StyleRole;
 pub(super) use health::health;
 pub(super) use table::list;
 
+/// How a server is, as a dot.
+pub(super) fn dot(server: &ServerStatus) -> (&'static str, StyleRole) {
+    let (_, role) = state_of(server);
+    let dot = match server.state {
+        ServerState::Ready => "●",
+        ServerState::Failed(_) => "✗",
+        ServerState::Starting => "◐",
+        ServerState::Idle | ServerState::Closed | ServerState::Untrusted(_) => "○",
+    };
+    (dot, role)
+}
+
 fn state_of(server: &ServerStatus) -> (String, StyleRole) {
     let meaning = match server.state {
         ServerState::Ready => StyleRole::Success,

@@ -52,9 +52,15 @@ pub(in crate::tui::draw) fn list(
     let title = format!("Servers {}", servers.rows.len());
     let inner = pane::open(frame, styler, area, &title, focused);
     if servers.rows.is_empty() {
-        let said = "No servers. Define them in mcp.yaml.";
-        return frame.render_widget(styler.line(StyleRole::Dim, said), inner);
+        let said = "No servers. Define them in mcp.yaml, or take those of your editor:\n\
+                    toolhost import";
+        return pane::paragraph(frame, styler, inner, &styler.lines(StyleRole::Dim, said));
     }
+    let inner = if servers.is_finding {
+        pane::input_row(frame, styler, inner, "/ ", &servers.find)
+    } else {
+        inner
+    };
     let [head, rows] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(inner);
     let width = usize::from(inner.width);
     let name = if width >= 100 { 16 } else { 14 };
@@ -69,7 +75,7 @@ pub(in crate::tui::draw) fn list(
             (true, false) => Some(StyleRole::SelectedUnfocused),
             _ => None,
         };
-        let line = row(styler, state, server, name, &columns, mark);
+        let line = row(styler, state, server, name, &columns, mark, width);
         frame.render_widget(line, Rect { y, height: 1, ..rows });
     }
 }
@@ -89,12 +95,13 @@ fn row(
     name: usize,
     columns: &[ColumnSpec<ServerCell>],
     mark: Option<StyleRole>,
+    width: usize,
 ) -> Line<'static> {
     let pointer = if mark.is_some() { styler.theme.pointer() } else { "  " };
     let (word, meaning) = state_of(server);
     let named = format!("{pointer}{}", padded(&server.name, name));
     let mut spans = vec![
-        styler.span(mark.unwrap_or(StyleRole::Plain), named),
+        styler.span(StyleRole::of_server(&server.name), named),
         styler.span(meaning, padded(&word, STATE)),
     ];
     spans.push(if let Some(error) = state.servers.error(server) {
@@ -106,7 +113,14 @@ fn row(
         let process = server.pid.map(|pid| pid.to_string());
         styler.span(StyleRole::Plain, facts + &process.unwrap_or_else(|| address(&server.endpoint)))
     });
-    Line::from(spans)
+    let line = Line::from(spans);
+    match mark {
+        Some(mark) => {
+            let room = width.saturating_sub(line.width());
+            pane::chosen(styler, line, Some(mark == StyleRole::Selected), room)
+        }
+        None => line,
+    }
 }
 
 fn address(endpoint: &str) -> String {

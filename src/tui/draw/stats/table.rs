@@ -12,6 +12,7 @@ use crate::tui::draw::pane;
 use crate::tui::draw::styler::Styler;
 use crate::tui::state::{AppState, Pane};
 use crate::tui::theme::StyleRole;
+use crate::util::text;
 use crate::util::units::show_duration;
 
 /// The value that a column shows.
@@ -66,6 +67,11 @@ pub(super) fn name_of(usage: &Usage, by_server: bool) -> &str {
 
 pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Rect) {
     let stats = &state.stats;
+    let area = if stats.is_finding {
+        pane::input_row(frame, styler, area, "/ ", &stats.find)
+    } else {
+        area
+    };
     let mut above = Vec::new();
     if let Some(error) = &stats.error {
         above.push(
@@ -98,7 +104,10 @@ pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState,
     let room = usize::from(area.width).saturating_sub(2);
     let all: Vec<ColumnSpec<StatsCell>> =
         COLUMNS.into_iter().filter(|c| !(stats.by_server && c.what == StatsCell::Source)).collect();
-    let (kept, first) = columns::fitting(&all, room, NAME);
+    // Columns go before the parts of names that tell them apart.
+    let names = stats.rows().iter().map(|usage| text::width(name_of(usage, stats.by_server)));
+    let widest = names.max().unwrap_or(0).min(36);
+    let (kept, first) = columns::fitting(&all, room, NAME.max(widest));
     if y < area.bottom() {
         let head = head(styler, &kept, first, stats.by_server);
         frame.render_widget(head, Rect { y, height: 1, ..area });

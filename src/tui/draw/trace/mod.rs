@@ -12,6 +12,7 @@ use ratatui::text::Line;
 use super::digits::grouped;
 use super::styler::Styler;
 use super::{pane, scroll_text};
+use crate::tui::keys::Action;
 use crate::tui::state::trace::FrameScope;
 use crate::tui::state::{AppState, Pane};
 use crate::tui::theme::StyleRole;
@@ -30,6 +31,20 @@ pub(super) fn draw(
     } else {
         whole(frame, styler, state, focused, area);
     }
+}
+
+/// The newest message in one line.
+pub(super) fn newest_line(styler: &Styler<'_>, state: &AppState, width: u16) -> Line<'static> {
+    let key = state.context.keys.key_of(Action::Wire, &state.view_key_contexts());
+    let way = key.map(|key| format!("{key} opens  ")).unwrap_or_default();
+    let room = usize::from(width).saturating_sub(way.len() + 8);
+    let columns = TraceColumns::of(room);
+    let (mut items, _) = state.trace.window(1);
+    let Some((_, item)) = items.next().filter(|_| width >= 60) else { return Line::default() };
+    let line = row(styler, item, columns, None);
+    let head = styler.span(StyleRole::Dim, " trace ");
+    let tail = styler.span(StyleRole::Dim, format!(" {way}"));
+    Line::from([vec![head], line.spans, vec![tail]].concat())
 }
 
 /// The newest lines, beside something else.

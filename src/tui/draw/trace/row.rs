@@ -56,7 +56,9 @@ pub(in crate::tui::draw) fn row(
     }
     left.push(styler.span(meaning, format!("{sign} ")));
     if columns.server > 0 {
-        left.push(styler.span(StyleRole::Name, padded(&item.server, columns.server)));
+        left.push(
+            styler.span(StyleRole::of_server(&item.server), padded(&item.server, columns.server)),
+        );
     }
     let right = figures(styler, item, columns);
     let taken = |spans: &[Span<'_>]| spans.iter().map(Span::width).sum::<usize>();
@@ -87,11 +89,16 @@ fn direction_mark(styler: &Styler<'_>, item: &TraceItem) -> (&'static str, Style
         ) => {
             let sign = match (direction, ascii) {
                 (Direction::Sent, true) => "->",
-                (Direction::Sent, false) => "→ ",
+                (Direction::Sent, false) => "↑ ",
                 (Direction::Received, true) => "<-",
-                (Direction::Received, false) => "← ",
+                (Direction::Received, false) => "↓ ",
             };
-            (sign, if item.is_error { StyleRole::Error } else { StyleRole::Plain })
+            let role = match direction {
+                _ if item.is_error => StyleRole::Error,
+                Direction::Sent => StyleRole::Sent,
+                Direction::Received => StyleRole::Received,
+            };
+            (sign, role)
         }
         TraceContent::Wire(TrafficKind::Stderr(_)) => ("!!", StyleRole::Warning),
         TraceContent::Wire(TrafficKind::NonJsonLine(_)) | TraceContent::Log { .. } => {
@@ -111,8 +118,11 @@ fn what(item: &TraceItem) -> String {
     let about = &item.about;
     match &item.what {
         TraceContent::Wire(TrafficKind::Message { info: glance, .. }) => {
-            let number =
-                glance.id_text().map(|id| format!("#{} ", shorten_name(&id))).unwrap_or_default();
+            let number = glance
+                .id_text()
+                .filter(|id| !is_own(id))
+                .map(|id| format!("#{} ", shorten_name(&id)));
+            let number = number.unwrap_or_default();
             let word = shorten_name(glance.label());
             let gap = if about.is_empty() { "" } else { " " };
             match glance {
@@ -127,6 +137,12 @@ fn what(item: &TraceItem) -> String {
         TraceContent::Log { level, .. } => format!("log {level} | {about}"),
         TraceContent::Wire(_) => about.clone(),
     }
+}
+
+/// Whether it is the number of a request that toolhost makes of its own accord: those are from the
+/// end of the range and say nothing to a person.
+fn is_own(id: &str) -> bool {
+    id.parse::<u64>().is_ok_and(|id| id >= 2_147_483_000)
 }
 
 fn shorten_name(name: &str) -> &str {

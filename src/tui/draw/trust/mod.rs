@@ -34,7 +34,7 @@ pub(super) fn draw(
         (Some(_), false) => "The project changed",
         (Some(_), true) => "The whole project",
     };
-    let inner = pane::open(frame, styler, place, title, true);
+    let inner = pane::window(frame, styler, place, title, StyleRole::Warning);
     let keys =
         if inner.height < KEY_HINTS_MIN_HEIGHT { Vec::new() } else { answers(styler, state) };
     let height = u16::try_from(keys.len()).unwrap_or(0) + 1;

@@ -53,6 +53,7 @@ const fn alias_binding(key: KeyPress, action: Action) -> Binding {
 
 /// All places, as the help shows them.
 pub const KEY_TABLES: &[KeyTable] = &[
+    tools::TOOL_TREE,
     tools::TOOLS,
     tools::RESULT,
     tools::RESULT_TABLE,

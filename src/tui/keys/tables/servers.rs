@@ -13,6 +13,7 @@ pub(super) const SERVERS: KeyTable = KeyTable {
             "open",
             "connect; in the details: show the trace",
         ),
+        footer_binding(KeyPress::Char('/'), Action::Filter, "find", "find a server by its name"),
         footer_binding(KeyPress::Char('c'), Action::Connect, "connect", "connect or ping"),
         alias_binding(KeyPress::Char('P'), Action::Connect),
         footer_binding(KeyPress::Char('R'), Action::Restart, "restart", "restart the server"),

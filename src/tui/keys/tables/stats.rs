@@ -14,6 +14,7 @@ pub(super) const STATS: KeyTable = KeyTable {
             "change the window: 1m 5m 1h session all",
         ),
         footer_binding(KeyPress::Char('s'), Action::Sort, "sort", "change the sort order"),
+        footer_binding(KeyPress::Char('/'), Action::Filter, "find", "find a row by its name"),
         footer_binding(
             KeyPress::Char('t'),
             Action::ChangeFormat,

@@ -15,12 +15,7 @@ pub(super) const TOOLS: KeyTable = KeyTable {
             "filter",
             "filter: words src:NAME kind:NAME approval:yes !word",
         ),
-        footer_binding(
-            KeyPress::Char('Y'),
-            Action::CopyCommand,
-            "copy as command",
-            "copy the call as a command",
-        ),
+        help_binding(KeyPress::Char('Y'), Action::CopyCommand, "copy the call as a command"),
         footer_binding(KeyPress::Char('b'), Action::Bench, "bench", "benchmark this tool"),
         footer_binding(
             KeyPress::Char('h'),
@@ -34,10 +29,10 @@ pub(super) const TOOLS: KeyTable = KeyTable {
             "detail",
             "switch between details, schema and raw",
         ),
-        footer_binding(
-            KeyPress::Char('t'),
+        footer_binding(KeyPress::Char('t'), Action::Wire, "trace", "open or close the trace"),
+        help_binding(
+            KeyPress::Char('v'),
             Action::ChangeFormat,
-            "format",
             "show the result as text, JSON tree, table or raw",
         ),
         footer_binding(
@@ -52,7 +47,7 @@ pub(super) const TOOLS: KeyTable = KeyTable {
             "save call",
             "save the call under a name, for 'toolhost run NAME'",
         ),
-        footer_binding(KeyPress::Char('s'), Action::Sort, "sort", "change the sort order"),
+        help_binding(KeyPress::Char('s'), Action::Sort, "change the sort order"),
         help_binding(KeyPress::Char('p'), Action::Pin, "compare with the pin, then pin it"),
         help_binding(KeyPress::Char('T'), Action::ShowTrace, "show the trace of its newest call"),
         footer_binding(
@@ -61,6 +56,21 @@ pub(super) const TOOLS: KeyTable = KeyTable {
             "reload",
             "reload the tools of all sources",
         ),
+    ],
+};
+
+/// What holds in the tree only: elsewhere these keys scroll.
+pub(super) const TOOL_TREE: KeyTable = KeyTable {
+    context: KeyContext::ToolTree,
+    title: "Tree of tools",
+    bindings: &[
+        help_binding(
+            KeyPress::Char('g'),
+            Action::Group,
+            "group by server or kind, by category, or not",
+        ),
+        help_binding(KeyPress::Left, Action::PreviousChoice, "fold"),
+        help_binding(KeyPress::Right, Action::NextChoice, "unfold"),
     ],
 };
 

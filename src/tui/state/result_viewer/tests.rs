@@ -50,8 +50,8 @@ fn looking(results: &[&str]) -> (AppState, PresentationRequest) {
     }
     state.context.focus = Pane::Result;
     // The first request went with the end of the call; turning round once asks again.
-    press(&mut state, &["t", "t"]);
-    let request = asked(&mut state, "t");
+    press(&mut state, &["v", "v"]);
+    let request = asked(&mut state, "v");
     (state, request)
 }
 
@@ -59,7 +59,7 @@ fn looking(results: &[&str]) -> (AppState, PresentationRequest) {
 fn keys_are_answered_while_a_large_result_is_made_ready() {
     let (mut state, _) = looking(&["end"]);
     assert_eq!(shown(&state), "rendering…");
-    let tree = asked(&mut state, "t");
+    let tree = asked(&mut state, "v");
     assert_eq!(
         (state.tools.viewer.format, shown(&state)),
         (ResultFormat::Tree, "rendering…".into())
@@ -72,13 +72,13 @@ fn keys_are_answered_while_a_large_result_is_made_ready() {
 #[test]
 fn what_is_not_looked_at_any_more_is_not_shown() {
     let (mut state, text) = looking(&["end"]);
-    let tree = asked(&mut state, "t");
+    let tree = asked(&mut state, "v");
     answer(&mut state, text);
     assert_eq!(shown(&state), "rendering…", "the text is of another format");
     // Whether there is a table is known with the tree.
     answer(&mut state, tree);
-    let table = asked(&mut state, "t");
-    let raw = asked(&mut state, "t");
+    let table = asked(&mut state, "v");
+    let raw = asked(&mut state, "v");
     answer(&mut state, table);
     assert!(state.tools.viewer.table.is_none());
     answer(&mut state, raw);
@@ -89,9 +89,9 @@ fn what_is_not_looked_at_any_more_is_not_shown() {
 fn a_row_of_a_large_table_is_found_in_the_tree_once_that_is_there() {
     let (mut state, text) = looking(&["end"]);
     answer(&mut state, text);
-    let tree = asked(&mut state, "t");
+    let tree = asked(&mut state, "v");
     answer(&mut state, tree);
-    let table = asked(&mut state, "t");
+    let table = asked(&mut state, "v");
     answer(&mut state, table);
     press(&mut state, &["j", "j"]);
     let tree = asked(&mut state, "<enter>");

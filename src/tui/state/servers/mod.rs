@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{AppContext, ListCursor, Pane, ScrollPosition, View};
+use super::{AppContext, LineInput, ListCursor, Pane, ScrollPosition, View};
 use crate::catalogue::Catalogue;
 use crate::model::event::LOG_LEVELS;
 use crate::model::{Error, HostEvent, ServerState, ServerStatus, ToolDefinition, ToolSource};
@@ -33,6 +33,9 @@ pub struct ServersView {
     pub errors: BTreeMap<String, Error>,
     pub position: ScrollPosition,
     pub tab: ServerTab,
+    /// What is looked for: the first server whose name has it is chosen.
+    pub find: LineInput,
+    pub is_finding: bool,
     activity: BTreeMap<String, ServerActivity>,
     tool_lists: BTreeMap<String, ServerToolLists>,
     last_refresh: Duration,
@@ -51,6 +54,22 @@ pub enum ServerTab {
 
 impl View for ServersView {
     fn act(&mut self, action: Action, context: &mut AppContext) -> Option<Vec<AppEffect>> {
+        match action {
+            Action::Filter => {
+                context.focus = Pane::Servers;
+                self.is_finding = true;
+                self.find.select();
+                return Some(Vec::new());
+            }
+            Action::Open | Action::Back if self.is_finding => {
+                self.is_finding = false;
+                self.find.clear();
+                if action == Action::Back {
+                    return Some(Vec::new());
+                }
+            }
+            _ => {}
+        }
         if action == Action::Back && self.tab != ServerTab::Health {
             self.set_tab(ServerTab::Health);
             return Some(Vec::new());
@@ -80,7 +99,22 @@ impl View for ServersView {
         })
     }
 
+    fn line(&mut self, _focus: Pane) -> Option<&mut LineInput> {
+        self.is_finding.then_some(&mut self.find)
+    }
+
+    fn on_text_changed(&mut self, _context: &mut AppContext) -> Vec<AppEffect> {
+        let words = self.find.text().to_lowercase();
+        let found = self.rows.iter().position(|row| row.name.to_lowercase().contains(&words));
+        self.list.choose(found.unwrap_or(self.list.chosen()), self.rows.len());
+        self.position.reset();
+        Vec::new()
+    }
+
     fn key_contexts(&self, _focus: Pane) -> Vec<KeyContext> {
+        if self.is_finding {
+            return vec![KeyContext::Text];
+        }
         vec![KeyContext::Servers, KeyContext::Pane, KeyContext::Anywhere]
     }
 

@@ -4,7 +4,8 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use super::{
-    AppContext, ListCursor, Pane, ScrollPosition, ShownProjects, UsageByName, UsageFigures, View,
+    AppContext, LineInput, ListCursor, Pane, ScrollPosition, ShownProjects, UsageByName,
+    UsageFigures, View,
 };
 use crate::bench::distribution::{Distribution, linear, logarithmic};
 use crate::model::{Error, ToolDefinition};
@@ -108,6 +109,9 @@ pub struct StatsView {
     pub list: ListCursor,
     pub spread: Option<Distribution>,
     pub position: ScrollPosition,
+    /// What is looked for: the first row whose name has it is chosen.
+    pub find: LineInput,
+    pub is_finding: bool,
     all_projects: bool,
     is_querying: bool,
     last_query: Duration,
@@ -116,6 +120,16 @@ pub struct StatsView {
 impl View for StatsView {
     fn act(&mut self, action: Action, context: &mut AppContext) -> Option<Vec<AppEffect>> {
         match action {
+            Action::Filter => {
+                context.focus = Pane::Usage;
+                self.is_finding = true;
+                self.find.select();
+            }
+            Action::Back if self.is_finding => self.end_finding(),
+            Action::Open if self.is_finding => {
+                self.end_finding();
+                return Some(self.open_tool(context));
+            }
             Action::Sort => {
                 self.column = self.column.next();
                 self.arrange(self.chosen().map(|usage| usage.tool.clone()));
@@ -181,7 +195,27 @@ impl View for StatsView {
         Some(Vec::new())
     }
 
+    fn line(&mut self, _focus: Pane) -> Option<&mut LineInput> {
+        self.is_finding.then_some(&mut self.find)
+    }
+
+    fn on_text_changed(&mut self, _context: &mut AppContext) -> Vec<AppEffect> {
+        let words = self.find.text().to_lowercase();
+        let name = |usage: &Usage| match &usage.tool.server {
+            Some(server) if self.by_server => server.to_lowercase(),
+            _ => usage.tool.name.to_lowercase(),
+        };
+        let found = self.rows().iter().position(|usage| name(usage).contains(&words));
+        let length = self.rows().len();
+        self.list.choose(found.unwrap_or(self.list.chosen()), length);
+        self.focus();
+        Vec::new()
+    }
+
     fn key_contexts(&self, _focus: Pane) -> Vec<KeyContext> {
+        if self.is_finding {
+            return vec![KeyContext::Text];
+        }
         vec![KeyContext::Stats, KeyContext::Pane, KeyContext::Anywhere]
     }
 
@@ -214,6 +248,11 @@ impl View for StatsView {
 }
 
 impl StatsView {
+    fn end_finding(&mut self) {
+        self.is_finding = false;
+        self.find.clear();
+    }
+
     /// Whether a read is in progress.
     pub fn is_querying(&self) -> bool {
         self.is_querying
@@ -275,6 +314,8 @@ impl StatsView {
         let tools = self.snapshot.iter().flat_map(|seen| &seen.summary.tools);
         let figures = |usage: &Usage| UsageFigures {
             p95: usage.counts.durations.quantile(0.95),
+            p50: usage.counts.durations.quantile(0.5),
+            calls: usage.counts.calls(),
             failed: usage.counts.failed(),
         };
         let mut by_name = UsageByName::new();

@@ -4,9 +4,9 @@ use serde_json::Value;
 
 use super::item::{TraceContent, TraceItem};
 use crate::model::traffic::TrafficKind;
+use crate::tui::state::json_lines;
 use crate::tui::state::{ScrollText, TextLimits};
 use crate::tui::theme::StyleRole;
-use crate::util::json;
 use crate::util::units::show_size;
 
 const MESSAGE_LIMITS: TextLimits = TextLimits {
@@ -84,7 +84,11 @@ fn add(page: &mut ScrollText, item: &TraceItem) {
 fn message(page: &mut ScrollText, bytes: &[u8], is_cut: bool) {
     let parsed = (!is_cut).then(|| serde_json::from_slice::<Value>(bytes));
     match parsed {
-        Some(Ok(value)) => return body(page, &json::pretty(&value)),
+        Some(Ok(value)) => {
+            let mut own = ScrollText::with_limits(MESSAGE_LIMITS);
+            json_lines::push(&mut own, &value);
+            return page.append(own);
+        }
         Some(Err(why)) => page.line(StyleRole::Dim, format!("not JSON: {why}")),
         None => {}
     }

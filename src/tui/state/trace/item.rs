@@ -48,6 +48,11 @@ impl TraceItem {
         let CapturedTraffic { traffic, size, is_cut } = seen;
         let Traffic { server, sequence, at, call, kind: what } = traffic;
         let (about, is_bad) = about(&what);
+        // A server of an older era does not know what toolhost asks first: nothing is wrong with it.
+        let is_probe = matches!(&what, TrafficKind::Message {
+            info: MessageInfo::Response { method: Some(method), .. }, ..
+        } if method == "server/discover");
+        let is_bad = is_bad && !is_probe;
         let about = text::shorten(&about, ABOUT).into_owned();
         let what = TraceContent::Wire(what);
         Self {

@@ -15,6 +15,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::{AppContext, LineInput, ListCursor, Pane, ScrollText, View};
+use crate::model::traffic::TrafficKind;
 use crate::model::{CapturedTraffic, HostEvent, Traffic};
 use crate::tui::event::AppEffect;
 use crate::tui::event::trace::{TraceEffect, TraceExport};
@@ -256,6 +257,18 @@ impl TraceView {
     ) -> impl Iterator<Item = &'a TraceItem> + 'a {
         let newest = self.ring.iter().rev().take(among);
         newest.map(|(_, item)| item).filter(move |item| item.server == server)
+    }
+
+    /// What a server wrote to its standard error, the newest first, of the newest `among`.
+    pub fn stderr_of<'a>(
+        &'a self,
+        server: &'a str,
+        among: usize,
+    ) -> impl Iterator<Item = &'a str> + 'a {
+        self.newest_of(server, among).filter_map(|item| match &item.what {
+            TraceContent::Wire(TrafficKind::Stderr(text)) => Some(text.as_str()),
+            _ => None,
+        })
     }
 
     /// The pair of the selected line: the request and the response, as far as they are kept.

@@ -228,6 +228,7 @@ fn the_wire_of_a_server_and_of_a_call_are_shown_on_demand() {
     let tool = crate::tui::state::tests::tool;
     let tools = vec![tool("clock", schema.clone()), tool("web-search", schema)];
     state.update(crate::tui::state::tests::listed(tools));
+    state.tools.choose("clock");
     press(&mut state, "1T");
     assert_eq!(
         state.context.message.as_ref().unwrap().text,
@@ -252,7 +253,8 @@ fn the_wire_of_a_server_and_of_a_call_are_shown_on_demand() {
     assert_eq!((state.context.view, state.trace.filter.text()), (ViewId::Trace, "call:c8 "));
     let lines: Vec<String> = state.trace.window(10).0.map(|(_, item)| item.about.clone()).collect();
     assert_eq!(lines, ["builtin clock started", "builtin clock cancelled 2 ms"]);
-    press(&mut state, "1jT");
+    state.tools.choose("web-search");
+    press(&mut state, "1T");
     assert_eq!((state.context.view, state.trace.filter.text()), (ViewId::Trace, "srv:=web "));
     let run = state.context.calls.begin("web-search".into(), crate::model::JsonObject::new());
     state.update(AppEvent::CallStarted { run, call: CallId("c9".into()) });
