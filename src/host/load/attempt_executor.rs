@@ -37,6 +37,7 @@ pub(super) struct AttemptExecutor {
     output_sample: Option<OutputSample>,
     context: ToolContext,
     /// What calls that have ended left for later ones.
+    #[expect(clippy::vec_box, reason = "a slot is large, and moves with its call")]
     idle: Vec<Box<AttemptSlot>>,
 }
 

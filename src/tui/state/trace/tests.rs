@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::model::CallId;
 use crate::model::captured_traffic;
-use crate::model::traffic::{Direction, MessageInfo, TrafficKind};
+use crate::model::traffic::{Direction, MessageInfo};
 use crate::tui::event::{AppEvent, Navigation, UserInput};
 use crate::tui::keys::KeyPress;
 use crate::tui::state::{AppState, ViewId};
