@@ -1,8 +1,7 @@
 //! Explaining in a few sentences what limited a run.
 //!
 //! Owns: which conclusions the figures allow. Each one names the figures that it follows from;
-//! where several causes give the same figures, it says so. Never does: doubt the figures
-//! (`advice`).
+//! where several causes give the same figures, it says so. Never does: doubt the figures.
 
 use std::time::Duration;
 

@@ -106,7 +106,7 @@ fn every_picture_of_the_console_is_a_real_one() {
 /// What a person does before the picture on the first page is taken.
 const FIRST_PICTURE: &str = "112x32; until ● 1 server; type /demo-weather; \
     until Tools 1/; press Enter; until Arguments; type oslo; press F5; until  OK ; \
-    until result content";
+    until result content; until err╮";
 
 #[test]
 fn the_picture_on_the_first_page_is_a_real_one() {

@@ -6,7 +6,7 @@ use vt100::{Cell, Color, Screen};
 
 /// The size of a character cell, in units of the picture.
 const WIDTH: usize = 8;
-const HEIGHT: usize = 17;
+const HEIGHT: usize = 16;
 /// The space around the screen.
 const MARGIN: usize = 12;
 
@@ -75,7 +75,7 @@ pub fn picture(screen: &Screen) -> String {
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" \
          font-family=\"ui-monospace, SFMono-Regular, Menlo, Consolas, \'DejaVu Sans Mono\', monospace\" \
-         font-size=\"13.3\" xml:space=\"preserve\">\n\
+         font-size=\"13.3\">\n\
          <rect width=\"{width}\" height=\"{height}\" rx=\"8\" fill=\"{BACKGROUND}\"/>\n"
     );
     for row in 0..rows {
@@ -90,7 +90,7 @@ fn line(screen: &Screen, row: usize, columns: usize, svg: &mut String) {
     let at = |column: usize| {
         screen.cell(u16::try_from(row).unwrap(), u16::try_from(column).unwrap()).unwrap()
     };
-    let (top, base) = (MARGIN + row * HEIGHT, MARGIN + row * HEIGHT + 13);
+    let (top, base) = (MARGIN + row * HEIGHT, MARGIN + row * HEIGHT + 12);
     let mut spans = String::new();
     let mut column = 0;
     while column < columns {
@@ -118,8 +118,11 @@ fn line(screen: &Screen, row: usize, columns: usize, svg: &mut String) {
     writeln!(svg, "<text y=\"{base}\">{spans}</text>").unwrap();
 }
 
+/// A browser would put several plain spaces together.
+const SPACE: &str = "\u{a0}";
+
 fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    text.replace(' ', SPACE).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 /// The text of such a picture, a line for each row.
@@ -128,7 +131,7 @@ pub fn text(svg: &str) -> String {
     let rows = svg.lines().filter(|line| line.starts_with("<text"));
     let rows = rows.map(|row| {
         let row = tags.replace_all(row, "");
-        row.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+        row.replace(SPACE, " ").replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
     });
     rows.collect::<Vec<_>>().join("\n")
 }
