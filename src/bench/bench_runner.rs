@@ -27,7 +27,6 @@ use super::turns::{describe_plan, measure_turn, run_turn, warm_up};
 /// A tool that is ready to be called many times, from [`prepare`](super::prepare).
 pub struct PreparedTarget {
     pub(crate) target: LoadTarget,
-    /// Checked.
     pub(crate) arguments: ArgumentRows,
 }
 
@@ -51,9 +50,6 @@ impl Benchmark {
 
     /// Makes the run on tools of `host`, one or, in rounds, several, and returns once it is over.
     /// Whether it met its criteria, or no call succeeded, says [`BenchResult::failure`].
-    ///
-    /// # Errors
-    /// When no call could be made at all, and tools that do not fit [`BenchPlan::sharing`].
     pub async fn run(
         &self,
         host: &ToolHost,
@@ -200,7 +196,6 @@ async fn run_interleaved(
     ran
 }
 
-/// What of the bounds is for this round.
 fn round_limits(until: RunLimits, round: u32, rounds: u32) -> RunLimits {
     let (round, rounds) = (u64::from(round), u64::from(rounds));
     RunLimits {

@@ -7,7 +7,6 @@ use super::report::{BenchReport, RunStatus, TargetReport};
 use crate::util::histogram::Durations;
 use crate::util::units::{show_count, show_duration};
 
-/// An achieved rate below this share of the requested one is reported.
 const MIN_RATE_SHARE: f64 = 0.95;
 /// A duration this many times the median is far from it.
 const OUTLIER_MEDIAN_FACTOR: u32 = 10;

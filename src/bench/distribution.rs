@@ -29,7 +29,6 @@ pub fn linear(durations: &Durations, classes: usize) -> Option<Distribution> {
     classed(durations, classes, high, low, |limit| limit + step)
 }
 
-/// The shortest duration and the longest but the few, in nanoseconds.
 fn range(durations: &Durations) -> Option<(f64, f64)> {
     let nanos = |duration: Duration| duration.as_secs_f64().max(1e-9) * 1e9;
     let (from, to) = (nanos(durations.min()?), nanos(durations.quantile(0.999)?));

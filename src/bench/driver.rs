@@ -17,7 +17,6 @@ use super::monitor::RunMonitor;
 use super::plan::BenchPlan;
 use super::scheduler::{ScheduleDecision, Scheduler};
 
-/// Tickets are numbered by this program, so their hash needs no protection from chosen keys.
 type TicketHash = BuildHasherDefault<TicketHasher>;
 
 /// Spreads a number over all bits.

@@ -139,7 +139,6 @@ pub fn blocks(timeline: &[TimelineSlice], elapsed: Duration) -> Vec<SampleBlock>
     timeline.chunks(each).filter_map(joined).filter(|turn| !turn.elapsed.is_zero()).collect()
 }
 
-/// The standard error of the logarithm of each ratio, where it can be told.
 pub(super) fn standard_errors(
     a: &BlockSet,
     b: &BlockSet,

@@ -9,15 +9,11 @@ use super::plan::{
 use super::syntax::ConcurrencySpec;
 use crate::model::Error;
 
-/// Default maximum of calls in flight in an open load.
 const DEFAULT_IN_FLIGHT: usize = 100;
 /// Turns of each tool of a comparison, if there are as many calls.
 const ROUNDS: u32 = 20;
-/// The share of a run that warms it up.
 const WARM_UP_DIVISOR: u32 = 10;
-/// The longest warm-up when none is given.
 const MAX_WARM_UP_TIME: Duration = Duration::from_secs(5);
-/// Maximum number of warm-up calls when none are given.
 const MAX_WARM_UP_CALLS: u64 = 1_000;
 
 /// What a person specifies for a run; the rest has defaults.

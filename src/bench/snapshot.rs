@@ -11,7 +11,6 @@ use super::report::TimelineSlice;
 use crate::util::histogram::Durations;
 use crate::util::number::float;
 
-/// Classes that show how the times are spread.
 const CLASSES: usize = 24;
 
 pub const PERCENTILES: [(&str, f64); 4] =

@@ -13,9 +13,6 @@ use crate::util::clock::Clock;
 use crate::util::number::float;
 
 /// Runs the steps, one after the other.
-///
-/// # Errors
-/// When the first step cannot start. If a later one cannot, the run ends with those before it.
 pub(super) async fn run(
     plan: &BenchPlan,
     target: BenchTarget,
@@ -70,7 +67,6 @@ pub(super) async fn run(
     Ok((workers, ran))
 }
 
-/// The share of the counted calls that had no usable answer.
 fn failed_share(worker: &TargetWorker) -> f64 {
     let meter = worker.driver.meter();
     let meter = lock(&meter);

@@ -15,7 +15,6 @@ pub const COLUMNS: [&str; 6] = ["in flight", "calls/s", "p50", "p95", "p99", "er
 /// A step that answers this share of what the best one does is as good.
 const NEAR_THE_BEST: f64 = 0.9;
 
-/// A step in the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepRow {
     /// The cell for each of [`COLUMNS`]; `~` marks a percentile with too few calls above it.
@@ -35,7 +34,6 @@ pub fn rows(report: &BenchReport) -> Vec<StepRow> {
     report.targets.iter().filter_map(row).collect()
 }
 
-/// The steps of a run that goes on, as far as they are made.
 pub fn live_rows(sharing: &Sharing, targets: &[TargetSnapshot]) -> Vec<StepRow> {
     let Sharing::Steps { in_flight, .. } = sharing else { return Vec::new() };
     let row = |(calls, target): (&usize, &TargetSnapshot)| {

@@ -22,18 +22,14 @@ const MAX_CONNECT_ATTEMPTS: u32 = 3;
 /// The longest pause before it is tried.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// A connector to a tool, as far as a run needs to know it.
 #[async_trait]
 pub(super) trait ToolConnector: Send + Sync {
-    /// The full name of the tool.
     fn tool(&self) -> String;
 
-    /// The program behind the name.
     fn program(&self) -> Option<String> {
         None
     }
 
-    /// The protocol revision, for tools of servers.
     fn protocol(&self) -> Option<String> {
         None
     }
@@ -43,7 +39,6 @@ pub(super) trait ToolConnector: Send + Sync {
         None
     }
 
-    /// Connects it.
     async fn open(&self) -> Result<Box<dyn LoadExecutor>, Error>;
 
     /// Whether the run was to end at once.
@@ -51,15 +46,11 @@ pub(super) trait ToolConnector: Send + Sync {
         false
     }
 
-    /// Known secrets taken out.
     fn masked(&self, text: &str) -> String {
         text.to_owned()
     }
 
     /// Writes down that many calls are about to be made; the first one has these arguments.
-    ///
-    /// # Errors
-    /// When they must not be made without a record.
     fn record(
         &self,
         _arguments: &JsonObject,
@@ -114,7 +105,6 @@ pub(super) struct BenchTarget {
     pub(super) arguments: ArgumentRows,
 }
 
-/// Carries the calls of one target.
 pub(super) struct TargetWorker {
     pub(super) connector: Arc<dyn ToolConnector>,
     pub(super) driver: LoadDriver,
@@ -124,20 +114,14 @@ pub(super) struct TargetWorker {
     pub(super) is_repeated: bool,
     control: RunControl,
     executor: Option<Box<dyn LoadExecutor>>,
-    /// How long the connector took to open for the first time.
     pub(super) connect_time: Duration,
     pub(super) restarts: u64,
-    /// Why it carries no more.
     pub(super) error: Option<Error>,
     pub(super) protocol_warnings: Vec<String>,
     record: Option<RunRecordGuard>,
 }
 
 impl TargetWorker {
-    /// Opens the connector.
-    ///
-    /// # Errors
-    /// When the tool cannot be reached.
     pub(super) async fn open(
         connector: Arc<dyn ToolConnector>,
         driver: LoadDriver,
@@ -162,9 +146,6 @@ impl TargetWorker {
     }
 
     /// Writes down what is about to be done; the first call has these arguments.
-    ///
-    /// # Errors
-    /// When it must not be done without a record.
     pub(super) fn begin(&mut self, first: &JsonObject, planned: &str) -> Result<(), Error> {
         self.record = self
             .connector
@@ -258,7 +239,6 @@ impl TargetWorker {
     }
 }
 
-/// A record of the outcome of the calls, even when the run is dropped.
 struct RunRecordGuard {
     record: Option<LoadRunRecord>,
     meter: Arc<Mutex<Meter>>,

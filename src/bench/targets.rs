@@ -87,7 +87,6 @@ pub async fn prepare(
     Ok(all)
 }
 
-/// The processor time that each server's process has used, by the server's name.
 pub(super) fn processor_times(host: &ToolHost) -> BTreeMap<String, Duration> {
     let servers = host.servers().into_iter();
     servers.filter_map(|status| Some((status.name, status.cpu_time?))).collect()

@@ -17,7 +17,6 @@ use crate::model::{
 use crate::provider::ToolProvider;
 use crate::util::units::show_duration;
 
-/// Why an attempt had to stop.
 #[derive(Debug, Clone, Copy)]
 enum StopReason {
     Interrupt,
@@ -26,7 +25,6 @@ enum StopReason {
     TotalTimeout,
 }
 
-/// The parts one attempt needs.
 pub(super) struct Attempt<'a> {
     pub(super) provider: &'a dyn ToolProvider,
     pub(super) definition: &'a ToolDefinition,
@@ -34,7 +32,6 @@ pub(super) struct Attempt<'a> {
     pub(super) limits: &'a CallLimits,
     /// Fires when the caller wants the call to stop.
     pub(super) interrupt: &'a CancellationToken,
-    /// Fires when the provider was removed, some time ago.
     pub(super) removed: &'a CancellationToken,
 }
 
@@ -97,7 +94,6 @@ impl Attempt<'_> {
         }
     }
 
-    /// The error of an attempt that had to stop, with the provider's last output.
     fn stop_error(
         &self,
         stop: StopReason,

@@ -13,7 +13,6 @@ pub const MAX_METADATA_BYTES: usize = 64 << 10;
 
 const MAX_USER_BYTES: usize = 256;
 
-/// Checks what a request or a session says about its caller.
 pub(super) fn check(user_id: Option<&str>, metadata: &JsonObject) -> Result<(), Error> {
     user_id.map_or(Ok(()), check_user)?;
     let size = metadata_size(metadata);

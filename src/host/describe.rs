@@ -106,7 +106,6 @@ pub fn retries(tool: &ToolDefinition, asks: bool) -> String {
     }
 }
 
-/// What a tool claims about its effects, as text.
 pub fn claims(annotations: &Annotations) -> Vec<&'static str> {
     let pick = |value: Option<bool>, yes, no| value.map(|v| if v { yes } else { no });
     [

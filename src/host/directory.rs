@@ -34,7 +34,6 @@ pub(super) struct ToolDirectory {
     /// The end of a command line that names its server, with a leading space; empty if the servers
     /// are defined in files.
     pub(super) command_end: String,
-    /// Counts the catalogues that were built and the changes of registered tools and providers.
     version: AtomicU64,
     registrations: AtomicU64,
     /// Counts the servers that were registered, removed or replaced.
@@ -76,7 +75,6 @@ impl ToolDirectory {
         }
     }
 
-    /// The current providers, in catalogue order.
     pub(super) fn providers(&self) -> Arc<ProviderTable> {
         self.table.get()
     }
@@ -85,7 +83,6 @@ impl ToolDirectory {
         self.table.replace(table);
     }
 
-    /// The names that are taken and those that were, for as long as the guard is held.
     pub(super) fn roster(&self) -> MutexGuard<'_, Roster> {
         self.roster.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -103,7 +100,6 @@ impl ToolDirectory {
         self.server_changes.send_modify(|count| *count += 1);
     }
 
-    /// Tells of every server that is registered, removed or replaced.
     pub(super) fn server_changes(&self) -> watch::Receiver<u64> {
         self.server_changes.subscribe()
     }
@@ -117,7 +113,6 @@ impl ToolDirectory {
         self.providers().server(name)?.weight
     }
 
-    /// The names of all servers, in catalogue order.
     pub(super) fn server_names(&self) -> Vec<String> {
         self.providers().iter().filter_map(|provider| provider.server.clone()).collect()
     }
@@ -176,7 +171,6 @@ impl ToolDirectory {
         catalogue
     }
 
-    /// Notes that one request may start all of these providers.
     pub(super) fn mark_start<'p>(
         &self,
         providers: impl IntoIterator<Item = &'p RegisteredProvider>,

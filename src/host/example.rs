@@ -10,7 +10,6 @@ use crate::model::{JsonObject, ToolDefinition};
 
 /// How deep a value is followed.
 const MAX_DEPTH: usize = 6;
-/// How many values one example holds.
 const MAX_VALUES: usize = 64;
 
 /// The arguments of an example call: those the schema itself gives as an example, else the required

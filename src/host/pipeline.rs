@@ -80,7 +80,6 @@ impl CallPipeline {
         (answer, wait.elapsed())
     }
 
-    /// The arguments with secrets replaced, as they are recorded and shown.
     pub(super) fn masked_arguments(&self, arguments: &JsonObject, schema: &Value) -> JsonObject {
         self.masker.arguments(arguments, schema)
     }

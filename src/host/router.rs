@@ -29,7 +29,6 @@ pub(super) fn unknown_server<'k>(name: &str, names: impl IntoIterator<Item = &'k
 pub(super) struct Route {
     pub(super) provider: ProviderLease,
     pub(super) tool: Arc<ListedTool>,
-    /// Time spent connecting, when finding the tool needed that.
     pub(super) connect: Option<Duration>,
     pub(super) protocol: Option<String>,
     /// What could not be found out.
@@ -63,7 +62,6 @@ impl<'a> Search<'a> {
     }
 }
 
-/// A candidate that was chosen, and how when there were several.
 pub(super) type RoutedCandidate<'a> = (ToolCandidate<'a>, Option<Routing>);
 
 pub(super) struct ProviderListing {

@@ -7,7 +7,6 @@ use super::listings::RegisteredProvider;
 use crate::catalogue::ServerListing;
 use crate::model::Error;
 
-/// The most servers that the line names.
 const MAX_NAMED: usize = 5;
 
 pub(super) struct SilentServers<'a>(Vec<(&'a str, &'a Error)>);
@@ -80,7 +79,6 @@ impl<'a> SilentServers<'a> {
         }
     }
 
-    /// The error of a search that found nothing, with the note.
     pub(super) fn annotate(&self, error: Error, what: &str) -> Error {
         match self.note(what) {
             Some(line) => error.with_detail(line),

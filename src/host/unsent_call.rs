@@ -63,7 +63,6 @@ impl<'a> UnsentCall<'a> {
         let _known_before = self.definition.set(Arc::clone(definition));
     }
 
-    /// The arguments as they would have been sent, instead of those of the request.
     pub(super) fn set_arguments(&self, arguments: JsonObject) {
         let _known_before = self.arguments.set(arguments);
     }
@@ -82,7 +81,6 @@ impl<'a> UnsentCall<'a> {
         self.definition.get().is_some()
     }
 
-    /// The call now has its own record, or needs none.
     pub(super) fn close(mut self) {
         self.is_open = false;
     }

@@ -160,7 +160,6 @@ fn annotations(value: Option<&Value>) -> Annotations {
     }
 }
 
-/// A value in a few characters, for messages.
 pub(super) fn abbreviated(value: &Value) -> String {
     truncate(&value.to_string(), 60)
 }

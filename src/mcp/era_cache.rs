@@ -11,7 +11,6 @@ use crate::model::Era;
 use crate::util::atomic_file::{self, FileMode};
 use crate::util::private_file;
 
-/// How many servers are remembered.
 const MAX_SERVERS: usize = 500;
 
 /// The eras that servers spoke last time, by command line or address.

@@ -25,7 +25,6 @@ pub(super) const INITIALIZE_ID: i64 = 2_147_483_002;
 const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 /// How many messages of a server are kept that come before the handshake is over…
 const MAX_EARLY_MESSAGES: usize = 100;
-/// …and how many bytes of them.
 const MAX_EARLY_BYTES: usize = 1 << 20;
 
 /// The extension by which a server may answer a call with a task (SEP-2663).
@@ -34,35 +33,28 @@ const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
 /// Opens a fresh wire; called again when the handshake needs a fresh start.
 pub type WireOpener = Arc<dyn Fn() -> Result<Arc<dyn Wire>, Error> + Send + Sync>;
 
-/// What a connection needs to know.
 #[derive(Clone)]
 pub struct ConnectOptions {
-    /// The server's name, for messages and events.
     pub server: String,
     /// Which lifecycle to speak, as the entry says.
     pub protocol: ProtocolChoice,
-    /// The era of the last connection, from the cache.
     pub cached_era: Option<Era>,
     /// Bound on opening and agreeing, restarts included.
     pub start_timeout: Duration,
     /// Whether silence after `server/discover` brings `initialize` on the same wire.
     pub falls_back_on_silence: bool,
-    /// The roots the server may know.
     pub roots: Vec<Root>,
-    /// Where events of the server go.
     pub events: EventSink,
     /// Who answers what the server asks.
     pub inbox: Arc<dyn QuestionHandler>,
 }
 
 impl ConnectOptions {
-    /// The questions we declare that the server may ask.
     pub(super) fn questions(&self) -> QuestionAbilities {
         answerable(&self.roots, &*self.inbox)
     }
 }
 
-/// The handshake over one wire, or two.
 pub(super) struct Handshake<'a> {
     options: &'a ConnectOptions,
     lifecycle: Lifecycle,
@@ -314,7 +306,6 @@ impl<'a> Handshake<'a> {
         action
     }
 
-    /// Keeps a message for the session that is to come.
     fn keep_early(&mut self, message: RpcMessage) {
         let size = message.size();
         if self.early_messages.len() < MAX_EARLY_MESSAGES
@@ -328,7 +319,6 @@ impl<'a> Handshake<'a> {
     }
 }
 
-/// How a talk over one wire ended.
 enum HandshakeEnd {
     Agreed(Box<Agreement>),
     Failed(Error),

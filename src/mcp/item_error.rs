@@ -34,7 +34,6 @@ pub enum ItemError {
         count: usize,
         limit: usize,
     },
-    /// The member that identifies an item contains characters that cannot be shown.
     #[error("the {key} \"{shown}\" of {} {item} has characters that cannot be shown", article(.item))]
     UnshowableKey {
         item: &'static str,
@@ -58,7 +57,6 @@ pub enum ItemError {
     /// A tool without a schema of its arguments.
     #[error("tool \"{0}\" has no inputSchema")]
     NoInputSchema(String),
-    /// A tool whose arguments cannot travel as headers.
     #[error("tool \"{tool}\": {flaw}")]
     InvalidHeader { tool: String, flaw: HeaderAnnotationError },
     #[error("{item} \"{name}\": {member} is {value}")]

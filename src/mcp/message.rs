@@ -50,12 +50,10 @@ impl RawJson {
         Self(raw.to_owned())
     }
 
-    /// The JSON text, as the server wrote it.
     pub fn get(&self) -> &str {
         self.0.get()
     }
 
-    /// Whether it is refused for the number of its values alone.
     pub fn holds_too_many_values(&self) -> bool {
         too_many(self.get())
     }

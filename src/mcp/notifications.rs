@@ -23,7 +23,6 @@ pub enum NotificationKind {
     Acknowledged(Value),
 }
 
-/// One notification about lists, resources or a subscription.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChangeNotification {
     /// The subscription it belongs to: the id of the request that opened it.

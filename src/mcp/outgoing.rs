@@ -14,7 +14,6 @@ pub struct OutgoingRequest<'a> {
     pub method: &'a str,
     /// The parameters; always a JSON object.
     pub params: &'a Value,
-    /// The arguments of a call, one more parameter.
     pub arguments: Option<&'a JsonObject>,
     /// Extra headers (`Mcp-Param-*`), for transports that have headers.
     pub headers: &'a [(String, String)],

@@ -40,11 +40,9 @@ impl OpenQuestion {
     }
 }
 
-/// All open questions, by their ids as JSON.
 #[derive(Debug, Default)]
 pub struct QuestionTable {
     open: HashMap<String, OpenQuestion>,
-    /// Ids of the pages that the server asked to open, oldest first.
     pages: VecDeque<String>,
 }
 

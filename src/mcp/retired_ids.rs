@@ -5,7 +5,6 @@ use std::collections::VecDeque;
 /// How many ids are remembered; with more, the oldest are forgotten.
 const MAX_RETIRED_IDS: usize = 256;
 
-/// Ids of given-up requests, to know a late answer when it comes.
 #[derive(Debug, Default)]
 pub struct RetiredIds(VecDeque<i64>);
 

@@ -13,13 +13,11 @@ use crate::util::text::truncate;
 
 /// How often a server may ask before it answers.
 const MAX_ROUNDS: u32 = 10;
-/// How many questions one round may have.
 const MAX_QUESTIONS: usize = 32;
 
 /// The hint for runs without a person to ask.
 pub(super) const HOW_TO_ANSWER: &str = "answer on a terminal, or with --answers FILE";
 
-/// The answer to a request, when nothing is asked any more.
 pub struct RequestResult {
     pub result: JsonObject,
     pub raw: RawJson,
@@ -94,7 +92,6 @@ impl RoundReply {
     }
 }
 
-/// The rounds of questions of one request or task.
 #[derive(Debug, Default)]
 pub(super) struct InputRounds {
     count: u32,
@@ -207,7 +204,6 @@ fn unanswered_error(method: &str, refusal: &QuestionRefusal) -> Error {
     }
 }
 
-/// Asks a person to visit the pages that an error names.
 async fn open_pages(
     connection: &Connection,
     error: Error,

@@ -21,30 +21,22 @@ use crate::model::{
 /// How long taking subscriptions back may take, all together.
 const UNSUBSCRIBE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How a subscription ended, and the error where there is one.
 #[derive(Debug)]
 pub enum SubscriptionEnd {
-    /// The subscriber cancelled it.
     Cancelled,
-    /// The server ended it in good order.
     Gracefully,
     /// The server does not give what is wanted.
     Refused(Error),
-    /// The connection or the stream broke, or the server broke the rules.
     Broken(Error),
 }
 
-/// A subscription to lists and resources of one server.
 pub struct Subscription<'a> {
-    /// The connection that it goes over.
     pub connection: &'a Connection,
     /// The lists and resources to hear of.
     pub filter: &'a SubscriptionFilter,
     /// How long the server may take to agree.
     pub ack_timeout: Duration,
-    /// Where changes go. When the receiver is dropped, the subscription is cancelled.
     pub changes: &'a mpsc::Sender<SubscriptionEvent>,
-    /// Cancels the subscription.
     pub cancel: &'a CancellationToken,
 }
 
@@ -164,7 +156,6 @@ impl Subscription<'_> {
         (!self.send_change(change).await).then_some(SubscriptionEnd::Cancelled)
     }
 
-    /// Whether news belongs to the subscription with this id.
     fn belongs_to(&self, news: &ChangeNotification, id: &Value) -> bool {
         let Some(subscription) = &news.subscription else {
             self.connection.add_warning(ProtocolWarning::ChangeWithoutSubscription);
@@ -325,7 +316,6 @@ fn filter_to_json(subscription_filter: &SubscriptionFilter) -> Value {
     Value::Object(filter)
 }
 
-/// What a filter of the server says.
 fn read_filter(filter: &Value) -> SubscriptionFilter {
     let lists =
         ListKind::ALL.into_iter().filter(|list| filter[list_key(*list)] == Value::Bool(true));

@@ -27,7 +27,6 @@ const CANCEL_TIMEOUT: Duration = Duration::from_millis(800);
 /// How much of a status message is shown, in characters.
 const STATUS_CHARS: usize = 300;
 
-/// The dialect of tasks that a server speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
     /// Tasks as revision 2025-11-25 has them in its core.
@@ -36,7 +35,6 @@ pub enum Dialect {
     Extension,
 }
 
-/// A task as the server last described it.
 #[derive(Debug, Clone, PartialEq)]
 struct Task {
     id: String,
@@ -57,14 +55,11 @@ enum TaskStatus {
     Cancelled,
 }
 
-/// What to do about a task.
 #[derive(Debug)]
 enum TaskAction {
     /// Ask again after this time.
     Wait(Duration),
-    /// Answer these questions, which the task waits for.
     AnswerQuestions(JsonObject),
-    /// Fetch the result, which also brings the questions.
     Fetch,
     /// End the call with this result.
     Done(JsonObject),
@@ -134,7 +129,6 @@ impl Task {
         }
     }
 
-    /// The error of a failed task, with what the server said about it.
     fn with_reason(&self, error: Error) -> Error {
         match (&self.status, &self.message) {
             (TaskStatus::Failed(_), Some(reason)) => {
@@ -155,7 +149,6 @@ impl Task {
     }
 }
 
-/// The JSON-RPC error that ended a task.
 fn failed(error: Option<&Value>) -> Error {
     let code = error.and_then(|error| error.get("code")?.as_i64());
     let message = error.and_then(|error| error.get("message")?.as_str());
@@ -167,9 +160,6 @@ fn failed(error: Option<&Value>) -> Error {
 }
 
 /// Waits for a task's result, which is that of the call. `first` is the task as it was created.
-///
-/// # Errors
-/// As a call without a task; and when the task was cancelled, or is not what a task must be.
 pub(super) async fn await_result(
     connection: &Connection,
     first: &JsonObject,
@@ -199,18 +189,15 @@ pub(super) async fn await_result(
     outcome
 }
 
-/// One task on its way.
 struct TaskPoller<'a> {
     connection: &'a Connection,
     dialect: Dialect,
-    /// The parameters that name the task.
     params: JsonObject,
     options: RequestOptions,
     deadline: Instant,
     /// The keys of the questions that were answered: each is asked once, however often it is seen.
     answered_keys: Vec<String>,
     rounds: InputRounds,
-    /// The server is done with it.
     is_finished: bool,
 }
 

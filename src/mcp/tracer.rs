@@ -124,7 +124,6 @@ impl Tracer {
         });
     }
 
-    /// The wire is gone, and why. Only the first reason is traced.
     pub fn closed(&self, why: &str) {
         self.with(|watched, state| {
             if std::mem::take(&mut state.is_open) {

@@ -1,8 +1,4 @@
 //! The port between a connection and the bytes under it.
-//!
-//! Owns: [`Wire`] and the frames that cross it. A wire moves whole JSON-RPC messages as bytes,
-//! bounded in size, and reports every violation it sees as an [`Arrival`] instead of hiding it. It
-//! never parses what is inside a message, and knows ids only to say which request failed.
 
 use async_trait::async_trait;
 use bytes::Bytes;

@@ -11,7 +11,6 @@ use crate::util::units::show_size;
 /// The longest text that is taken back, in bytes.
 const MAX_TEXT_BYTES: u64 = 1024 * 1024;
 
-/// A text to be edited, with the name of its file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EditorDraft {
     /// The file's name; editors choose the syntax by its ending.

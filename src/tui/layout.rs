@@ -157,7 +157,6 @@ pub fn panes(
     }
 }
 
-/// The least rows of a pane with its frame.
 const LEAST_ROWS: u16 = 3;
 
 /// The detail of a tool, or its form, and what is below it: the result, which keeps some rows

@@ -55,30 +55,22 @@ const MAX_EVENTS_PER_FRAME: usize = 256;
 /// How often the state hears what time it is, while something moves.
 const TICK: Duration = Duration::from_millis(250);
 
-/// Everything the console is started with.
 pub struct ConsoleLaunch {
-    /// Where everything is that the console works with.
     pub deps: ConsoleDeps,
     /// The events from all sides, sent through [`effects::HostBridge`].
     pub events: mpsc::Receiver<AppEvent>,
-    /// For those who tell what happens.
     pub sender: mpsc::Sender<AppEvent>,
     /// Questions that wait for an answer.
     pub bridge: effects::HostBridge,
     /// The theme and its options.
     pub appearance: Appearance,
-    /// What the host was built from, to build another one when trust changes.
     pub host_factory: Arc<HostFactory>,
-    /// What of the project is trusted at the start.
     pub trust: TrustStatus,
     /// The words that name the only server, if the command line names one.
     pub command_end: Option<String>,
 }
 
 /// Runs the console until the user or a signal ends it.
-///
-/// # Errors
-/// When there is no terminal to draw on, or it went away.
 pub async fn run(launch: ConsoleLaunch) -> Result<Option<Signal>, Error> {
     let ConsoleLaunch {
         deps,
@@ -191,7 +183,6 @@ fn until_next_minute(unix: Duration) -> Duration {
     ))
 }
 
-/// The editor while it is open.
 type EditorTask = Pin<Box<dyn Future<Output = Result<String, EditorError>> + Send>>;
 
 async fn written(editing: &mut Option<EditorTask>) -> Result<String, EditorError> {

@@ -28,7 +28,6 @@ const CLIPBOARD: usize = 64 * 1024;
 /// How long the thread that reads the terminal may take to end.
 const READER_SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(50);
 
-/// Whether the terminal is ours at the moment.
 static IS_TERMINAL_ACQUIRED: AtomicBool = AtomicBool::new(false);
 
 /// The message of the newest panic while the screen was in use.

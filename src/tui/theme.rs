@@ -17,7 +17,6 @@ pub enum ColourScheme {
 }
 
 impl ColourScheme {
-    /// All schemes, in the order in which the palette lists them.
     pub const ALL: [Self; 4] = [Self::Default, Self::Light, Self::HighContrast, Self::Mono];
 
     /// The name in `console.yaml`.
@@ -86,7 +85,6 @@ impl Appearance {
     }
 }
 
-/// How many colours a terminal can show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ColourDepth {
     /// The 16 colours that a person gave the terminal.
@@ -110,13 +108,10 @@ pub enum StyleRole {
     Error,
     /// What a server wants to know of a person.
     Question,
-    /// What was sent to a server.
     Sent,
-    /// What came from a server.
     Received,
     /// One of the stable colours of servers.
     Hue(u8),
-    /// An example of what could be written, unlike a value that holds.
     Example,
     /// The chosen line of a list that has the focus.
     Selected,
@@ -133,7 +128,6 @@ pub enum StyleRole {
 }
 
 impl StyleRole {
-    /// The colour of a server, the same wherever it is named.
     pub fn of_server(name: &str) -> Self {
         let sum = name.bytes().fold(7_u32, |sum, byte| sum.wrapping_mul(31) + u32::from(byte));
         Self::Hue(u8::try_from(sum % u32::try_from(HUES.len()).unwrap_or(1)).unwrap_or(0))
@@ -177,7 +171,6 @@ const PINK: Ink = ink(
 const GREY: Ink = ink(([148, 156, 190], Color::Reset), ([82, 88, 100], Color::Reset), Color::Reset);
 const LINE: Ink = ink(([90, 99, 140], Color::Reset), ([170, 176, 190], Color::Reset), Color::White);
 const HUES: [Ink; 6] = [TEAL, PINK, BLUE, ORANGE, VIOLET, OK];
-/// What stands on a filled ground.
 const ON_FILLED: Ink =
     ink(([24, 25, 38], Color::Black), ([255, 255, 255], Color::White), Color::Black);
 /// The ground of the chosen line, and the text on it.
@@ -234,7 +227,6 @@ impl Theme {
         }
     }
 
-    /// A small filled badge of this meaning.
     pub fn chip(self, meaning: StyleRole) -> Style {
         let style = self.style(meaning);
         match (style.fg, self.colour(ON_FILLED)) {

@@ -1,6 +1,5 @@
 //! Identifiers of the views and their panes.
 
-/// The views of the console, in the order of their keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum ViewId {
     #[default]
@@ -50,7 +49,6 @@ impl ViewId {
         self.title().to_lowercase()
     }
 
-    /// The short title for narrow terminals.
     pub fn short(self) -> &'static str {
         match self {
             Self::Tools => "Tools",
@@ -64,7 +62,6 @@ impl ViewId {
         }
     }
 
-    /// Its panes, in the order in which the focus goes through them.
     pub fn panes(self) -> &'static [Pane] {
         match self {
             Self::Tools => &[Pane::Catalogue, Pane::Detail, Pane::Result],

@@ -20,7 +20,6 @@ fn saved(report: &BenchReport) -> SavedRun {
     parse(&text(report), "before.json").unwrap()
 }
 
-/// A run of noisy calls around so many seconds.
 fn run(base: f64, seed: u64) -> BenchReport {
     report(vec![target("a", noisy(base, 2_000, seed))])
 }

@@ -48,7 +48,6 @@ pub fn find(report: &BenchReport) -> Vec<String> {
     said
 }
 
-/// The share of a processor that this program used during the run.
 fn own_share(report: &BenchReport) -> Option<f64> {
     let elapsed = report.elapsed.as_secs_f64();
     let share = report.generator.cpu?.as_secs_f64() / elapsed;

@@ -36,7 +36,6 @@ use crate::model::{Error, JsonObject};
 use crate::util::clock::{Clock, SystemClock};
 pub(crate) use simulated_tool::{DelayLaw, SimulatedTool};
 
-/// The time of a simulation.
 #[derive(Debug)]
 pub(crate) struct SimulatedClock {
     start: Instant,
@@ -103,7 +102,6 @@ impl Clock for SimulatedClock {
     }
 }
 
-/// A call on its way.
 #[derive(Debug)]
 struct SimulatedCall {
     ends: Instant,

@@ -52,7 +52,6 @@ impl FormNode {
     }
 }
 
-/// A text has another format than its schema asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("must be {expected}")]
 pub struct FormatMismatch {
@@ -73,7 +72,6 @@ pub fn check_format(schema: &ResolvedSchema, value: &Value) -> Result<(), Format
     if fits { Ok(()) } else { Err(FormatMismatch { expected }) }
 }
 
-/// A format that forms know, as text for people.
 pub(super) fn format_of(schema: &ResolvedSchema) -> Option<&'static str> {
     match schema.text("format")? {
         "email" => Some("an email address"),

@@ -109,7 +109,6 @@ impl FormField {
         text
     }
 
-    /// What bounds its value, behind the words for it.
     pub fn add_bounds(&self, text: &mut String) {
         for (key, before, after) in [
             ("minLength", "at least", "characters"),

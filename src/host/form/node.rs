@@ -237,7 +237,6 @@ impl FormNode {
         self.is_open = true;
     }
 
-    /// Ticks a choice, or takes the tick away.
     pub fn toggle_choice(&mut self, choice: usize) {
         let FieldKind::MultiChoice(choices) = &self.field.kind else { return };
         if choice >= choices.len() {
@@ -254,7 +253,6 @@ impl FormNode {
         self.input = FieldInput::Choices(ticked);
     }
 
-    /// The text it is written as, when it is one that a person writes.
     pub fn text(&self) -> Option<&str> {
         match (&self.input, &self.field.kind) {
             (FieldInput::Text(text) | FieldInput::Json(text), _) => Some(text),

@@ -76,7 +76,6 @@ impl FormNode {
         }
     }
 
-    /// Whether anything in it that looks like a secret was filled in.
     pub fn holds_secret(&self) -> bool {
         (self.field.secret && self.is_present()) || self.children.iter().any(Self::holds_secret)
     }

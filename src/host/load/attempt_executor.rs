@@ -28,7 +28,6 @@ use crate::util::units::show_duration;
 /// How much of a tool's error message is kept, in characters.
 const MAX_ERROR_CHARS: usize = 300;
 
-/// Attempts of a provider, side by side.
 pub(super) struct AttemptExecutor {
     provider: Arc<dyn ToolProvider>,
     tool: ToolName,
@@ -209,7 +208,6 @@ impl LoadExecutor for AttemptExecutor {
     }
 }
 
-/// The attempts of one run.
 struct AttemptRun<'a> {
     executor: &'a mut AttemptExecutor,
     token: CancellationToken,

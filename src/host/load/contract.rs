@@ -9,16 +9,11 @@ use tokio::sync::Notify;
 
 use crate::model::{Error, JsonObject};
 
-/// Executes the calls of one run.
 #[async_trait]
 pub trait LoadExecutor: Send {
     /// Sends the calls that `load` hands out and reports how each ended, exactly once, until the
     /// load is done and nothing is in flight, or its time for calls in flight is over. May be
     /// called again afterwards, with a load whose tickets continue where the last one's ended.
-    ///
-    /// # Errors
-    /// When the connection to the tool is lost. Calls in flight have been reported as ended; a new
-    /// executor may work again.
     async fn run(&mut self, load: &mut dyn Load) -> Result<(), Error>;
 
     /// Oddities of the run, as text for people.
@@ -36,17 +31,14 @@ pub trait Load: Send {
     /// what it said to wait for has come.
     fn next(&mut self, now: Instant) -> LoadDecision;
 
-    /// Takes the end of a call, once for each ticket that was handed out.
     fn on_completed(&mut self, end: CompletedRequest);
 
     /// Woken when [`Load::next`] may say something else although no call ended and no time came.
     fn wakeup(&self) -> Arc<Notify>;
 }
 
-/// What an executor is to do now.
 #[derive(Debug, Clone)]
 pub enum LoadDecision {
-    /// Send this call now.
     Send(BenchRequest),
     /// Send nothing before this moment, unless a call ends or there is news.
     WaitUntil(Instant),
@@ -71,7 +63,6 @@ pub struct BenchRequest {
 pub struct CompletedRequest {
     /// The number of its [`BenchRequest`].
     pub ticket: u64,
-    /// When it was started.
     pub sent_at: Instant,
     /// When its result was read, or it was abandoned.
     pub ended_at: Instant,

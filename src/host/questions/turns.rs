@@ -16,7 +16,6 @@ struct CallTurn {
     open_questions: usize,
 }
 
-/// Ends the turn of a call when it is dropped.
 pub(in crate::host) struct TurnGuard<'a> {
     turns: &'a CallTurns,
     call: CallId,

@@ -11,7 +11,6 @@ const CHEAP: usize = 2_000;
 /// Maximum length and number of patterns that are compiled without precautions.
 const CHEAP_PATTERNS: usize = 20;
 
-/// The size of a schema that is within the limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SchemaComplexity {
     /// The number of objects and arrays; at most [`MAX_NODES`].

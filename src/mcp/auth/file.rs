@@ -24,9 +24,7 @@ use crate::util::units::show_duration;
 /// Bytes of the file; a login is about 4 KiB.
 const FILE_SIZE_LIMIT: u64 = 4 << 20;
 const WRITE_LOCK_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long others may take to renew a token.
 const RENEWAL_LOCK_TIMEOUT: Duration = Duration::from_mins(1);
-/// How often a lock is tried.
 const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
 pub struct FileVault {

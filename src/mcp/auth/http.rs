@@ -39,10 +39,8 @@ const RESPONSE_LIMIT: usize = 1 << 20;
 const EXCHANGE_TIMEOUT: Duration = Duration::from_secs(15);
 /// Name lookup, TCP and TLS together.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Origins that are asked with one object.
 const MAX_ORIGINS: usize = 16;
 
-/// Which non-public addresses may be contacted.
 #[derive(Debug, Clone, Default)]
 pub struct AddressPolicy {
     /// Addresses the user wrote down: their whole origins may be asked, wherever they lead.

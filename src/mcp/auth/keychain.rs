@@ -10,7 +10,6 @@ use crate::util::keychain;
 
 /// The variable that asks for the keychain, with the value 1.
 pub const VARIABLE: &str = "TOOLHOST_KEYCHAIN";
-/// The service and the account of the key.
 const SERVICE: &str = "toolhost";
 const ACCOUNT: &str = "logins";
 const UNLOCK_TIMEOUT: Duration = Duration::from_mins(2);

@@ -87,7 +87,6 @@ pub struct OAuthSettings {
     /// The user wrote the issuer and the token endpoint. Otherwise a file of a project names them,
     /// and they have to be https and public, like those that a server names.
     pub is_user_configured: bool,
-    /// A server on this machine may name an authorization server at another port of it.
     pub allows_any_local_port: bool,
     /// Whether any TLS certificate is accepted.
     pub insecure: bool,

@@ -21,7 +21,6 @@ pub struct OAuthLogin {
     pub token: Option<OAuthToken>,
 }
 
-/// The identity of a client at an authorization server.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OAuthClient {
     pub id: String,

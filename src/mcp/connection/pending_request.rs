@@ -61,7 +61,6 @@ impl PendingRequest<'_> {
         self.request.id.into()
     }
 
-    /// Waits for the answer. To be waited for once, and to the end.
     pub async fn answer(&mut self) -> Result<RawJson, Error> {
         let connection = self.connection;
         let outcome = connection.explain_outcome(self.request.outcome().await).await;

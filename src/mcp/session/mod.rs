@@ -79,7 +79,6 @@ struct PendingRequest {
     answer: oneshot::Sender<RequestOutcome>,
     /// Woken by everything else that happens to it.
     news: Arc<Notify>,
-    /// What came in place of an answer, maybe to this request.
     unmatched_response: Option<String>,
     has_progressed: bool,
     call: Option<CallId>,
@@ -230,7 +229,6 @@ impl McpSession {
         self.request_ended.notify_waiters();
     }
 
-    /// Takes the answer to a request that the wire got with it.
     fn take_answer(&self, id: i64, bytes: &Bytes) {
         for message in self.messages(bytes, Some(id)) {
             if let RpcMessage::Response { id, outcome } = message {

@@ -19,9 +19,7 @@ pub struct SentRequest {
 /// What happened to a request that is not answered yet.
 #[derive(Debug, Default)]
 pub struct RequestNews {
-    /// What came in place of an answer, maybe to this request.
     pub unmatched_response: Option<String>,
-    /// There was progress since the last look.
     pub has_progressed: bool,
     pub waits_for_person: bool,
 }

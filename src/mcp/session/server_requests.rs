@@ -108,7 +108,6 @@ impl McpSession {
         }
     }
 
-    /// Remembers a page that the server asked to open, to recognise it when it is reported as done.
     pub fn remember_page(&self, id: &str) {
         self.state().questions.remember_page(id);
     }

@@ -25,7 +25,6 @@ use crate::config::spec::ProtocolChoice;
 use crate::model::{CallId, Error, ErrorPhase, EventSink, NoQuestionHandler};
 use peer::{FakeServer, wire};
 
-/// The limit on starting in these tests.
 const START: Duration = Duration::from_secs(30);
 
 fn options() -> ConnectOptions {

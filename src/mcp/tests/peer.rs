@@ -54,7 +54,6 @@ impl FakeServer {
         message
     }
 
-    /// The next message of the client, whatever it is.
     pub async fn next(&mut self) -> Value {
         self.sent.recv().await.expect("the client is there")
     }
@@ -87,7 +86,6 @@ impl FakeServer {
         self.send(&refusal(&request["id"]));
     }
 
-    /// Ends a request on the wire.
     pub fn fail(&self, request: &Value, error: Error) {
         self.arrives(Arrival::Failed { id: request["id"].clone(), error });
     }
@@ -101,7 +99,6 @@ impl FakeServer {
         self.shared.stuck.store(true, Ordering::SeqCst);
     }
 
-    /// How many messages of the client wait to be taken in.
     pub fn waiting(&self) -> usize {
         self.shared.waiting.load(Ordering::SeqCst)
     }

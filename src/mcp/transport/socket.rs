@@ -64,7 +64,6 @@ impl SocketWire {
         }
     }
 
-    /// A wire to a server that speaks one message per line on a Unix socket.
     pub fn lines(socket: PathBuf, tracer: Tracer) -> Self {
         let open = move || {
             let socket = socket.clone();
@@ -171,7 +170,6 @@ fn closed_here() -> Error {
     Error::unreachable("the connection is closed")
 }
 
-/// The error for a message above the limit.
 pub(super) fn too_large() -> Error {
     Error::protocol(format!("limit: a message is larger than {} MiB", MESSAGE_LIMIT >> 20))
 }

@@ -1,7 +1,5 @@
 //! The stdio transport: a server as a child process, one JSON message per line.
 //!
-//! Owns: the child, its three pipes and their limits. Never does: look inside a line..
-//!
 //! What is sent is queued, and one task writes all that is there at once: many callers share a system
 //! call, and nobody who gives up leaves half a line behind. Reading is on demand: a line is taken from the pipe when the connection asks for the next
 //! arrival, so a flooding server is slowed by its own pipe instead of filling our memory. The exit
@@ -61,18 +59,15 @@ struct StdinQueue {
     emptied: Notify,
     /// Woken when a line cannot be written.
     failed: Notify,
-    /// Fires when the pipe is closed.
     closed: CancellationToken,
 }
 
 #[derive(Default)]
 struct QueuedLines {
     bytes: Vec<u8>,
-    /// The requests among them.
     requests: Vec<Value>,
     /// Why nothing is written any more.
     failure: Option<Error>,
-    /// Requests that were queued when that happened.
     failed_requests: Vec<Value>,
 }
 
@@ -82,7 +77,6 @@ struct StdoutReader {
     buffer: BytesMut,
     /// How much of `buffer` is known to hold no line end.
     scanned: usize,
-    /// How many NUL bytes came since the last line that holds anything else.
     nuls: usize,
     exited: Option<ExitStatus>,
     drain_until: Option<Instant>,
@@ -357,7 +351,6 @@ fn line_end(buffer: &[u8], scanned: usize) -> Option<(usize, usize)> {
     Some((end + run, end + run))
 }
 
-/// Adds up the NUL bytes of lines that hold nothing else.
 fn count_nuls(nuls: &mut usize, line: &[u8]) {
     if trim_bytes(line).is_empty() {
         *nuls += memchr::memchr_iter(0, line).count();

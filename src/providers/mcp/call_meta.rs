@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 use crate::model::{JsonObject, ToolContext};
 
 pub(crate) const SESSION: &str = "dev.toolhost/sessionId";
-/// The identity of the call, the same for all its attempts.
 const CALL: &str = "dev.toolhost/callId";
 /// On whose behalf the call is made, as the caller puts it.
 pub(crate) const USER: &str = "dev.toolhost/userId";

@@ -10,7 +10,6 @@ use crate::config::spec::DriftPolicy;
 use crate::mcp::protocol_warning::{DefinitionDrift, ProtocolWarning};
 use crate::model::{Error, ToolDefinition};
 
-/// The most lines of a difference in a failure.
 const LINES: usize = 30;
 
 /// Decides what to do when the called tool is not what was listed. Returns the warnings.

@@ -200,7 +200,6 @@ fn transport_plan(
     }
 }
 
-/// Whether the entry leaves it open which transport over HTTP its server speaks.
 fn allows_sse_fallback(spec: &ServerSpec) -> bool {
     let modern = spec.protocol == ProtocolChoice::Modern;
     !modern && matches!(spec.endpoint, Endpoint::Http { transport: HttpTransport::Auto, .. })

@@ -46,7 +46,6 @@ impl Health {
         self.since.map(|since| since.elapsed())
     }
 
-    /// The newest error, kept when the server works again.
     pub(super) fn last(&self) -> Option<PastError> {
         self.last.clone()
     }

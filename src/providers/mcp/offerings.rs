@@ -295,7 +295,6 @@ impl McpProvider {
         }
     }
 
-    /// Why the server cannot provide what is requested, as far as its capabilities show it.
     fn unsupported_watch_error(
         &self,
         connection: &Connection,

@@ -240,7 +240,6 @@ pub(super) fn status(frame: &mut Frame<'_>, words: &Styler<'_>, state: &AppState
     frame.render_widget(words.line(meaning, format!(" {}", message.text)), area);
 }
 
-/// The most keys that the footer shows.
 const KEYS: usize = 7;
 
 /// The footer: the keys of this context, as many as fit, the most useful ones.

@@ -91,7 +91,6 @@ fn place(spread: &Distribution, time: Duration) -> usize {
     spread.classes.iter().position(|(to, _)| time <= *to).unwrap_or(spread.classes.len())
 }
 
-/// Maps a position among all buckets to one among the drawn ones.
 fn scaled(at: usize, spread: &Distribution, drawn: &[u64]) -> usize {
     at * drawn.len() / spread.classes.len().max(1)
 }

@@ -13,7 +13,6 @@ use crate::tui::theme::StyleRole;
 use crate::util::text;
 use crate::util::units::show_size;
 
-/// The maximum number of suggestions that are shown.
 const SUGGESTED: usize = 5;
 /// From this height on they have a frame.
 const FRAMED: u16 = 16;

@@ -87,7 +87,6 @@ pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState,
     }
 }
 
-/// What to do where there is no result yet.
 fn nothing(state: &AppState) -> &'static str {
     match (&state.tools.form, state.tools.catalogue.chosen()) {
         (Some(_), _) => "Not called yet. Enter on the last field or F5 runs it.",
@@ -108,7 +107,6 @@ fn notes(viewer: &ResultViewer) -> Vec<String> {
     [viewer.search.summary(), compared, filtered].into_iter().flatten().collect()
 }
 
-/// Says above the last good values why the newest filter gives none.
 fn filter_error(
     frame: &mut Frame<'_>,
     styler: &Styler<'_>,

@@ -29,7 +29,6 @@ impl<'a> Styler<'a> {
         Span::styled(safe, self.theme.style(meaning))
     }
 
-    /// The same in bold.
     pub(super) fn bold(&self, meaning: StyleRole, said: impl AsRef<str>) -> Span<'static> {
         self.span(meaning, said).add_modifier(Modifier::BOLD)
     }
@@ -56,7 +55,6 @@ impl<'a> Styler<'a> {
     }
 }
 
-/// Replaces characters outside ASCII, by a substitute or by their code point.
 fn ascii(said: &str) -> String {
     use std::fmt::Write as _;
     let mut out = String::with_capacity(said.len());

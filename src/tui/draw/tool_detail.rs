@@ -77,7 +77,6 @@ pub(super) fn chips(
     }
 }
 
-/// What to do where there is nothing yet.
 fn nothing(styler: &Styler<'_>) -> Vec<Line<'static>> {
     let said = "Choose a tool on the left; / finds one by a few letters.\n\
                 Enter fills in its arguments and runs it.";

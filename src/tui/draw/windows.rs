@@ -57,7 +57,6 @@ pub(super) fn pin(
     frame.render_widget(styler.line(role, text), line);
 }
 
-/// The name of a saved call and the command that will make it again.
 pub(super) fn save_call(
     frame: &mut Frame<'_>,
     styler: &Styler<'_>,

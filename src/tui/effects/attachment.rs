@@ -15,7 +15,6 @@ use crate::host::link::{HostLink, ObservationSink};
 use crate::tui::event::AppEvent;
 use crate::tui::event::attachment::AttachmentEvent;
 
-/// Finds the background host that answers for a configuration.
 #[async_trait]
 pub trait HostFinder: Send + Sync {
     /// Where that host would listen; `None` when none is to be used.
@@ -80,5 +79,4 @@ impl EffectRunner {
     }
 }
 
-/// Ends the observation of a host when dropped.
 pub(super) type ObservationGuard = DropGuard;

@@ -113,7 +113,6 @@ impl EffectRunner {
         self.wait_for_trust_answers().await;
     }
 
-    /// Starts the effect and returns immediately.
     pub fn perform(&mut self, effect: AppEffect) {
         let host = Arc::clone(&self.deps.host);
         match effect {

@@ -175,7 +175,6 @@ fn note(errors: &mut Vec<Error>, asked: &[ServerListing]) {
     }
 }
 
-/// Writes each part to its own file. Nothing sent by the server ends up in a file name.
 fn save(path: &Path, parts: &[Value]) -> AppEvent {
     let kind = |part: &Value| match part.get("blob") {
         Some(_) => part.get("mimeType").and_then(Value::as_str).unwrap_or_default().to_owned(),

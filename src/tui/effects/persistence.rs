@@ -14,7 +14,6 @@ use crate::tui::event::AppEvent;
 use crate::tui::event::persistence::{PersistenceEffect, PersistenceEvent};
 use crate::tui::settings::{self, ConsoleSettings};
 
-/// How many of the newest calls of the history the forms are filled from.
 const NEWEST_CALLS: usize = 500;
 
 pub(super) async fn perform(effect: PersistenceEffect, deps: ConsoleDeps) -> AppEvent {

@@ -11,7 +11,6 @@ use crate::model::{Error, ServerState, ServerStatus};
 use crate::tui::event::AppEvent;
 use crate::tui::event::servers::ServersEffect;
 
-/// Performs the command and sends the result.
 pub(super) async fn perform(
     host: Arc<ToolHost>,
     effect: ServersEffect,

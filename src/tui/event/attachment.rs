@@ -4,6 +4,5 @@
 pub enum AttachmentEvent {
     /// Everything is passed on to the host with this process id; `None`: the console is its own host.
     Attached(Option<u32>),
-    /// The attached host ended, and the console continues with its own host.
     Lost(u32),
 }

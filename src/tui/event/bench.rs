@@ -35,7 +35,6 @@ pub struct BenchRunSpec {
     pub plan: BenchPlan,
 }
 
-/// What the effects report to the benchmark view.
 #[derive(Debug)]
 pub enum BenchEvent {
     /// The tools were found; calls are made from now on.

@@ -59,7 +59,6 @@ pub struct PastCall {
     pub arguments: String,
 }
 
-/// What the effects report to the history view.
 #[derive(Debug)]
 pub enum HistoryEvent {
     /// These are the newest calls.

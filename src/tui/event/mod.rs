@@ -139,7 +139,6 @@ pub struct ConsoleCallId(pub u64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AskId(pub u64);
 
-/// A call that needs approval, as the window shows it.
 #[derive(Debug, Clone)]
 pub struct ApprovalPrompt {
     pub tool: ToolDefinition,

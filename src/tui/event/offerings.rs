@@ -9,10 +9,8 @@ use crate::model::{
     ResourceContents, ResourceTemplate, SubscriptionEvent,
 };
 
-/// What the resources view asks the effects to do.
 #[derive(Debug, Clone, PartialEq)]
 pub enum OfferingsEffect {
-    /// Say which servers there are, and ask each for everything it offers beside tools.
     ListAll,
     List(String),
     ReadResource {
@@ -20,7 +18,6 @@ pub enum OfferingsEffect {
         server: String,
         uri: String,
     },
-    /// Fill in a prompt. Cancels the previous read or fill-in request.
     GetPrompt {
         ticket: OfferingRequestId,
         server: String,

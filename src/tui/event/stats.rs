@@ -6,7 +6,6 @@ use crate::model::Error;
 use crate::stats::summary::TimeSeriesSet;
 use crate::stats::{Summary, Usage};
 
-/// What the statistics view asks the effects to do.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StatsEffect {
     /// Look at what was counted.

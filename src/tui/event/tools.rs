@@ -13,13 +13,22 @@ use crate::util::jq::JqError;
 #[derive(Debug, Clone, PartialEq)]
 pub enum ToolsEffect {
     /// Find out exactly what a call would send, and send nothing.
-    DryRun { tool: String, arguments: JsonObject },
-    /// Run a jq filter over a result.
-    Query { filter: String, input: Arc<FilterInput> },
+    DryRun {
+        tool: String,
+        arguments: JsonObject,
+    },
+    Query {
+        filter: String,
+        input: Arc<FilterInput>,
+    },
     /// Make a large result ready to be shown.
     Present(PresentationRequest),
     /// Keep a call under a name, for `toolhost run NAME`.
-    SaveCall { name: String, tool: String, arguments: JsonObject },
+    SaveCall {
+        name: String,
+        tool: String,
+        arguments: JsonObject,
+    },
     /// Write a result to files that were not there before.
     Save {
         /// The file name prefix, made safe.
@@ -42,7 +51,6 @@ impl PartialEq for ResultExport {
     }
 }
 
-/// What the effects report to the tools view.
 #[derive(Debug)]
 pub enum ToolsEvent {
     /// What a jq filter gave, and what of.
@@ -50,7 +58,6 @@ pub enum ToolsEvent {
         filter: String,
         /// The result it was run over.
         input: Arc<FilterInput>,
-        /// The values it gave as text and their number, or why it gave none.
         results: Result<(ScrollText, usize), JqError>,
     },
     /// A result is ready to be shown.

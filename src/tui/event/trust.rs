@@ -51,7 +51,6 @@ pub enum TrustEffect {
     SwitchHost,
 }
 
-/// What the effects report to the trust window.
 #[derive(Debug)]
 pub enum TrustEvent {
     /// The trust store changed: this process or another one wrote it.
@@ -64,7 +63,6 @@ pub enum TrustEvent {
     HostReady(TrustStatus),
     /// The project is not what was trusted any more, and the host offers what it offered before.
     HostKept(TrustStatus),
-    /// The console works with what was read, and a host that it replaced is closed.
     HostSwitched,
     /// The answer was not stored, or no host could be built.
     Failed(Error),

@@ -28,7 +28,6 @@ pub enum Action {
     Sort,
     /// Puts tools under other headings.
     Group,
-    /// Opens or closes the newest lines of the wire.
     Wire,
     Down,
     /// Move up by one line.
@@ -64,7 +63,6 @@ pub enum Action {
     /// Write what is shown to a file.
     Export,
     SaveCall,
-    /// Show the content in the next format, such as text, tree or raw.
     ChangeFormat,
     /// Switch the tool's tab: details, schema, raw.
     Detail,

@@ -22,7 +22,6 @@ pub enum KeyContext {
     /// In lists and texts that scroll.
     Pane,
     Tools,
-    /// In the tree of tools.
     ToolTree,
     /// In what calls of a tool gave.
     Result,
@@ -43,11 +42,9 @@ pub enum KeyContext {
     Inbox,
     /// While arguments are filled in.
     Form,
-    /// While arguments are filled in, in the last line.
     FormLast,
     /// While arguments are filled in, in a line where nothing is typed.
     FormItems,
-    /// While arguments are filled in, in a field that takes text of several lines.
     FormLines,
     /// While arguments are filled in, in a field whose values are listed.
     FormChoice,

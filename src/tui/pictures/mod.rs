@@ -14,7 +14,6 @@ pub use decode::PictureError;
 /// A character cell is about twice as high as it is wide.
 const CELL_RATIO: f64 = 2.0;
 
-/// The room for a picture, and the colours that the terminal has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PictureBox {
     pub columns: u16,

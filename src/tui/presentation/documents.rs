@@ -177,7 +177,6 @@ fn failed(page: &mut ScrollText, error: &Error) {
     }
 }
 
-/// Identity, times, attempts, size, protocol and route of a call.
 fn account(page: &mut ScrollText, outcome: &CallOutcome) {
     let metadata = &outcome.metadata;
     page.gap();
@@ -209,7 +208,6 @@ fn account(page: &mut ScrollText, outcome: &CallOutcome) {
     }
 }
 
-/// Everything that came, in the shape of an MCP result.
 pub fn whole(result: &ToolResult) -> Value {
     let mut all = json!({ "content": result.content, "isError": !result.success });
     if let Some(all) = all.as_object_mut() {
@@ -222,7 +220,6 @@ pub fn whole(result: &ToolResult) -> Value {
     all
 }
 
-/// The whole result as indented JSON.
 pub(super) fn raw(result: &ToolResult) -> ScrollText {
     let mut page = ScrollText::with_limits(LIMITS);
     json_lines::push(&mut page, &whole(result));

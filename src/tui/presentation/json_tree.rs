@@ -30,7 +30,6 @@ pub struct JsonTreeNode {
     is_json_text: bool,
 }
 
-/// A JSON value as foldable lines.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct JsonTree {
     nodes: Vec<JsonTreeNode>,

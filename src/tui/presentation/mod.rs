@@ -181,7 +181,6 @@ impl PartialEq for FilterInput {
     }
 }
 
-/// The values that a filter gave, one below the other.
 pub fn filtered(values: &[Value]) -> ScrollText {
     let limits = TextLimits { lines: 100_000, bytes: usize::MAX, notice: "The rest is not shown." };
     let mut text = ScrollText::with_limits(limits);

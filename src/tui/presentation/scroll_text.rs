@@ -180,7 +180,6 @@ impl ScrollText {
         true
     }
 
-    /// Appends a picture, a line for each of its rows.
     pub fn picture(&mut self, picture: &Arc<Picture>) {
         *self.layout.get_mut() = None;
         for row in 0..picture.rows {
@@ -193,7 +192,6 @@ impl ScrollText {
         self.push(vec![(role, text.into())]);
     }
 
-    /// Appends a text of several lines.
     pub fn text(&mut self, role: StyleRole, text: &str) {
         for line in text.lines() {
             if self.is_cut {
@@ -306,7 +304,6 @@ impl ScrollText {
         self.is_cut
     }
 
-    /// Where drawing keeps the layout of the last frame.
     pub fn layout(&self) -> &RefCell<Option<TextLayout>> {
         &self.layout
     }

@@ -8,7 +8,6 @@ use std::time::Duration;
 use crate::model::{CallId, HostEvent};
 use crate::util::text::shorten;
 
-/// Log lines that are kept of one call.
 const LOG: usize = 100;
 /// Calls within a call that are kept.
 const NESTED: usize = 50;
@@ -63,7 +62,6 @@ pub struct ChildCall {
     pub ended: Option<(bool, Duration)>,
 }
 
-/// What a call reported while it ran.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CallActivity {
     /// When it was first seen running.
@@ -78,7 +76,6 @@ pub struct CallActivity {
 }
 
 impl CallActivity {
-    /// Takes in the current time, which durations are measured with.
     pub fn tick(&mut self, now: Duration) {
         self.since.get_or_insert(now);
         if let Some(retry) = &mut self.retry {

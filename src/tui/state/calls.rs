@@ -18,13 +18,11 @@ pub struct ConsoleCall {
     pub id: Option<CallId>,
     pub tool: String,
     pub arguments: JsonObject,
-    /// Progress, log lines and nested calls while it ran.
     pub activity: CallActivity,
     /// The outcome; `None` while the call is running.
     pub outcome: Option<Arc<CallResult>>,
 }
 
-/// The calls that were made here, the newest last.
 #[derive(Debug, Default)]
 pub struct ConsoleCalls {
     pub(super) all: VecDeque<ConsoleCall>,
@@ -33,7 +31,6 @@ pub struct ConsoleCalls {
 }
 
 impl ConsoleCalls {
-    /// Adds a running call and gives its number.
     pub fn begin(&mut self, tool: String, arguments: JsonObject) -> ConsoleCallId {
         let run = ConsoleCallId(self.next);
         self.next += 1;
@@ -65,7 +62,6 @@ impl ConsoleCalls {
         }
     }
 
-    /// Takes in the last arguments of earlier sessions.
     pub fn set_saved_arguments(&mut self, recalled: HashMap<String, JsonObject>) {
         self.saved_arguments = recalled;
     }

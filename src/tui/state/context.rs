@@ -77,7 +77,6 @@ pub struct AppContext {
     pub size: (u16, u16),
     pub view: ViewId,
     pub focus: Pane,
-    /// Whether the newest lines of the wire stand below the tools.
     pub has_wire: bool,
     /// The name of the project; `None` without one.
     pub project: Option<String>,
@@ -192,7 +191,6 @@ impl AppContext {
         self.pane_shares.remove(&self.view);
     }
 
-    /// Where the newest lines of the wire are shown beside what is done.
     pub fn wire_shown(&self) -> Option<Rect> {
         let [_, middle, _, _] = layout::frame(Rect::new(0, 0, self.size.0, self.size.1));
         let (_, below) = layout::wire_below(self.view, self.room(), middle, self.has_wire);

@@ -44,7 +44,6 @@ pub fn is_yes(value: &str) -> bool {
     !value.starts_with(['n', 'N'])
 }
 
-/// One word of a filter that reads as exactly this text where quotes are allowed.
 pub fn quoted(word: &str) -> String {
     if !word.contains(|c: char| c.is_whitespace() || c == '"' || c == '\\') {
         return word.to_owned();

@@ -88,14 +88,12 @@ impl LineInput {
         *self = Self::default();
     }
 
-    /// Moves the cursor one grapheme to the left.
     pub fn left(&mut self) {
         self.is_selected = false;
         let step = self.split().0.graphemes(true).next_back().map_or(0, str::len);
         self.cursor -= step;
     }
 
-    /// Moves the cursor one grapheme to the right.
     pub fn right(&mut self) {
         self.is_selected = false;
         let step = self.split().1.graphemes(true).next().map_or(0, str::len);

@@ -112,7 +112,6 @@ pub struct AppState {
     pub others: OtherClients,
     pub trust: ProjectTrust,
     pub configuration_problems: ConfigurationProblems,
-    /// Whether calls of other clients ended since the figures of tools were read.
     has_stale_figures: bool,
     /// A tool compared with its pin, while [`Overlay::Pin`] shows it.
     pub pin_window: Option<PinWindow>,
@@ -159,7 +158,6 @@ impl AppState {
             || self.view_state(self.context.view).is_animating()
     }
 
-    /// Whether the picture of the calls of the last minute is seen, and moves.
     fn is_live_moving(&self) -> bool {
         let calls = || self.live.of(self.tools.subject()?);
         self.context.view == ViewId::Tools

@@ -23,7 +23,6 @@ pub struct OtherCall {
     pub is_running: bool,
 }
 
-/// The calls of other clients, running or ended.
 #[derive(Debug, Default)]
 pub struct OtherClients {
     calls: IndexMap<CallId, OtherCall>,
@@ -65,7 +64,6 @@ impl OtherClients {
         self.calls.get(id).map(|call| &*call.client)
     }
 
-    /// The calls that run, the newest first.
     pub fn running(&self) -> impl Iterator<Item = &OtherCall> + '_ {
         self.calls.values().rev().filter(|call| call.is_running)
     }

@@ -136,7 +136,6 @@ impl AppState {
     }
 
     pub(super) fn wheeled(&mut self, x: u16, y: u16, by: isize) {
-        /// Lines for each step of the wheel.
         const STEP: isize = 3;
         if self.has_overlay() {
             return self.scroll(by * STEP);

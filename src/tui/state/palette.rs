@@ -12,7 +12,6 @@ use crate::tui::theme::ColourScheme;
 /// Something that can be chosen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PaletteCommand {
-    /// A tool, whose form is opened.
     Tool(String),
     /// An action, as if its key were pressed.
     Action(Action),

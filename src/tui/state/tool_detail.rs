@@ -72,7 +72,6 @@ impl ToolDetail {
         self.text.scroll_to_top();
     }
 
-    /// Rebuilds the text when another tool or tab is shown.
     pub fn refresh(&mut self, tool: Option<&Arc<ToolDefinition>>) {
         let same = match (&self.source, tool) {
             (Some((made_of, side)), Some(tool)) => Arc::ptr_eq(made_of, tool) && *side == self.tab,

@@ -54,7 +54,6 @@ impl ToolSort {
     }
 }
 
-/// A tool of the list with its full name.
 #[derive(Debug, Clone)]
 pub struct ToolRow {
     pub tool: Arc<ToolDefinition>,
@@ -76,7 +75,6 @@ pub struct ToolListState {
     pub is_filtering: bool,
     /// The order while nothing is searched for.
     pub sort: ToolSort,
-    /// What tools stand under while nothing is searched for.
     pub grouping: ToolGrouping,
     groups: Vec<ToolGroup>,
     folded: HashSet<String>,
@@ -88,7 +86,6 @@ pub struct ToolListState {
     is_touched: bool,
 }
 
-/// What tools stand under.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ToolGrouping {
     /// Their server, or their kind.
@@ -98,12 +95,10 @@ pub enum ToolGrouping {
     None,
 }
 
-/// A server with its tools, or the tools of a kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolGroup {
     pub name: String,
     pub is_server: bool,
-    /// How many of its tools are found.
     pub tools: usize,
 }
 
@@ -192,12 +187,10 @@ impl ToolListState {
         self.folded.contains(group)
     }
 
-    /// Whether tools stand under groups.
     pub fn is_tree(&self) -> bool {
         matches!(self.lines.first(), Some(ToolLine::Group(_)))
     }
 
-    /// The widest name that is listed, in cells.
     pub fn widest_name(&self) -> usize {
         let is_tree = self.is_tree();
         let name = |row: &ToolRow| {
@@ -259,7 +252,6 @@ impl ToolListState {
         true
     }
 
-    /// Takes in the names of all servers, in the order of their files.
     pub fn set_servers(&mut self, names: Vec<String>) {
         if names != self.server_names {
             self.server_names = names;
@@ -273,7 +265,6 @@ impl ToolListState {
         self.list.step(by, self.lines.len());
     }
 
-    /// Chooses a line that was pointed at.
     pub fn choose_line(&mut self, at: usize) {
         self.is_touched = true;
         self.list.choose(at, self.lines.len());
@@ -296,7 +287,6 @@ impl ToolListState {
         at.is_some()
     }
 
-    /// The same, unfolding what it stands in.
     pub fn reveal(&mut self, name: &str) -> bool {
         let group = self.find_by_name(name).map(|row| self.group_of(row).0.to_owned());
         if group.is_some_and(|group| self.folded.remove(&group)) {
@@ -325,7 +315,6 @@ impl ToolListState {
         self.list.choose(first.unwrap_or(0), self.lines.len());
     }
 
-    /// What a tool stands under, and whether that is a server.
     fn group_of<'a>(&self, row: &'a ToolRow) -> (&'a str, bool) {
         if self.grouping == ToolGrouping::Category {
             return (row.tool.category.as_deref().unwrap_or("other"), false);
@@ -437,7 +426,6 @@ impl ToolRow {
         into.len() > self.name.len()
     }
 
-    /// The name within its server or set of tools.
     pub fn short_name(&self) -> &str {
         let component = self.tool.name.component();
         let rest = component.and_then(|component| self.name.strip_prefix(component));

@@ -13,20 +13,15 @@ use crate::tui::event::tools::{ToolsEffect, ToolsEvent};
 use crate::tui::event::{AppEffect, ConsoleCallId, Navigation};
 use crate::tui::keys::{Action, KeyContext};
 
-/// The view of the tools.
 #[derive(Debug, Default)]
 pub struct ToolsView {
-    /// The tools of all sources.
     pub catalogue: ToolListState,
     /// The arguments that are being filled in.
     pub form: Option<SchemaForm>,
-    /// The chosen tool from one of its sides.
     pub detail: ToolDetail,
-    /// The results of calls of the chosen tool.
     pub viewer: ResultViewer,
     /// How many rows below the list say something else; known when it was drawn.
     pub notice_height: Cell<u16>,
-    /// The tool whose calls are looked at.
     subject: Option<String>,
     /// How results are shown, of tools that were looked at before.
     formats: HashMap<String, ResultFormat>,
@@ -250,13 +245,11 @@ impl View for ToolsView {
 }
 
 impl ToolsView {
-    /// The table of the result, while it is shown and has the focus.
     fn focused_table(&mut self, context: &AppContext) -> Option<&mut ResultTable> {
         let is_shown = context.focus == Pane::Result && self.viewer.shows_table();
         self.viewer.table.as_mut().filter(|_| is_shown)
     }
 
-    /// Filters the tool list with this text.
     pub fn find(&mut self, words: &str) {
         self.catalogue.filter = LineInput::of(words);
         self.catalogue.refilter();
@@ -270,7 +263,6 @@ impl ToolsView {
         self.catalogue.reveal(tool)
     }
 
-    /// Fills in the arguments of the tool of this name.
     pub fn fill_arguments(
         &mut self,
         tool: &str,
@@ -288,7 +280,6 @@ impl ToolsView {
         }
     }
 
-    /// The tool whose calls are looked at.
     pub fn subject(&self) -> Option<&str> {
         let chosen = || Some(self.catalogue.chosen()?.name.as_str());
         self.form.as_ref().map(|form| form.tool.as_str()).or_else(chosen)
@@ -310,7 +301,6 @@ impl ToolsView {
         self.viewer.refresh(tool, &context.calls, room).map(AppEffect::Tools)
     }
 
-    /// Takes in the outcome of an effect.
     pub fn handle_event(&mut self, event: ToolsEvent, context: &mut AppContext) -> Vec<AppEffect> {
         match event {
             ToolsEvent::DryRunFinished { tool, dry_run } => {
@@ -336,7 +326,6 @@ impl ToolsView {
         effect.map(AppEffect::Tools).into_iter().collect()
     }
 
-    /// Adds the call and gives the effects that make it.
     pub fn call(
         &mut self,
         tool: String,
@@ -417,7 +406,6 @@ impl ToolsView {
         vec![AppEffect::Tools(ToolsEffect::Save { stem, what })]
     }
 
-    /// Asks for a name for the call in the form, or for the newest of the chosen tool.
     fn name_call(&self, context: &mut AppContext) {
         let call = match &self.form {
             Some(form) => Some((form.tool.as_str(), form.arguments())),
@@ -470,7 +458,6 @@ impl ToolsView {
         context.copy("command", line)
     }
 
-    /// Shows the wire of the newest call of the chosen tool, or of its server.
     fn wire(&self, context: &mut AppContext) -> Vec<AppEffect> {
         let Some(row) = self.catalogue.chosen() else { return Vec::new() };
         let call = context.calls.newest_of(&row.name).and_then(|call| call.id.clone());

@@ -438,7 +438,6 @@ impl AppState {
         Vec::new()
     }
 
-    /// Reads the configuration files again. That ends what runs, so it waits for a person to end it.
     fn reload_configuration(&mut self) -> Vec<AppEffect> {
         let runs = self.context.calls.running().next().is_some() || self.bench.is_running();
         self.trust.reload(!runs, &mut self.context)

@@ -124,11 +124,14 @@ pub struct Confinement {
 
 /// Why a child cannot be confined as asked. It is not started then.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[cfg_attr(
+    not(target_os = "linux"),
+    expect(dead_code, reason = "elsewhere there is nothing that could fail")
+)]
 pub enum ConfinementError {
     /// The system lacks what the level needs.
     #[error("{missing}")]
     Unsupported { missing: String, remedy: String },
-    #[cfg(target_os = "linux")]
     #[error("'{}' cannot be opened for the sandbox: {why}", .path.display())]
     Path {
         path: PathBuf,
@@ -136,7 +139,6 @@ pub enum ConfinementError {
         why: String,
     },
     /// Something that should have worked did not.
-    #[cfg(target_os = "linux")]
     #[error("the sandbox could not be created: {0}")]
     Failed(String),
 }

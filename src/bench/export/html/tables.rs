@@ -13,7 +13,6 @@ use crate::bench::threshold::ThresholdResult;
 use crate::util::histogram::Durations;
 use crate::util::units::{show_count, show_duration, show_size};
 
-/// The percentiles of the table, with their names.
 const PERCENTILES: [(&str, f64); 5] =
     [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999)];
 

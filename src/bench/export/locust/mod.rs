@@ -16,7 +16,6 @@ const LEGACY: &str = "2025-11-25";
 /// The revision without sessions.
 const MODERN: &str = "2026-07-28";
 
-/// Rows of arguments that are written at most.
 const MOST_ROWS: usize = 10_000;
 
 /// A tool of an HTTP server.

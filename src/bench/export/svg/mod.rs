@@ -33,7 +33,6 @@ const BOTTOM: f64 = 372.0;
 const ROW: f64 = 26.0;
 const HISTOGRAM: f64 = 190.0;
 const CLASSES: usize = 72;
-/// Points of a line at most and at least, and the calls that each should stand for.
 const POINTS: usize = 96;
 const MIN_POINTS: usize = 24;
 const CALLS_PER_POINT: u64 = 60;

@@ -20,7 +20,6 @@ use crate::net::response::OriginResponse;
 pub(super) const MAX_AUTHORIZATIONS: usize = 3;
 /// How many challenges of one answer are read.
 const MAX_CHALLENGES: usize = 5;
-/// Bytes of one challenge that are read.
 const CHALLENGE_SIZE: usize = 8 << 10;
 
 pub(super) struct CredentialGate {
@@ -39,7 +38,6 @@ impl CredentialGate {
         }
     }
 
-    /// Whether the newest request carried credentials.
     pub(super) fn sent_credentials(&self) -> bool {
         self.sent_credentials.load(Ordering::Relaxed)
     }

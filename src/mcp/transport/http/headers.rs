@@ -24,7 +24,6 @@ const JSON_OR_EVENTS: HeaderValue = HeaderValue::from_static("application/json, 
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-/// Room for the headers of an ordinary request, credentials included.
 const ORDINARY_HEADERS: usize = 8;
 
 pub(super) fn post(frame: &OutgoingFrame, session: &HttpSession) -> Result<HeaderMap, Error> {

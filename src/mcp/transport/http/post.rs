@@ -445,13 +445,11 @@ fn is_method(frame: &OutgoingFrame, name: &str) -> bool {
     }
 }
 
-/// The error for a success that has nothing to read.
 pub(super) fn no_content_error(status: StatusCode) -> Error {
     Error::protocol(format!("the server answered a request with {status}"))
         .with_detail("a request must be answered with JSON or an event stream")
 }
 
-/// The error for a body of a type that no answer has.
 pub(super) fn not_an_endpoint_error(kind: &str, begun: &[u8]) -> Error {
     Error::protocol(format!("not an MCP endpoint: {kind}"))
         .with_details(server_message(begun))

@@ -11,7 +11,6 @@ use crate::model::Error;
 /// Shorter values are too common to be replaced (`1`, `blue`, `yes`).
 const MIN_SECRET_LEN: usize = 6;
 
-/// The secrets of one target, each with the header it is sent in.
 #[derive(Default)]
 pub(super) struct Redactor(RwLock<Vec<(String, SecretString)>>);
 

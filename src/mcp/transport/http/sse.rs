@@ -79,7 +79,6 @@ impl SseParser {
         Self { comments, ..self }
     }
 
-    /// How many bytes of an unfinished event are held.
     pub(super) fn buffered_bytes(&self) -> usize {
         self.line.len() + self.data.as_ref().map_or(0, BytesMut::len)
     }

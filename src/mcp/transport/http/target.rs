@@ -34,7 +34,6 @@ const RESERVED_HEADERS: [&str; 9] = [
 pub struct HttpTarget {
     /// The endpoint, as the user wrote it; `http` or `https`.
     pub url: Url,
-    /// The Unix socket everything is asked for over, in place of the URL's host.
     pub socket: Option<PathBuf>,
     pub headers: Vec<(String, SecretString)>,
     /// What goes into `Authorization`, unless the headers have one.

@@ -31,7 +31,6 @@ use crate::net::dial::{Dialer, NetStream};
 use crate::net::errors;
 
 const HANDSHAKE: Duration = Duration::from_secs(10);
-/// The subprotocol that is offered to the server.
 const SUBPROTOCOL: HeaderValue = HeaderValue::from_static("mcp");
 
 /// A wire to the server at `target`, whose URL is that of the handshake: `http` or `https`.

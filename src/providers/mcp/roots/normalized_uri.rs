@@ -111,7 +111,6 @@ fn segments(path: &str) -> Result<Vec<Vec<u8>>, &'static str> {
     Ok(all)
 }
 
-/// Whether a decoded segment becomes several for a server that decodes it again.
 fn hides_a_path(segment: &[u8]) -> bool {
     const ROUNDS: usize = 8;
     let mut text = segment.to_vec();

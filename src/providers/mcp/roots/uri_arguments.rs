@@ -90,7 +90,6 @@ pub(super) fn addresses<'a>(root: &'a Value, key: &str, value: &'a Value) -> Vec
     collected
 }
 
-/// The schemas that apply to the same value, with the branches they were chosen from.
 fn applicable_schemas<'a>(
     root: &'a Value,
     schema: &'a Value,

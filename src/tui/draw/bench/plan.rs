@@ -12,7 +12,6 @@ use crate::tui::state::bench::{BenchView, PlanField, PlanForm, ToolPicker};
 use crate::tui::theme::StyleRole;
 use crate::util::text;
 
-/// Cells of the name of an entry.
 const NAME: usize = 11;
 /// Lines below the entries at most.
 const FOOT: u16 = 6;

@@ -21,9 +21,7 @@ use crate::util::units::show_duration;
 
 /// From this width on two tools stand beside each other.
 const WIDE: usize = 66;
-/// The kinds of failures shown separately.
 const KINDS: usize = 3;
-/// The widest line of the rate.
 const RATE: usize = 60;
 /// The position of p50 among the step columns.
 const P50: usize = 2;

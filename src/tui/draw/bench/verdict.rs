@@ -13,7 +13,6 @@ use crate::tui::state::bench::BenchView;
 use crate::tui::theme::StyleRole;
 use crate::util::units::show_duration;
 
-/// Below this width the interval of a ratio is left out.
 const INTERVAL_MIN_WIDTH: u16 = 72;
 const BOTH_FIGURES_MIN_WIDTH: u16 = 56;
 

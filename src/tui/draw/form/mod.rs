@@ -18,7 +18,6 @@ use crate::tui::theme::StyleRole;
 use crate::util::text;
 use below::{below, choice_rows, draft, rows_below, text_rows};
 
-/// The widest that the names of fields get.
 const NAMES: usize = 28;
 
 /// A form in its own pane.
@@ -63,7 +62,6 @@ pub(super) fn rows_needed(styler: &Styler<'_>, form: &SchemaForm, width: u16) ->
     u16::try_from(rows).unwrap_or(u16::MAX)
 }
 
-/// How many rows the fields need with what is said below the one that says most, or the JSON.
 fn body_rows(form: &SchemaForm) -> usize {
     if let Some(json) = form.json() {
         return json.lines().len();
@@ -81,7 +79,6 @@ fn foot_rows(foot: &[Line<'static>], width: u16) -> usize {
     foot.iter().map(|line| wrap(line, usize::from(width)).len()).sum()
 }
 
-/// A text of several lines that is being written.
 pub(super) fn lines(
     frame: &mut Frame<'_>,
     styler: &Styler<'_>,

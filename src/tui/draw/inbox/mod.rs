@@ -18,7 +18,6 @@ use crate::tui::theme::StyleRole;
 use crate::util::text;
 
 const MAX_SERVER_TEXT_CHARS: usize = 4_000;
-/// How many lines of a conversation are shown.
 const LINES: usize = 400;
 
 pub(super) fn draw(
@@ -134,7 +133,6 @@ fn question(
     }
 }
 
-/// The question gets the room it needs, up to two fifths of the area.
 fn parts(asked: &[Line<'static>], area: Rect) -> (Rect, Rect) {
     let width = usize::from(area.width);
     let needed: usize = asked.iter().map(|line| wrap(line, width).len()).sum();

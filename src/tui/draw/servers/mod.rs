@@ -12,7 +12,6 @@ use crate::tui::theme::StyleRole;
 pub(super) use health::health;
 pub(super) use table::list;
 
-/// How a server is, as a dot.
 pub(super) fn dot(server: &ServerStatus) -> (&'static str, StyleRole) {
     let (_, role) = state_of(server);
     let dot = match server.state {

@@ -153,7 +153,6 @@ fn pings(state: &AppState, server: &ServerStatus) -> String {
     }
 }
 
-/// How many calls were made here, and how many of a hundred failed.
 fn calls(state: &AppState, server: &ServerStatus) -> (String, String) {
     let (all, failed) = state.context.calls.server_counts(&server.name);
     let rate = match all {
@@ -164,7 +163,6 @@ fn calls(state: &AppState, server: &ServerStatus) -> (String, String) {
     (all.to_string(), rate)
 }
 
-/// A text padded to this many cells, followed by a space.
 fn padded(said: &str, width: usize) -> String {
     let safe = text::safe_line(said);
     let cut = text::cut(&safe, width.saturating_sub(1));

@@ -20,7 +20,6 @@ use crate::util::units::{show_duration, show_size};
 
 /// From this width, in columns, the histogram is drawn beside the figures.
 const WIDE: u16 = 96;
-/// The kinds of failures shown separately.
 const KINDS: usize = 8;
 
 pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Rect) {
@@ -163,7 +162,6 @@ fn store(styler: &Styler<'_>, state: &AppState) -> Option<Line<'static>> {
     Some(styler.line(StyleRole::Dim, format!("store   {}{size}", seen.place)))
 }
 
-/// Calls, errors and latency over time, one bar for each slice.
 fn over_time(
     styler: &Styler<'_>,
     state: &AppState,

@@ -33,7 +33,6 @@ pub(super) fn draw(
     }
 }
 
-/// The newest message in one line.
 pub(super) fn newest_line(styler: &Styler<'_>, state: &AppState, width: u16) -> Line<'static> {
     let key = state.context.keys.key_of(Action::Wire, &state.view_key_contexts());
     let way = key.map(|key| format!("{key} opens  ")).unwrap_or_default();

@@ -25,7 +25,6 @@ const LATENCY: usize = 8;
 const SIZE: usize = 11;
 
 impl TraceColumns {
-    /// The columns that fit into this many cells.
     pub(in crate::tui::draw) fn of(width: usize) -> Self {
         let server = if width >= 90 { 12 } else { 9 };
         Self { width, exact: width >= 76, time: width >= 50, server, size: width >= 76 }

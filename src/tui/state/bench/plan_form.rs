@@ -21,7 +21,6 @@ pub struct PlanFieldError {
     pub error: Error,
 }
 
-/// The plan of a run as a person fills it in.
 #[derive(Debug, Clone, Default)]
 pub struct PlanForm {
     lines: Vec<(PlanField, LineInput)>,
@@ -53,7 +52,6 @@ impl PlanForm {
         self.lines.iter().find(|(known, _)| *known == entry).map(|(_, line)| line)
     }
 
-    /// The line of the current entry, to be written in.
     pub fn active_input(&mut self) -> Option<&mut LineInput> {
         if !self.is_writing {
             return None;

@@ -407,7 +407,6 @@ impl SchemaForm {
     }
 }
 
-/// The message shown instead of a secret.
 const SECRET_NOT_SHOWN: &str = "holds a secret, which is not shown; Del unsets the field";
 
 /// The reasons why a text is not a JSON object.

@@ -8,7 +8,6 @@ use crate::tui::keys::KeyContext;
 use crate::tui::state::TextArea;
 
 impl SchemaForm {
-    /// The contexts where keys are looked up while it is edited, nearest first.
     pub fn key_contexts(&self) -> Vec<KeyContext> {
         if self.json.is_some() {
             return vec![KeyContext::MultilineText];
@@ -28,7 +27,6 @@ impl SchemaForm {
         [self.last(), own.to_vec(), vec![KeyContext::Form]].concat()
     }
 
-    /// Where Enter sends the form instead of going on.
     fn last(&self) -> Vec<KeyContext> {
         let is_last = self.at + 1 >= self.fields.len();
         is_last.then_some(KeyContext::FormLast).into_iter().collect()

@@ -16,7 +16,6 @@ use crate::tui::state::{AppContext, Readiness, ScrollPosition};
 use crate::util::diff::{self, DiffLine};
 use crate::util::json;
 
-/// The user is asked to approve a call.
 #[derive(Debug, Clone)]
 pub struct PendingApproval {
     pub id: AskId,
@@ -75,7 +74,6 @@ pub enum ApprovalTab {
 pub(super) struct SessionApprovals {
     /// Calls that need not be asked about again, by their identity.
     allowed_calls: HashSet<String>,
-    /// What tools said about themselves when a call of them was last allowed, by full name.
     allowed_definitions: HashMap<String, Value>,
 }
 

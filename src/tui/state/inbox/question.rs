@@ -24,7 +24,6 @@ pub struct PendingQuestion {
     pub is_sending: bool,
 }
 
-/// The answer to a question, while it is written.
 #[derive(Debug, Clone)]
 pub enum AnswerDraft {
     Form(Box<SchemaForm>),

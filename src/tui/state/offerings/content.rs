@@ -54,7 +54,6 @@ pub(super) fn open_content(opened: &OpenOffering, is_raw: bool) -> ScrollText {
     page
 }
 
-/// The text of a resource that is nothing else.
 pub(super) fn only_text(parts: &[Value]) -> Option<String> {
     let [part] = parts else { return None };
     text_of(part, "text").map(str::to_owned)

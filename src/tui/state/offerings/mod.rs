@@ -38,15 +38,11 @@ pub struct OfferingsView {
     pub tree: OfferingTree,
     /// The chosen row.
     pub list: ListCursor,
-    /// The filter as it was typed.
     pub filter: LineInput,
     /// Whether the filter is being typed.
     pub is_filtering: bool,
-    /// The form of a template or prompt while it is filled in.
     pub asking: Option<OfferingForm>,
-    /// The text of the open item, or else the description of the chosen row.
     pub content: ScrollText,
-    /// Whether the content is shown raw.
     pub is_raw: bool,
     /// The resources that are watched; `true` once their servers agreed.
     watched: BTreeMap<WatchedResource, bool>,
@@ -54,17 +50,14 @@ pub struct OfferingsView {
     changed: BTreeSet<WatchedResource>,
     open: Option<OpenOffering>,
     next: u64,
-    /// The last arguments by item.
     last_arguments: HashMap<OfferingId, JsonObject>,
     was_listed: bool,
 }
 
-/// An item that was opened.
 #[derive(Debug)]
 struct OpenOffering {
     item: OfferingId,
     ticket: OfferingRequestId,
-    /// The request it was opened with.
     request: OfferingRequest,
     answer: Option<OfferingResponse>,
 }
@@ -181,17 +174,14 @@ impl View for OfferingsView {
 }
 
 impl OfferingsView {
-    /// The selected row.
     pub fn chosen(&self) -> Option<OfferingRow> {
         self.tree.rows().get(self.list.chosen()).copied()
     }
 
-    /// Whether something is being read.
     pub fn is_reading(&self) -> bool {
         self.open.as_ref().is_some_and(|opened| opened.answer.is_none())
     }
 
-    /// Whether the opened item is the selected one.
     pub fn is_open(&self) -> bool {
         let chosen = self.chosen_item();
         self.open.as_ref().is_some_and(|opened| Some(&opened.item) == chosen.as_ref())
@@ -437,7 +427,6 @@ impl OfferingsView {
     }
 }
 
-/// A form for texts.
 fn form(title: &str, schema: Value, earlier: Option<&JsonObject>) -> SchemaForm {
     SchemaForm::of_schema(title, &Arc::new(schema), earlier)
 }

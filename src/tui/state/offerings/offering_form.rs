@@ -10,7 +10,6 @@ use crate::tui::event::offerings::OfferingsEffect;
 use crate::tui::state::LineInput;
 use crate::util::uri_template::{self, expand};
 
-/// The maximum number of suggestions that are kept.
 const MAX_SUGGESTIONS: usize = 100;
 
 /// The form of a template or prompt while it is filled in.
@@ -27,7 +26,6 @@ pub struct OfferingForm {
     is_unsupported: bool,
 }
 
-/// The values a server suggests for an argument.
 #[derive(Debug, Default, PartialEq)]
 pub struct Suggestions {
     pub values: Vec<String>,

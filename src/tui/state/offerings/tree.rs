@@ -144,7 +144,6 @@ impl OfferingTree {
             .collect()
     }
 
-    /// Folds or unfolds a server or group.
     pub fn fold(&mut self, row: OfferingRow) {
         if !self.folded.remove(&row) {
             self.folded.insert(row);

@@ -31,7 +31,6 @@ use crate::util::jq::JqError;
 pub use filter::ResultFilter;
 pub use search::ResultSearch;
 
-/// Which result of a tool is shown, in which format and where it is scrolled to.
 #[derive(Debug, Default)]
 pub struct ResultViewer {
     pub format: ResultFormat,
@@ -138,7 +137,6 @@ impl ResultViewer {
         }
     }
 
-    /// Repeats the search from the visible lines on.
     pub fn search_again(&mut self) {
         let words = self.search.words().map(str::to_owned);
         let from = match (self.shown_text(), &self.table) {
@@ -178,7 +176,6 @@ impl ResultViewer {
         }
     }
 
-    /// Shows the chosen row of the table in the tree.
     pub fn open_row(&mut self) {
         let Some(path) = self.table.as_ref().map(ResultTable::row_path) else { return };
         (self.format, self.reveal) = (ResultFormat::Tree, Some(path));

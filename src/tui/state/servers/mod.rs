@@ -213,7 +213,6 @@ impl ServersView {
         }
     }
 
-    /// Takes in what the files declare. No server was asked for that, so the tools tell theirs.
     fn declared(&mut self, catalogue: &Catalogue) {
         let tools = catalogue.tools.iter().filter(|tool| tool.source == ToolSource::Mcp);
         let servers: BTreeSet<&str> = tools.filter_map(|tool| tool.name.component()).collect();

@@ -26,7 +26,6 @@ const REFRESH_INTERVAL: Duration = Duration::from_secs(1);
 const TIMELINE_ROWS: usize = 40;
 /// The maximum number of notes of the store that are shown above the table.
 const NOTES: usize = 3;
-/// The number of bars in a histogram.
 const HISTOGRAM_BUCKETS: usize = 48;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -21,7 +21,6 @@ fn usage(name: &str, server: Option<&str>, micros: u64, calls: u64) -> Usage {
     Usage { tool, counts, period: UsagePeriod { first: (NOW - 3_000) * 1_000, last: NOW * 1_000 } }
 }
 
-/// What is seen of three tools, one of which fails now and then.
 pub(in crate::tui) fn seen(window: StatsWindow) -> StatsSnapshot {
     let mut failing = usage("web-search", Some("web"), 210_000, 31);
     failing.counts.add_failures("timeout", 4);

@@ -14,7 +14,6 @@ const MESSAGE_LIMITS: TextLimits = TextLimits {
     bytes: usize::MAX,
     notice: "… more than 5,000 lines; y copies the frame",
 };
-/// A page of several messages has no limits itself.
 const PAGE_LIMITS: TextLimits = TextLimits { lines: usize::MAX, bytes: usize::MAX, notice: "" };
 
 /// Which messages of a request and its response are shown.

@@ -111,7 +111,6 @@ impl TraceItem {
         matches!(self.glance(), Some(MessageInfo::Request { .. }))
     }
 
-    /// The content as bytes, cut where it was too large.
     pub fn bytes(&self) -> &[u8] {
         match &self.what {
             TraceContent::Wire(TrafficKind::Message { bytes, .. }) => bytes,

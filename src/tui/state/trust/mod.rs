@@ -49,10 +49,8 @@ pub struct ProjectTrust {
     /// The question, while it is on the screen.
     pub window: Option<TrustWindow>,
     status: TrustStatus,
-    /// What can be asked now. The project may have changed since the host was built.
     question: Option<Arc<TrustRequest>>,
     work: TrustTask,
-    /// Whether the store changed, or a call found the project changed, while something was under way.
     needs_recheck: bool,
     next: TrustStatus,
     changed_files: Vec<String>,
@@ -71,7 +69,6 @@ impl ProjectTrust {
         &self.status.diagnostics
     }
 
-    /// The configuration files that changed since the host was built, by their names.
     pub fn changed_files(&self) -> &[String] {
         &self.changed_files
     }

@@ -51,7 +51,6 @@ impl TrustWindow {
         self.text.scroll(by);
     }
 
-    /// Shows the whole instead of the difference, or the difference again.
     pub fn toggle_whole(&mut self) {
         self.progress.note(&self.text);
         self.shows_whole = !self.shows_whole && self.request.previous.is_some();
