@@ -24,7 +24,7 @@ fn servers_of_others_are_called_and_answered_in_one_screen() {
         ),
     );
     let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 40, 120);
-    pty.expect_shown("● 2 servers").expect_shown("every-echo").expect_shown("clock-convert_time");
+    pty.expect_shown("● 2 servers").expect_shown("get-sum").expect_shown("convert_time");
     pty.type_keys("/gcurt").expect_shown("❯ clock-get_current_time").type_keys("\r");
     pty.expect_shown("Arguments  clock-get").type_keys("Europe/Berlin").type_keys(F5);
     pty.expect_shown("\"timezone\": \"Europe/Berlin\"").expect_shown("schema ok");
