@@ -10,22 +10,6 @@
 //! [`vault`] and [`mod@file`] store it; `http` decides which addresses may be contacted. The SDK
 //! does discovery, registration, the authorization request, the code exchange and the checks of
 //! the responses.
-//!
-//! A program that embeds this needs no files and no terminal:
-//!
-//! ```no_run
-//! # use std::sync::Arc;
-//! # use toolhost::mcp::auth::{OAuth, OAuthGrant, OAuthSettings};
-//! # use toolhost::mcp::transport::http::HttpTarget;
-//! # fn target(url: url::Url, browser: Arc<dyn toolhost::model::Browser>) -> HttpTarget {
-//! let mut settings = OAuthSettings::new("example", url.clone());
-//! settings.grant = OAuthGrant::default();
-//! settings.browser = Some(browser);
-//! let mut target = HttpTarget::new(url);
-//! target.credentials = Arc::new(OAuth::new(settings));
-//! # target
-//! # }
-//! ```
 
 mod discovery;
 mod engine;
