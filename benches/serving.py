@@ -230,7 +230,7 @@ class Serving:
                     while len(streams) < count:
                         streams.append(client(port))
                     alive = sum(1 for stream in streams if not is_closed(stream))
-                    bar = {1_000: 64, 10_000: 128}.get(count)
+                    bar = {1_000: 128}.get(count)
                     name = f"{count:,} idle HTTP clients, {era}"
                     detail = f"{alive:,} are still connected"
                     yield name, memory_of(pid), "MiB", bar and ("<=", bar), detail

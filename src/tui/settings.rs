@@ -102,7 +102,7 @@ fn image(value: &ConfigNode) -> Result<bool, Diagnostic> {
 
 fn keys(all: &ConfigNode, map: &mut Keymap, problems: &mut Vec<Diagnostic>) {
     // What was said of a key before, in which place.
-    let mut said: Vec<(KeyContext, KeyPress, String)> = Vec::new();
+    let mut remapped: Vec<(KeyContext, KeyPress, String)> = Vec::new();
     let mut lost: Vec<(KeyContext, KeyPress, Action, String, Diagnostic)> = Vec::new();
     for (place, bindings) in all.entries() {
         let Some(when) = KeyContext::from_name(&place.text) else {
@@ -141,24 +141,25 @@ fn keys(all: &ConfigNode, map: &mut Keymap, problems: &mut Vec<Diagnostic>) {
                     continue;
                 }
             };
-            let before = said.iter().find(|(place, old, _)| (*place, *old) == (when, key));
+            let before = remapped.iter().find(|(place, old, _)| (*place, *old) == (when, key));
             if let Some((_, _, before)) = before {
                 let clash =
                     format!("{key} is already bound to {before} in {}, not {word}", when.name());
                 problems.push(Diagnostic::error(clash).with_location(at));
                 continue;
             }
-            said.push((when, key, word.clone()));
+            remapped.push((when, key, word.clone()));
             if let Some(orphan) = map.remap(Remap { context: when, key, action })
                 && action.is_some()
             {
-                let text = format!(
+                let message = format!(
                     "{key} is now {word} in {}, and no key is left for {}",
                     when.name(),
                     orphan.name()
                 );
-                let problem =
-                    Diagnostic::warning(text).with_hint("bind another key to it").with_location(at);
+                let problem = Diagnostic::warning(message)
+                    .with_hint("bind another key to it")
+                    .with_location(at);
                 lost.push((when, key, orphan, word, problem));
             }
         }

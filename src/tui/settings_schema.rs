@@ -90,16 +90,20 @@ mod tests {
             };
             assert_eq!(problems(&format!("{key}: {value}\n")), [""; 0], "{key}");
         }
-        let said = settings::read(&SourceText::new("console.yaml", "x: 1"), "x: 1").1;
+        let diagnostics = settings::read(&SourceText::new("console.yaml", "x: 1"), "x: 1").1;
         let names: Vec<&str> = properties.keys().map(String::as_str).collect();
-        assert!(said[0].hint.as_ref().unwrap().ends_with(&names.join(", ")), "{:?}", said[0].hint);
+        assert!(
+            diagnostics[0].hint.as_ref().unwrap().ends_with(&names.join(", ")),
+            "{:?}",
+            diagnostics[0].hint
+        );
         let contexts = schema["$defs"]["keys"]["properties"].as_object().unwrap();
         for context in contexts.keys() {
             assert_eq!(problems(&format!("keys: {{ {context}: {{}} }}")), [""; 0], "{context}");
         }
         for action in schema["$defs"]["action"]["enum"].as_array().unwrap() {
-            let said = problems(&format!("keys: {{ stats: {{ f12: {action} }} }}"));
-            assert_eq!(said, [""; 0], "{action}");
+            let problems = problems(&format!("keys: {{ stats: {{ f12: {action} }} }}"));
+            assert_eq!(problems, [""; 0], "{action}");
         }
     }
 }

@@ -84,9 +84,9 @@ fn request(styler: &Styler<'_>, pending: &PendingApproval) -> Vec<Line<'static>>
         lines.push(styler.line(StyleRole::Warning, format!("! {status}")));
     }
     if !pending.changed.is_empty() {
-        let parts = pending.changed.join(", ");
-        let said = format!("! changed since it was last allowed here: {parts}");
-        lines.push(styler.line(StyleRole::Warning, said));
+        let names = pending.changed.join(", ");
+        let text = format!("! changed since it was last allowed here: {names}");
+        lines.push(styler.line(StyleRole::Warning, text));
         lines.extend(pending.difference.iter().map(|line| {
             let role = match line.mark {
                 DiffMark::Same => StyleRole::Dim,
@@ -97,7 +97,7 @@ fn request(styler: &Styler<'_>, pending: &PendingApproval) -> Vec<Line<'static>>
         }));
     }
     lines.extend(
-        tool.warnings.iter().map(|said| styler.line(StyleRole::Warning, format!("! {said}"))),
+        tool.warnings.iter().map(|text| styler.line(StyleRole::Warning, format!("! {text}"))),
     );
     let claimed = claims(&tool.annotations);
     if !claimed.is_empty() {
@@ -115,10 +115,10 @@ fn request(styler: &Styler<'_>, pending: &PendingApproval) -> Vec<Line<'static>>
     lines.push(Line::default());
     lines.push(styler.line(StyleRole::Title, "request"));
     match &asked.preview {
-        Ok(said) => lines.extend(styler.lines(StyleRole::Plain, said)),
+        Ok(text) => lines.extend(styler.lines(StyleRole::Plain, text)),
         Err(error) => {
-            let said = format!("cannot be shown: {}", error.message());
-            lines.push(styler.line(StyleRole::Warning, said));
+            let text = format!("cannot be shown: {}", error.message());
+            lines.push(styler.line(StyleRole::Warning, text));
         }
     }
     lines
@@ -131,8 +131,8 @@ fn definition(styler: &Styler<'_>, pending: &PendingApproval) -> Vec<Line<'stati
         styler.line(StyleRole::Dim, "definition, as the server describes it"),
         Line::default(),
     ];
-    if let Some(said) = &tool.description {
-        lines.extend(styler.lines(StyleRole::Plain, said));
+    if let Some(text) = &tool.description {
+        lines.extend(styler.lines(StyleRole::Plain, text));
         lines.push(Line::default());
     }
     let content = format!("{:#}", fingerprint::content(tool));

@@ -16,35 +16,35 @@ use crate::util::{text, timestamp};
 
 /// The bar at the top: what there is, and the views, which have a line of their own where there is
 /// room for one.
-pub(super) fn top(frame: &mut Frame<'_>, words: &Styler<'_>, state: &AppState, area: Rect) {
+pub(super) fn top(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Rect) {
     let row = |at: u16| Rect { y: area.y + at, height: 1, ..area };
     let used = if area.height > 1 {
-        let used = summary(frame, words, state, row(0));
-        tabs(frame, words, state, row(1), 1);
+        let used = summary(frame, styler, state, row(0));
+        tabs(frame, styler, state, row(1), 1);
         used
     } else {
-        tabs(frame, words, state, area, 0)
+        tabs(frame, styler, state, area, 0)
     };
-    clock(frame, words, state, row(0), used);
+    clock(frame, styler, state, row(0), used);
 }
 
-/// The project, servers with what fails in words, tools, questions, and the figures of this session;
+/// The project, servers with what fails in styler, tools, questions, and the figures of this session;
 /// the last go first where there is little room.
-fn summary(frame: &mut Frame<'_>, words: &Styler<'_>, state: &AppState, area: Rect) -> usize {
+fn summary(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Rect) -> usize {
     let mut parts: Vec<Vec<Span<'static>>> = Vec::new();
-    let mut title = vec![words.span(StyleRole::Name, " toolhost")];
+    let mut title = vec![styler.span(StyleRole::Name, " toolhost")];
     title.extend(
-        state.context.project.as_ref().map(|p| words.bold(StyleRole::Plain, format!("  {p}"))),
+        state.context.project.as_ref().map(|p| styler.bold(StyleRole::Plain, format!("  {p}"))),
     );
     parts.push(title);
-    parts.extend(servers(words, state, true));
+    parts.extend(servers(styler, state, true));
     let waiting = state.inbox.len();
     if waiting > 0 {
-        let said = counted(waiting, "question");
-        parts.push(vec![words.chip(StyleRole::Question, format!("? {said}"))]);
+        let text = counted(waiting, "question");
+        parts.push(vec![styler.chip(StyleRole::Question, format!("? {text}"))]);
     }
-    parts.push(vec![words.span(StyleRole::Plain, counted(state.tools.catalogue.len(), "tool"))]);
-    parts.extend(session(words, state));
+    parts.push(vec![styler.span(StyleRole::Plain, counted(state.tools.catalogue.len(), "tool"))]);
+    parts.extend(session(styler, state));
     let width = usize::from(area.width).saturating_sub(7);
     let mut spans = Vec::new();
     let mut used = 0;
@@ -55,7 +55,7 @@ fn summary(frame: &mut Frame<'_>, words: &Styler<'_>, state: &AppState, area: Re
             continue;
         }
         used += needs;
-        spans.push(words.span(StyleRole::Plain, gap));
+        spans.push(styler.span(StyleRole::Plain, gap));
         spans.extend(part);
     }
     frame.render_widget(Line::from(spans), area);
@@ -67,7 +67,7 @@ fn counted(count: usize, what: &str) -> String {
 }
 
 /// How many servers are ready, and the names of those that are not, with the word for it.
-fn servers(words: &Styler<'_>, state: &AppState, has_names: bool) -> Vec<Vec<Span<'static>>> {
+fn servers(styler: &Styler<'_>, state: &AppState, has_names: bool) -> Vec<Vec<Span<'static>>> {
     let rows = &state.servers.rows;
     if rows.is_empty() {
         return Vec::new();
@@ -81,41 +81,41 @@ fn servers(words: &Styler<'_>, state: &AppState, has_names: bool) -> Vec<Vec<Spa
     let mut parts = Vec::new();
     if ready > 0 {
         parts.push(vec![
-            words.span(StyleRole::Success, "● "),
-            words.span(StyleRole::Plain, counted(ready, "server")),
+            styler.span(StyleRole::Success, "● "),
+            styler.span(StyleRole::Plain, counted(ready, "server")),
         ]);
     }
     let (failed, names) = named(|state| matches!(state, ServerState::Failed(_)));
     if failed > 0 {
         let names = if has_names { format!(": {}", text::cut(&names, 40)) } else { String::new() };
-        let said = format!("✗ {failed} failed{names}");
-        parts.push(vec![words.span(StyleRole::Error, said)]);
+        let text = format!("✗ {failed} failed{names}");
+        parts.push(vec![styler.span(StyleRole::Error, text)]);
     }
     let (starting, _) = named(|state| matches!(state, ServerState::Starting));
     if starting > 0 {
-        parts.push(vec![words.span(StyleRole::Warning, format!("◐ {starting} connecting"))]);
+        parts.push(vec![styler.span(StyleRole::Warning, format!("◐ {starting} connecting"))]);
     }
     let (idle, _) = named(|state| {
         matches!(state, ServerState::Idle | ServerState::Closed | ServerState::Untrusted(_))
     });
     if idle > 0 {
-        parts.push(vec![words.span(StyleRole::Dim, format!("○ {idle} not started"))]);
+        parts.push(vec![styler.span(StyleRole::Dim, format!("○ {idle} not started"))]);
     }
     parts
 }
 
 /// What was called since the console was opened.
-fn session(words: &Styler<'_>, state: &AppState) -> Option<Vec<Span<'static>>> {
+fn session(styler: &Styler<'_>, state: &AppState) -> Option<Vec<Span<'static>>> {
     let (calls, failed, half) = state.live.totals();
     if calls == 0 {
         return None;
     }
-    let mut spans = vec![words.span(StyleRole::Dim, counted(calls, "call"))];
+    let mut spans = vec![styler.span(StyleRole::Dim, counted(calls, "call"))];
     if let Some(half) = half {
-        spans.push(words.span(StyleRole::Dim, format!(" · p50 {}", show_duration(half))));
+        spans.push(styler.span(StyleRole::Dim, format!(" · p50 {}", show_duration(half))));
     }
     if failed > 0 {
-        spans.push(words.span(StyleRole::Error, format!(" · {}", counted(failed, "error"))));
+        spans.push(styler.span(StyleRole::Error, format!(" · {}", counted(failed, "error"))));
     }
     Some(spans)
 }
@@ -123,13 +123,13 @@ fn session(words: &Styler<'_>, state: &AppState) -> Option<Vec<Span<'static>>> {
 /// The views with the keys that lead to them; how many cells they take.
 fn tabs(
     frame: &mut Frame<'_>,
-    words: &Styler<'_>,
+    styler: &Styler<'_>,
     state: &AppState,
     area: Rect,
     before: usize,
 ) -> usize {
     let waiting = state.inbox.len();
-    let mut spans = vec![words.span(StyleRole::Plain, " ".repeat(before))];
+    let mut spans = vec![styler.span(StyleRole::Plain, " ".repeat(before))];
     let mut tabs = Vec::new();
     for (number, view) in ViewId::ALL.into_iter().enumerate() {
         let title = if area.width >= 110 || before > 0 { view.title() } else { view.short() };
@@ -146,10 +146,10 @@ fn tabs(
         let from = spans.iter().map(Span::width).sum();
         let tab = if view == state.context.view {
             let title = format!("[{title}]");
-            let span = words.span(StyleRole::Plain, title);
-            Span::styled(span.content, words.theme.chip(StyleRole::Name))
+            let span = styler.span(StyleRole::Plain, title);
+            Span::styled(span.content, styler.theme.chip(StyleRole::Name))
         } else {
-            words.span(role, format!(" {title} "))
+            styler.span(role, format!(" {title} "))
         };
         let column = |at: usize| area.x.saturating_add(u16::try_from(at).unwrap_or(u16::MAX));
         tabs.push((column(from)..column(from + tab.width()), view));
@@ -159,13 +159,13 @@ fn tabs(
     let mut used = spans.iter().map(Span::width).sum::<usize>();
     if before == 0 && area.width >= 80 {
         // What fails is said on small screens, too.
-        let mut parts = servers(words, state, false);
-        parts.sort_by_key(|part| part[0].style != words.theme.style(StyleRole::Error));
+        let mut parts = servers(styler, state, false);
+        parts.sort_by_key(|part| part[0].style != styler.theme.style(StyleRole::Error));
         for part in parts {
             let needs = 2 + part.iter().map(Span::width).sum::<usize>();
             if used + needs + 6 <= usize::from(area.width) {
                 used += needs;
-                spans.push(words.span(StyleRole::Plain, "  "));
+                spans.push(styler.span(StyleRole::Plain, "  "));
                 spans.extend(part);
             }
         }
@@ -175,21 +175,21 @@ fn tabs(
 }
 
 /// The time of day at the right end of the bar, where there is room behind what is used.
-fn clock(frame: &mut Frame<'_>, words: &Styler<'_>, state: &AppState, area: Rect, used: usize) {
+fn clock(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Rect, used: usize) {
     let appearance = &state.context.appearance;
     if !appearance.clock || state.context.now.is_zero() {
         return;
     }
-    let said = words.line(StyleRole::Dim, timestamp::minute_of_day(state.context.now));
-    if usize::from(area.width) > used + said.width() + 1 {
-        frame.render_widget(said.right_aligned(), area);
+    let clock = styler.line(StyleRole::Dim, timestamp::minute_of_day(state.context.now));
+    if usize::from(area.width) > used + clock.width() + 1 {
+        frame.render_widget(clock.right_aligned(), area);
     }
 }
 
 /// The right end of the status line: running calls, approvals, `LIVE` or `PAUSED`.
-fn motion(words: &Styler<'_>, state: &AppState) -> Line<'static> {
+fn motion(styler: &Styler<'_>, state: &AppState) -> Line<'static> {
     let mut spans = Vec::new();
-    let mut say = |meaning, said: String| spans.push(words.span(meaning, format!("  {said}")));
+    let mut say = |meaning, text: String| spans.push(styler.span(meaning, format!("  {text}")));
     let running = state.context.calls.running().count() + state.others.running().count();
     if running > 0 {
         say(StyleRole::Warning, format!("{running} running"));
@@ -224,26 +224,26 @@ fn motion(words: &Styler<'_>, state: &AppState) -> Line<'static> {
 }
 
 /// The newest message, or what is being searched for.
-pub(super) fn status(frame: &mut Frame<'_>, words: &Styler<'_>, state: &AppState, area: Rect) {
-    let motion = motion(words, state);
+pub(super) fn status(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Rect) {
+    let motion = motion(styler, state);
     let width = u16::try_from(motion.width()).unwrap_or(area.width).min(area.width);
     let right = Rect { x: area.right() - width, width, ..area };
     frame.render_widget(motion, right);
     let area = Rect { width: area.width - width, ..area };
     let Some(message) = &state.context.message else {
         if state.context.view != ViewId::Trace && state.context.wire_shown().is_none() {
-            frame.render_widget(super::trace::newest_line(words, state, area.width), area);
+            frame.render_widget(super::trace::newest_line(styler, state, area.width), area);
         }
         return;
     };
     let meaning = if message.is_error { StyleRole::Error } else { StyleRole::Plain };
-    frame.render_widget(words.line(meaning, format!(" {}", message.text)), area);
+    frame.render_widget(styler.line(meaning, format!(" {}", message.text)), area);
 }
 
 const KEYS: usize = 7;
 
 /// The footer: the keys of this context, as many as fit, the most useful ones.
-pub(super) fn keys(frame: &mut Frame<'_>, words: &Styler<'_>, state: &AppState, area: Rect) {
+pub(super) fn keys(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Rect) {
     let places = state.key_contexts();
     let mut here: Vec<&Binding> = Vec::new();
     for binding in places.iter().flat_map(|place| state.context.keys.bindings(*place)) {
@@ -275,8 +275,8 @@ pub(super) fn keys(frame: &mut Frame<'_>, words: &Styler<'_>, state: &AppState, 
         _ => None,
     };
     if let Some((key, word)) = state_key {
-        spans.push(words.span(StyleRole::Key, format!(" {key}")));
-        spans.push(words.span(StyleRole::Plain, format!(" {word} ")));
+        spans.push(styler.span(StyleRole::Key, format!(" {key}")));
+        spans.push(styler.span(StyleRole::Plain, format!(" {word} ")));
     }
     let used: usize = spans.iter().map(Span::width).sum();
     let vital: usize = here.iter().filter(is_vital).map(|binding| width(binding)).sum();
@@ -288,9 +288,10 @@ pub(super) fn keys(frame: &mut Frame<'_>, words: &Styler<'_>, state: &AppState, 
             let Some(rest) = rest else { continue };
             (left, more) = (rest, more - 1);
         }
-        spans.push(words.span(StyleRole::Key, format!(" {}", binding.key)));
-        spans
-            .push(words.span(StyleRole::Plain, format!(" {} ", binding.label.unwrap_or_default())));
+        spans.push(styler.span(StyleRole::Key, format!(" {}", binding.key)));
+        spans.push(
+            styler.span(StyleRole::Plain, format!(" {} ", binding.label.unwrap_or_default())),
+        );
     }
     frame.render_widget(Line::from(spans), area);
 }
@@ -300,9 +301,9 @@ fn width(binding: &Binding) -> usize {
     binding.key.to_string().len() + binding.label.unwrap_or_default().len() + 3
 }
 
-pub(super) fn too_small(frame: &mut Frame<'_>, words: &Styler<'_>, area: Rect) {
+pub(super) fn too_small(frame: &mut Frame<'_>, styler: &Styler<'_>, area: Rect) {
     let (width, height) = MIN_SIZE;
-    let said =
+    let text =
         format!("terminal too small ({}x{}), need {width}x{height}", area.width, area.height);
-    frame.render_widget(words.line(StyleRole::Plain, said), area);
+    frame.render_widget(styler.line(StyleRole::Plain, text), area);
 }

@@ -32,15 +32,15 @@ pub(super) fn fitting<C: Copy>(
 }
 
 /// A text left-aligned in this many cells; longer text is cut.
-pub(super) fn align_left(said: &str, cells: usize) -> String {
-    let cut = text::cut(said, cells);
+pub(super) fn align_left(text: &str, cells: usize) -> String {
+    let cut = text::cut(text, cells);
     let pad = cells.saturating_sub(text::width(&cut));
     format!("{cut}{}", " ".repeat(pad))
 }
 
 /// A text right-aligned in this many cells; longer text is cut.
-pub(super) fn right(said: &str, cells: usize) -> String {
-    let cut = text::cut(said, cells.saturating_sub(1));
+pub(super) fn right(text: &str, cells: usize) -> String {
+    let cut = text::cut(text, cells.saturating_sub(1));
     let pad = cells.saturating_sub(text::width(&cut));
     format!("{}{cut}", " ".repeat(pad))
 }

@@ -77,10 +77,10 @@ fn above(frame: &mut Frame<'_>, styler: &Styler<'_>, history: &HistoryView, area
     if history.is_filtering {
         return pane::prompt(frame, styler, &history.filter, history.problem(), area);
     }
-    let said = history.filter.text();
+    let text = history.filter.text();
     let line = match (&history.file, history.problem()) {
-        (_, Some(problem)) => styler.line(StyleRole::Error, format!("/ {said}  {problem}")),
-        _ if !said.is_empty() => styler.line(StyleRole::Dim, format!("/ {said}")),
+        (_, Some(problem)) => styler.line(StyleRole::Error, format!("/ {text}  {problem}")),
+        _ if !text.is_empty() => styler.line(StyleRole::Dim, format!("/ {text}")),
         (HistoryFileState::Read { is_kept: false, .. }, _) => styler.line(
             StyleRole::Warning,
             "Recording is off. Set history: { enabled: true } to turn it on.",
@@ -125,9 +125,9 @@ fn row(
         70.. => call.time.get(5..).unwrap_or_default(),
         _ => call.time.get(11..).unwrap_or_default(),
     };
-    let column = |said: &str, room: usize| {
+    let column = |text: &str, room: usize| {
         // As it is shown, so that it takes the room it seems to take.
-        let safe = styler.span(StyleRole::Plain, said).content.into_owned();
+        let safe = styler.span(StyleRole::Plain, text).content.into_owned();
         let narrow = if styler.theme.ascii { room.saturating_sub(2) } else { room };
         // In ASCII the mark of a cut takes three cells.
         let cut = if text::width(&safe) > room { text::cut(&safe, narrow).into() } else { safe };

@@ -45,8 +45,8 @@ fn counts(styler: &Styler<'_>, calls: &LiveToolCalls, running: usize) -> Line<'s
     let role = if calls.failed > 0 { StyleRole::Error } else { StyleRole::Dim };
     spans.push(styler.span(role, format!("  errors {}", grouped(calls.failed))));
     if calls.cancelled > 0 {
-        let said = format!("  cancelled {}", grouped(calls.cancelled));
-        spans.push(styler.span(StyleRole::Dim, said));
+        let text = format!("  cancelled {}", grouped(calls.cancelled));
+        spans.push(styler.span(StyleRole::Dim, text));
     }
     for (name, share) in [("p50", 0.5), ("p95", 0.95)] {
         if let Some(time) = calls.durations.quantile(share) {
@@ -69,11 +69,11 @@ fn counts(styler: &Styler<'_>, calls: &LiveToolCalls, running: usize) -> Line<'s
 fn rate(styler: &Styler<'_>, seconds: &[u64], width: usize) -> Line<'static> {
     let numbers: Vec<f64> = seconds.iter().map(|count| float(*count)).collect();
     let mean = float(seconds.iter().sum()) / float(LIVE_SECONDS);
-    let said = format!(" {}/s in the last minute", per_second(mean));
-    let cells = width.saturating_sub(5 + said.len()).min(seconds.len());
+    let text = format!(" {}/s in the last minute", per_second(mean));
+    let cells = width.saturating_sub(5 + text.len()).min(seconds.len());
     Line::from(vec![
         styler.span(StyleRole::Dim, "rate "),
         styler.span(StyleRole::Success, chart::sparkline(&numbers, cells, styler.theme.ascii)),
-        styler.span(StyleRole::Plain, said),
+        styler.span(StyleRole::Plain, text),
     ])
 }

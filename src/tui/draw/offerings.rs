@@ -44,25 +44,25 @@ fn tree(
     if offerings.is_filtering {
         pane::prompt(frame, styler, &offerings.filter, None, line);
     } else if !offerings.filter.text().is_empty() {
-        let said = format!("/ {}", offerings.filter.text());
-        frame.render_widget(styler.line(StyleRole::Dim, said), line);
+        let text = format!("/ {}", offerings.filter.text());
+        frame.render_widget(styler.line(StyleRole::Dim, text), line);
     }
     let all = offerings.tree.rows();
     if all.is_empty() {
-        let said = match (offerings.tree.servers(), offerings.filter.text()) {
+        let text = match (offerings.tree.servers(), offerings.filter.text()) {
             ([], "") => "No servers. Define them in mcp.yaml.",
             (_, "") => "No resources or prompts.",
             _ => "No matches. Esc clears the filter.",
         };
-        return frame.render_widget(styler.line(StyleRole::Dim, said), rows);
+        return frame.render_widget(styler.line(StyleRole::Dim, text), rows);
     }
     let height = usize::from(rows.height);
     let first = offerings.list.first(height, all.len());
     for (at, row) in all.iter().enumerate().skip(first).take(height) {
         let y = rows.y + u16::try_from(at - first).unwrap_or(0);
         let chosen = at == offerings.list.chosen();
-        let said = self::row(styler, offerings, *row, chosen, focused);
-        frame.render_widget(said, Rect { y, height: 1, ..rows });
+        let line = self::row(styler, offerings, *row, chosen, focused);
+        frame.render_widget(line, Rect { y, height: 1, ..rows });
     }
 }
 
@@ -83,19 +83,19 @@ fn row(
     match row {
         OfferingRow::Server(at) => {
             let Some(server) = offerings.tree.servers().get(at) else { return Line::default() };
-            let (said, how) = state_of(server);
+            let (text, how) = state_of(server);
             Line::from(vec![
                 styler.span(
                     meaning.unwrap_or(StyleRole::Name),
                     format!("{pointer}{fold}{}", server.name),
                 ),
-                styler.span(how, format!("  {said}")),
+                styler.span(how, format!("  {text}")),
             ])
         }
         OfferingRow::Group(at, kind) => {
             let count = offerings.tree.servers().get(at).map_or(0, |server| server.count(kind));
-            let said = format!("{pointer}  {fold}{} {count}", kind.title());
-            styler.line(meaning.unwrap_or(StyleRole::Dim), said)
+            let text = format!("{pointer}  {fold}{} {count}", kind.title());
+            styler.line(meaning.unwrap_or(StyleRole::Dim), text)
         }
         OfferingRow::Item(server, kind, at) => {
             let Some(item) = offerings.tree.item(row) else { return Line::default() };
@@ -132,11 +132,11 @@ fn state_of(server: &OfferingServer) -> (String, StyleRole) {
 
 fn item_status(offerings: &OfferingsView, server: usize, kind: OfferingKind, at: usize) -> String {
     let tree = &offerings.tree;
-    let said = match kind {
+    let text = match kind {
         OfferingKind::Resource => tree.resource_at(server, at).map(|resource| {
             let size = resource.size.map(show_size);
-            let said = [resource.mime_type.clone(), size];
-            said.into_iter().flatten().collect::<Vec<_>>().join(" ")
+            let facts = [resource.mime_type.clone(), size];
+            facts.into_iter().flatten().collect::<Vec<_>>().join(" ")
         }),
         OfferingKind::Template => tree.template_at(server, at).and_then(|t| t.mime_type.clone()),
         OfferingKind::Prompt => tree.prompt_at(server, at).map(|prompt| {
@@ -150,7 +150,7 @@ fn item_status(offerings: &OfferingsView, server: usize, kind: OfferingKind, at:
             names.collect::<Vec<_>>().join(" ")
         }),
     };
-    said.unwrap_or_default()
+    text.unwrap_or_default()
 }
 
 fn content(

@@ -33,7 +33,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState,
             frame.render_widget(Clear, place);
             let running = state.context.calls.running().count();
             let calls = if running == 1 { "1 call".to_owned() } else { format!("{running} calls") };
-            let (title, said) = match (running, state.bench.is_running()) {
+            let (title, text) = match (running, state.bench.is_running()) {
                 (0, true) => ("A benchmark is running", "Quitting stops it.".to_owned()),
                 (0, false) if state.tools.form.is_some() => {
                     ("Quit?", "What is filled in would be lost.".to_owned())
@@ -47,7 +47,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState,
             };
             let inner = pane::open(frame, styler, place, title, true);
             let lines = vec![
-                styler.line(StyleRole::Plain, said),
+                styler.line(StyleRole::Plain, text),
                 styler.line(StyleRole::Key, "y quit   Esc stay"),
             ];
             pane::paragraph(frame, styler, inner, &lines);
@@ -68,7 +68,7 @@ fn help(styler: &Styler<'_>, state: &AppState) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     if !state.context.problems.is_empty() {
         lines.push(styler.line(StyleRole::Title, "Settings problems"));
-        lines.extend(state.context.problems.iter().map(|said| styler.line(StyleRole::Error, said)));
+        lines.extend(state.context.problems.iter().map(|text| styler.line(StyleRole::Error, text)));
         lines.push(Line::default());
     }
     let here = state.view_key_contexts();
@@ -91,7 +91,7 @@ fn help(styler: &Styler<'_>, state: &AppState) -> Vec<Line<'static>> {
         lines.push(Line::default());
     }
     lines.push(styler.line(StyleRole::Title, "Tool list marks"));
-    for (mark, said) in [
+    for (mark, text) in [
         ("A", "asks for approval before a call"),
         ("~", "differs from its declaration or pin"),
         ("!", "slower than declared; see its details"),
@@ -99,7 +99,7 @@ fn help(styler: &Styler<'_>, state: &AppState) -> Vec<Line<'static>> {
     ] {
         lines.push(Line::from(vec![
             styler.span(StyleRole::Key, format!("  {mark:<16}")),
-            styler.span(StyleRole::Plain, said),
+            styler.span(StyleRole::Plain, text),
         ]));
     }
     lines

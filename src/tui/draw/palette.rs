@@ -25,14 +25,14 @@ pub(super) fn draw(
     let [line, rows] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(inner);
     let (before, behind) = palette.line.split();
     let spans = [("> ", StyleRole::Key), (before, StyleRole::Plain), (behind, StyleRole::Plain)];
-    let spans: Vec<_> = spans.into_iter().map(|(said, how)| styler.span(how, said)).collect();
+    let spans: Vec<_> = spans.into_iter().map(|(text, how)| styler.span(how, text)).collect();
     let at: usize = spans.iter().take(2).map(ratatui::text::Span::width).sum();
     frame.render_widget(Line::from(spans), line);
     let x = line.x + u16::try_from(at).unwrap_or(0).min(line.width.saturating_sub(1));
     frame.set_cursor_position((x, line.y));
     if palette.is_empty() {
-        let said = "No matching command. Esc closes.";
-        return frame.render_widget(styler.line(StyleRole::Dim, said), rows);
+        let text = "No matching command. Esc closes.";
+        return frame.render_widget(styler.line(StyleRole::Dim, text), rows);
     }
     let height = usize::from(rows.height);
     let first = palette.list.first(height, palette.len());

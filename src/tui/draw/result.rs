@@ -131,8 +131,8 @@ fn tree(frame: &mut Frame<'_>, styler: &Styler<'_>, tree: &JsonTree, focused: bo
     }
     if tree.is_cut() && first + height >= tree.len() && !area.is_empty() {
         let place = Rect { y: area.bottom() - 1, height: 1, ..area };
-        let said = "The rest is not shown; E saves all of it.";
-        frame.render_widget(styler.line(StyleRole::Warning, said).right_aligned(), place);
+        let text = "The rest is not shown; E saves all of it.";
+        frame.render_widget(styler.line(StyleRole::Warning, text).right_aligned(), place);
     }
 }
 

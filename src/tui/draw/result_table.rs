@@ -95,8 +95,8 @@ fn titles(
             None => "",
         };
         let role = if at == table.column() { chosen } else { StyleRole::Title };
-        let said = format!("{}{mark}", column.key);
-        [styler.span(role, fitted(styler, column, &said)), Span::raw(" ".repeat(GAP))]
+        let text = format!("{}{mark}", column.key);
+        [styler.span(role, fitted(styler, column, &text)), Span::raw(" ".repeat(GAP))]
     };
     shown.flat_map(title).collect()
 }
@@ -120,8 +120,8 @@ fn cell(
 }
 
 /// A cell in the width of its column, as it is on the screen: what is not ASCII may be longer there.
-fn fitted(styler: &Styler<'_>, column: &ResultColumn, said: &str) -> String {
-    let shown = styler.span(StyleRole::Plain, said).content;
+fn fitted(styler: &Styler<'_>, column: &ResultColumn, text: &str) -> String {
+    let shown = styler.span(StyleRole::Plain, text).content;
     let is_cut = text::width(&shown) > column.width;
     let mark = text::width(styler.theme.more()).saturating_sub(1);
     let cells = column.width.saturating_sub(if is_cut { mark } else { 0 });

@@ -52,8 +52,8 @@ pub(super) fn lines(
     }
     if let Some(retry) = &live.retry {
         let left = retry.remaining(state.context.now);
-        let said = format!("attempt {} failed: {}", retry.attempt, retry.reason);
-        lines.push(styler.line(StyleRole::Warning, said));
+        let text = format!("attempt {} failed: {}", retry.attempt, retry.reason);
+        lines.push(styler.line(StyleRole::Warning, text));
         let next = format!("attempt {} in {}", retry.attempt + 1, show_duration(left));
         lines.push(styler.line(StyleRole::Plain, next));
     }
@@ -63,15 +63,15 @@ pub(super) fn lines(
     }
     for nested in &live.children {
         let indent = "  ".repeat(nested.depth);
-        let (meaning, said) = match nested.ended {
+        let (meaning, text) = match nested.ended {
             None => (StyleRole::Plain, "running".to_owned()),
             Some((true, took)) => (StyleRole::Dim, format!("ok {}", show_duration(took))),
             Some((false, took)) => (StyleRole::Error, format!("failed {}", show_duration(took))),
         };
-        lines.push(styler.line(meaning, format!("{indent}{}  {said}", nested.tool)));
+        lines.push(styler.line(meaning, format!("{indent}{}  {text}", nested.tool)));
     }
-    for (level, said) in &live.log {
-        lines.push(styler.line(StyleRole::Dim, format!("{level}: {said}")));
+    for (level, text) in &live.log {
+        lines.push(styler.line(StyleRole::Dim, format!("{level}: {text}")));
     }
     lines
 }
@@ -154,7 +154,7 @@ pub(super) fn list(
         let y = above.y + u16::try_from(at - first).unwrap_or(0);
         let chosen = at == list.chosen();
         let pointer = if chosen { styler.theme.pointer() } else { "  " };
-        let said = match (&call.activity.retry, &call.activity.progress) {
+        let text = match (&call.activity.retry, &call.activity.progress) {
             (Some(retry), _) => format!(
                 "attempt {} in {}",
                 retry.attempt + 1,
@@ -170,7 +170,7 @@ pub(super) fn list(
         let name = text::cut(&call.tool, 30).into_owned();
         let pad = " ".repeat(32_usize.saturating_sub(text::width(&name)));
         let meaning = if chosen { StyleRole::Selected } else { StyleRole::Plain };
-        let line = format!("{pointer}{name}{pad}{:<14}{said}", status_text(styler, state, call));
+        let line = format!("{pointer}{name}{pad}{:<14}{text}", status_text(styler, state, call));
         frame.render_widget(styler.line(meaning, line), Rect { y, height: 1, ..above });
     }
 }

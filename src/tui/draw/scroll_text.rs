@@ -134,11 +134,11 @@ pub(super) fn more(frame: &mut Frame<'_>, styler: &Styler<'_>, area: Rect, left:
     }
 }
 
-fn corner(frame: &mut Frame<'_>, area: Rect, said: Span<'static>) {
-    let width = u16::try_from(said.width()).unwrap_or(area.width).min(area.width);
+fn corner(frame: &mut Frame<'_>, area: Rect, text: Span<'static>) {
+    let width = u16::try_from(text.width()).unwrap_or(area.width).min(area.width);
     let place =
         Rect { x: area.right() - width, y: area.bottom().saturating_sub(1), width, height: 1 };
-    frame.render_widget(said, place.intersection(area));
+    frame.render_widget(text, place.intersection(area));
 }
 
 #[cfg(test)]

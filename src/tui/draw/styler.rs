@@ -23,24 +23,24 @@ impl<'a> Styler<'a> {
     }
 
     /// One piece of text on one line.
-    pub(super) fn span(&self, meaning: StyleRole, said: impl AsRef<str>) -> Span<'static> {
-        let safe = text::safe_line(said.as_ref()).into_owned();
+    pub(super) fn span(&self, meaning: StyleRole, text: impl AsRef<str>) -> Span<'static> {
+        let safe = text::safe_line(text.as_ref()).into_owned();
         let safe = if self.theme.ascii { ascii(&safe) } else { safe };
         Span::styled(safe, self.theme.style(meaning))
     }
 
-    pub(super) fn bold(&self, meaning: StyleRole, said: impl AsRef<str>) -> Span<'static> {
-        self.span(meaning, said).add_modifier(Modifier::BOLD)
+    pub(super) fn bold(&self, meaning: StyleRole, text: impl AsRef<str>) -> Span<'static> {
+        self.span(meaning, text).add_modifier(Modifier::BOLD)
     }
 
     /// A small filled badge.
-    pub(super) fn chip(&self, meaning: StyleRole, said: impl AsRef<str>) -> Span<'static> {
-        let span = self.span(meaning, format!(" {} ", said.as_ref()));
+    pub(super) fn chip(&self, meaning: StyleRole, text: impl AsRef<str>) -> Span<'static> {
+        let span = self.span(meaning, format!(" {} ", text.as_ref()));
         Span::styled(span.content, self.theme.chip(meaning))
     }
 
-    pub(super) fn line(&self, meaning: StyleRole, said: impl AsRef<str>) -> Line<'static> {
-        Line::from(self.span(meaning, said))
+    pub(super) fn line(&self, meaning: StyleRole, text: impl AsRef<str>) -> Line<'static> {
+        Line::from(self.span(meaning, text))
     }
 
     pub(super) fn fact(&self, name: &str, value: impl AsRef<str>) -> Line<'static> {
@@ -50,15 +50,15 @@ impl<'a> Styler<'a> {
         ])
     }
 
-    pub(super) fn lines(&self, meaning: StyleRole, said: &str) -> Vec<Line<'static>> {
-        said.lines().take(LINES).map(|line| self.line(meaning, line)).collect()
+    pub(super) fn lines(&self, meaning: StyleRole, text: &str) -> Vec<Line<'static>> {
+        text.lines().take(LINES).map(|line| self.line(meaning, line)).collect()
     }
 }
 
-fn ascii(said: &str) -> String {
+fn ascii(text: &str) -> String {
     use std::fmt::Write as _;
-    let mut out = String::with_capacity(said.len());
-    for c in said.chars() {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
         match c {
             '…' => out.push_str("..."),
             '·' => out.push('-'),

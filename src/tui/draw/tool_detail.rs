@@ -78,9 +78,9 @@ pub(super) fn chips(
 }
 
 fn nothing(styler: &Styler<'_>) -> Vec<Line<'static>> {
-    let said = "Choose a tool on the left; / finds one by a few letters.\n\
+    let text = "Choose a tool on the left; / finds one by a few letters.\n\
                 Enter fills in its arguments and runs it.";
-    styler.lines(StyleRole::Dim, said)
+    styler.lines(StyleRole::Dim, text)
 }
 
 fn about(styler: &Styler<'_>, tool: &ToolDefinition) -> Vec<Line<'static>> {
@@ -91,8 +91,8 @@ fn about(styler: &Styler<'_>, tool: &ToolDefinition) -> Vec<Line<'static>> {
     if let Some(title) = tool.title.as_deref().or(tool.annotations.title.as_deref()) {
         lines.push(styler.line(StyleRole::Title, shorten(title, MAX_DESCRIPTION_CHARS)));
     }
-    if let Some(said) = &tool.description {
-        lines.extend(styler.lines(StyleRole::Plain, &shorten(said, MAX_DESCRIPTION_CHARS)));
+    if let Some(text) = &tool.description {
+        lines.extend(styler.lines(StyleRole::Plain, &shorten(text, MAX_DESCRIPTION_CHARS)));
     }
     state_of(styler, tool, &mut lines);
     lines.push(Line::default());
@@ -111,9 +111,9 @@ fn about(styler: &Styler<'_>, tool: &ToolDefinition) -> Vec<Line<'static>> {
         ("speed", Some(tool.speed.as_str())),
         ("safety", Some(tool.safety.as_str())),
     ];
-    let said = facts.into_iter().filter_map(|(name, value)| Some((name, value?)));
+    let rows = facts.into_iter().filter_map(|(name, value)| Some((name, value?)));
     lines
-        .extend(said.map(|(name, value)| styler.fact(name, shorten(value, MAX_DESCRIPTION_CHARS))));
+        .extend(rows.map(|(name, value)| styler.fact(name, shorten(value, MAX_DESCRIPTION_CHARS))));
     if tool.requires_approval {
         lines.push(styler.fact("approval", "asks for approval before each call"));
     }
@@ -156,7 +156,7 @@ fn state_of(styler: &Styler<'_>, tool: &ToolDefinition, lines: &mut Vec<Line<'st
         lines.push(styler.line(StyleRole::Warning, format!("~ {word}")));
     }
     if let PinState::Changed(error) = &tool.pin_state {
-        lines.extend(error.details().iter().map(|said| styler.line(StyleRole::Plain, said)));
+        lines.extend(error.details().iter().map(|text| styler.line(StyleRole::Plain, text)));
         let hint = error.hint().map(|hint| styler.line(StyleRole::Dim, format!("hint: {hint}")));
         lines.extend(hint);
     }
@@ -197,11 +197,11 @@ fn arguments(styler: &Styler<'_>, schema: &Value) -> Vec<Line<'static>> {
             spans.push(styler.span(StyleRole::Dim, format!(", default {default}")));
         }
         lines.push(Line::from(spans));
-        if let Some(said) = property.get("description").and_then(Value::as_str) {
+        if let Some(text) = property.get("description").and_then(Value::as_str) {
             lines.push(
                 styler.line(
                     StyleRole::Plain,
-                    format!("    {}", shorten(said, MAX_DESCRIPTION_CHARS)),
+                    format!("    {}", shorten(text, MAX_DESCRIPTION_CHARS)),
                 ),
             );
         }

@@ -65,19 +65,19 @@ pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState,
         if catalogue.is_filtering {
             pane::prompt(frame, styler, &catalogue.filter, None, line);
         } else {
-            let said = format!("/ {}", catalogue.filter.text());
-            frame.render_widget(styler.line(StyleRole::Dim, said), line);
+            let text = format!("/ {}", catalogue.filter.text());
+            frame.render_widget(styler.line(StyleRole::Dim, text), line);
         }
     }
     let rows = trust::notice(frame, styler, state, rows);
     let lines = catalogue.lines();
     if lines.is_empty() {
-        let said = if has_text {
+        let text = if has_text {
             "No matches. Esc clears the filter."
         } else {
             "No tools yet. Define them in tools.yaml,\nor servers in mcp.yaml; U reloads."
         };
-        return pane::paragraph(frame, styler, rows, &styler.lines(StyleRole::Dim, said));
+        return pane::paragraph(frame, styler, rows, &styler.lines(StyleRole::Dim, text));
     }
     let height = usize::from(rows.height);
     let first = catalogue.list.first(height, lines.len());
@@ -125,8 +125,8 @@ fn headings(
         // Up to the corner, which stays.
         let width = (own + 1).min(area.right().saturating_sub(end - own + 1));
         let place = Rect { x: end.saturating_sub(own), y: area.y, width, height: 1 };
-        let said = format!(" {} ", column.title);
-        frame.render_widget(styler.line(StyleRole::Dim, said), place);
+        let text = format!(" {} ", column.title);
+        frame.render_widget(styler.line(StyleRole::Dim, text), place);
         x = end;
     }
 }
@@ -204,8 +204,8 @@ fn tool(
     spans.push(styler.span(StyleRole::Plain, " ".repeat(room.saturating_sub(width(&spans)))));
     let usage = catalogue.usage_of(row);
     for column in columns {
-        let (role, said) = cell(column.what, usage, is_slow);
-        spans.push(styler.span(role, columns::right(&said, column.width)));
+        let (role, text) = cell(column.what, usage, is_slow);
+        spans.push(styler.span(role, columns::right(&text, column.width)));
     }
     spans
 }

@@ -55,8 +55,8 @@ mod tests {
 
     use super::*;
 
-    fn wrapped(said: &str, width: usize) -> Vec<String> {
-        wrap(&Line::from(said.to_owned()), width).iter().map(ToString::to_string).collect()
+    fn wrapped(text: &str, width: usize) -> Vec<String> {
+        wrap(&Line::from(text.to_owned()), width).iter().map(ToString::to_string).collect()
     }
 
     #[test]
@@ -67,9 +67,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_is_lost_and_nothing_is_wider(said in "[a-z 日本é]{0,80}", width in 2..30_usize) {
-            let lines = wrapped(&said, width);
-            prop_assert_eq!(lines.concat(), said);
+        fn nothing_is_lost_and_nothing_is_wider(text in "[a-z 日本é]{0,80}", width in 2..30_usize) {
+            let lines = wrapped(&text, width);
+            prop_assert_eq!(lines.concat(), text);
             prop_assert!(lines.iter().all(|line| text::width(line) <= width));
         }
     }

@@ -71,12 +71,12 @@ impl std::str::FromStr for KeyPress {
 
     /// Reads a key as it is shown (`F5`, `^P`, `Del`), or as it is said: `ctrl-p`, `alt-x`,
     /// `space`, `page-up`. One character stands for itself.
-    fn from_str(said: &str) -> Result<Self, ()> {
-        let mut letters = said.chars();
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let mut letters = text.chars();
         if let (Some(only), None) = (letters.next(), letters.next()) {
             return if only.is_control() { Err(()) } else { Ok(Self::Char(only)) };
         }
-        let lower = said.to_ascii_lowercase().replace(['+', '_'], "-");
+        let lower = text.to_ascii_lowercase().replace(['+', '_'], "-");
         let one = |rest: &str| {
             let mut letters = rest.chars();
             letters.next().filter(|_| letters.next().is_none())
@@ -88,7 +88,7 @@ impl std::str::FromStr for KeyPress {
         }
         for alt in ["alt-", "m-"] {
             // What alt is pressed with may be a capital.
-            let rest = lower.strip_prefix(alt).and_then(|rest| said.get(said.len() - rest.len()..));
+            let rest = lower.strip_prefix(alt).and_then(|rest| text.get(text.len() - rest.len()..));
             if let Some(letter) = rest.and_then(one) {
                 return Ok(Self::Alt(letter));
             }

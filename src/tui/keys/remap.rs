@@ -66,9 +66,10 @@ impl Action {
     /// of any.
     fn labels(self, when: KeyContext) -> (Option<&'static str>, &'static str) {
         let here = KEY_TABLES.iter().filter(|place| place.context == when);
-        let said = here.chain(KEY_TABLES).flat_map(|place| place.bindings);
-        let mut said = said.filter(|binding| binding.action == self && !binding.about.is_empty());
-        said.next().map_or((None, ""), |binding| (binding.label, binding.about))
+        let bindings = here.chain(KEY_TABLES).flat_map(|place| place.bindings);
+        let mut described =
+            bindings.filter(|binding| binding.action == self && !binding.about.is_empty());
+        described.next().map_or((None, ""), |binding| (binding.label, binding.about))
     }
 }
 

@@ -119,8 +119,8 @@ fn picture(page: &mut ScrollText, block: &Value, within: PictureBox) {
             page.picture(&Arc::new(picture));
         }
         Err(error) => {
-            let said = format!("[image {kind} {bytes}, not shown: {error}; E saves it]");
-            page.line(StyleRole::Dim, said);
+            let text = format!("[image {kind} {bytes}, not shown: {error}; E saves it]");
+            page.line(StyleRole::Dim, text);
         }
     }
 }
@@ -169,8 +169,8 @@ fn block(page: &mut ScrollText, block: &Value) {
 fn failed(page: &mut ScrollText, error: &Error) {
     let kind = error.kind().as_str();
     page.text(StyleRole::Error, &format!("{kind}: {}", error.message()));
-    for said in error.details() {
-        page.text(StyleRole::Plain, said);
+    for text in error.details() {
+        page.text(StyleRole::Plain, text);
     }
     if let Some(hint) = error.hint() {
         page.text(StyleRole::Dim, &format!("hint: {hint}"));
@@ -259,12 +259,12 @@ pub fn dry_run_document(dry_run: &Result<DryRun, Error>) -> ScrollText {
         Ok(dry_run) => {
             page.line(StyleRole::Success, "Not sent. A call would send:");
             page.text(StyleRole::Title, &dry_run.preview.summary);
-            let (meaning, said) = match &dry_run.decision {
+            let (meaning, text) = match &dry_run.decision {
                 Decision::Allow(_) => (StyleRole::Dim, "runs without asking".to_owned()),
                 Decision::Ask(why) => (StyleRole::Warning, format!("asks for approval: {why}")),
                 Decision::Deny(why) => (StyleRole::Error, format!("refused by {why}")),
             };
-            page.line(meaning, said);
+            page.line(meaning, text);
             for warning in &dry_run.warnings {
                 page.text(StyleRole::Warning, &format!("! {warning}"));
             }

@@ -486,7 +486,7 @@ fn how_long_a_letter_takes_among_twenty_thousand_tools() {
         let started = SystemClock.now();
         state
             .update(listed((0..count).map(|number| tool(&name(number), schema.clone())).collect()));
-        let mut said = format!("{count} tools: listed {:?}", started.elapsed());
+        let mut text = format!("{count} tools: listed {:?}", started.elapsed());
         let backend = ratatui::backend::TestBackend::new(120, 40);
         let mut terminal = ratatui::Terminal::new(backend).unwrap();
         for key in ["/", "n", "u", "m", "1", "7"] {
@@ -496,14 +496,14 @@ fn how_long_a_letter_takes_among_twenty_thousand_tools() {
             let theme = state.context.appearance.theme();
             terminal.draw(|frame| crate::tui::draw::console(frame, &state, theme)).unwrap();
             let drawn = started.elapsed().saturating_sub(updated);
-            write!(said, ", {key} {updated:?}+{drawn:?}").unwrap();
+            write!(text, ", {key} {updated:?}+{drawn:?}").unwrap();
         }
         press(&mut state, &["<esc>"]);
         let started = SystemClock.now();
         for _ in 0..1_000 {
             press(&mut state, &["<down>"]);
         }
-        write!(said, ", 1000 lines down {:?}", started.elapsed()).unwrap();
-        writeln!(std::io::stderr(), "{said}").unwrap();
+        write!(text, ", 1000 lines down {:?}", started.elapsed()).unwrap();
+        writeln!(std::io::stderr(), "{text}").unwrap();
     }
 }

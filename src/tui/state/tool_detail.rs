@@ -150,19 +150,19 @@ impl SchemaOutline<'_> {
             self.left = left;
             let wanted = required.is_some_and(|all| all.iter().any(|name| name == key.as_str()));
             let resolved = resolve(self.root, property, 0);
-            let mut said = format!(
+            let mut text = format!(
                 "{indent}{} {key}  {}",
                 if wanted { '*' } else { ' ' },
                 type_name(self.root, property, 0)
             );
             let bounds = limits(resolved);
             if !bounds.is_empty() {
-                said = format!("{said}  ({bounds})");
+                text = format!("{text}  ({bounds})");
             }
             if let Some(default) = resolved.get("default") {
-                said = format!("{said}  = {}", json_text::compact(default));
+                text = format!("{text}  = {}", json_text::compact(default));
             }
-            self.page.line(StyleRole::Plain, said);
+            self.page.line(StyleRole::Plain, text);
             // Beside a `$ref` the property may have words of its own, which are nearer to the point.
             let about = property.get("description").or_else(|| resolved.get("description"));
             if let Some(about) = about.and_then(Value::as_str) {

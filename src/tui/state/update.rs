@@ -152,8 +152,8 @@ impl AppState {
             AttachmentEvent::Attached(pid) => {
                 self.context.attached_host = pid;
                 if let Some(pid) = pid {
-                    let said = format!("attached to the background host (pid {pid})");
-                    self.context.show_status(said);
+                    let text = format!("attached to the background host (pid {pid})");
+                    self.context.show_status(text);
                 }
                 Vec::new()
             }

@@ -111,8 +111,8 @@ fn row(
 
 fn foot(styler: &Styler<'_>, form: &PlanForm) -> Vec<Line<'static>> {
     if let Some(flaw) = &form.error {
-        let said = format!("! {}: {}", flaw.entry.title(), flaw.error.message());
-        let mut lines = vec![styler.line(StyleRole::Error, said)];
+        let text = format!("! {}: {}", flaw.entry.title(), flaw.error.message());
+        let mut lines = vec![styler.line(StyleRole::Error, text)];
         let details = flaw.error.details().iter();
         lines.extend(details.map(|line| styler.line(StyleRole::Plain, line)));
         let hint = flaw.error.hint().map(|hint| styler.line(StyleRole::Dim, hint));

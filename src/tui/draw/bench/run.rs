@@ -54,16 +54,16 @@ pub(super) fn lines(
 ) -> Vec<Line<'static>> {
     let (width, height) = (usize::from(width), usize::from(height));
     let Some(run) = &bench.run else {
-        let said = [
+        let lines = [
             "Press a to choose a tool, b for one to compare it with, Enter to start.",
             "Progress appears here during the run.",
         ];
-        return said.into_iter().map(|said| styler.line(StyleRole::Dim, said)).collect();
+        return lines.into_iter().map(|text| styler.line(StyleRole::Dim, text)).collect();
     };
     let mut lines: Vec<Line<'static>> = run
         .warnings
         .iter()
-        .map(|said| styler.line(StyleRole::Warning, format!("! {said}")))
+        .map(|text| styler.line(StyleRole::Warning, format!("! {text}")))
         .collect();
     if let Some(Err(error)) = &run.end {
         lines.extend(super::verdict::failed(styler, error));
@@ -218,8 +218,8 @@ fn of_target(
         styler.span(StyleRole::Dim, count),
     ])];
     let Some(response) = &target.response else {
-        let said = if target.failed > 0 { "no successful calls yet" } else { "no response yet" };
-        lines.push(styler.line(StyleRole::Dim, said));
+        let text = if target.failed > 0 { "no successful calls yet" } else { "no response yet" };
+        lines.push(styler.line(StyleRole::Dim, text));
         lines.extend(kinds(styler, target));
         return lines;
     };
@@ -228,8 +228,8 @@ fn of_target(
     lines.extend(times(styler, first, response, width));
     lines.extend(service.into_iter().flat_map(|service| times(styler, "service", service, width)));
     let (mean, deviation) = (show_duration(response.mean), show_duration(response.deviation));
-    let said = format!("mean {mean} +- {deviation}  max {}", show_duration(response.max));
-    lines.push(styler.line(StyleRole::Plain, said));
+    let text = format!("mean {mean} +- {deviation}  max {}", show_duration(response.max));
+    lines.push(styler.line(StyleRole::Plain, text));
     lines.extend(kinds(styler, target));
     let drawn =
         chart::sparkline(&target.rates, width.saturating_sub(16).min(RATE), styler.theme.ascii);
@@ -265,15 +265,15 @@ fn times(
     let mut used = 8;
     for ((name, _), (time, is_sure)) in PERCENTILES.iter().zip(times.quantiles) {
         let (meaning, mark) = if is_sure { (StyleRole::Plain, "") } else { (StyleRole::Dim, "?") };
-        let said = format!("{}{mark}", show_duration(time));
-        let own = 5 + text::width(&said);
+        let text = format!("{}{mark}", show_duration(time));
+        let own = 5 + text::width(&text);
         if used + own > width && used > 8 {
             lines.push(Line::from(std::mem::take(&mut spans)));
             spans.push(styler.span(StyleRole::Dim, " ".repeat(8)));
             used = 8;
         }
         spans.push(styler.span(StyleRole::Dim, format!(" {name} ")));
-        spans.push(styler.span(meaning, said));
+        spans.push(styler.span(meaning, text));
         used += own;
     }
     lines.push(Line::from(spans));
@@ -282,9 +282,9 @@ fn times(
 
 fn kinds(styler: &Styler<'_>, target: &TargetSnapshot) -> Option<Line<'static>> {
     let shown = target.kinds.iter().take(KINDS);
-    let said: Vec<String> = shown.map(|(kind, count)| format!("{kind} {count}")).collect();
-    (!said.is_empty())
-        .then(|| styler.line(StyleRole::Error, format!("failed  {}", said.join("  "))))
+    let parts: Vec<String> = shown.map(|(kind, count)| format!("{kind} {count}")).collect();
+    (!parts.is_empty())
+        .then(|| styler.line(StyleRole::Error, format!("failed  {}", parts.join("  "))))
 }
 
 /// Lines on the left, and lines on the right starting at this cell.

@@ -35,8 +35,8 @@ pub(super) fn title(bench: &BenchView) -> String {
 /// The verdict of the newest run: comparisons, errors and caveats.
 pub(super) fn lines(styler: &Styler<'_>, bench: &BenchView, width: u16) -> Vec<Line<'static>> {
     let Some(run) = &bench.run else {
-        let said = "Results appear here when the run finishes.";
-        return vec![styler.line(StyleRole::Dim, said)];
+        let text = "Results appear here when the run finishes.";
+        return vec![styler.line(StyleRole::Dim, text)];
     };
     match &run.end {
         None => vec![styler.line(StyleRole::Dim, "Results appear here when the run finishes.")],
@@ -50,7 +50,7 @@ pub(super) fn lines(styler: &Styler<'_>, bench: &BenchView, width: u16) -> Vec<L
 
 pub(super) fn failed(styler: &Styler<'_>, error: &Error) -> Vec<Line<'static>> {
     let mut lines = vec![styler.line(StyleRole::Error, error.message())];
-    lines.extend(error.details().iter().map(|said| styler.line(StyleRole::Plain, said)));
+    lines.extend(error.details().iter().map(|text| styler.line(StyleRole::Plain, text)));
     if let Some(hint) = error.hint() {
         lines.push(styler.line(StyleRole::Dim, format!("hint: {hint}")));
     }
@@ -68,8 +68,8 @@ fn account_lines(
     let mut lines: Vec<Line<'static>> =
         failure.iter().map(|error| styler.line(StyleRole::Error, error.message())).collect();
     if report.status != RunStatus::Complete {
-        let said = "incomplete run: the figures cover only the calls that were made";
-        lines.push(styler.line(StyleRole::Warning, said));
+        let text = "incomplete run: the figures cover only the calls that were made";
+        lines.push(styler.line(StyleRole::Warning, text));
     }
     for compared in &findings.comparisons {
         lines.extend(comparison(styler, compared, width));
@@ -77,18 +77,18 @@ fn account_lines(
     for (at, target) in report.targets.iter().enumerate() {
         for (kind, error) in &target.errors_by_kind {
             let first = show_duration(error.first_seen);
-            let said = format!(
+            let text = format!(
                 "{} {kind} {} times, first after {first}: {}",
                 letter(at),
                 grouped(error.count),
                 error.sample
             );
-            lines.push(styler.line(StyleRole::Error, said));
+            lines.push(styler.line(StyleRole::Error, text));
         }
     }
-    lines.extend(findings.bottlenecks.iter().map(|said| styler.line(StyleRole::Plain, said)));
+    lines.extend(findings.bottlenecks.iter().map(|text| styler.line(StyleRole::Plain, text)));
     let warnings = findings.warnings.iter();
-    lines.extend(warnings.map(|said| styler.line(StyleRole::Warning, format!("! {said}"))));
+    lines.extend(warnings.map(|text| styler.line(StyleRole::Warning, format!("! {text}"))));
     lines.push(styler.line(StyleRole::Dim, command_line));
     lines.extend(machine(styler, account));
     lines
@@ -99,8 +99,8 @@ fn machine(styler: &Styler<'_>, account: &BenchResult) -> Option<Line<'static>> 
     let cpus = environment.cpus.map(|cpus| format!("{cpus} processors"));
     let load = environment.load_before.map(|[load, ..]| format!("load average before: {load:.2}"));
     let all = [Some(environment.os.clone()), environment.kernel.clone(), cpus, load];
-    let said: Vec<String> = all.into_iter().flatten().filter(|said| !said.is_empty()).collect();
-    (!said.is_empty()).then(|| styler.line(StyleRole::Dim, said.join(", ")))
+    let parts: Vec<String> = all.into_iter().flatten().filter(|text| !text.is_empty()).collect();
+    (!parts.is_empty()).then(|| styler.line(StyleRole::Dim, parts.join(", ")))
 }
 
 fn comparison(styler: &Styler<'_>, compared: &TargetComparison, width: u16) -> Vec<Line<'static>> {
@@ -123,19 +123,19 @@ fn comparison(styler: &Styler<'_>, compared: &TargetComparison, width: u16) -> V
 
 fn row(styler: &Styler<'_>, ratio: &Ratio, width: u16) -> Line<'static> {
     let statistic = ratio.statistic;
-    let mut said = columns::align_left(statistic.name(), 11);
+    let mut text = columns::align_left(statistic.name(), 11);
     if width >= BOTH_FIGURES_MIN_WIDTH {
-        said.push_str(&columns::right(&statistic.show(ratio.reference), 9));
-        said.push_str(&columns::right(&statistic.show(ratio.other), 10));
+        text.push_str(&columns::right(&statistic.show(ratio.reference), 9));
+        text.push_str(&columns::right(&statistic.show(ratio.other), 10));
     }
-    said.push_str(&columns::right(&format!("{:.2}x", ratio.value), 9));
+    text.push_str(&columns::right(&format!("{:.2}x", ratio.value), 9));
     let interval = ratio.interval.filter(|_| width >= INTERVAL_MIN_WIDTH);
     let interval = interval.map(|(low, high)| format!("{low:.2} to {high:.2}"));
     if width >= INTERVAL_MIN_WIDTH {
-        said.push_str(&columns::align_left(&format!("  {}", interval.unwrap_or_default()), 17));
+        text.push_str(&columns::align_left(&format!("  {}", interval.unwrap_or_default()), 17));
     }
     Line::from(vec![
-        styler.span(StyleRole::Plain, said),
+        styler.span(StyleRole::Plain, text),
         styler.span(verdict_style(ratio.verdict), format!(" {}", ratio.verdict.label())),
     ])
 }

@@ -114,9 +114,9 @@ fn hint(node: &FormNode) -> String {
         _ => field.expectation(),
     };
     let null = if field.nullable { ", or null" } else { "" };
-    let said = field.description.as_deref().unwrap_or_default();
+    let text = field.description.as_deref().unwrap_or_default();
     let title = if field.title == field.key { "" } else { field.title.as_str() };
-    let about = [title, said.lines().next().unwrap_or_default()];
+    let about = [title, text.lines().next().unwrap_or_default()];
     let about: Vec<&str> = about.into_iter().filter(|part| !part.is_empty()).collect();
     let gap = if about.is_empty() { "" } else { "  " };
     format!("    {takes}{null}{gap}{}", about.join(": "))

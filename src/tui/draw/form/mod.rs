@@ -109,8 +109,8 @@ fn fields(
     area: Rect,
 ) {
     if form.fields.is_empty() {
-        let said = "No arguments. F5 runs it, ^T edits JSON.";
-        return frame.render_widget(styler.line(StyleRole::Dim, said), area);
+        let text = "No arguments. F5 runs it, ^T edits JSON.";
+        return frame.render_widget(styler.line(StyleRole::Dim, text), area);
     }
     let height = usize::from(area.height);
     let first = first_seen(form, height);
@@ -230,7 +230,7 @@ impl FieldLine<'_, '_> {
 
     fn value(&self, width: usize) -> (Vec<Span<'static>>, Option<usize>) {
         let Self { styler, node, .. } = self;
-        let plain = |said: String| (vec![styler.span(StyleRole::Plain, said)], None);
+        let plain = |text: String| (vec![styler.span(StyleRole::Plain, text)], None);
         match (&node.input, &node.field.kind) {
             (FieldInput::Null, _) => (vec![styler.span(StyleRole::Warning, "null")], Some(0)),
             (FieldInput::Json(_), _) => self.written(width),
@@ -261,7 +261,7 @@ impl FieldLine<'_, '_> {
 
     fn unset(&self) -> String {
         let field = &self.node.field;
-        let said = match (&field.default, &field.kind) {
+        let text = match (&field.default, &field.kind) {
             (Some(_), _) if field.secret => "(unset, has a default)".to_owned(),
             (Some(default), _) => {
                 let default = default.to_string();
@@ -271,7 +271,7 @@ impl FieldLine<'_, '_> {
             (None, FieldKind::List) => "(unset)  + adds an item".to_owned(),
             (None, _) => "(unset)".to_owned(),
         };
-        if folds(&field.kind) { format!("{} {said}", self.fold()) } else { said }
+        if folds(&field.kind) { format!("{} {text}", self.fold()) } else { text }
     }
 
     /// The value as text; a secret is masked.
@@ -337,13 +337,13 @@ fn foot(styler: &Styler<'_>, form: &SchemaForm) -> Vec<Line<'static>> {
     if shown.is_valid {
         lines[sends].push_span(styler.span(StyleRole::Success, "  valid"));
     } else if shown.filled < shown.required && !form.is_json() {
-        let said = format!("  {}/{} required", shown.filled, shown.required);
-        lines[sends].push_span(styler.span(StyleRole::Warning, said));
+        let text = format!("  {}/{} required", shown.filled, shown.required);
+        lines[sends].push_span(styler.span(StyleRole::Warning, text));
     }
     if let Some(command) = &shown.command {
         if form.asks_for_secret() {
-            let said = "! a value that looks like a secret is hidden here but is sent";
-            lines.push(styler.line(StyleRole::Warning, said));
+            let text = "! a value that looks like a secret is hidden here but is sent";
+            lines.push(styler.line(StyleRole::Warning, text));
         }
         lines.push(Line::from(vec![
             styler.span(StyleRole::Dim, "$ "),

@@ -99,7 +99,7 @@ fn log(
     let mut lines = Vec::new();
     if let Some(log) = past.map(|past| &past.log).filter(|log| !log.is_empty()) {
         lines.push(styler.line(StyleRole::Title, "log"));
-        lines.extend(log.iter().rev().map(|(level, said)| log_line(styler, level, said)));
+        lines.extend(log.iter().rev().map(|(level, text)| log_line(styler, level, text)));
     }
     // What a process wrote that is gone is in the trace.
     let written: Vec<&str> = match server.stderr_tail.as_slice() {
@@ -108,7 +108,7 @@ fn log(
     };
     if !written.is_empty() {
         lines.push(styler.line(StyleRole::Title, "stderr"));
-        lines.extend(written.into_iter().map(|said| styler.line(StyleRole::Plain, said)));
+        lines.extend(written.into_iter().map(|text| styler.line(StyleRole::Plain, text)));
     }
     if lines.is_empty() {
         lines.push(styler.line(StyleRole::Dim, "No log messages and nothing on stderr yet."));
@@ -116,17 +116,17 @@ fn log(
     lines
 }
 
-fn log_line(styler: &Styler<'_>, level: &str, said: &str) -> Line<'static> {
+fn log_line(styler: &Styler<'_>, level: &str, text: &str) -> Line<'static> {
     Line::from(vec![
         styler.span(StyleRole::Dim, format!("{level} ")),
-        styler.span(StyleRole::Plain, said),
+        styler.span(StyleRole::Plain, text),
     ])
 }
 
 fn drift(styler: &Styler<'_>, advertised: Option<&ServerToolLists>) -> Vec<Line<'static>> {
     let Some(advertised) = advertised.filter(|advertised| advertised.is_declared()) else {
-        let said = "No tools declared. Declare them with provides_tools in mcp.yaml.";
-        return vec![styler.line(StyleRole::Dim, said)];
+        let text = "No tools declared. Declare them with provides_tools in mcp.yaml.";
+        return vec![styler.line(StyleRole::Dim, text)];
     };
     if !advertised.has_advertised() {
         return vec![styler.line(StyleRole::Dim, "Tools not listed yet. Press c to connect.")];
@@ -164,7 +164,7 @@ fn facts(
     if let Some(error) = state.servers.error(server) {
         lines.extend(error_lines(styler, error));
     }
-    lines.extend(server.description.as_ref().map(|said| styler.line(StyleRole::Plain, said)));
+    lines.extend(server.description.as_ref().map(|text| styler.line(StyleRole::Plain, text)));
     let mut fact = |name: &str, value: Option<String>| {
         lines.extend(value.map(|value| styler.fact(name, value)));
     };
@@ -190,11 +190,11 @@ fn facts(
         "drift",
         differs.map(|a| format!("{} tools differ from their declaration or pin (d)", a.count)),
     );
-    for (at, said) in server.confinement.iter().enumerate() {
-        fact(if at == 0 { "sandbox" } else { "" }, Some(said.clone()));
+    for (at, text) in server.confinement.iter().enumerate() {
+        fact(if at == 0 { "sandbox" } else { "" }, Some(text.clone()));
     }
-    for (at, said) in server.permissions.lines().into_iter().enumerate() {
-        fact(if at == 0 { "may use" } else { "" }, Some(said));
+    for (at, text) in server.permissions.lines().into_iter().enumerate() {
+        fact(if at == 0 { "may use" } else { "" }, Some(text));
     }
     for (at, used) in server.credentials.iter().enumerate() {
         fact(if at == 0 { "credentials" } else { "" }, Some(used.to_string()));
@@ -210,17 +210,17 @@ fn facts(
         lines.push(styler.line(StyleRole::Warning, format!("! {warning}")));
     }
     tails(styler, server, past, &mut lines);
-    if let Some(said) = &server.instructions {
+    if let Some(text) = &server.instructions {
         lines.push(styler.line(StyleRole::Title, "instructions"));
-        lines.extend(styler.lines(StyleRole::Plain, &shorten(said, INSTRUCTIONS)));
+        lines.extend(styler.lines(StyleRole::Plain, &shorten(text, INSTRUCTIONS)));
     }
     lines
 }
 
 fn error_lines(styler: &Styler<'_>, error: &Error) -> Vec<Line<'static>> {
-    let said = format!("{}: {}", error.kind().as_str(), error.message());
-    let mut lines = vec![styler.line(StyleRole::Error, said)];
-    lines.extend(error.details().iter().map(|said| styler.line(StyleRole::Plain, said)));
+    let text = format!("{}: {}", error.kind().as_str(), error.message());
+    let mut lines = vec![styler.line(StyleRole::Error, text)];
+    lines.extend(error.details().iter().map(|text| styler.line(StyleRole::Plain, text)));
     let hint = error.hint().map(|hint| format!("hint: {hint}"));
     lines.extend(hint.map(|hint| styler.line(StyleRole::Dim, hint)));
     lines
@@ -244,7 +244,7 @@ fn tails(
             styler.line(StyleRole::Title, format!("log: {} (l shows all)", line_count(logged))),
         );
         let newest = past.log.iter().skip(logged.saturating_sub(TAIL));
-        lines.extend(newest.map(|(level, said)| log_line(styler, level, said)));
+        lines.extend(newest.map(|(level, text)| log_line(styler, level, text)));
     }
     let written = server.stderr_tail.len();
     if written > 0 {
@@ -252,7 +252,7 @@ fn tails(
             styler.line(StyleRole::Title, format!("stderr: {} (l shows all)", line_count(written))),
         );
         let newest = server.stderr_tail.iter().skip(written.saturating_sub(TAIL));
-        lines.extend(newest.map(|said| styler.line(StyleRole::Plain, said)));
+        lines.extend(newest.map(|text| styler.line(StyleRole::Plain, text)));
     }
 }
 
@@ -266,9 +266,9 @@ fn server_identity(server: &ServerStatus) -> Option<String> {
 fn offered(server: &ServerStatus) -> Option<String> {
     let counts =
         [(server.tools, "tools"), (server.resources, "resources"), (server.prompts, "prompts")];
-    let said: Vec<String> =
+    let parts: Vec<String> =
         counts.iter().filter_map(|(count, what)| Some(format!("{} {what}", (*count)?))).collect();
-    (!said.is_empty()).then(|| said.join(", "))
+    (!parts.is_empty()).then(|| parts.join(", "))
 }
 
 /// The capabilities of a server on one line, such as `tools(listChanged) logging`.

@@ -52,9 +52,9 @@ pub(in crate::tui::draw) fn list(
     let title = format!("Servers {}", servers.rows.len());
     let inner = pane::open(frame, styler, area, &title, focused);
     if servers.rows.is_empty() {
-        let said = "No servers. Define them in mcp.yaml, or take those of your editor:\n\
+        let text = "No servers. Define them in mcp.yaml, or take those of your editor:\n\
                     toolhost import";
-        return pane::paragraph(frame, styler, inner, &styler.lines(StyleRole::Dim, said));
+        return pane::paragraph(frame, styler, inner, &styler.lines(StyleRole::Dim, text));
     }
     let inner = if servers.is_finding {
         pane::input_row(frame, styler, inner, "/ ", &servers.find)
@@ -134,14 +134,14 @@ fn none() -> String {
 /// How many, how many of them are not what was declared (`~`), and whether all ask (`A`).
 fn tools(state: &AppState, server: &ServerStatus) -> String {
     let advertised = state.servers.advertised(&server.name);
-    let mut said = server.tools.map_or_else(none, |count| count.to_string());
+    let mut text = server.tools.map_or_else(none, |count| count.to_string());
     if let Some(count @ 1..) = advertised.map(|advertised| advertised.count) {
-        said = format!("{said} ~{count}");
+        text = format!("{text} ~{count}");
     }
     if advertised.is_some_and(|advertised| advertised.asks_always) {
-        said.push_str(" A");
+        text.push_str(" A");
     }
-    said
+    text
 }
 
 fn pings(state: &AppState, server: &ServerStatus) -> String {
@@ -163,8 +163,8 @@ fn calls(state: &AppState, server: &ServerStatus) -> (String, String) {
     (all.to_string(), rate)
 }
 
-fn padded(said: &str, width: usize) -> String {
-    let safe = text::safe_line(said);
+fn padded(text: &str, width: usize) -> String {
+    let safe = text::safe_line(text);
     let cut = text::cut(&safe, width.saturating_sub(1));
     let pad = " ".repeat(width.saturating_sub(text::width(&cut)));
     format!("{cut}{pad}")

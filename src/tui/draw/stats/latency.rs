@@ -24,8 +24,8 @@ const KINDS: usize = 8;
 
 pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Rect) {
     let Some(usage) = state.stats.chosen() else {
-        let said = "Latencies appear here after the first call.";
-        return pane::paragraph(frame, styler, area, &[styler.line(StyleRole::Dim, said)]);
+        let text = "Latencies appear here after the first call.";
+        return pane::paragraph(frame, styler, area, &[styler.line(StyleRole::Dim, text)]);
     };
     let spread = state.stats.spread.as_ref();
     if area.width >= WIDE {
@@ -79,9 +79,9 @@ fn facts(styler: &Styler<'_>, state: &AppState, usage: &Usage, width: u16) -> Ve
     let mut lines = Vec::new();
     let mut figures = Vec::new();
     for (name, share) in QUANTILES {
-        let (said, meaning) = quantile(durations, share);
+        let (text, meaning) = quantile(durations, share);
         figures.push(styler.span(StyleRole::Dim, format!("{name} ")));
-        figures.push(styler.span(meaning, format!("{said}  ")));
+        figures.push(styler.span(meaning, format!("{text}  ")));
     }
     if durations.count() > 0 {
         lines.push(Line::from(figures));
@@ -100,21 +100,21 @@ fn facts(styler: &Styler<'_>, state: &AppState, usage: &Usage, width: u16) -> Ve
     lines.extend(since_before(styler, state, usage));
     if counts.failed() > 0 {
         let kinds = counts.failures_by_count();
-        let said: Vec<String> =
+        let parts: Vec<String> =
             kinds.iter().take(KINDS).map(|(kind, count)| format!("{kind} {count}")).collect();
         lines.push(Line::from(vec![
             styler.span(StyleRole::Dim, format!("{:<8}", "failed")),
-            styler.span(StyleRole::Error, said.join("  ")),
+            styler.span(StyleRole::Error, parts.join("  ")),
         ]));
     }
     if counts.cancelled > 0 {
-        let said = format!("{} cancelled, not counted as errors", grouped(counts.cancelled));
-        lines.push(styler.line(StyleRole::Dim, said));
+        let text = format!("{} cancelled, not counted as errors", grouped(counts.cancelled));
+        lines.push(styler.line(StyleRole::Dim, text));
     }
     lines.extend(callers(styler, state, usage));
     if counts.retries() > 0 {
-        let said = format!("{} retries, {} recovered", counts.retries(), counts.recovered);
-        lines.push(styler.line(StyleRole::Plain, said));
+        let text = format!("{} retries, {} recovered", counts.retries(), counts.recovered);
+        lines.push(styler.line(StyleRole::Plain, text));
     }
     if durations.count() > 0 && QUANTILES.iter().any(|(_, share)| !durations.is_reliable_at(*share))
     {
@@ -126,12 +126,12 @@ fn facts(styler: &Styler<'_>, state: &AppState, usage: &Usage, width: u16) -> Ve
 /// Which other clients called since the console was opened.
 fn callers(styler: &Styler<'_>, state: &AppState, usage: &Usage) -> Option<Line<'static>> {
     let clients = &state.live.of(&usage.tool.name)?.clients;
-    let said = clients.iter().map(|(client, count)| format!("{client} {}", grouped(*count)));
-    let said = said.collect::<Vec<_>>().join("  ");
-    (!said.is_empty()).then(|| {
+    let text = clients.iter().map(|(client, count)| format!("{client} {}", grouped(*count)));
+    let text = text.collect::<Vec<_>>().join("  ");
+    (!text.is_empty()).then(|| {
         Line::from(vec![
             styler.span(StyleRole::Dim, format!("{:<8}", "clients")),
-            styler.span(StyleRole::Name, said),
+            styler.span(StyleRole::Name, text),
         ])
     })
 }
@@ -174,29 +174,29 @@ fn over_time(
     };
     let cells = usize::from(width).saturating_sub(26).clamp(4, 60);
     let length = seen.timelines.length;
-    let line = |name: &str, meaning, value: &dyn Fn(&SeriesPoint) -> f64, said: String| {
+    let line = |name: &str, meaning, value: &dyn Fn(&SeriesPoint) -> f64, text: String| {
         let numbers: Vec<f64> = points.iter().map(value).collect();
         let drawn = chart::sparkline(&numbers, cells, styler.theme.ascii);
         Line::from(vec![
             styler.span(StyleRole::Dim, format!("{name:<8}")),
             styler.span(meaning, format!("{drawn} ")),
-            styler.span(StyleRole::Plain, said),
+            styler.span(StyleRole::Plain, text),
         ])
     };
     let most = points.iter().map(|point| point.calls).max().unwrap_or(0);
     let peak = float(most) / length.as_secs_f64().max(1.0);
     let rate = state.stats.rate_of(usage).unwrap_or_default();
-    let said = format!("{}/s, peak {}/s", per_second(rate), per_second(peak));
-    let mut lines = vec![line("calls", StyleRole::Success, &|point| float(point.calls), said)];
+    let text = format!("{}/s, peak {}/s", per_second(rate), per_second(peak));
+    let mut lines = vec![line("calls", StyleRole::Success, &|point| float(point.calls), text)];
     if points.iter().any(|point| point.failed > 0) {
-        let said = usage.counts.failed().to_string();
-        lines.push(line("errors", StyleRole::Error, &|point| float(point.failed), said));
+        let text = usage.counts.failed().to_string();
+        lines.push(line("errors", StyleRole::Error, &|point| float(point.failed), text));
     }
     let high = |point: &SeriesPoint| point.p95.map_or(0.0, |p95| p95.as_secs_f64());
     lines.push(line("p95", StyleRole::Name, &high, String::new()));
     let slices = u32::try_from(points.len()).unwrap_or(u32::MAX);
-    let said = format!("        last {}, {} per bar", span(length * slices), span(length));
-    lines.push(styler.line(StyleRole::Dim, said));
+    let text = format!("        last {}, {} per bar", span(length * slices), span(length));
+    lines.push(styler.line(StyleRole::Dim, text));
     lines
 }
 

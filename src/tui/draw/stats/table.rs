@@ -86,14 +86,14 @@ pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState,
         above.push(styler.line(StyleRole::Warning, "! more recorded calls are still being read"));
     }
     if stats.rows().is_empty() {
-        let said = match (&stats.snapshot, &stats.error) {
+        let text = match (&stats.snapshot, &stats.error) {
             (Some(_), _) => {
                 "No calls in this window. Press w for another window, 1 for tools to call."
             }
             (None, None) => "Loading…",
             (None, Some(_)) => "",
         };
-        above.push(styler.line(StyleRole::Dim, said));
+        above.push(styler.line(StyleRole::Dim, text));
         return pane::paragraph(frame, styler, area, &above);
     }
     let mut y = area.y;
@@ -129,15 +129,15 @@ fn head(
     by_server: bool,
 ) -> Line<'static> {
     let name = if by_server { "SERVER" } else { "TOOL" };
-    let mut said = columns::align_left(&format!("  {name}"), first + 2);
+    let mut text = columns::align_left(&format!("  {name}"), first + 2);
     for column in kept {
-        said.push_str(&if column.title.starts_with(' ') {
+        text.push_str(&if column.title.starts_with(' ') {
             columns::align_left(column.title, column.width)
         } else {
             columns::right(column.title, column.width)
         });
     }
-    styler.line(StyleRole::Dim, said)
+    styler.line(StyleRole::Dim, text)
 }
 
 fn row(
@@ -169,7 +169,7 @@ fn cell(
 ) -> Span<'static> {
     let counts = &usage.counts;
     let durations = &counts.durations;
-    let (said, meaning) = match column.what {
+    let (text, meaning) = match column.what {
         StatsCell::Source => {
             let source = usage.tool.server.as_deref().unwrap_or("local");
             return styler
@@ -212,5 +212,5 @@ fn cell(
             (super::per_second(rate), StyleRole::Plain)
         }
     };
-    styler.span(meaning, columns::right(&said, column.width))
+    styler.span(meaning, columns::right(&text, column.width))
 }

@@ -50,8 +50,8 @@ pub(super) fn newest_line(styler: &Styler<'_>, state: &AppState, width: u16) -> 
 pub(super) fn newest(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Rect) {
     let inner = pane::open(frame, styler, area, &format!("{}  (3)", title(state)), false);
     if state.trace.counts().1 == 0 {
-        let said = "Messages to and from servers appear here.";
-        return frame.render_widget(styler.line(StyleRole::Dim, said), inner);
+        let text = "Messages to and from servers appear here.";
+        return frame.render_widget(styler.line(StyleRole::Dim, text), inner);
     }
     let columns = TraceColumns::of(usize::from(inner.width));
     let (items, _) = state.trace.window(usize::from(inner.height));
@@ -72,8 +72,8 @@ fn lines(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, focused: 
     }
     let (all, found) = trace.counts();
     if found == 0 {
-        let said = if all == 0 { "No messages yet." } else { "No matches. Esc clears the filter." };
-        return frame.render_widget(styler.line(StyleRole::Dim, said), rows);
+        let text = if all == 0 { "No messages yet." } else { "No matches. Esc clears the filter." };
+        return frame.render_widget(styler.line(StyleRole::Dim, text), rows);
     }
     let columns = TraceColumns::of(usize::from(rows.width));
     let (items, chosen) = trace.window(usize::from(rows.height));
@@ -106,8 +106,8 @@ fn title(state: &AppState) -> String {
 fn filter(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Rect) {
     let trace = &state.trace;
     if !trace.is_filtering {
-        let said = format!("/ {}", trace.filter.text());
-        return frame.render_widget(styler.line(StyleRole::Dim, said), area);
+        let text = format!("/ {}", trace.filter.text());
+        return frame.render_widget(styler.line(StyleRole::Dim, text), area);
     }
     let (before, behind) = trace.filter.split();
     let spans = vec![
@@ -143,8 +143,8 @@ fn whole(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, focused: 
             (FrameScope::Answer, "response"),
             (FrameScope::Both, "both"),
         ] {
-            let said = if side == shown { format!("  [{word}]") } else { format!("  {word}") };
-            title.push_str(&said);
+            let text = if side == shown { format!("  [{word}]") } else { format!("  {word}") };
+            title.push_str(&text);
         }
     }
     let inner = pane::open(frame, styler, area, &title, focused);

@@ -63,13 +63,13 @@ pub(in crate::tui::draw) fn row(
     let taken = |spans: &[Span<'_>]| spans.iter().map(Span::width).sum::<usize>();
     let room = columns.width.saturating_sub(taken(&left) + taken(&right));
     let client = item.client.as_ref().map(|client| format!("[{client}] ")).unwrap_or_default();
-    let said = styler.span(row_style(item), format!("{client}{}", what(item)));
+    let text = styler.span(row_style(item), format!("{client}{}", what(item)));
     // What was cut ends in one character, or in three.
     let slack = if styler.theme.ascii { 3 } else { 1 };
-    let said = text::cut(&said.content, room.saturating_sub(slack)).into_owned();
-    let said = styler.span(row_style(item), said);
-    let gap = " ".repeat(room.saturating_sub(said.width()));
-    let spans = left.into_iter().chain([said, styler.span(StyleRole::Plain, gap)]).chain(right);
+    let text = text::cut(&text.content, room.saturating_sub(slack)).into_owned();
+    let text = styler.span(row_style(item), text);
+    let gap = " ".repeat(room.saturating_sub(text.width()));
+    let spans = left.into_iter().chain([text, styler.span(StyleRole::Plain, gap)]).chain(right);
     match mark {
         Some(mark) => {
             let style = styler.theme.style(mark);

@@ -46,7 +46,7 @@ pub(super) fn draw(
     .areas(inner);
     scroll_text::draw(frame, styler, &window.text, above);
     // Only now is it known whether the end is on the screen.
-    let (meaning, said) = match window.readiness(state.context.now) {
+    let (meaning, text) = match window.readiness(state.context.now) {
         Readiness::Ready => (StyleRole::Title, "Trust this project? [y/N]".to_owned()),
         Readiness::TooSoon => {
             (StyleRole::Dim, "One moment… (ignoring keys typed ahead)".to_owned())
@@ -56,7 +56,7 @@ pub(super) fn draw(
             (StyleRole::Error, format!("Too long to show here. Run: {}", window.request.command()))
         }
     };
-    frame.render_widget(styler.line(meaning, said), line);
+    frame.render_widget(styler.line(meaning, text), line);
     pane::paragraph(frame, styler, below, &keys);
 }
 
@@ -82,7 +82,7 @@ pub(super) fn notice(
 ) -> Rect {
     let key = state.context.keys.key_of(Action::Trust, &state.view_key_contexts());
     let lines = match state.trust.notice(key) {
-        Some(said) => wrap(&styler.line(StyleRole::Warning, said), usize::from(area.width)),
+        Some(text) => wrap(&styler.line(StyleRole::Warning, text), usize::from(area.width)),
         None => Vec::new(),
     };
     // The tools keep a line.

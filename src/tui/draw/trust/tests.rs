@@ -90,7 +90,7 @@ fn a_project_without_any_tool_says_why() {
     }
     press(&mut state, &["n"]);
     let seen = picture(&state, ASCII).replace("\"\n\"", " ");
-    let styler: Vec<&str> = seen.split_whitespace().collect();
-    let said = "This project is not trusted: 2 entries do nothing yet. Press ! to see";
-    assert!(styler.join(" ").contains(said), "{seen}");
+    let words: Vec<&str> = seen.split_whitespace().collect();
+    let text = "This project is not trusted: 2 entries do nothing yet. Press ! to see";
+    assert!(words.join(" ").contains(text), "{seen}");
 }

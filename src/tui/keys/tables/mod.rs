@@ -106,11 +106,11 @@ mod tests {
     fn what_a_key_does_is_said_once_for_each_action() {
         for place in KEY_TABLES {
             for binding in place.bindings {
-                let said = place
+                let text = place
                     .bindings
                     .iter()
                     .filter(|other| other.action == binding.action && !other.about.is_empty());
-                assert_eq!(said.count(), 1, "{:?}: {binding:?}", place.context);
+                assert_eq!(text.count(), 1, "{:?}: {binding:?}", place.context);
             }
         }
     }

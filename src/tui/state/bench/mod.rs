@@ -157,13 +157,13 @@ impl BenchView {
                 let Some(own) = self.active_run(run) else { return Vec::new() };
                 own.snapshot = Some(seen);
                 let end = (*outcome).map(Arc::new);
-                let (said, is_bad) = finish_message(run, &end);
+                let (text, is_bad) = finish_message(run, &end);
                 own.end = Some(end);
                 self.verdict_position.reset();
                 if is_bad {
-                    context.show_error(said);
+                    context.show_error(text);
                 } else {
-                    context.show_status(said);
+                    context.show_status(text);
                 }
             }
         }

@@ -168,8 +168,8 @@ fn the_end_of_a_run_is_said_wherever_one_is() {
     press(&mut state, &["1"]);
     let outcome = Box::new(Ok(account()));
     tell(&mut state, BenchEvent::Finished { run: 1, snapshot: Box::new(seen()), outcome });
-    let said = &state.context.message.as_ref().unwrap().text;
-    assert!(said.starts_with("run 1 finished: B is slower than A"), "{said}");
+    let text = &state.context.message.as_ref().unwrap().text;
+    assert!(text.starts_with("run 1 finished: B is slower than A"), "{text}");
     // What is told of a run that is over, or of another one, changes nothing.
     tell(&mut state, BenchEvent::Progress { run: 1, snapshot: Box::default() });
     assert_eq!(state.bench.run.as_ref().unwrap().snapshot.as_ref().unwrap().targets.len(), 2);

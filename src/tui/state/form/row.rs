@@ -53,8 +53,8 @@ pub(super) fn rows(
         };
         if row.problems.len() < PROBLEMS {
             let inside = problem.path.0.len() > row.path.0.len();
-            let said = if inside { problem.to_string() } else { problem.message.clone() };
-            row.problems.push(said);
+            let text = if inside { problem.to_string() } else { problem.message.clone() };
+            row.problems.push(text);
         }
     }
     rows

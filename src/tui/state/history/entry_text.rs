@@ -133,14 +133,14 @@ fn facts(page: &mut ScrollText, entry: &HistoryEntry) {
 }
 
 fn definition(changed: Option<&Result<Option<bool>, Error>>) -> StyledSpan {
-    let (meaning, said) = match changed {
+    let (meaning, text) = match changed {
         None => (StyleRole::Dim, "comparing…".to_owned()),
         Some(Ok(Some(false))) => (StyleRole::Dim, "unchanged".to_owned()),
         Some(Ok(Some(true))) => (StyleRole::Warning, "changed since this call".to_owned()),
         Some(Ok(None)) => (StyleRole::Dim, "not recorded".to_owned()),
         Some(Err(error)) => (StyleRole::Warning, format!("unknown: {}", error.message())),
     };
-    (meaning, format!("   definition: {said}"))
+    (meaning, format!("   definition: {text}"))
 }
 
 pub(super) fn comparison(comparison: &CallComparison) -> ScrollText {
@@ -154,12 +154,12 @@ pub(super) fn comparison(comparison: &CallComparison) -> ScrollText {
             (StyleRole::Dim, format!("  {}", comparison.ids[at])),
         ]);
     }
-    let (meaning, said) = match comparison.same_definition {
+    let (meaning, text) = match comparison.same_definition {
         Some(true) => (StyleRole::Plain, "same definition"),
         Some(false) => (StyleRole::Warning, "different definitions"),
         None => (StyleRole::Dim, "definitions not recorded"),
     };
-    page.line(meaning, said);
+    page.line(meaning, text);
     hunks(&mut page, "arguments", &comparison.arguments);
     hunks(&mut page, "results", &comparison.results);
     if comparison.is_truncated {

@@ -82,13 +82,13 @@ impl HistorySearch {
         all.filter(|at| {
             let Some(call) = calls.get(*at) else { return false };
             let status = call.error.as_deref().unwrap_or("ok");
-            let said = [&call.tool, &call.source, status, &call.arguments, &call.id];
-            let said = said.join("\n").to_lowercase();
+            let fields = [&call.tool, &call.source, status, &call.arguments, &call.id];
+            let text = fields.join("\n").to_lowercase();
             let found = patterns.iter().all(|(pattern, word)| {
                 let tool = Utf32Str::new(&call.tool, &mut letters);
-                pattern.score(tool, &mut matcher).is_some() || said.contains(word)
+                pattern.score(tool, &mut matcher).is_some() || text.contains(word)
             });
-            found && !self.without.iter().any(|word| said.contains(word))
+            found && !self.without.iter().any(|word| text.contains(word))
         })
         .collect()
     }

@@ -103,8 +103,12 @@ fn a_call_of_a_tool_that_is_gone_is_not_made_and_shows_no_other_tool() {
         assert_eq!(press(&mut state, &[key]), []);
         assert_eq!(state.context.view, ViewId::History);
         assert_eq!(state.tools.catalogue.chosen().map(|row| row.name.clone()), chosen);
-        let said = state.context.message.clone().unwrap();
-        assert!(said.is_error && said.text.starts_with("no tool named gone-tool"), "{}", said.text);
+        let message = state.context.message.clone().unwrap();
+        assert!(
+            message.is_error && message.text.starts_with("no tool named gone-tool"),
+            "{}",
+            message.text
+        );
         assert_eq!(state.context.calls.running().count(), 0);
     }
 }
@@ -131,8 +135,8 @@ fn what_was_secret_is_never_sent_and_has_to_be_filled_in() {
     assert_eq!(press(&mut state, &["r"]), []);
     let form = state.tools.form.as_ref().unwrap();
     assert_eq!(Value::Object(form.arguments()), json!({ "precision": 3 }));
-    let said = &state.context.message.as_ref().unwrap().text;
-    assert!(said.contains("secret") && said.contains("expression"), "{said}");
+    let text = &state.context.message.as_ref().unwrap().text;
+    assert!(text.contains("secret") && text.contains("expression"), "{text}");
     assert_eq!(press(&mut state, &["<f5>"]), [], "it is required");
 }
 

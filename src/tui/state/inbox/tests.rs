@@ -59,8 +59,8 @@ fn a_question_is_told_and_counted_and_takes_no_keys() {
     press(&mut state, &[KeyPress::Enter]);
     typed(&mut state, "2 +");
     asks(&mut state, 1, "srv", form());
-    let said = state.context.message.clone().unwrap();
-    assert_eq!(said.text, "srv asks: Who are you? (press ^Q to answer)");
+    let message = state.context.message.clone().unwrap();
+    assert_eq!(message.text, "srv asks: Who are you? (press ^Q to answer)");
     typed(&mut state, " 8");
     let arguments = state.tools.form.as_ref().unwrap().arguments();
     assert_eq!(arguments["expression"], json!("2 + 8"));
@@ -71,8 +71,8 @@ fn a_question_is_told_and_counted_and_takes_no_keys() {
     assert_eq!(arguments["expression"], json!("2 + 8"), "what was typed is still there");
     press(&mut state, &[KeyPress::Char('3')]);
     asks(&mut state, 2, "srv", form());
-    let said = state.context.message.clone().unwrap();
-    assert_eq!(said.text, "srv asks: Who are you? (press 8 to answer)");
+    let message = state.context.message.clone().unwrap();
+    assert_eq!(message.text, "srv asks: Who are you? (press 8 to answer)");
 }
 
 #[test]
@@ -176,8 +176,8 @@ fn a_person_writes_several_lines_in_a_models_place() {
     typed(&mut state, "two");
     let effects = press(&mut state, &[KeyPress::F(5)]);
     let [AppEffect::AnswerQuestion(_, reply)] = effects.as_slice() else { panic!("{effects:?}") };
-    let QuestionReply::Accept(said) = &**reply else { panic!("{reply:?}") };
-    assert_eq!(said["content"]["text"], json!("one\ntwo"));
+    let QuestionReply::Accept(answer) = &**reply else { panic!("{reply:?}") };
+    assert_eq!(answer["content"]["text"], json!("one\ntwo"));
 }
 
 #[test]

@@ -110,8 +110,8 @@ pub(in crate::tui) fn contents(ticket: u64, parts: Vec<Value>) -> OfferingsEvent
     OfferingsEvent::ResourceRead(OfferingRequestId(ticket), Box::new(Ok(read)))
 }
 
-fn text(said: &str) -> Value {
-    json!({ "uri": "memo://one", "mimeType": "text/plain", "text": said })
+fn text(text: &str) -> Value {
+    json!({ "uri": "memo://one", "mimeType": "text/plain", "text": text })
 }
 
 fn page(state: &AppState) -> String {
@@ -223,8 +223,8 @@ fn suggestions_are_asked_for_one_at_a_time_and_taken_with_a_key() {
     };
     told(&mut state, OfferingsEvent::PromptReceived(OfferingRequestId(1), Box::new(Ok(got))));
     let page = page(&state);
-    for said in ["A greeting", "\nuser\nGreet alma.", "\nassistant\nlink        file:///x"] {
-        assert!(page.contains(said), "{said:?} is missing in\n{page}");
+    for text in ["A greeting", "\nuser\nGreet alma.", "\nassistant\nlink        file:///x"] {
+        assert!(page.contains(text), "{text:?} is missing in\n{page}");
     }
     let line = "toolhost prompts get memo-greet name=alma";
     assert_eq!(press(&mut state, &["Y"]), [AppEffect::Copy(line.to_owned())]);

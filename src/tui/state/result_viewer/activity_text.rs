@@ -12,21 +12,21 @@ pub(super) fn of(activity: &CallActivity) -> ScrollText {
         page.line(StyleRole::Title, "nested calls");
         for nested in &activity.children {
             let indent = "  ".repeat(nested.depth);
-            let (meaning, said) = match nested.ended {
+            let (meaning, text) = match nested.ended {
                 Some((true, took)) => (StyleRole::Plain, format!("ok {}", show_duration(took))),
                 Some((false, took)) => {
                     (StyleRole::Error, format!("failed {}", show_duration(took)))
                 }
                 None => (StyleRole::Dim, "end unknown".to_owned()),
             };
-            page.line(meaning, format!("{indent}{}  {said}", nested.tool));
+            page.line(meaning, format!("{indent}{}  {text}", nested.tool));
         }
     }
     if !activity.log.is_empty() {
         page.gap();
         page.line(StyleRole::Title, "log");
-        for (level, said) in &activity.log {
-            page.text(StyleRole::Dim, &format!("{level}: {said}"));
+        for (level, text) in &activity.log {
+            page.text(StyleRole::Dim, &format!("{level}: {text}"));
         }
     }
     page

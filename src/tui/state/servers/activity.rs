@@ -61,11 +61,11 @@ impl ServerActivity {
     }
 
     /// Takes in a log line; the oldest makes room for it.
-    pub(super) fn logged(&mut self, level: &str, said: &str) {
+    pub(super) fn logged(&mut self, level: &str, text: &str) {
         if self.log.len() >= LINES {
             self.log.pop_front();
         }
-        self.log.push_back((level.to_owned(), text::shorten(said, MAX_LINE_CHARS).into_owned()));
+        self.log.push_back((level.to_owned(), text::shorten(text, MAX_LINE_CHARS).into_owned()));
     }
 
     /// The duration that `percent` of the pings did not exceed.
@@ -133,6 +133,6 @@ mod tests {
             past.logged("info", &"x".repeat(10_000));
         }
         assert_eq!((past.pings.len(), past.log.len()), (PINGS, LINES));
-        assert!(past.log.iter().all(|(_, said)| said.len() < 1_100));
+        assert!(past.log.iter().all(|(_, text)| text.len() < 1_100));
     }
 }

@@ -91,9 +91,9 @@ pub(in crate::tui) fn sample() -> AppState {
     use ToolStatus::{Declared, Drifted, Live, Unavailable};
 
     let mut state = AppState::new((120, 40));
-    let of = |name: &str, said: &str, status: ToolStatus| {
+    let of = |name: &str, text: &str, status: ToolStatus| {
         let mut tool = tool(name, json!({ "type": "object" }));
-        (tool.description, tool.status) = (Some(said.to_owned()), status);
+        (tool.description, tool.status) = (Some(text.to_owned()), status);
         tool
     };
     for micros in [850, 1_200, 300] {

@@ -94,8 +94,8 @@ fn message(page: &mut ScrollText, bytes: &[u8], is_cut: bool) {
     body(page, &String::from_utf8_lossy(bytes));
 }
 
-fn body(page: &mut ScrollText, said: &str) {
+fn body(page: &mut ScrollText, text: &str) {
     let mut own = ScrollText::with_limits(MESSAGE_LIMITS);
-    own.text(StyleRole::Plain, said);
+    own.text(StyleRole::Plain, text);
     page.append(own);
 }

@@ -183,8 +183,8 @@ fn message(bytes: &[u8], glance: &MessageInfo) -> (String, bool) {
     match glance {
         MessageInfo::Response { is_error: true, .. } => {
             let error = &parsed["error"];
-            let said = error["message"].as_str().unwrap_or_default();
-            (format!("{} {said}", error["code"]), true)
+            let text = error["message"].as_str().unwrap_or_default();
+            (format!("{} {text}", error["code"]), true)
         }
         MessageInfo::Response { .. } => result(&parsed["result"]),
         MessageInfo::Request { .. } | MessageInfo::Notification { .. } | MessageInfo::Unknown => {

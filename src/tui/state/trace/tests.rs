@@ -44,8 +44,8 @@ pub(in crate::tui) fn answered(id: u64, method: &str, result: &Value) -> Traffic
     message(Direction::Received, &text.to_string(), glance, Some(Duration::from_micros(2_040)))
 }
 
-pub(in crate::tui) fn refused(id: u64, said: &str) -> TrafficKind {
-    let error = json!({ "code": -32602, "message": said });
+pub(in crate::tui) fn refused(id: u64, text: &str) -> TrafficKind {
+    let error = json!({ "code": -32602, "message": text });
     let text = json!({ "jsonrpc": "2.0", "id": id, "error": error });
     let glance =
         MessageInfo::Response { id: id.into(), method: Some("tools/call".into()), is_error: true };

@@ -82,7 +82,7 @@ fn hear(state: &mut AppState, event: TrustEvent) -> Vec<AppEffect> {
     state.update(AppEvent::Trust(event))
 }
 
-fn said(state: &AppState) -> &str {
+fn text(state: &AppState) -> &str {
     state.context.message.as_ref().map_or("", |message| message.text.as_str())
 }
 
@@ -143,7 +143,7 @@ fn what_is_too_long_to_be_shown_cannot_be_trusted_here() {
     press(&mut state, &["G"]);
     settle(&mut state);
     assert_eq!(press(&mut state, &["y"]), []);
-    assert!(said(&state).contains("toolhost trust /p"), "{}", said(&state));
+    assert!(text(&state).contains("toolhost trust /p"), "{}", text(&state));
 }
 
 #[test]
@@ -245,7 +245,7 @@ fn after_a_yes_the_console_goes_on_with_another_host() {
         effects.starts_with(&[AppEffect::ListDeclared, AppEffect::RefreshServers]),
         "{effects:?}"
     );
-    assert_eq!((said(&state), state.trust.notice(None)), ("this project is trusted now", None));
+    assert_eq!((text(&state), state.trust.notice(None)), ("this project is trusted now", None));
     // The answer changed the store, which is looked at and leads nowhere.
     assert_eq!(hear(&mut state, TrustEvent::StoreChanged), [AppEffect::Trust(TrustEffect::Check)]);
     assert_eq!(hear(&mut state, TrustEvent::Checked(trusted(bundle(1, "1")))), []);
@@ -258,7 +258,7 @@ fn what_changed_while_the_question_stood_is_asked_anew() {
     let status = untrusted(bundle(1, "2"), Some(bundle(1, "1")));
     hear(&mut state, TrustEvent::HostReady(status.clone()));
     hear(&mut state, TrustEvent::HostSwitched);
-    assert!(said(&state).contains("changed while the question was open"), "{}", said(&state));
+    assert!(text(&state).contains("changed while the question was open"), "{}", text(&state));
     assert_eq!(Some(&state.trust.window.as_ref().unwrap().request), status.request.as_ref());
 }
 
@@ -273,14 +273,14 @@ fn trust_that_is_given_or_taken_elsewhere_builds_another_host() {
     assert_eq!(press(&mut state, &["y"]), []);
     hear(&mut state, TrustEvent::HostReady(after));
     hear(&mut state, TrustEvent::HostSwitched);
-    assert_eq!(said(&state), "this project was trusted in another terminal");
+    assert_eq!(text(&state), "this project was trusted in another terminal");
     assert!(state.trust.window.is_none());
     hear(&mut state, TrustEvent::StoreChanged);
     let effects = hear(&mut state, TrustEvent::Checked(before.clone()));
     assert_eq!(effects, [AppEffect::Trust(RELOAD)]);
     hear(&mut state, TrustEvent::HostReady(before));
     hear(&mut state, TrustEvent::HostSwitched);
-    assert_eq!(said(&state), "trust in this project was revoked in another terminal");
+    assert_eq!(text(&state), "trust in this project was revoked in another terminal");
     assert!(state.trust.window.is_none() && state.trust.notice(None).is_some());
 }
 
@@ -293,7 +293,7 @@ fn what_was_trusted_elsewhere_and_changed_since_is_not_called_revoked() {
     assert_eq!(effects, [AppEffect::Trust(RELOAD)]);
     hear(&mut state, TrustEvent::HostReady(now));
     hear(&mut state, TrustEvent::HostSwitched);
-    assert_eq!(said(&state), "this project changed since it was read");
+    assert_eq!(text(&state), "this project changed since it was read");
     let notice = state.trust.notice(None).unwrap();
     assert!(notice.starts_with("This project is not trusted: 1 entry"), "{notice}");
 }
@@ -315,7 +315,7 @@ fn a_refusal_elsewhere_closes_the_question() {
     hear(&mut state, TrustEvent::StoreChanged);
     assert_eq!(hear(&mut state, TrustEvent::Checked(refused(status))), []);
     assert!(state.trust.window.is_none());
-    assert_eq!(said(&state), "this project was refused in another terminal");
+    assert_eq!(text(&state), "this project was refused in another terminal");
 }
 
 #[test]
@@ -395,7 +395,7 @@ fn an_answer_that_cannot_be_stored_is_said_and_the_question_stays() {
         &mut state,
         TrustEvent::Failed(Error::config("cannot write trust.json").with_hint("set HOME")),
     );
-    assert_eq!(said(&state), "cannot write trust.json (set HOME)");
+    assert_eq!(text(&state), "cannot write trust.json (set HOME)");
     press(&mut state, &["!"]);
     settle(&mut state);
     agreed(&press(&mut state, &["y"]));
