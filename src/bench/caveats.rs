@@ -186,7 +186,7 @@ fn outliers(target: &TargetReport) -> Option<String> {
     let many = outlier_count(&target.response);
     (many > 0).then(|| {
         format!(
-            "{} ({}) are outliers, the longest {}: the tool paused, or the machine was busy",
+            "{} ({}), the longest {}: the tool paused, or the machine was busy",
             count(many, "outlier"),
             percent(many, target.response.count()),
             show_duration(target.response.max().unwrap_or_default())

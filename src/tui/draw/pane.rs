@@ -2,7 +2,7 @@
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
-use ratatui::style::Style;
+use ratatui::style::{Color, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Block;
 
@@ -33,9 +33,12 @@ pub(super) fn window(
     let inner = open_with(frame, styler, area, "", Some(&(role, title.to_owned())), true);
     if styler.theme.palette != ColourScheme::Mono {
         let style = styler.theme.style(role);
-        let cells = area.positions().filter(|at| !inner.contains(*at));
-        for at in cells.filter(|at| at.y != area.y || at.x == area.x) {
-            frame.buffer_mut()[at].set_style(style);
+        for at in area.positions().filter(|at| !inner.contains(*at)) {
+            let cell = &mut frame.buffer_mut()[at];
+            // The badge keeps its own.
+            if cell.bg == Color::Reset {
+                cell.set_style(style);
+            }
         }
     }
     inner

@@ -31,8 +31,8 @@ pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState,
     let chip;
     let mut title = match call.outcome.as_deref() {
         None => {
-            let said = running_calls::status_text(styler, state, call);
-            chip = (StyleRole::Warning, said.to_uppercase());
+            let status = running_calls::status_text(styler, state, call);
+            chip = (StyleRole::Warning, status.replacen("running", "RUNNING", 1));
             "Result".to_owned()
         }
         Some(Ok(outcome)) => {

@@ -21,7 +21,7 @@ pub(super) fn status_text(styler: &Styler<'_>, state: &AppState, call: &ConsoleC
     let now = state.context.now;
     let since = call.activity.since.map(|since| now.saturating_sub(since));
     // Whole seconds: what changes less often is read more easily.
-    let time = since.map(|since| format!(" {}s", since.as_secs())).unwrap_or_default();
+    let time = since.map(|since| format!(" {} s", since.as_secs())).unwrap_or_default();
     if state.context.appearance.has_reduced_motion {
         return format!("running{time}");
     }
