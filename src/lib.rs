@@ -166,6 +166,7 @@ mod host;
 mod mcp;
 mod model;
 mod net;
+mod present;
 mod provider;
 mod providers;
 mod run;

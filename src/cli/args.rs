@@ -10,7 +10,7 @@ use super::commands::{
     serve, servers, stats, trace, trust, up, verify,
 };
 use super::options::{GlobalOptions, RareOptions};
-use super::output::{SpanStyle, StyledLine, StyledPage};
+use crate::present::{Line, Page, Role};
 
 /// The end of `--help`.
 const EXIT_CODES: &str = "\
@@ -150,9 +150,9 @@ pub enum CliCommand {
 }
 
 /// The output of `toolhost` without a command.
-pub fn short_help() -> StyledPage {
-    let mut page = StyledPage::default();
-    page.push(StyledLine::styled(SpanStyle::Heading, "toolhost: a terminal console for tools"));
+pub fn short_help() -> Page {
+    let mut page = Page::default();
+    page.push(Line::styled(Role::Title, "toolhost: a terminal console for tools"));
     page.blank_line();
     let lines = [
         ("toolhost list [QUERY]", "the tools of the catalogue"),
@@ -174,9 +174,9 @@ pub fn short_help() -> StyledPage {
     ];
     let widest = lines.iter().map(|(line, _)| line.len()).max().unwrap_or_default();
     for (line, about) in lines {
-        let mut row = StyledLine::styled(SpanStyle::Name, line).indented(2);
+        let mut row = Line::styled(Role::Name, line).indented(2);
         row.pad_to(widest + 4);
-        row.push(SpanStyle::Plain, about);
+        row.push(Role::Plain, about);
         page.push(row);
     }
     page.blank_line();
@@ -470,8 +470,7 @@ mod tests {
 
     #[test]
     fn errors_of_the_command_line_look_like_all_others() {
-        use crate::cli::output::messages;
-        use crate::cli::output::page::LineRenderer;
+        use crate::present::{messages, page::LineRenderer};
         let mut text = String::new();
         for words in [
             &["toolhost", "lst"][..],

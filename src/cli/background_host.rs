@@ -8,11 +8,11 @@ use std::time::Duration;
 use crate::assembly::{self, FrontEnd, host_identity};
 use crate::cli::context::{CommandContext, CommandResult};
 use crate::cli::host_sockets::runtime_directory::{self, RuntimeDirectory};
-use crate::cli::output::StyledLine;
 use crate::config::consent::store::TrustStore;
 use crate::config::spec::Configuration;
 use crate::config::watched_files::{FileStamp, WatchedFiles};
 use crate::model::Error;
+use crate::present::Line;
 use crate::serve::background::held_sessions::HeldSessions;
 use crate::serve::background::lifetime::{CurrencyCheck, HostCurrency, HostLifetime};
 use crate::serve::background::observers::ObserverHub;
@@ -78,7 +78,7 @@ pub async fn run(options: HostOptions, context: &CommandContext) -> CommandResul
     let socket = directory.socket(&identity);
     let listener = UnixSocketListener::bind(&socket)?;
     context.warn_unserved(&assembly.configuration);
-    context.output.note(&StyledLine::plain(format!("listening on {}", socket.display())));
+    context.output.note(&Line::plain(format!("listening on {}", socket.display())));
     if options.is_detached {
         // The starter waits for this line, and reads nothing after it.
         context.output.line(&true)?;

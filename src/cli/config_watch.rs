@@ -12,13 +12,13 @@ use crate::assembly::{Assembly, FrontEnd};
 use crate::audit::Masker;
 use crate::cli::context::CommandContext;
 use crate::cli::host_sockets;
-use crate::cli::output::StyledLine;
 use crate::config::consent::store::TrustStore;
 use crate::config::environment::Environment;
 use crate::config::spec::Configuration;
 use crate::config::watched_files::WatchedFiles;
 use crate::host::ToolHost;
 use crate::model::{Diagnostic, Error};
+use crate::present::Line;
 
 /// Poll interval of the files. A file that is still being written is waited for.
 const INTERVAL: Duration = Duration::from_millis(500);
@@ -149,7 +149,7 @@ impl<'a> ConfigWatch<'a> {
     }
 
     fn tell(&self, report: &ReloadReport) {
-        self.context.output.note(&StyledLine::plain(describe(report)));
+        self.context.output.note(&Line::plain(describe(report)));
         if report.needs_restart {
             self.warn("changed audit, history and stats settings apply after a restart");
         }

@@ -1,8 +1,7 @@
 //! The command line: parses arguments and prints pages.
 //!
 //! Owns: the grammar of commands, what each prints, the questions asked on a terminal. One file in
-//! `commands` for each command; `views` turns values of the model into pages and JSON; `output`
-//! writes them. Never does: reach a tool or a server except through [`crate::host::ToolHost`].
+//! `commands` for each command; `output` writes what [`crate::present`] shows. Never does: reach a tool or a server except through [`crate::host::ToolHost`].
 
 pub mod ad_hoc;
 pub mod answers;
@@ -37,4 +36,3 @@ pub mod shells;
 pub mod signals;
 pub mod trace;
 pub mod usage;
-pub mod views;

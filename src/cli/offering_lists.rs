@@ -8,11 +8,10 @@ use crate::assembly::Assembly;
 use crate::cli::context::{CommandContext, CommandResult, StartScope};
 use crate::cli::entry_checks;
 use crate::cli::formats;
-use crate::cli::output::plural;
-use crate::cli::output::{Format, StyledLine, StyledPage};
-use crate::cli::views::offerings;
+use crate::cli::output::Format;
 use crate::host::offerings::Offerings;
 use crate::model::{Diagnostic, Error};
+use crate::present::{Line, Page, offerings, plural};
 
 /// Maximum number of findings printed.
 const MAX_DIAGNOSTICS: usize = 20;
@@ -20,7 +19,7 @@ const MAX_DIAGNOSTICS: usize = 20;
 pub struct OfferingList<J> {
     pub items_name: &'static str,
     pub item_name: &'static str,
-    pub table: StyledPage,
+    pub table: Page,
     pub json: J,
     /// The name or URI of each item.
     pub names: Vec<String>,
@@ -58,9 +57,9 @@ pub fn print<T, J: Serialize>(
             output.value(format, &shown.json)?;
         }
         Format::Names => {
-            let mut page = StyledPage::default();
+            let mut page = Page::default();
             for name in &shown.names {
-                page.push(StyledLine::plain(name));
+                page.push(Line::plain(name));
             }
             output.page(&page)?;
         }
@@ -78,9 +77,9 @@ pub fn print<T, J: Serialize>(
                 } else {
                     ": no servers configured; add one under mcp_servers in mcp.yaml"
                 };
-                output.note(&StyledLine::plain(format!("{count}{more}")));
+                output.note(&Line::plain(format!("{count}{more}")));
             } else if output.is_terminal() {
-                output.note(&StyledLine::plain(count));
+                output.note(&Line::plain(count));
             }
         }
     }
@@ -96,6 +95,6 @@ fn remarks(context: &CommandContext, problems: &[Diagnostic]) {
     }
     if let Some(hidden @ 1..) = problems.len().checked_sub(most) {
         let count = plural(hidden, "more warning", "more warnings");
-        context.output.note(&StyledLine::plain(format!("{count}, -v shows all")));
+        context.output.note(&Line::plain(format!("{count}, -v shows all")));
     }
 }

@@ -1,20 +1,21 @@
 //! Help, version and usage errors of the argument parser, in the program's own format.
 
-use super::output::{CommandError, Output, SpanStyle, StyledPage};
+use super::output::{CommandError, Output};
 use crate::model::Error;
+use crate::present::{Page, Role};
 
 pub fn print_parse_error(error: &clap::Error, output: &Output) -> Result<(), CommandError> {
     let rendered = error.render().to_string();
     match error.kind() {
         clap::error::ErrorKind::DisplayHelp | clap::error::ErrorKind::DisplayVersion => {
-            let mut page = StyledPage::default();
-            page.text(SpanStyle::Plain, 0, rendered.trim_end());
+            let mut page = Page::default();
+            page.text(Role::Plain, 0, rendered.trim_end());
             output.page(&page)
         }
         clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             if !output.has_json_errors() {
-                let mut page = StyledPage::default();
-                page.text(SpanStyle::Plain, 0, rendered.trim_end());
+                let mut page = Page::default();
+                page.text(Role::Plain, 0, rendered.trim_end());
                 page.blank_line();
                 output.stderr_page(&page);
             }

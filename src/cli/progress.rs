@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::output::{Output, SpanStyle, StyledLine};
+use super::output::Output;
 use crate::model::{CallId, HostEvent, ListOwner, QuestionOutcome, ServerState};
+use crate::present::{Line, Role};
 use crate::util::clock::Clock;
 use crate::util::{text, units};
 
@@ -107,8 +108,8 @@ impl ProgressDisplay {
             HostEvent::Log { origin, level, text: line, .. } => {
                 if verbose || self.logs.is_some() || self.may_log() {
                     self.output.note(
-                        &StyledLine::styled(SpanStyle::Dim, format!("{origin} {}: ", level.0))
-                            .then(SpanStyle::Plain, text::shorten(line, LOG_TEXT)),
+                        &Line::styled(Role::Dim, format!("{origin} {}: ", level.0))
+                            .then(Role::Plain, text::shorten(line, LOG_TEXT)),
                     );
                 }
             }
@@ -123,12 +124,11 @@ impl ProgressDisplay {
             }
             HostEvent::QuestionAnswered { .. } => {
                 if verbose || self.may_log() {
-                    self.output.note(&StyledLine::styled(SpanStyle::Dim, question_line(event)));
+                    self.output.note(&Line::styled(Role::Dim, question_line(event)));
                 }
             }
             HostEvent::ServerStateChanged { server, state } if verbose => {
-                let line =
-                    StyledLine::styled(SpanStyle::Dim, format!("{server}: {}", state.as_str()));
+                let line = Line::styled(Role::Dim, format!("{server}: {}", state.as_str()));
                 self.output.note(&line);
             }
             HostEvent::ServerStateChanged { server, state: ServerState::Starting } => {
@@ -141,7 +141,7 @@ impl ProgressDisplay {
             HostEvent::CallFinished { call_id, .. } => self.stop_waiting(&call_id.0),
             HostEvent::ListChanged { owner: ListOwner::Server(server), list } if verbose => {
                 let text = format!("{server}: its {} changed", list.as_str());
-                self.output.note(&StyledLine::styled(SpanStyle::Dim, text));
+                self.output.note(&Line::styled(Role::Dim, text));
             }
             HostEvent::ListChanged { .. }
             | HostEvent::ResourceUpdated { .. }
@@ -162,11 +162,11 @@ impl ProgressDisplay {
         }
     }
 
-    fn with_tool_name(&self, call_id: &CallId, line: StyledLine) -> StyledLine {
+    fn with_tool_name(&self, call_id: &CallId, line: Line) -> Line {
         let nested = self.nested.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(NestedProgress { tool, depth }) = nested.get(call_id) else { return line };
         let indent = if self.output.is_stderr_terminal() { 0 } else { 2 * depth };
-        line.then(SpanStyle::Dim, format!("  {tool}")).indented(indent)
+        line.then(Role::Dim, format!("  {tool}")).indented(indent)
     }
 
     /// Shows `line` if there is no event for `what` for a while.
@@ -179,7 +179,7 @@ impl ProgressDisplay {
             tokio::time::sleep(WAIT_NOTICE_DELAY).await;
             // The newest of several is enough.
             if let Some((_, line)) = lock(&waits).iter().rfind(|(waiting, _)| *waiting == what) {
-                output.status_line(&StyledLine::styled(SpanStyle::Dim, line));
+                output.status_line(&Line::styled(Role::Dim, line));
             }
         });
     }
@@ -205,7 +205,7 @@ impl ProgressDisplay {
             let dropped = std::mem::take(&mut pace.dropped);
             if dropped > 0 {
                 let line = format!("({dropped} log lines omitted, -v shows all)");
-                self.output.note(&StyledLine::styled(SpanStyle::Dim, line));
+                self.output.note(&Line::styled(Role::Dim, line));
             }
             pace.second = Some(now);
             pace.logged = 0;
@@ -254,30 +254,30 @@ fn lock(waits: &Mutex<PendingWaits>) -> std::sync::MutexGuard<'_, PendingWaits> 
 }
 
 /// `[####      ]  40 %  copying`, or what is known of it.
-fn progress_line(progress: f64, total: Option<f64>, message: Option<&str>) -> StyledLine {
+fn progress_line(progress: f64, total: Option<f64>, message: Option<&str>) -> Line {
     let share = total.filter(|t| *t > 0.0 && t.is_finite()).map(|t| (progress / t).clamp(0.0, 1.0));
     let mut line = match share.filter(|share| share.is_finite()) {
         Some(share) => {
             let full = (0..20_u8).filter(|cell| (f64::from(*cell) + 0.5) / 20.0 < share).count();
-            StyledLine::styled(SpanStyle::Success, format!("[{}", "#".repeat(full)))
-                .then(SpanStyle::Success, format!("{}]", " ".repeat(20 - full)))
-                .then(SpanStyle::Plain, format!(" {:>3.0} %", share * 100.0))
+            Line::styled(Role::Success, format!("[{}", "#".repeat(full)))
+                .then(Role::Success, format!("{}]", " ".repeat(20 - full)))
+                .then(Role::Plain, format!(" {:>3.0} %", share * 100.0))
         }
-        None => StyledLine::styled(SpanStyle::Dim, format!("progress {progress}")),
+        None => Line::styled(Role::Dim, format!("progress {progress}")),
     };
     if let Some(message) = message.filter(|message| !message.is_empty()) {
-        line.push(SpanStyle::Plain, format!("  {message}"));
+        line.push(Role::Plain, format!("  {message}"));
     }
     line
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::output::page::LineRenderer;
     use super::super::output::streams::OutputOptions;
     use super::super::output::streams::tests::captured;
     use super::*;
     use crate::model::LogLevel;
+    use crate::present::page::LineRenderer;
 
     struct Stopped(Instant);
 

@@ -145,22 +145,6 @@ fn parse_value(field: &FormField, typed: &str, trimmed: &str) -> Result<Value, F
     }
 }
 
-pub fn expectation(field: &FormField) -> String {
-    match field.kind {
-        FieldKind::Text
-        | FieldKind::Number { .. }
-        | FieldKind::Boolean
-        | FieldKind::Choice(_)
-        | FieldKind::MultiChoice(_)
-        | FieldKind::Json => field.expectation(),
-        _ => {
-            let mut words = "JSON".to_owned();
-            field.add_bounds(&mut words);
-            words
-        }
-    }
-}
-
 fn parse_choice(choices: &[FieldChoice], typed: &str) -> Result<Value, FieldInputError> {
     let by_number = typed.parse::<usize>().ok().and_then(|n| choices.get(n.checked_sub(1)?));
     let by_value = || choices.iter().find(|choice| choice.value.as_str() == Some(typed));

@@ -1,8 +1,7 @@
 //! Shared code of the commands over records: parsing times, short ids, notes about damaged lines.
 
 use super::output::Output;
-use super::output::plural;
-pub use crate::util::json::short as short_arguments;
+use crate::present::plural;
 pub use crate::util::timestamp::{Since, local_time, parse_since, rfc3339};
 
 /// Warns how many lines could not be read.

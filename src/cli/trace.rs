@@ -9,11 +9,11 @@ use tokio::sync::Notify;
 use super::options::{ALL_METHODS, GlobalOptions};
 use super::output::streams::CommandError;
 use super::output::{Format, Output};
-use super::views::traffic::{TrafficLayout, page};
 use crate::audit::trace::TraceRow;
 use crate::audit::trace::write::TraceFile;
 use crate::model::traffic::{TrafficFilter, TrafficKind};
 use crate::model::{Error, Traffic, TrafficSink};
+use crate::present::traffic::{TrafficLayout, page};
 use crate::util::clock::{Clock as _, SystemClock};
 
 /// Where the traffic of servers is shown.

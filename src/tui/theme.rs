@@ -4,6 +4,7 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::symbols::border;
 
 use super::pictures::cell_colour;
+pub use crate::present::Role as StyleRole;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ColourScheme {
@@ -94,46 +95,6 @@ pub enum ColourDepth {
     True,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StyleRole {
-    /// Text without a special role.
-    Plain,
-    Title,
-    Name,
-    /// Labels, hints and other secondary text.
-    Dim,
-    Success,
-    /// Something to look at that is not an error: slow, or asks.
-    Warning,
-    Error,
-    /// What a server wants to know of a person.
-    Question,
-    Sent,
-    Received,
-    /// One of the stable colours of servers.
-    Hue(u8),
-    Example,
-    /// The chosen line of a list that has the focus.
-    Selected,
-    /// The chosen line of another list.
-    SelectedUnfocused,
-    FocusedFrame,
-    Frame,
-    Key,
-    JsonKey,
-    JsonText,
-    JsonNumber,
-    /// `true`, `false` or `null` in JSON.
-    JsonWord,
-}
-
-impl StyleRole {
-    pub fn of_server(name: &str) -> Self {
-        let sum = name.bytes().fold(7_u32, |sum, byte| sum.wrapping_mul(31) + u32::from(byte));
-        Self::Hue(u8::try_from(sum % u32::try_from(HUES.len()).unwrap_or(1)).unwrap_or(0))
-    }
-}
-
 type Rgb = [u8; 3];
 
 /// A colour in each scheme: on dark and on light ground as 24 bits and as one of 16, and in high
@@ -170,7 +131,7 @@ const PINK: Ink = ink(
 );
 const GREY: Ink = ink(([148, 156, 190], Color::Reset), ([82, 88, 100], Color::Reset), Color::Reset);
 const LINE: Ink = ink(([90, 99, 140], Color::Reset), ([170, 176, 190], Color::Reset), Color::White);
-const HUES: [Ink; 6] = [TEAL, PINK, BLUE, ORANGE, VIOLET, OK];
+const HUES: [Ink; StyleRole::HUES as usize] = [TEAL, PINK, BLUE, ORANGE, VIOLET, OK];
 const ON_FILLED: Ink =
     ink(([24, 25, 38], Color::Black), ([255, 255, 255], Color::White), Color::Black);
 /// The ground of the chosen line, and the text on it.
@@ -211,6 +172,7 @@ impl Theme {
             },
             StyleRole::Example => self.style(StyleRole::Dim).add_modifier(Modifier::ITALIC),
             StyleRole::JsonKey => colour(TEAL),
+            StyleRole::Hint => colour(ACCENT),
             StyleRole::JsonWord | StyleRole::Question => colour(VIOLET),
             StyleRole::Success | StyleRole::JsonText | StyleRole::Received => colour(OK),
             StyleRole::Warning => colour(AMBER),

@@ -25,6 +25,8 @@ mod names;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashMap;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -37,6 +39,9 @@ pub use names::ToolNameIndex;
 pub const MOST_BYTES: usize = 2 << 20;
 const MOST_FINDINGS: usize = 25;
 const QUOTE: usize = 80;
+
+/// What was found in each tool, by its full name.
+pub type FindingsByTool = HashMap<String, Vec<Finding>>;
 
 /// How much a finding matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]

@@ -175,8 +175,7 @@ async fn reply(answer: &RuleAnswer, ask: &QuestionBody) -> Result<QuestionReply,
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::output::streams::OutputOptions;
-    use crate::cli::output::streams::tests::captured;
+    use crate::cli::output::{streams::OutputOptions, streams::tests::captured};
     use crate::model::NoQuestionHandler;
 
     fn form() -> QuestionBody {

@@ -9,10 +9,10 @@ use crate::assembly;
 use crate::cli::ad_hoc::{self, AdHocServer};
 use crate::cli::context::{CommandContext, CommandResult, StartScope};
 use crate::cli::mcp_file::{McpFile, McpFileArgs};
-use crate::cli::output::{SpanStyle, StyledLine, plural};
 use crate::config::secrets;
 use crate::host::request::ListScope;
 use crate::model::{Error, Layer, ToolDefinition, check_name};
+use crate::present::{Line, Role, plural};
 
 const SHOWN_TOOLS: usize = 8;
 
@@ -63,13 +63,13 @@ pub async fn run(args: &AddArgs, context: &CommandContext) -> CommandResult {
     file.add(&args.name, &entry)?;
     let replaced = built_in_examples(context);
     let trust_command = context.write_server_file(&file)?;
-    let added = StyledLine::styled(SpanStyle::Success, "added ")
-        .then(SpanStyle::Name, &args.name)
-        .then(SpanStyle::Plain, " to ")
-        .then(SpanStyle::Name, file.path.display().to_string());
+    let added = Line::styled(Role::Success, "added ")
+        .then(Role::Name, &args.name)
+        .then(Role::Plain, " to ")
+        .then(Role::Name, file.path.display().to_string());
     context.output.note(&added);
     if let Some(replaced) = replaced {
-        context.output.note(&StyledLine::plain(format!(
+        context.output.note(&Line::plain(format!(
             "your own files now replace the built-in examples: {replaced}; \
              'toolhost init --user' writes a tools.yaml to start from"
         )));
@@ -77,10 +77,10 @@ pub async fn run(args: &AddArgs, context: &CommandContext) -> CommandResult {
     show_tools(&args.name, context).await;
     if let Some(command) = trust_command {
         let words = format!("review and trust the project first: {command}");
-        context.output.note(&StyledLine::plain(words));
+        context.output.note(&Line::plain(words));
     }
     let next = format!("try it: toolhost list --server {}", args.name);
-    context.output.note(&StyledLine::styled(SpanStyle::Dim, next));
+    context.output.note(&Line::styled(Role::Dim, next));
     Ok(())
 }
 
@@ -110,7 +110,7 @@ async fn show_tools(name: &str, context: &CommandContext) {
                 let count = plural(tools.len(), "tool", "tools");
                 let shown = tools.iter().take(SHOWN_TOOLS).copied().collect::<Vec<_>>().join(", ");
                 let more = if tools.len() > SHOWN_TOOLS { ", …" } else { "" };
-                context.output.note(&StyledLine::plain(format!("{count}: {shown}{more}")));
+                context.output.note(&Line::plain(format!("{count}: {shown}{more}")));
             }
             statuses
         }
@@ -119,7 +119,7 @@ async fn show_tools(name: &str, context: &CommandContext) {
     for error in statuses.iter().filter_map(|status| status.state.error()) {
         context.output.warn(&format!("it does not start yet: {}", error.message()));
         for line in error.details().iter().map(String::as_str).chain(error.hint()) {
-            context.output.note(&StyledLine::plain(format!("  {line}")));
+            context.output.note(&Line::plain(format!("  {line}")));
         }
     }
 }

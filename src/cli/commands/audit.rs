@@ -13,10 +13,11 @@ use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult};
 use crate::cli::formats;
 use crate::cli::json::audit::AuditedCallJson;
-use crate::cli::output::{CommandError, Format, SpanStyle, StyledLine};
+use crate::cli::output::{CommandError, Format};
 use crate::cli::records::{self, Since, parse_since};
-use crate::cli::views;
 use crate::model::{CallFilter, Error};
+use crate::present;
+use crate::present::{Line, Role};
 use crate::util::append::RecordLocation;
 use crate::util::clock::{Clock as _, SystemClock};
 use crate::util::segments::{LineFollower, ReverseLines};
@@ -100,10 +101,10 @@ pub async fn run(args: &AuditArgs, context: &CommandContext) -> CommandResult {
         (_, Some(follow)) => {
             let width = output.width();
             for call in &found.calls {
-                output.page(&views::audit::line(call, width))?;
+                output.page(&present::audit::line(call, width))?;
             }
             let joiner = AuditJoiner::after(&found.calls);
-            let show = |call: &_| output.page(&views::audit::line(call, width));
+            let show = |call: &_| output.page(&present::audit::line(call, width));
             watch(follow, joiner, &filter, context, show).await
         }
         (Format::Json | Format::Yaml, None) => {
@@ -111,10 +112,10 @@ pub async fn run(args: &AuditArgs, context: &CommandContext) -> CommandResult {
             output.value(format, &all)
         }
         (_, None) => {
-            output.page(&views::audit::page(&found.calls, output.width()))?;
+            output.page(&present::audit::page(&found.calls, output.width()))?;
             if found.calls.is_empty() {
                 let path = location.path.display();
-                output.note(&StyledLine::styled(SpanStyle::Dim, format!("no such call in {path}")));
+                output.note(&Line::styled(Role::Dim, format!("no such call in {path}")));
             }
             Ok(())
         }

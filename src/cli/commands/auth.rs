@@ -13,11 +13,14 @@ use crate::cli::entry_checks;
 use crate::cli::formats;
 use crate::cli::json::auth::{LoginJson, LoginsJson};
 use crate::cli::login::TerminalBrowser;
-use crate::cli::output::plural;
-use crate::cli::output::{Format, SpanStyle, StyledLine, StyledPage};
-use crate::cli::views::login::{LoginRow, line, table};
+use crate::cli::output::Format;
 use crate::config::spec::{Configuration, Endpoint};
 use crate::model::{Error, LoginReport};
+use crate::present::{
+    Line, Page, Role,
+    login::{LoginRow, line, table},
+    plural,
+};
 use crate::util::clock::{Clock as _, SystemClock};
 
 /// Log in to servers and manage logins.
@@ -70,7 +73,7 @@ pub async fn run(args: &AuthArgs, context: &CommandContext) -> CommandResult {
         AuthAction::Logout { all: true, .. } => {
             let any = logins::forget_all(context.environment.as_ref()).await?;
             let text = if any { "logged out of all servers" } else { "no logins" };
-            context.output.note(&StyledLine::plain(text));
+            context.output.note(&Line::plain(text));
             Ok(())
         }
         AuthAction::Logout { server, .. } => {
@@ -114,9 +117,9 @@ async fn logout(server: &str, context: &CommandContext) -> CommandResult {
     require_servers(&assembly.configuration, &[server.to_owned()])?;
     let gone = assembly.host.logout(server).await?;
     let line = if gone == 0 {
-        StyledLine::plain("no login for ").then(SpanStyle::Name, server)
+        Line::plain("no login for ").then(Role::Name, server)
     } else {
-        StyledLine::plain("logged out of ").then(SpanStyle::Name, server)
+        Line::plain("logged out of ").then(Role::Name, server)
     };
     context.output.note(&line);
     Ok(())
@@ -137,18 +140,18 @@ async fn list(context: &CommandContext) -> CommandResult {
             context.output.value(format, &LoginsJson { logins: logins.collect() })
         }
         Names => {
-            let mut page = StyledPage::default();
+            let mut page = Page::default();
             for name in rows.iter().flat_map(|row| &row.servers) {
-                page.push(StyledLine::plain(name));
+                page.push(Line::plain(name));
             }
             context.output.page(&page)
         }
         _ => {
             context.output.page(&table(&rows, SystemClock.unix(), context.output.width()))?;
             if rows.is_empty() {
-                context.output.note(&StyledLine::plain("no logins"));
+                context.output.note(&Line::plain("no logins"));
             } else if context.output.is_terminal() {
-                context.output.note(&StyledLine::plain(plural(rows.len(), "login", "logins")));
+                context.output.note(&Line::plain(plural(rows.len(), "login", "logins")));
             }
             Ok(())
         }

@@ -16,13 +16,14 @@ use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult, StartScope};
 use crate::cli::formats;
 use crate::cli::json::call::{CallJson, DryRunJson};
-use crate::cli::output::{CommandError, Format, SpanStyle, StyledLine};
+use crate::cli::output::{CommandError, Format};
 use crate::cli::raw_arguments::{self, RawArguments};
 use crate::cli::save;
-use crate::cli::views;
 use crate::config::saved_calls::{SavedCall, SavedCalls};
 use crate::host::request::{CallOutcome, CallRequest};
 use crate::model::{Error, ErrorKind};
+use crate::present;
+use crate::present::{Line, Role};
 use crate::util::units;
 
 /// Call a tool.
@@ -183,8 +184,8 @@ fn save_as(name: &str, args: &CallArgs, context: &CommandContext) -> CommandResu
     };
     let mut calls = SavedCalls::open(context.environment.config_dir().as_deref())?;
     let place = calls.save(name, call)?.map_or("", |_before| "in place of an earlier call ");
-    let saved = StyledLine::styled(SpanStyle::Success, "saved ")
-        .then(SpanStyle::Dim, format!("{place}as '{name}': toolhost run {name}"));
+    let saved = Line::styled(Role::Success, "saved ")
+        .then(Role::Dim, format!("{place}as '{name}': toolhost run {name}"));
     context.output.note(&saved);
     Ok(())
 }
@@ -210,7 +211,7 @@ pub(super) async fn perform(
             Format::Json | Format::Yaml => {
                 context.output.value(format, &DryRunJson::from(&rehearsal))
             }
-            _ => context.output.page(&views::outcome::preview(&rehearsal)),
+            _ => context.output.page(&present::outcome::preview(&rehearsal)),
         };
     }
     report(args, context, format, assembly.host.call(request).await)

@@ -6,13 +6,16 @@ use serde_json::Value;
 
 use crate::cli::context::CommandResult;
 use crate::cli::json::call::CallJson;
-use crate::cli::output::content::{self, ContentPayload};
-use crate::cli::output::plural;
-use crate::cli::output::table::{Table, TableColumn};
-use crate::cli::output::{CommandError, Format, Output, SpanStyle, StyledLine, StyledPage};
-use crate::cli::{save, views};
+use crate::cli::output::{CommandError, Format, Output};
+use crate::cli::save;
 use crate::host::request::CallOutcome;
 use crate::model::{Error, ToolResult};
+use crate::present::{
+    Line, Page, Role, content,
+    content::ContentPayload,
+    plural,
+    table::{Table, TableColumn},
+};
 use crate::util::json;
 use crate::util::{jq, units};
 
@@ -40,9 +43,9 @@ pub(super) fn print(
     if let Some(hidden @ 1..) = warnings.len().checked_sub(shown) {
         // A noisy server repeats itself on each call.
         let count = plural(hidden, "more warning", "more warnings");
-        output.note(&StyledLine::styled(SpanStyle::Dim, format!("{count}, -v shows all")));
+        output.note(&Line::styled(Role::Dim, format!("{count}, -v shows all")));
     }
-    views::outcome::note_routing(output, outcome.metadata.routing.as_ref());
+    output.note_routing(outcome.metadata.routing.as_ref());
     let filtered = match (options.query, result) {
         // The expression was not written for error messages.
         (Some(filter), Some(result)) if result.success => Some(filter_result(filter, result)?),
@@ -68,14 +71,14 @@ pub(super) fn print(
             output.page(&rows(&values, output.width()))
         }
         (_, Some(values)) => {
-            let mut page = StyledPage::default();
+            let mut page = Page::default();
             page.text(
-                SpanStyle::Plain,
+                Role::Plain,
                 0,
                 String::from_utf8_lossy(&lines(&values)).trim_end_matches('\n'),
             );
             if values.is_empty() {
-                page = StyledPage::default();
+                page = Page::default();
             }
             output.page(&page)
         }
@@ -153,16 +156,16 @@ pub(super) fn save_result(
         save::write(target, &payload.bytes)?;
         let size = units::show_size(payload.bytes.len() as u64);
         output.note(
-            &StyledLine::plain("saved ")
-                .then(SpanStyle::Name, target.display().to_string())
-                .then(SpanStyle::Dim, format!(" ({}, {size})", payload.media_type)),
+            &Line::plain("saved ")
+                .then(Role::Name, target.display().to_string())
+                .then(Role::Dim, format!(" ({}, {size})", payload.media_type)),
         );
     }
     Ok(())
 }
 
 /// Objects as rows, their keys as columns; anything else as one column.
-fn rows(values: &[Value], width: Option<usize>) -> StyledPage {
+fn rows(values: &[Value], width: Option<usize>) -> Page {
     let items: Vec<&Value> = match values {
         [Value::Array(items)] => items.iter().collect(),
         values => values.iter().collect(),
@@ -174,12 +177,12 @@ fn rows(values: &[Value], width: Option<usize>) -> StyledPage {
         }
     }
     let cell = |value: Option<&Value>| match value {
-        None | Some(Value::Null) => StyledLine::default(),
-        Some(Value::String(text)) => StyledLine::plain(text),
-        Some(other) => StyledLine::plain(json::compact(other)),
+        None | Some(Value::Null) => Line::default(),
+        Some(Value::String(text)) => Line::plain(text),
+        Some(other) => Line::plain(json::compact(other)),
     };
     if keys.is_empty() {
-        let mut page = StyledPage::default();
+        let mut page = Page::default();
         for item in items {
             page.push(cell(Some(item)));
         }
@@ -191,7 +194,7 @@ fn rows(values: &[Value], width: Option<usize>) -> StyledPage {
         table.row(keys.iter().enumerate().map(|(index, key)| match map {
             Some(map) => cell(map.get(*key)),
             None if index == 0 => cell(Some(item)),
-            None => StyledLine::default(),
+            None => Line::default(),
         }));
     }
     table.layout(width)
@@ -206,10 +209,9 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::cli::output::page::LineRenderer;
-    use crate::cli::output::streams::OutputOptions;
-    use crate::cli::output::streams::tests::captured;
+    use crate::cli::output::{streams::OutputOptions, streams::tests::captured};
     use crate::model::{CallId, CallMetadata, Origin, ToolDefinition, ToolName, ToolSource};
+    use crate::present::page::LineRenderer;
 
     fn outcome(result: ToolResult) -> CallOutcome {
         let origin = Origin::Server("s".to_owned());

@@ -12,10 +12,10 @@ use crate::cli::context::{CommandContext, CommandResult};
 use crate::cli::formats;
 use crate::cli::json::offerings::CompletionJson;
 use crate::cli::offering_lists;
-use crate::cli::output::plural;
-use crate::cli::output::{Format, SpanStyle, StyledLine, StyledPage};
+use crate::cli::output::Format;
 use crate::host::request::ItemRequest;
 use crate::model::{Completion, CompletionQuery, CompletionReference};
+use crate::present::{Line, Page, Role, plural};
 
 /// Show completions for an argument of a prompt or resource template.
 ///
@@ -73,13 +73,13 @@ pub async fn run(args: &CompleteArgs, context: &CommandContext) -> CommandResult
     if matches!(format, Json | Yaml) {
         return context.output.value(format, &CompletionJson::from(&done));
     }
-    let mut page = StyledPage::default();
+    let mut page = Page::default();
     for value in &done.values {
-        page.push(StyledLine::plain(value));
+        page.push(Line::plain(value));
     }
     context.output.page(&page)?;
     if let Some(text) = remark(&done) {
-        context.output.note(&StyledLine::styled(SpanStyle::Dim, text));
+        context.output.note(&Line::styled(Role::Dim, text));
     }
     Ok(())
 }

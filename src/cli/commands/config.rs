@@ -12,14 +12,12 @@ use crate::cli::context::{CommandContext, CommandResult};
 use crate::cli::formats;
 use crate::cli::json::config::{ConfigCheckJson, ConfigPathsJson, ConfigValuesJson};
 use crate::cli::json::schema::OutputSchema;
-use crate::cli::output::plural;
-use crate::cli::output::{Format, StyledLine, StyledPage};
-use crate::cli::views::configuration;
-use crate::cli::views::configuration::count_diagnostics;
+use crate::cli::output::Format;
 use crate::config::environment::Environment;
 use crate::config::{schema, show};
 use crate::host::request::ListScope;
 use crate::model::{Diagnostic, Error};
+use crate::present::{Line, Page, configuration, configuration::count_diagnostics, plural};
 
 /// Check and show the configuration.
 #[derive(Debug, Args)]
@@ -155,7 +153,7 @@ async fn check(context: &CommandContext, format: Format, console: ConsoleFile) -
     if let (Format::Text, Some(first)) = (format, loaded.untrusted.first()) {
         let count = plural(loaded.untrusted.len(), "entry is", "entries are");
         let note = format!("{count} not trusted and not checked; see: {}", first.trust_command);
-        context.output.note(&StyledLine::plain(note));
+        context.output.note(&Line::plain(note));
     }
     let (errors, warnings) = count_diagnostics(&loaded);
     let tally = configuration::diagnostic_counts(errors, warnings);
@@ -164,7 +162,7 @@ async fn check(context: &CommandContext, format: Format, console: ConsoleFile) -
     }
     let entries = plural(loaded.tools.len() + loaded.servers.len(), "entry", "entries");
     if format == Format::Text {
-        context.output.note(&StyledLine::plain(format!("{entries}, {tally}")));
+        context.output.note(&Line::plain(format!("{entries}, {tally}")));
     }
     Ok(())
 }
@@ -172,7 +170,7 @@ async fn check(context: &CommandContext, format: Format, console: ConsoleFile) -
 fn print(
     context: &CommandContext,
     format: Format,
-    page: impl FnOnce() -> StyledPage,
+    page: impl FnOnce() -> Page,
     value: &impl Serialize,
 ) -> CommandResult {
     match format {

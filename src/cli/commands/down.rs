@@ -11,8 +11,9 @@ use crate::cli::formats;
 use crate::cli::host_sockets::runtime_directory::{self, RuntimeDirectory};
 use crate::cli::host_sockets::{self, RunningHost};
 use crate::cli::json::background::{EndedHostJson, EndedHostsJson};
-use crate::cli::output::{Format, SpanStyle, StyledLine};
+use crate::cli::output::Format;
 use crate::model::Error;
+use crate::present::{Line, Role};
 use crate::util::stopped_process;
 
 /// Stop the background host of this directory and everything it started.
@@ -48,15 +49,13 @@ pub async fn run(args: &DownArgs, context: &CommandContext) -> CommandResult {
         context.output.value(format, &EndedHostsJson { ended })?;
     } else if ended.is_empty() && failed.is_empty() {
         let of = if args.all { String::new() } else { format!(" for {}", own.display()) };
-        context.output.note(&StyledLine::plain(format!("no background host is running{of}")));
+        context.output.note(&Line::plain(format!("no background host is running{of}")));
     } else {
         for host in ended {
-            let line = StyledLine::styled(SpanStyle::Success, "ended")
-                .then(SpanStyle::Plain, format!(" (pid {})", host.pid));
+            let line = Line::styled(Role::Success, "ended")
+                .then(Role::Plain, format!(" (pid {})", host.pid));
             context.output.note(&match host.directory {
-                Some(directory) => {
-                    line.then(SpanStyle::Plain, " for ").then(SpanStyle::Name, directory)
-                }
+                Some(directory) => line.then(Role::Plain, " for ").then(Role::Name, directory),
                 None => line,
             });
         }

@@ -9,11 +9,12 @@ use crate::cli::ad_hoc::ServerCommandArgs;
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult, StartScope};
 use crate::cli::entry_checks;
-use crate::cli::output::{Format, Output, plural};
-use crate::cli::views;
+use crate::cli::output::{Format, Output};
 use crate::formats::{ExportedCatalogue, ModelFormat};
 use crate::host::request::ListScope;
 use crate::model::Error;
+use crate::present;
+use crate::present::plural;
 use crate::util::pattern;
 
 /// Print tool definitions for a model.
@@ -112,7 +113,7 @@ pub async fn run(args: &ExportArgs, context: &CommandContext) -> CommandResult {
         context.output.warn(&format!("{count} in the format {}", dialect.as_str()));
     }
     let broken = assembly.configuration.count_broken_servers(|_| true);
-    match views::catalogue::verdict(&catalogue, broken, !exported.tools.is_empty()) {
+    match present::catalogue::verdict(&catalogue, broken, !exported.tools.is_empty()) {
         None => Ok(()),
         Some(error) => Err(error.into()),
     }

@@ -10,11 +10,14 @@ use clap_complete::ArgValueCompleter;
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult};
 use crate::cli::mcp_file::{self, McpFile, McpFileArgs};
-use crate::cli::output::table::{Table, TableColumn};
-use crate::cli::output::{SpanStyle, StyledLine, StyledPage, plural};
-use crate::cli::{prompt, views};
+use crate::cli::prompt;
 use crate::config::editors::{self, EDITORS, Editor, ImportedServer};
 use crate::model::Error;
+use crate::present;
+use crate::present::{
+    Line, Page, Role, plural,
+    table::{Table, TableColumn},
+};
 use crate::util::diff;
 
 /// Import servers from the configuration of editors and agents.
@@ -87,7 +90,7 @@ pub async fn run(args: &ImportArgs, context: &CommandContext) -> CommandResult {
     let mut file = McpFile::open(args.file, &*context.environment)?;
     let added = add_all(&servers, &mut file, context)?;
     if added.is_empty() {
-        context.output.note(&StyledLine::plain("nothing to import"));
+        context.output.note(&Line::plain("nothing to import"));
         return Ok(());
     }
     let page = difference(&file, &added);
@@ -103,11 +106,11 @@ pub async fn run(args: &ImportArgs, context: &CommandContext) -> CommandResult {
     }
     let trust_command = context.write_server_file(&file)?;
     let count = plural(added.len(), "server", "servers");
-    let line = StyledLine::styled(SpanStyle::Success, format!("added {count} to "));
-    context.output.note(&line.then(SpanStyle::Name, file.path.display().to_string()));
+    let line = Line::styled(Role::Success, format!("added {count} to "));
+    context.output.note(&line.then(Role::Name, file.path.display().to_string()));
     if let Some(command) = trust_command {
         let words = format!("review and trust the project first: {command}");
-        context.output.note(&StyledLine::plain(words));
+        context.output.note(&Line::plain(words));
     }
     Ok(())
 }
@@ -140,16 +143,16 @@ fn add_all<'s>(
 }
 
 /// What would be written, and which variables it needs.
-fn difference(file: &McpFile, added: &[&ImportedServer]) -> StyledPage {
+fn difference(file: &McpFile, added: &[&ImportedServer]) -> Page {
     let path = file.path.display().to_string();
-    let mut page = views::difference::page(&diff::hunks(&file.old, &file.new, 2), &path, &path);
+    let mut page = present::difference::page(&diff::hunks(&file.old, &file.new, 2), &path, &path);
     let variables: Vec<&str> =
         added.iter().flat_map(|server| &server.variables).map(String::as_str).collect();
     if !variables.is_empty() {
         page.blank_line();
         let words =
             format!("Set these before use (secrets are not copied): {}", variables.join(", "));
-        page.push(StyledLine::plain(words));
+        page.push(Line::plain(words));
     }
     page
 }
@@ -165,20 +168,20 @@ fn list(context: &CommandContext) -> CommandResult {
             };
             is_empty = false;
             table.row([
-                StyledLine::styled(SpanStyle::Name, editor.name),
-                StyledLine::plain(servers.len().to_string()),
-                StyledLine::plain(shown(&path, environment.home())),
+                Line::styled(Role::Name, editor.name),
+                Line::plain(servers.len().to_string()),
+                Line::plain(shown(&path, environment.home())),
             ]);
         }
     }
     if is_empty {
         let names: Vec<&str> = EDITORS.iter().map(|editor| editor.name).collect();
         let words = format!("no servers of {} found", names.join(", "));
-        context.output.note(&StyledLine::plain(words));
+        context.output.note(&Line::plain(words));
         return Ok(());
     }
     context.output.page(&table.layout(context.output.width()))?;
-    context.output.note(&StyledLine::styled(SpanStyle::Dim, "import them: toolhost import EDITOR"));
+    context.output.note(&Line::styled(Role::Dim, "import them: toolhost import EDITOR"));
     Ok(())
 }
 

@@ -3,8 +3,8 @@
 use clap::Args;
 
 use crate::cli::context::{CommandContext, CommandResult};
-use crate::cli::output::{SpanStyle, StyledLine};
 use crate::model::Error;
+use crate::present::{Line, Role};
 use crate::util::atomic_file::{self, FileMode};
 use crate::util::private_file;
 
@@ -48,10 +48,10 @@ pub fn run(args: &InitArgs, context: &CommandContext) -> CommandResult {
         let path = directory.join(name);
         atomic_file::replace(&path, text.as_bytes(), FileMode::Kept(0o644))
             .map_err(|why| Error::internal(format!("cannot write {}: {why}", path.display())))?;
-        let line = StyledLine::styled(SpanStyle::Success, "wrote ");
-        context.output.note(&line.then(SpanStyle::Name, path.display().to_string()));
+        let line = Line::styled(Role::Success, "wrote ");
+        context.output.note(&line.then(Role::Name, path.display().to_string()));
     }
     let next = "try it: toolhost call calculator expression=6*7";
-    context.output.note(&StyledLine::styled(SpanStyle::Dim, next));
+    context.output.note(&Line::styled(Role::Dim, next));
     Ok(())
 }

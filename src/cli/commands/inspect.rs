@@ -15,10 +15,11 @@ use crate::cli::formats;
 use crate::cli::json::server::ServerDetailJson;
 use crate::cli::json::stats::UsageJson;
 use crate::cli::json::tool::ToolDetailJson;
-use crate::cli::output::{Format, StyledLine, StyledPage};
+use crate::cli::output::Format;
 use crate::cli::usage::UsageReading;
-use crate::cli::views::{self, server_entry::ServerEntryView};
 use crate::host::request::{ListScope, LookupScope};
+use crate::present;
+use crate::present::{Line, Page, server_entry::ServerEntryView};
 use crate::stats::declared_speed::ExceededSpeed;
 
 /// Show everything about a tool or a server.
@@ -60,26 +61,26 @@ pub async fn run(args: &InspectArgs, context: &CommandContext) -> CommandResult 
             let stats = used.as_ref().map(UsageJson::from);
             output.value(format, &ToolDetailJson::new(&tool, &decision, (stats, slower), &found))
         }
-        Names => output.page(&StyledPage::from(StyledLine::plain(tool.name.full()))),
+        Names => output.page(&Page::from(Line::plain(tool.name.full()))),
         _ => {
             let fingerprint = fingerprint::fingerprint(&tool);
             let shown = host.masked_definitions(&[Arc::new(tool)]);
             let width = output.width();
-            let mut page = StyledPage::default();
+            let mut page = Page::default();
             for tool in &shown {
-                page.append(views::tool::page(tool, &fingerprint, &decision, width));
+                page.append(present::tool::page(tool, &fingerprint, &decision, width));
             }
             if let Some(used) = &used {
                 page.heading("Statistics");
-                page.push(views::stats::summary_line(used).indented(2));
+                page.push(present::stats::summary_line(used).indented(2));
                 if let Some(slower) = &slower {
-                    page.push(views::stats::slower_line(slower).indented(2));
+                    page.push(present::stats::slower_line(slower).indented(2));
                 }
             }
             if !found.is_empty() {
                 page.blank_line();
             }
-            page.append(views::findings::page(&found, output.width()));
+            page.append(present::findings::page(&found, output.width()));
             output.page(&page)
         }
     }
@@ -106,7 +107,7 @@ async fn inspect_server(
     let neighbours = ToolNameIndex::of(&catalogue.tools);
     let own = catalogue.tools.iter().filter(|tool| tool.name.component() == Some(name));
     let flagged =
-        own.filter(|tool| views::findings::count_above_note(&scan::scan(tool, &neighbours)) > 0);
+        own.filter(|tool| present::findings::count_above_note(&scan::scan(tool, &neighbours)) > 0);
     let flagged = flagged.count();
     let spec = assembly.configuration.servers.iter().find(|spec| spec.name == name);
     let spec = spec.map(|spec| {
@@ -127,17 +128,17 @@ async fn inspect_server(
         });
         match format {
             Json | Yaml => {
-                let entry = entry.as_ref().map(ServerEntryView::json);
+                let entry = entry.as_ref().map(Into::into);
                 output.value(format, &ServerDetailJson { server: server.into(), entry })?;
             }
-            Names => output.page(&StyledPage::from(StyledLine::plain(&server.name)))?,
-            _ => output.page(&views::server::page(server, entry.as_ref(), output.width()))?,
+            Names => output.page(&Page::from(Line::plain(&server.name)))?,
+            _ => output.page(&present::server::page(server, entry.as_ref(), output.width()))?,
         }
     }
-    match views::server::verdict(&servers) {
+    match present::server::verdict(&servers) {
         None => Ok(()),
         Some(error) if output.is_terminal() && matches!(format, Text | Table) => {
-            Err(views::server::without_details(&error).into())
+            Err(present::server::without_details(&error).into())
         }
         Some(error) => Err(error.into()),
     }

@@ -11,6 +11,7 @@ use super::list_tokens;
 use crate::assembly;
 use crate::catalogue::Catalogue;
 use crate::catalogue::query::{CatalogueQuery, may_show_entry, may_show_untrusted};
+use crate::catalogue::scan::FindingsByTool;
 use crate::catalogue::scan::{self, ToolNameIndex};
 use crate::cli::ad_hoc::ServerCommandArgs;
 use crate::cli::complete;
@@ -18,14 +19,13 @@ use crate::cli::context::{CommandContext, CommandResult, StartScope};
 use crate::cli::entry_checks;
 use crate::cli::formats;
 use crate::cli::json::list::{ListJson, ListedServers};
-use crate::cli::json::pins::FindingsByTool;
-use crate::cli::output::plural;
-use crate::cli::output::{Format, Output, SpanStyle, StyledLine, StyledPage};
+use crate::cli::output::{Format, Output};
 use crate::cli::usage::UsageReading;
-use crate::cli::views;
 use crate::config::spec::{Configuration, FileRole, ProfileSpec, UntrustedEntry};
 use crate::host::request::ListScope;
 use crate::model::{Diagnostic, Error, ErrorKind, Safety, ToolDefinition, ToolSource, ToolStatus};
+use crate::present;
+use crate::present::{Line, Page, Role, plural};
 
 /// The value of `--source` for all internal tools.
 const INTERNAL: &str = "internal";
@@ -130,12 +130,12 @@ pub async fn run(args: &ListArgs, context: &CommandContext) -> CommandResult {
     let answered = has_answer(args, &catalogue.tools, !failures.is_empty());
     let broken =
         assembly.configuration.count_broken_servers(|server| reach.includes_server(server));
-    let verdict = views::catalogue::verdict(&catalogue, broken, answered);
-    let verdict = views::catalogue::with_failures(verdict, &failures, answered);
+    let verdict = present::catalogue::verdict(&catalogue, broken, answered);
+    let verdict = present::catalogue::with_failures(verdict, &failures, answered);
     let profile = context.global.rare.profile.as_ref();
     let profile = profile.and_then(|name| assembly.configuration.profiles.get(name));
     let problems = shown_diagnostics(&assembly.configuration, profile);
-    let verdict = views::catalogue::with_disabled_entries(verdict, &problems);
+    let verdict = present::catalogue::with_disabled_entries(verdict, &problems);
     let verdict =
         verdict.or_else(|| untrusted_refusal(args, &assembly.configuration, profile, answered));
     match &context.global.rare.profile {
@@ -177,9 +177,9 @@ pub async fn run(args: &ListArgs, context: &CommandContext) -> CommandResult {
             context.output.value(format, &value)?;
         }
         Names => {
-            let mut page = StyledPage::default();
+            let mut page = Page::default();
             for tool in &tools {
-                page.push(StyledLine::plain(tool.name.full()));
+                page.push(Line::plain(tool.name.full()));
             }
             context.output.page(&page)?;
         }
@@ -187,7 +187,7 @@ pub async fn run(args: &ListArgs, context: &CommandContext) -> CommandResult {
             let none = FindingsByTool::new();
             let flagged = flagged.as_ref().unwrap_or(&none);
             let usages = usage.of(tools.iter().copied(), context).await;
-            context.output.page(&views::catalogue::page(
+            context.output.page(&present::catalogue::page(
                 &tools,
                 flagged,
                 &usages,
@@ -196,7 +196,7 @@ pub async fn run(args: &ListArgs, context: &CommandContext) -> CommandResult {
             remarks(&unreported_diagnostics(&catalogue), &context.output);
             // In a pipe, a count is noise unless it explains an empty list.
             if context.output.is_terminal() || tools.is_empty() {
-                context.output.note(&StyledLine::plain(summary(&tools, args, &catalogue.tools)));
+                context.output.note(&Line::plain(summary(&tools, args, &catalogue.tools)));
             }
         }
     }
@@ -254,7 +254,7 @@ fn flagged(tools: &[Arc<ToolDefinition>], all: bool) -> FindingsByTool {
 
 fn is_flagged(flagged: Option<&FindingsByTool>, tool: &ToolDefinition) -> bool {
     let found = flagged.and_then(|all| all.get(&tool.name.full()));
-    found.is_some_and(|found| views::findings::count_above_note(found) > 0)
+    found.is_some_and(|found| present::findings::count_above_note(found) > 0)
 }
 
 /// The findings about single items: omissions always, doubts only if they are few or were requested.
@@ -274,8 +274,7 @@ fn remarks(problems: &[&Diagnostic], output: &Output) {
         if found.len() > most {
             let more = if errors { "more " } else { "" };
             let count = plural(hidden, "warning", "warnings");
-            output
-                .note(&StyledLine::styled(SpanStyle::Dim, format!("{more}{count}, -v shows all")));
+            output.note(&Line::styled(Role::Dim, format!("{more}{count}, -v shows all")));
         }
     }
 }
@@ -283,7 +282,7 @@ fn remarks(problems: &[&Diagnostic], output: &Output) {
 /// The number of tools; if there are none, which values would have matched.
 fn summary(tools: &[&ToolDefinition], args: &ListArgs, all: &[Arc<ToolDefinition>]) -> String {
     if !tools.is_empty() {
-        return views::catalogue::summary(tools);
+        return present::catalogue::summary(tools);
     }
     let mut kinds: BTreeSet<&str> = all.iter().map(|tool| tool.kind).collect();
     kinds.insert("mcp");
@@ -416,8 +415,7 @@ mod tests {
 
     #[test]
     fn many_doubts_are_counted_and_what_was_left_out_is_named() {
-        use crate::cli::output::streams::OutputOptions;
-        use crate::cli::output::streams::tests::captured;
+        use crate::cli::output::{streams::OutputOptions, streams::tests::captured};
         let mut problems = vec![Diagnostic::error("a tool without a name was left out")];
         problems.extend((0..9).map(|n| Diagnostic::warning(format!("doubt {n}"))));
         let said = |verbose| {

@@ -6,11 +6,12 @@ use super::export::FormatArg;
 use crate::catalogue::Catalogue;
 use crate::cli::context::{CommandContext, CommandResult};
 use crate::cli::json::token_costs::TokenCostsJson;
-use crate::cli::output::{Format, StyledLine, StyledPage};
-use crate::cli::views;
+use crate::cli::output::Format;
 use crate::formats::{ToolCost, tool_costs};
 use crate::host::ToolHost;
 use crate::model::{ToolDefinition, ToolName};
+use crate::present;
+use crate::present::{Line, Page};
 
 /// Prints the size of the tools in `shown` that may be offered to a model.
 pub(super) fn print(
@@ -36,21 +37,21 @@ pub(super) fn print(
             context.output.value(format, &TokenCostsJson::new(&costs, &servers))
         }
         Format::Names => {
-            let mut page = StyledPage::default();
+            let mut page = Page::default();
             for tool in &costs {
-                page.push(StyledLine::plain(&tool.name));
+                page.push(Line::plain(&tool.name));
             }
             context.output.page(&page)
         }
         _ => {
             let dialect = dialect.format();
             let width = context.output.width();
-            context.output.page(&views::token_costs::page(&costs, &servers, dialect, width))?;
+            context.output.page(&present::token_costs::page(&costs, &servers, dialect, width))?;
             let note = format!(
                 "servers and tools in the {} format; tokens are estimated, bytes are exact",
                 dialect.as_str()
             );
-            context.output.note(&StyledLine::plain(note));
+            context.output.note(&Line::plain(note));
             Ok(())
         }
     }

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Command};
 
 use crate::cli::context::{CommandContext, CommandResult};
-use crate::cli::output::{SpanStyle, StyledLine};
 use crate::model::Error;
+use crate::present::{Line, Role};
 
 /// Print a man page.
 ///
@@ -49,7 +49,7 @@ fn write_all(grammar: Command, directory: &Path, context: &CommandContext) -> Co
     };
     std::fs::create_dir_all(directory).map_err(failed)?;
     clap_mangen::generate_to(grammar, directory).map_err(failed)?;
-    let wrote = StyledLine::styled(SpanStyle::Success, "wrote the pages to ");
-    context.output.note(&wrote.then(SpanStyle::Name, directory.display().to_string()));
+    let wrote = Line::styled(Role::Success, "wrote the pages to ");
+    context.output.note(&wrote.then(Role::Name, directory.display().to_string()));
     Ok(())
 }

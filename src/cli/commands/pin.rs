@@ -10,17 +10,18 @@ use crate::assembly::Assembly;
 use crate::assembly::pin_update::PinUpdate;
 use crate::assembly::pins::PinFile;
 use crate::catalogue::pins::{PinFileContent, PinReport, PinReportState, Pins};
+use crate::catalogue::scan::FindingsByTool;
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult};
 use crate::cli::formats;
-use crate::cli::json::pins::{FindingsByTool, PinReportJson};
-use crate::cli::output::plural;
-use crate::cli::output::{Format, StyledLine};
+use crate::cli::json::pins::PinReportJson;
+use crate::cli::output::Format;
 use crate::cli::pin_selection::PinSelection;
 use crate::cli::prompt;
-use crate::cli::views;
 use crate::host::approval::Approval;
 use crate::model::Error;
+use crate::present;
+use crate::present::{Line, plural};
 
 /// Pin tool definitions, so that a changed definition blocks calls.
 ///
@@ -78,16 +79,14 @@ pub async fn run(args: &PinArgs, context: &CommandContext) -> CommandResult {
         _ => {
             // A person who was asked has already seen it.
             if args.yes || !accepted || open == 0 {
-                context.output.page(&views::pins::page(
+                context.output.page(&present::pins::page(
                     &report,
                     &FindingsByTool::new(),
                     context.output.width(),
                 ))?;
             }
-            let what = views::pins::summary(&report);
-            context
-                .output
-                .note(&StyledLine::plain(format!("{what}; pins: {}", file.path.display())));
+            let what = present::pins::summary(&report);
+            context.output.note(&Line::plain(format!("{what}; pins: {}", file.path.display())));
         }
     }
     if !accepted {
@@ -100,7 +99,7 @@ pub async fn run(args: &PinArgs, context: &CommandContext) -> CommandResult {
     let reach = selection.reach();
     let broken =
         assembly.configuration.count_broken_servers(|server| reach.includes_server(server));
-    match views::catalogue::verdict(&catalogue, broken, answered) {
+    match present::catalogue::verdict(&catalogue, broken, answered) {
         None => Ok(()),
         Some(error) => Err(error.into()),
     }
@@ -130,7 +129,7 @@ async fn confirm_changes(report: &PinReport, context: &CommandContext) -> bool {
     if !prompt::is_possible() {
         return false;
     }
-    let page = views::pins::page(report, &FindingsByTool::new(), context.output.width());
+    let page = present::pins::page(report, &FindingsByTool::new(), context.output.width());
     let question = "Pin all of this as it is now?";
     prompt::confirm(Arc::clone(&context.output), page, question).await == Approval::Granted
 }

@@ -6,8 +6,9 @@ use crate::cli::context::{CommandContext, CommandResult};
 use crate::cli::formats;
 use crate::cli::host_sockets;
 use crate::cli::json::background::HostsJson;
-use crate::cli::output::{Format, StyledLine, plural};
-use crate::cli::views;
+use crate::cli::output::Format;
+use crate::present;
+use crate::present::{Line, plural};
 use crate::serve::background::protocol::HostStatus;
 
 /// List the background hosts: directory, process, servers, calls.
@@ -23,9 +24,9 @@ pub async fn run(_args: &PsArgs, context: &CommandContext) -> CommandResult {
     if matches!(format, Format::Json | Format::Yaml) {
         context.output.value(format, &HostsJson::from(hosts.as_slice()))?;
     } else {
-        context.output.page(&views::background::table(&hosts, context.output.width()))?;
+        context.output.page(&present::background::table(&hosts, context.output.width()))?;
         if hosts.is_empty() {
-            context.output.note(&StyledLine::plain("no background host is running"));
+            context.output.note(&Line::plain("no background host is running"));
         }
     }
     if silent > 0 {

@@ -6,8 +6,7 @@ use clap::Args;
 
 use crate::audit::trace::read;
 use crate::cli::context::{CommandContext, CommandResult};
-use crate::cli::output::plural;
-use crate::cli::output::{SpanStyle, StyledLine};
+use crate::present::{Line, Role, plural};
 use crate::serve::replay::{self, ServerRecording};
 
 /// Serve a recording as an MCP server over stdio.
@@ -41,7 +40,7 @@ pub async fn run(args: &ReplayArgs, context: &CommandContext) -> CommandResult {
     drop(recorded);
     if output.verbosity() > 0 {
         let count = plural(tape.len(), "request", "requests");
-        output.note(&StyledLine::styled(SpanStyle::Dim, format!("replaying {count}")));
+        output.note(&Line::styled(Role::Dim, format!("replaying {count}")));
     }
     let note = |text: &str| output.warn(text);
     let served = replay::run(tape, context.global.rare.strict, &note);

@@ -11,11 +11,14 @@ use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult};
 use crate::cli::formats;
 use crate::cli::json::saved_calls::SavedCallsJson;
-use crate::cli::output::table::{Table, TableColumn};
-use crate::cli::output::{Format, SpanStyle, StyledLine, StyledPage};
+use crate::cli::output::Format;
 use crate::config::consent::shell_quoted;
 use crate::config::saved_calls::SavedCalls;
 use crate::model::Error;
+use crate::present::{
+    Line, Page, Role,
+    table::{Table, TableColumn},
+};
 
 /// Run a call saved with 'call --save-as NAME'.
 ///
@@ -56,7 +59,7 @@ pub async fn run(args: &RunArgs, context: &CommandContext) -> CommandResult {
     let Some(name) = &args.name else { return list(&saved, context, format) };
     if args.remove {
         saved.remove(name)?;
-        let gone = StyledLine::styled(SpanStyle::Success, "removed ").then(SpanStyle::Name, name);
+        let gone = Line::styled(Role::Success, "removed ").then(Role::Name, name);
         context.output.note(&gone);
         return Ok(());
     }
@@ -88,9 +91,9 @@ fn list(saved: &SavedCalls, context: &CommandContext, format: Format) -> Command
             return context.output.value(format, &SavedCallsJson::from(&saved.calls));
         }
         Format::Names => {
-            let mut page = StyledPage::default();
+            let mut page = Page::default();
             for name in saved.calls.keys() {
-                page.push(StyledLine::plain(name));
+                page.push(Line::plain(name));
             }
             return context.output.page(&page);
         }
@@ -98,14 +101,14 @@ fn list(saved: &SavedCalls, context: &CommandContext, format: Format) -> Command
     }
     if saved.calls.is_empty() {
         let words = "no saved calls; save one: toolhost call NAME [ARGS] --save-as NAME";
-        context.output.note(&StyledLine::plain(words));
+        context.output.note(&Line::plain(words));
         return Ok(());
     }
     let columns = [TableColumn::new("NAME"), TableColumn::new("CALL").shrinks_to(20)];
     let mut table = Table::new(columns);
     for (name, call) in &saved.calls {
         let words = shell_quoted(&call.command_words());
-        table.row([StyledLine::styled(SpanStyle::Name, name), StyledLine::plain(words)]);
+        table.row([Line::styled(Role::Name, name), Line::plain(words)]);
     }
     context.output.page(&table.layout(context.output.width()))
 }

@@ -14,9 +14,9 @@ use crate::assembly::FrontEnd;
 use crate::cli::ad_hoc::ServerCommandArgs;
 use crate::cli::config_watch::ConfigWatch;
 use crate::cli::context::{CommandContext, CommandResult};
-use crate::cli::output::StyledLine;
 use crate::host::ToolHost;
 use crate::model::Error;
+use crate::present::Line;
 use crate::serve::catalogue_server::{CatalogueServer, ClientRegistry, ServeSettings};
 use crate::serve::listen::access::AccessRules;
 use crate::serve::listen::authentication::Authenticator;
@@ -166,7 +166,7 @@ async fn open_listeners<'a>(
     stop: &'a CancellationToken,
 ) -> Result<(Option<TokenFile>, Vec<RunningListener<'a>>), Error> {
     let mut listeners: Vec<RunningListener<'a>> = Vec::new();
-    let note = |words: String| context.output.note(&StyledLine::plain(words));
+    let note = |words: String| context.output.note(&Line::plain(words));
     if let Some(path) = &args.unix {
         let listener = UnixSocketListener::bind(path)?;
         note(format!("listening on {}", path.display()));

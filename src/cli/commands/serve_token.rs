@@ -9,10 +9,10 @@ use super::call::parse_timeout;
 use crate::cli::context::{CommandContext, CommandResult};
 use crate::cli::formats;
 use crate::cli::json::serve_token::{NewTokenJson, TokenListJson};
-use crate::cli::output::{Format, SpanStyle, StyledLine, StyledPage};
-use crate::cli::views::serve_token;
+use crate::cli::output::Format;
 use crate::host::unknown_profile;
 use crate::model::Error;
+use crate::present::{Line, Page, Role, serve_token};
 use crate::serve::listen::token_store::{TokenGrant, TokenStore};
 
 /// Issue, list and revoke access tokens for clients.
@@ -90,7 +90,7 @@ fn issue(store: &TokenStore, grant: TokenGrant, context: &CommandContext) -> Com
     if matches!(format, Format::Json | Format::Yaml) {
         return context.output.value(format, &NewTokenJson::new(token, &issued));
     }
-    context.output.page(&StyledPage::from(StyledLine::plain(token)))?;
+    context.output.page(&Page::from(Line::plain(token)))?;
     context.output.note(&serve_token::issued(&issued));
     if issued.profile.is_none() && issued.tools.is_empty() {
         context.output.warn(
@@ -108,16 +108,16 @@ fn list(store: &TokenStore, context: &CommandContext) -> CommandResult {
             context.output.value(format, &TokenListJson::new(&tokens, now))
         }
         Format::Names => {
-            let mut page = StyledPage::default();
+            let mut page = Page::default();
             for token in &tokens {
-                page.push(StyledLine::plain(&token.id));
+                page.push(Line::plain(&token.id));
             }
             context.output.page(&page)
         }
         _ => {
             if tokens.is_empty() {
                 let hint = "no token was issued; `toolhost serve token issue CLIENT` issues one";
-                context.output.note(&StyledLine::plain(hint));
+                context.output.note(&Line::plain(hint));
                 return Ok(());
             }
             context.output.page(&serve_token::table(&tokens, now, context.output.width()))
@@ -132,9 +132,9 @@ fn revoke(store: &TokenStore, name: &str, context: &CommandContext) -> CommandRe
         return context.output.value(format, &TokenListJson::new(&revoked, context.now()));
     }
     for token in revoked {
-        let line = StyledLine::styled(SpanStyle::Success, "revoked ")
-            .then(SpanStyle::Name, &token.id)
-            .then(SpanStyle::Plain, format!(" of {}", token.client));
+        let line = Line::styled(Role::Success, "revoked ")
+            .then(Role::Name, &token.id)
+            .then(Role::Plain, format!(" of {}", token.client));
         context.output.note(&line);
     }
     Ok(())

@@ -13,13 +13,13 @@ use crate::cli::context::{CommandContext, CommandResult, StartScope};
 use crate::cli::entry_checks;
 use crate::cli::formats;
 use crate::cli::json::server::ServersJson;
-use crate::cli::output::plural;
-use crate::cli::output::{CommandError, Format, Output, SpanStyle, StyledLine, StyledPage};
-use crate::cli::records::local_time;
-use crate::cli::views;
+use crate::cli::output::{CommandError, Format, Output};
 use crate::host::ToolHost;
 use crate::model::{Error, ServerStatus};
+use crate::present;
+use crate::present::{Line, Page, Role, plural};
 use crate::util::clock::{Clock as _, SystemClock};
+use crate::util::timestamp::local_time;
 use crate::util::units::{self, show_duration};
 
 /// Minimum interval between refreshes of `--watch`.
@@ -86,9 +86,9 @@ pub async fn run(args: &ServersArgs, context: &CommandContext) -> CommandResult 
     match format {
         Json | Yaml => context.output.value(format, &ServersJson::from(servers.as_slice()))?,
         Names => {
-            let mut page = StyledPage::default();
+            let mut page = Page::default();
             for server in &servers {
-                page.push(StyledLine::plain(&server.name));
+                page.push(Line::plain(&server.name));
             }
             context.output.page(&page)?;
         }
@@ -99,17 +99,17 @@ pub async fn run(args: &ServersArgs, context: &CommandContext) -> CommandResult 
                     [] => "no servers configured; add one under mcp_servers in mcp.yaml",
                     _ => "the profile contains no servers",
                 };
-                context.output.note(&StyledLine::plain(nothing));
+                context.output.note(&Line::plain(nothing));
             } else if context.output.is_terminal() {
-                context.output.note(&StyledLine::plain(plural(servers.len(), "server", "servers")));
+                context.output.note(&Line::plain(plural(servers.len(), "server", "servers")));
             }
         }
     }
-    match views::server::verdict(&servers) {
+    match present::server::verdict(&servers) {
         None => Ok(()),
         // The table shows the details; stderr repeats them for readers of stderr alone.
         Some(error) if context.output.is_terminal() && matches!(format, Text | Table) => {
-            Err(views::server::without_details(&error).into())
+            Err(present::server::without_details(&error).into())
         }
         Some(error) => Err(error.into()),
     }
@@ -137,7 +137,7 @@ async fn watch(
             output.line(&ServersJson::from(servers.as_slice()))?;
         } else {
             let head = headline(args.interval, &servers);
-            let mut page = StyledPage::from(match output.width() {
+            let mut page = Page::from(match output.width() {
                 Some(width) => head.truncate(width),
                 None => head,
             });
@@ -157,13 +157,13 @@ async fn watch(
     }
 }
 
-fn headline(interval: Duration, servers: &[ServerStatus]) -> StyledLine {
+fn headline(interval: Duration, servers: &[ServerStatus]) -> Line {
     let now = local_time(SystemClock.unix().as_secs_f64());
     let count = plural(servers.len(), "server", "servers");
     let text = format!("{now}  {count}, every {}", show_duration(interval));
-    StyledLine::styled(SpanStyle::Dim, text)
+    Line::styled(Role::Dim, text)
 }
 
-fn table(servers: &[ServerStatus], output: &Output) -> StyledPage {
-    views::server::table(servers, output.verbosity() > 0, output.width())
+fn table(servers: &[ServerStatus], output: &Output) -> Page {
+    present::server::table(servers, output.verbosity() > 0, output.width())
 }

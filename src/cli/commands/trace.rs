@@ -14,14 +14,14 @@ use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult, StartScope};
 use crate::cli::entry_checks;
 use crate::cli::formats;
-use crate::cli::output::plural;
-use crate::cli::output::{CommandError, Format, SpanStyle, StyledLine};
+use crate::cli::output::{CommandError, Format};
 use crate::cli::trace::{TracePrinter, TraceStream};
-use crate::cli::views;
 use crate::host::ToolHost;
 use crate::host::link::{LinkError, Observation, ObservationSink};
 use crate::model::traffic::{Direction, TrafficFilter};
 use crate::model::{Error, ListKind, ServerState, ServerStatus, SubscriptionFilter};
+use crate::present;
+use crate::present::{Line, Role, plural};
 use crate::util::units::show_duration;
 
 const PING_INTERVAL: Duration = Duration::from_secs(30);
@@ -110,7 +110,7 @@ pub async fn run(args: &TraceArgs, context: &CommandContext) -> CommandResult {
     if let Some(stop) = viewer.stopped() {
         return Err(stop);
     }
-    if let Some(error) = views::server::failure(&servers) {
+    if let Some(error) = present::server::failure(&servers) {
         return Err(error.into());
     }
     for server in &servers {
@@ -146,13 +146,13 @@ fn print_summary(server: &ServerStatus, context: &CommandContext) -> Result<(), 
     for warning in &server.warnings {
         context.output.warn(&format!("{}: {warning}", server.name));
     }
-    let mut line = StyledLine::styled(SpanStyle::Name, &server.name)
-        .then(SpanStyle::Plain, format!(": {}", plural(tools, "tool", "tools")));
+    let mut line = Line::styled(Role::Name, &server.name)
+        .then(Role::Plain, format!(": {}", plural(tools, "tool", "tools")));
     if let Some(protocol) = &server.protocol {
-        line.push(SpanStyle::Dim, format!(", protocol {protocol}"));
+        line.push(Role::Dim, format!(", protocol {protocol}"));
     }
     if let Some(connect) = server.connect {
-        line.push(SpanStyle::Dim, format!(", connected in {}", show_duration(connect)));
+        line.push(Role::Dim, format!(", connected in {}", show_duration(connect)));
     }
     context.output.note(&line);
     Ok(())
@@ -179,7 +179,7 @@ async fn follow_attached(
     let connecting = async {
         began.notified().await;
         let servers = host.check_servers(name).await;
-        if let Some(error) = views::server::failure(&servers) {
+        if let Some(error) = present::server::failure(&servers) {
             return Err(CommandError::from(error));
         }
         for server in &servers {
@@ -244,7 +244,7 @@ async fn follow(
             () = tokio::time::sleep(POLL_INTERVAL) => {}
             () = tokio::time::sleep_until(next_ping) => {
                 next_ping = tokio::time::Instant::now() + PING_INTERVAL;
-                if let Some(error) = views::server::failure(&host.check_servers(name).await) {
+                if let Some(error) = present::server::failure(&host.check_servers(name).await) {
                     return Err(error.into());
                 }
             }

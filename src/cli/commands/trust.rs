@@ -7,11 +7,13 @@ use clap::{Args, Subcommand};
 use crate::cli::context::{CommandContext, CommandResult};
 use crate::cli::formats;
 use crate::cli::json::trust::TrustListJson;
-use crate::cli::output::{Format, SpanStyle, StyledLine, StyledPage};
-use crate::cli::{prompt, views};
+use crate::cli::output::Format;
+use crate::cli::prompt;
 use crate::config::consent::TrustRequest;
 use crate::config::environment::Environment;
 use crate::model::Error;
+use crate::present;
+use crate::present::{Line, Page, Role};
 
 /// Review what a project's files would do, and trust them.
 ///
@@ -72,17 +74,17 @@ async fn ask(args: &TrustArgs, context: &CommandContext) -> CommandResult {
             return Err(error.with_details(lines).into());
         }
         // Not as details of the error, which are limited: the whole request must be shown.
-        context.output.stderr_page(&views::trust::whole(&request));
+        context.output.stderr_page(&present::trust::whole(&request));
         return Err(error.into());
     }
     let trusted = if consent {
         if !json {
-            context.output.stderr_page(&views::trust::whole(&request));
+            context.output.stderr_page(&present::trust::whole(&request));
         }
         context.trust(&request, args.author)?;
         true
     } else if args.author {
-        let page = views::trust::whole(&request);
+        let page = present::trust::whole(&request);
         let words = "Trust this project as its author?";
         let yes = prompt::confirm(context.output.clone(), page, words).await;
         let yes = yes == crate::host::approval::Approval::Granted;
@@ -122,7 +124,7 @@ fn already_trusted(
         Some(_) => "already trusted",
         None => "nothing to trust: no entry here reaches beyond its project",
     };
-    context.output.note(&StyledLine::plain(words));
+    context.output.note(&Line::plain(words));
     Ok(())
 }
 
@@ -151,16 +153,16 @@ fn list(context: &CommandContext) -> CommandResult {
             context.output.value(format, &list)
         }
         Format::Names => {
-            let mut page = StyledPage::default();
+            let mut page = Page::default();
             for project in projects {
-                page.push(StyledLine::plain(project.root.display().to_string()));
+                page.push(Line::plain(project.root.display().to_string()));
             }
             context.output.page(&page)
         }
         _ => {
-            context.output.page(&views::trust::list(projects.iter().map(AsRef::as_ref)))?;
+            context.output.page(&present::trust::list(projects.iter().map(AsRef::as_ref)))?;
             if projects.is_empty() {
-                context.output.note(&StyledLine::plain("no project is trusted"));
+                context.output.note(&Line::plain("no project is trusted"));
             }
             Ok(())
         }
@@ -168,10 +170,9 @@ fn list(context: &CommandContext) -> CommandResult {
 }
 
 fn print_change(context: &CommandContext, words: &str, root: &Path) {
-    context.output.note(
-        &StyledLine::styled(SpanStyle::Success, words)
-            .then(SpanStyle::Name, root.display().to_string()),
-    );
+    context
+        .output
+        .note(&Line::styled(Role::Success, words).then(Role::Name, root.display().to_string()));
 }
 
 fn resolve_directory(directory: Option<&Path>, environment: &dyn Environment) -> PathBuf {

@@ -10,7 +10,8 @@ use crate::cli::context::{CommandContext, CommandResult};
 use crate::cli::formats;
 use crate::cli::host_sockets::start;
 use crate::cli::json::background::StartedHostJson;
-use crate::cli::output::{Format, SpanStyle, StyledLine};
+use crate::cli::output::Format;
+use crate::present::{Line, Role};
 use crate::util::units;
 
 /// Start a background host that keeps this directory's servers connected.
@@ -56,9 +57,9 @@ pub async fn run(args: &UpArgs, context: &CommandContext) -> CommandResult {
             .value(format, &StartedHostJson::new(started.is_new, &started.status));
     }
     let words = if started.is_new { "started" } else { "already running" };
-    let line = StyledLine::styled(SpanStyle::Success, words)
-        .then(SpanStyle::Plain, format!(" (pid {}) for ", started.status.pid))
-        .then(SpanStyle::Name, started.status.directory.display().to_string());
+    let line = Line::styled(Role::Success, words)
+        .then(Role::Plain, format!(" (pid {}) for ", started.status.pid))
+        .then(Role::Name, started.status.directory.display().to_string());
     context.output.note(&line);
     let limit = started.status.idle_limit;
     if limit != args.idle {

@@ -8,16 +8,17 @@ use clap_complete::ArgValueCompleter;
 
 use crate::catalogue::Catalogue;
 use crate::catalogue::pins::{PinReport, PinReportState};
+use crate::catalogue::scan::FindingsByTool;
 use crate::catalogue::scan::{self, ToolNameIndex};
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult};
 use crate::cli::formats;
-use crate::cli::json::pins::{FindingsByTool, PinReportJson};
-use crate::cli::output::plural;
-use crate::cli::output::{Format, StyledLine};
+use crate::cli::json::pins::PinReportJson;
+use crate::cli::output::Format;
 use crate::cli::pin_selection::PinSelection;
-use crate::cli::views;
 use crate::model::{Error, ErrorKind, unreadable_file};
+use crate::present;
+use crate::present::{Line, plural};
 
 /// Compare tool definitions with their pins and show the differences.
 ///
@@ -75,8 +76,8 @@ pub async fn run(args: &VerifyArgs, context: &CommandContext) -> CommandResult {
             context.output.value(format, &value)?;
         }
         _ => {
-            context.output.page(&views::pins::page(&report, &flagged, context.output.width()))?;
-            context.output.note(&StyledLine::plain(views::pins::summary(&report)));
+            context.output.page(&present::pins::page(&report, &flagged, context.output.width()))?;
+            context.output.note(&Line::plain(present::pins::summary(&report)));
         }
     }
     // A failed server matters only if it has pins or was asked for by name.
@@ -86,7 +87,7 @@ pub async fn run(args: &VerifyArgs, context: &CommandContext) -> CommandResult {
     catalogue.servers.retain(|server| matters(&server.name));
     let answered = report.tools.iter().any(|tool| tool.now.is_some());
     let broken = assembly.configuration.count_broken_servers(matters);
-    let incomplete = views::catalogue::verdict(&catalogue, broken, answered);
+    let incomplete = present::catalogue::verdict(&catalogue, broken, answered);
     verdict(&report, args.strict_new, incomplete).map_or(Ok(()), |error| Err(error.into()))
 }
 

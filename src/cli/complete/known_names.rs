@@ -11,11 +11,11 @@ use sha2::{Digest as _, Sha256};
 use super::values;
 use crate::audit::Masker;
 use crate::catalogue::{Catalogue, ServerListing};
-use crate::cli::views;
 use crate::config::environment::Environment;
 use crate::config::spec::Configuration;
 use crate::host::offerings::Offerings;
 use crate::model::{Prompt, Resource, ToolDefinition, ToolSource};
+use crate::present;
 use crate::util::atomic_file::{self, FileMode};
 use crate::util::private_file;
 use crate::util::text;
@@ -155,7 +155,7 @@ fn has_answered(servers: &[ServerListing], name: &str) -> bool {
 
 /// The first sentence of a description, short and safe.
 pub(super) fn summary(text: &str) -> String {
-    text::cut(&text::safe_line(&views::first_sentence(text)), 80).into_owned()
+    text::cut(&text::safe_line(&present::first_sentence(text)), 80).into_owned()
 }
 
 /// A name with a secret in it is not stored at all: with a mask in its place it would name nothing.

@@ -7,12 +7,14 @@ use crate::assembly::{self, Assembly, FrontEnd, LoadedConfiguration};
 use crate::cli::answers::AnsweringInbox;
 use crate::cli::mcp_file;
 use crate::cli::options::LogThreshold;
-use crate::cli::output::plural;
 use crate::cli::progress::ProgressDisplay;
 use crate::cli::prompt::{TerminalApprover, TerminalInbox};
-use crate::cli::views::configuration::{count_diagnostics, out_of_service};
 use crate::config::spec::Configuration;
 use crate::model::{Error, EventSink, QuestionHandler};
+use crate::present::{
+    configuration::{count_diagnostics, out_of_service},
+    plural,
+};
 use crate::util::clock::SystemClock;
 
 impl CommandContext {

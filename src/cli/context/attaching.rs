@@ -8,13 +8,12 @@ use crate::assembly::host_identity::host_identity;
 use crate::assembly::{self, Assembly, FrontEnd, LoadedConfiguration};
 use crate::cli::host_sockets::locator::HostLocator;
 use crate::cli::host_sockets::{self, runtime_directory::RuntimeDirectory};
-use crate::cli::output::{StyledLine, plural};
-use crate::cli::views::configuration::out_of_service;
 use crate::config::spec::Configuration;
 use crate::host::ToolHost;
 use crate::host::link::HostLink as _;
 use crate::host::request::{CallOutcome, CallRequest};
 use crate::model::Error;
+use crate::present::{Line, configuration::out_of_service, plural};
 use crate::serve::background::client::{AttachedFrontEnd, HostClient};
 
 /// How many entries out of service are named.
@@ -107,7 +106,7 @@ impl CommandContext {
     fn note_host(&self, client: &HostClient) {
         if self.output.verbosity() > 0 {
             let words = format!("using the background host (pid {})", client.pid());
-            self.output.note(&StyledLine::plain(words));
+            self.output.note(&Line::plain(words));
         }
     }
 

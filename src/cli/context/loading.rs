@@ -5,10 +5,10 @@ use std::path::Path;
 use super::CommandContext;
 use crate::assembly::{self, AssemblyOptions};
 use crate::cli::ad_hoc::AdHocServer;
-use crate::cli::output::messages;
 use crate::config::LoadRequest;
 use crate::config::spec::{Configuration, RecordSpec};
 use crate::model::Error;
+use crate::present::messages;
 use crate::util::regular_file;
 
 impl CommandContext {

@@ -198,8 +198,8 @@ mod tests {
     use insta::assert_snapshot;
 
     use super::*;
-    use crate::cli::views::tool::tests::{builtin, remote};
     use crate::model::{CallId, CallMetadata, ToolDefinition};
+    use crate::present::tool::tests::{builtin, remote};
     use crate::util::json;
 
     fn outcome(definition: ToolDefinition, result: Result<ToolResult, Error>) -> CallOutcome {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::error::DiagnosticJson;
 use crate::config::environment::Environment;
 use crate::config::show::ConfigValue;
-use crate::config::spec::{Configuration, FileRole, Layer};
+use crate::config::spec::Configuration;
 use crate::model::Diagnostic;
 
 /// Problems in the configuration: `config check`.
@@ -66,7 +66,7 @@ impl<'a> From<&'a [ConfigValue]> for ConfigValuesJson<'a> {
             file: value.location.file.display().to_string(),
             line: value.location.line,
             column: value.location.column,
-            layer: layer_name(value.layer),
+            layer: crate::present::configuration::layer_name(value.layer),
             used: !value.is_shadowed,
         };
         Self { values: values.iter().map(value).collect() }
@@ -93,8 +93,8 @@ impl ConfigPathsJson {
                 .iter()
                 .map(|file| ConfigFileJson {
                     path: file.path.display().to_string(),
-                    role: role_name(file.role),
-                    layer: layer_name(file.layer),
+                    role: crate::present::configuration::role_name(file.role),
+                    layer: crate::present::configuration::layer_name(file.layer),
                 })
                 .collect(),
             searched: configuration
@@ -130,22 +130,4 @@ struct ConfigDirectoriesJson {
     configuration: Option<String>,
     /// Audit log, history, statistics, pins and trust.
     state: Option<String>,
-}
-
-pub(in crate::cli) fn role_name(role: FileRole) -> &'static str {
-    match role {
-        FileRole::Tools => "tools",
-        FileRole::Servers => "servers",
-    }
-}
-
-/// How a file was found, in words.
-pub(in crate::cli) fn layer_name(layer: Layer) -> &'static str {
-    match layer {
-        Layer::Flag => "named on the command line",
-        Layer::Variable => "named by a variable",
-        Layer::Project => "project",
-        Layer::User => "user",
-        Layer::Embedded => "built in",
-    }
 }

@@ -6,9 +6,9 @@ use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
 use super::error::{DiagnosticJson, ErrorJson};
-use super::pins::FindingsByTool;
 use super::tool::{ExceededSpeedJson, ToolJson};
 use crate::catalogue::scan::Finding;
+use crate::catalogue::scan::FindingsByTool;
 use crate::catalogue::{Catalogue, ServerListing};
 use crate::config::spec::UntrustedEntry;
 use crate::model::{Diagnostic, ServerState, ServerStatus, ToolDefinition};

@@ -1,16 +1,12 @@
 //! The JSON of `pin` and `verify`.
 
-use std::collections::HashMap;
-
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::catalogue::changes::DefinitionChange;
 use crate::catalogue::pins::report::ServerReport;
 use crate::catalogue::pins::{PinReport, PinReportState, ToolReport};
-use crate::catalogue::scan::Finding;
-
-pub type FindingsByTool = HashMap<String, Vec<Finding>>;
+use crate::catalogue::scan::{Finding, FindingsByTool};
 
 /// Definitions compared with their pins.
 #[derive(Debug, Serialize, JsonSchema)]

@@ -6,8 +6,11 @@ use serde_json::Value;
 
 use super::error::ErrorJson;
 use super::tool::LocationJson;
+use crate::catalogue::pins::PinReportState;
 use crate::catalogue::scan::Finding;
+use crate::config::spec::ProtocolChoice;
 use crate::model::{CredentialUse, Era, ServerPermissions, ServerStatus};
+use crate::present::server_entry::{ServerEntryView, credentials, pinned_count, state};
 use crate::util::confine::Coverage;
 use crate::util::number::millis;
 use crate::util::timestamp::rfc3339;
@@ -194,6 +197,45 @@ pub struct ServerEntryJson<'a> {
     pub flagged_tools: usize,
     /// Suspicious findings about its instructions.
     pub findings: &'a [Finding],
+}
+
+impl<'a> From<&'a ServerEntryView<'a>> for ServerEntryJson<'a> {
+    fn from(view: &'a ServerEntryView<'a>) -> Self {
+        let spec = view.spec;
+        Self {
+            origin: (&spec.location).into(),
+            trusted: true,
+            protocol_choice: match spec.protocol {
+                ProtocolChoice::Auto => "auto",
+                ProtocolChoice::Legacy => "legacy",
+                ProtocolChoice::Modern => "2026-07-28",
+            },
+            credentials: credentials(spec),
+            timeout_ms: spec.timeout.map(millis),
+            max_total_ms: spec.max_total.map(millis),
+            start_timeout_ms: spec.start_timeout.map(millis),
+            keep_ms: spec.keep.map(millis),
+            shared: spec.is_shared,
+            retries: spec.retries,
+            requires_approval: spec.requires_approval,
+            routing_weight: spec.routing_weight,
+            include: spec.include.as_deref(),
+            exclude: &spec.exclude,
+            roots: spec.roots.iter().map(|root| root.uri.as_str()).collect(),
+            declares: spec.provides_tools.len(),
+            dev: spec.is_dev,
+            drift: spec.drift().as_str(),
+            pins: view.pins.map(|report| ServerPinsJson {
+                state: state(report),
+                pinned: pinned_count(report),
+                changed: report.count(PinReportState::Changed),
+                gone: report.count(PinReportState::Missing),
+                new: report.count(PinReportState::New),
+            }),
+            flagged_tools: view.flagged,
+            findings: view.instructions,
+        }
+    }
 }
 
 /// How the tools of a server compare with their pins.

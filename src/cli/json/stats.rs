@@ -5,22 +5,15 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::present::stats::{QUANTILES, seconds};
 use crate::stats::count::CallCounts;
 use crate::stats::summary::{TimeSlice, duration_buckets};
 use crate::stats::{Summary, Usage};
-use crate::util::number::{float, millis};
+use crate::util::number::millis;
 use crate::util::timestamp::rfc3339;
-
-/// The reported percentiles, with their names.
-pub(in crate::cli) const QUANTILES: [(&str, f64); 4] =
-    [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99)];
 
 /// Maximum number of buckets in a tool's histogram.
 const MAX_BUCKETS: usize = 24;
-
-pub(in crate::cli) fn seconds(millis: u64) -> f64 {
-    float(millis) / 1e3
-}
 
 /// The statistics of a time window.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -264,7 +257,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::cli::views::stats::tests::summary;
+    use crate::present::stats::tests::summary;
 
     #[test]
     fn json_has_the_documented_fields() {

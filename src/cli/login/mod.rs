@@ -17,10 +17,11 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use self::listener::Listener;
-use super::output::{Output, SpanStyle, StyledLine, StyledPage};
+use super::output::Output;
 use super::prompt;
 use crate::config::environment::Environment;
 use crate::model::{AuthorizationRequest, Browser, Error};
+use crate::present::{Line, Page, Role};
 use crate::util::process::resolve;
 use crate::util::units::show_duration;
 
@@ -59,24 +60,24 @@ impl TerminalBrowser {
     }
 
     fn print_address(&self, visit: &AuthorizationRequest, url: &Url) {
-        let mut page = StyledPage::from(
-            StyledLine::plain("Log in to ")
-                .then(SpanStyle::Name, &visit.server)
-                .then(SpanStyle::Plain, " at ")
-                .then(SpanStyle::Name, &visit.issuer),
+        let mut page = Page::from(
+            Line::plain("Log in to ")
+                .then(Role::Name, &visit.server)
+                .then(Role::Plain, " at ")
+                .then(Role::Name, &visit.issuer),
         );
         if !visit.scopes.is_empty() {
-            page.push(StyledLine::plain(format!("Requested scopes: {}", visit.scopes.join(" "))));
+            page.push(Line::plain(format!("Requested scopes: {}", visit.scopes.join(" "))));
         }
         // `Url` writes non-ASCII hosts in ASCII, so that no host can look like another.
-        page.push(StyledLine::plain(url.as_str()));
+        page.push(Line::plain(url.as_str()));
         let next = if self.opener.is_some() {
             "Opening this address in the browser."
         } else {
             "Open this address in a browser. If the page it ends at does not load, \
              paste the address of that page here."
         };
-        page.push(StyledLine::styled(SpanStyle::Dim, next));
+        page.push(Line::styled(Role::Dim, next));
         self.output.stderr_page(&page);
     }
 

@@ -11,13 +11,13 @@ use std::sync::{Mutex, PoisonError, RwLock};
 
 use serde::Serialize;
 
-use super::page::{LineRenderer, StyledLine, StyledPage};
 use super::settings::{self, ColourChoice, Format};
-use super::{messages, yaml};
+use super::yaml;
 use crate::audit::Masker;
 use crate::cli::json::error::ErrorLineJson;
 use crate::config::environment::Environment;
-use crate::model::Error;
+use crate::model::{Error, Routing};
+use crate::present::{Line, Page, messages, outcome, page::LineRenderer};
 use crate::util::json;
 use crate::util::text;
 
@@ -169,14 +169,14 @@ impl Output {
         self.options.json
     }
 
-    pub fn page(&self, page: &StyledPage) -> Result<(), CommandError> {
+    pub fn page(&self, page: &Page) -> Result<(), CommandError> {
         self.write(self.out.palette.page(page).as_bytes())
     }
 
     /// Writes a page to stdout over the previous one, of which `above` lines are on the screen;
     /// returns how many are there now. What does not fit on the screen is omitted. A stdout that
     /// cannot repaint gets the pages one after another.
-    pub fn repaint(&self, page: &StyledPage, above: usize) -> Result<usize, CommandError> {
+    pub fn repaint(&self, page: &Page, above: usize) -> Result<usize, CommandError> {
         if !self.stdout_repaints {
             return self.page(page).map(|()| 0);
         }
@@ -239,9 +239,18 @@ impl Output {
     }
 
     /// Writes a message to stderr, unless `-q` was given.
-    pub fn note(&self, line: &StyledLine) {
+    pub fn note(&self, line: &Line) {
         if !self.options.quiet {
-            self.stderr_page(&StyledPage::from(line.clone()));
+            self.stderr_page(&Page::from(line.clone()));
+        }
+    }
+
+    /// Says with `-v` why a server was chosen.
+    pub fn note_routing(&self, routing: Option<&Routing>) {
+        if self.options.verbose > 0 {
+            for line in routing.into_iter().flat_map(outcome::routing) {
+                self.note(&line);
+            }
         }
     }
 
@@ -261,7 +270,7 @@ impl Output {
     }
 
     /// Writes a page to stderr, regardless of `-q`.
-    pub fn stderr_page(&self, page: &StyledPage) {
+    pub fn stderr_page(&self, page: &Page) {
         self.write_message(self.err.palette.page(page).as_bytes());
     }
 
@@ -276,15 +285,15 @@ impl Output {
     }
 
     /// Shows a line on stderr that the next one replaces; does nothing if stderr cannot repaint.
-    pub fn status_line(&self, line: &StyledLine) {
-        self.status_page(&StyledPage::from(line.clone()));
+    pub fn status_line(&self, line: &Line) {
+        self.status_page(&Page::from(line.clone()));
     }
 
     /// Shows a page on stderr that the next one replaces, and that is gone before anything else is
     /// written; does nothing if stderr cannot repaint. Lines are cut to the width of the screen,
     /// and there are fewer than its height. The terminal state is unchanged: no mode is set that
     /// would need to be restored.
-    pub fn status_page(&self, page: &StyledPage) {
+    pub fn status_page(&self, page: &Page) {
         if !self.can_repaint() {
             return;
         }
@@ -321,7 +330,7 @@ impl Output {
     }
 
     /// Shows a question on `terminal`, which may be a different one from stderr.
-    pub fn ask(&self, question: &StyledPage, terminal: &mut dyn Write) -> io::Result<()> {
+    pub fn ask(&self, question: &Page, terminal: &mut dyn Write) -> io::Result<()> {
         self.clear_status();
         // The user types the answer after it.
         let text = self.err.palette.page(question);
@@ -333,7 +342,7 @@ impl Output {
     }
 
     /// Shows a page on `terminal`, which may be a different one from stderr.
-    pub fn show(&self, page: &StyledPage, terminal: &mut dyn Write) -> io::Result<()> {
+    pub fn show(&self, page: &Page, terminal: &mut dyn Write) -> io::Result<()> {
         self.clear_status();
         terminal.write_all(&self.masked(self.err.palette.page(page).as_bytes()))?;
         terminal.flush()
@@ -395,8 +404,8 @@ pub(crate) mod tests {
 
     use serde_json::json;
 
-    use super::super::page::SpanStyle;
     use super::*;
+    use crate::present::Role;
 
     #[derive(Clone, Default)]
     pub(crate) struct CapturedStream(Arc<Mutex<Vec<u8>>>);
@@ -481,7 +490,7 @@ pub(crate) mod tests {
 
     #[test]
     fn a_reader_that_went_away_is_no_failure_and_a_full_disk_is() {
-        let page = StyledPage::from(StyledLine::plain("x"));
+        let page = Page::from(Line::plain("x"));
         let gone = Box::new(FailingStream(io::ErrorKind::BrokenPipe));
         let full = Box::new(FailingStream(io::ErrorKind::StorageFull));
         let to = |sink| {
@@ -496,7 +505,7 @@ pub(crate) mod tests {
         let (output, _, err) =
             captured(OutputOptions { quiet: true, ..OutputOptions::default() }, false);
         output.warn("odd");
-        output.note(&StyledLine::plain("23 tools"));
+        output.note(&Line::plain("23 tools"));
         assert_eq!(err.text(), "");
         output.error(&Error::usage("no such tool"));
         assert_eq!(err.text(), "error: no such tool\n");
@@ -514,16 +523,16 @@ pub(crate) mod tests {
     fn a_question_that_was_not_answered_keeps_its_line() {
         let (output, _, err) = captured(OutputOptions::default(), true);
         let mut terminal = Vec::new();
-        output.ask(&StyledPage::from(StyledLine::plain("Call it?")), &mut terminal).unwrap();
+        output.ask(&Page::from(Line::plain("Call it?")), &mut terminal).unwrap();
         output.error(&Error::usage("interrupted"));
         assert_eq!(terminal, b"Call it? ");
         assert_eq!(err.text(), "\nerror: interrupted\n");
         let (output, _, err) = captured(OutputOptions::default(), true);
-        output.ask(&StyledPage::default(), &mut terminal).unwrap();
-        output.status_line(&StyledLine::plain("waiting"));
+        output.ask(&Page::default(), &mut terminal).unwrap();
+        output.status_line(&Line::plain("waiting"));
         assert_eq!(err.text(), "", "painted over a question");
         let (output, _, err) = captured(OutputOptions::default(), true);
-        output.ask(&StyledPage::default(), &mut terminal).unwrap();
+        output.ask(&Page::default(), &mut terminal).unwrap();
         output.question_answered();
         output.error(&Error::usage("refused"));
         assert_eq!(err.text(), "error: refused\n");
@@ -532,8 +541,8 @@ pub(crate) mod tests {
     #[test]
     fn a_transient_line_is_gone_before_anything_else_is_written() {
         let (output, out, err) = captured(OutputOptions::default(), true);
-        output.status_line(&StyledLine::styled(SpanStyle::Dim, "50 %"));
-        output.page(&StyledPage::from(StyledLine::plain("result"))).unwrap();
+        output.status_line(&Line::styled(Role::Dim, "50 %"));
+        output.page(&Page::from(Line::plain("result"))).unwrap();
         assert_eq!(out.text(), "result\n");
         assert_eq!(err.text(), "\r\x1b[K50 %\x1b[J\r\x1b[K");
     }
@@ -541,12 +550,12 @@ pub(crate) mod tests {
     #[test]
     fn a_transient_page_is_painted_over_and_gone_before_anything_else_is_written() {
         let (output, out, err) = captured(OutputOptions::default(), true);
-        let mut page = StyledPage::from(StyledLine::plain("one"));
-        page.push(StyledLine::plain("two"));
+        let mut page = Page::from(Line::plain("one"));
+        page.push(Line::plain("two"));
         output.status_page(&page);
-        output.status_page(&StyledPage::from(StyledLine::plain("three")));
+        output.status_page(&Page::from(Line::plain("three")));
         output.status_page(&page);
-        output.page(&StyledPage::from(StyledLine::plain("result"))).unwrap();
+        output.page(&Page::from(Line::plain("result"))).unwrap();
         assert_eq!(out.text(), "result\n");
         let frames = [
             "\r\x1b[Kone\n\x1b[Ktwo\x1b[J",

@@ -1,10 +1,10 @@
 //! The approval question before a call.
 
 use super::YesNoQuestion;
-use crate::cli::output::{SpanStyle, StyledLine, StyledPage};
-use crate::cli::views;
 use crate::host::approval::ApprovalRequest;
 use crate::model::{Origin, ToolStatus};
+use crate::present;
+use crate::present::{Line, Page, Role};
 use crate::util::json;
 use crate::util::text::shorten;
 
@@ -20,28 +20,25 @@ pub(super) fn question(request: &ApprovalRequest<'_>) -> YesNoQuestion {
     }
 }
 
-fn page(request: &ApprovalRequest<'_>, whole: bool) -> StyledPage {
+fn page(request: &ApprovalRequest<'_>, whole: bool) -> Page {
     let tool = request.definition;
-    let mut page = StyledPage::from(
-        StyledLine::plain("Call ")
-            .then(SpanStyle::Name, tool.name.full())
-            .then(SpanStyle::Plain, "?"),
-    );
-    let mut fact = |key: &str, label: SpanStyle, text: &str| {
-        let mut line = StyledLine::styled(SpanStyle::Dim, key).indented(2);
+    let mut page =
+        Page::from(Line::plain("Call ").then(Role::Name, tool.name.full()).then(Role::Plain, "?"));
+    let mut fact = |key: &str, label: Role, text: &str| {
+        let mut line = Line::styled(Role::Dim, key).indented(2);
         line.pad_to(11);
         page.push(line.then(label, text));
     };
-    fact("because", SpanStyle::Plain, &request.reason);
+    fact("because", Role::Plain, &request.reason);
     match tool.status {
         ToolStatus::Changed => {
-            fact("changed", SpanStyle::Warning, "its definition differs from its pin");
+            fact("changed", Role::Warning, "its definition differs from its pin");
         }
         ToolStatus::Drifted => {
-            fact("changed", SpanStyle::Warning, "its definition differs from the one in the file");
+            fact("changed", Role::Warning, "its definition differs from the one in the file");
         }
         ToolStatus::Unchecked => {
-            fact("unchecked", SpanStyle::Warning, "its arguments cannot be checked");
+            fact("unchecked", Role::Warning, "its arguments cannot be checked");
         }
         ToolStatus::Live
         | ToolStatus::Declared
@@ -49,27 +46,27 @@ fn page(request: &ApprovalRequest<'_>, whole: bool) -> StyledPage {
         | ToolStatus::Untrusted => {}
     }
     for warning in &tool.warnings {
-        fact("warning", SpanStyle::Warning, warning);
+        fact("warning", Role::Warning, warning);
     }
     if let Some(description) = &tool.description {
         let text = if whole {
             description.clone()
         } else {
-            shorten(&views::first_sentence(description), SHORT).into_owned()
+            shorten(&present::first_sentence(description), SHORT).into_owned()
         };
         for (at, line) in text.trim().lines().enumerate() {
-            fact(if at == 0 { "says" } else { "" }, SpanStyle::Plain, line);
+            fact(if at == 0 { "says" } else { "" }, Role::Plain, line);
         }
     }
-    let claims = views::tool::claims(&tool.annotations).join(", ");
+    let claims = present::tool::claims(&tool.annotations).join(", ");
     if !claims.is_empty() {
-        fact("claims", SpanStyle::Plain, &claims);
+        fact("claims", Role::Plain, &claims);
     }
     for touch in &tool.touches {
-        fact("touches", SpanStyle::Plain, touch);
+        fact("touches", Role::Plain, touch);
     }
     if !tool.calls.is_empty() {
-        fact("calls", SpanStyle::Plain, &tool.calls.join(", "));
+        fact("calls", Role::Plain, &tool.calls.join(", "));
     }
     if whole {
         let origin = match &tool.origin {
@@ -77,15 +74,15 @@ fn page(request: &ApprovalRequest<'_>, whole: bool) -> StyledPage {
             Origin::File(place) => format!("{}:{}", place.file.display(), place.line),
             Origin::Program => "this program".to_owned(),
         };
-        fact("from", SpanStyle::Plain, &origin);
+        fact("from", Role::Plain, &origin);
     }
     match &request.preview {
         Ok(preview) => {
-            fact("does", SpanStyle::Plain, &preview.summary);
-            page.text(SpanStyle::Plain, 2, &json::pretty(&preview.request));
+            fact("does", Role::Plain, &preview.summary);
+            page.text(Role::Plain, 2, &json::pretty(&preview.request));
         }
         Err(why) => {
-            fact("request", SpanStyle::Warning, &format!("it cannot be shown: {why}"));
+            fact("request", Role::Warning, &format!("it cannot be shown: {why}"));
             arguments(&mut page, request);
         }
     }
@@ -95,24 +92,22 @@ fn page(request: &ApprovalRequest<'_>, whole: bool) -> StyledPage {
     page
 }
 
-fn arguments(page: &mut StyledPage, request: &ApprovalRequest<'_>) {
+fn arguments(page: &mut Page, request: &ApprovalRequest<'_>) {
     if request.arguments.is_empty() {
-        page.push(StyledLine::styled(SpanStyle::Dim, "without arguments").indented(2));
+        page.push(Line::styled(Role::Dim, "without arguments").indented(2));
         return;
     }
-    page.push(StyledLine::styled(SpanStyle::Dim, "arguments").indented(2));
+    page.push(Line::styled(Role::Dim, "arguments").indented(2));
     for (key, value) in request.arguments {
         // Every character of what would be sent is shown.
         let value = json::pretty(value);
         let mut lines = value.lines();
         let first = lines.next().unwrap_or_default();
         page.push(
-            StyledLine::styled(SpanStyle::Name, key)
-                .then(SpanStyle::Plain, format!(" = {first}"))
-                .indented(4),
+            Line::styled(Role::Name, key).then(Role::Plain, format!(" = {first}")).indented(4),
         );
         for line in lines {
-            page.push(StyledLine::plain(line).indented(4));
+            page.push(Line::plain(line).indented(4));
         }
     }
 }
@@ -123,8 +118,8 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::cli::output::page::LineRenderer;
     use crate::model::{Error, ToolDefinition, ToolName, ToolSource};
+    use crate::present::page::LineRenderer;
     use crate::provider::Preview;
 
     fn definition() -> ToolDefinition {

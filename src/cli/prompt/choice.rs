@@ -1,7 +1,7 @@
 //! Questions of ours that are answered by a letter.
 
 use super::terminal_session::{TerminalInput, TerminalSession};
-use crate::cli::output::{SpanStyle, StyledLine, StyledPage};
+use crate::present::{Line, Page, Role};
 
 /// Maximum number of invalid answers.
 const MAX_ATTEMPTS: usize = 20;
@@ -19,12 +19,12 @@ pub(super) enum InboxChoice {
 /// continue; with `enter`, Enter also continues.
 pub(super) async fn choose(
     session: &TerminalSession,
-    words: &StyledLine,
+    words: &Line,
     go: &[&str],
     enter: bool,
 ) -> InboxChoice {
     for _ in 0..MAX_ATTEMPTS {
-        let TerminalInput::Line(typed) = session.ask(StyledPage::from(words.clone())).await else {
+        let TerminalInput::Line(typed) = session.ask(Page::from(words.clone())).await else {
             return InboxChoice::Cancel;
         };
         match typed.trim().to_lowercase().as_str() {
@@ -40,6 +40,6 @@ pub(super) async fn choose(
 }
 
 /// One of our questions: its text, and what may be typed.
-pub(super) fn choices(about: &str, rest: &str) -> StyledLine {
-    StyledLine::styled(SpanStyle::Heading, about).then(SpanStyle::Plain, format!(" {rest}:"))
+pub(super) fn choices(about: &str, rest: &str) -> Line {
+    Line::styled(Role::Title, about).then(Role::Plain, format!(" {rest}:"))
 }

@@ -6,8 +6,8 @@ use std::io::{self, Read as _};
 use rustix::termios::{QueueSelector, tcflush, tcgetwinsize};
 
 use super::YesNoQuestion;
-use crate::cli::output::plural;
-use crate::cli::output::{Output, SpanStyle, StyledLine, StyledPage};
+use crate::cli::output::Output;
+use crate::present::{Line, Page, Role, plural};
 
 const MAX_ANSWER: usize = 256;
 /// Maximum number of invalid answers.
@@ -77,11 +77,11 @@ pub(super) fn ask(
     Ok(DialogueReply::Unanswered)
 }
 
-fn warning(words: &str) -> StyledPage {
-    StyledPage::from(StyledLine::styled(SpanStyle::Warning, words))
+fn warning(words: &str) -> Page {
+    Page::from(Line::styled(Role::Warning, words))
 }
 
-fn choices(words: &str, seen: bool, more: bool, author: bool) -> StyledLine {
+fn choices(words: &str, seen: bool, more: bool, author: bool) -> Line {
     let more = match (seen, more) {
         (false, _) => Some("v: the rest, before y"),
         (true, true) => Some("v: everything"),
@@ -89,11 +89,11 @@ fn choices(words: &str, seen: bool, more: bool, author: bool) -> StyledLine {
     };
     let author = author.then_some("a: yes, as its author");
     let further: Vec<&str> = author.into_iter().chain(more).collect();
-    let line = StyledLine::styled(SpanStyle::Heading, format!("{words} [y/N] "));
+    let line = Line::styled(Role::Title, format!("{words} [y/N] "));
     if further.is_empty() {
         return line;
     }
-    line.then(SpanStyle::Plain, format!("({}) ", further.join(", ")))
+    line.then(Role::Plain, format!("({}) ", further.join(", ")))
 }
 
 /// How much of the question has been shown.
@@ -106,20 +106,20 @@ enum PagingEnd {
     EndOfInput,
 }
 
-fn first_rows(page: &StyledPage, rows: usize) -> StyledPage {
-    let mut head = StyledPage::default();
+fn first_rows(page: &Page, rows: usize) -> Page {
+    let mut head = Page::default();
     for line in page.lines().iter().take(rows) {
         head.push(line.clone());
     }
     let missing = plural(page.lines().len().saturating_sub(rows), "more line", "more lines");
-    head.push(StyledLine::styled(SpanStyle::Warning, format!("… {missing}")));
+    head.push(Line::styled(Role::Warning, format!("… {missing}")));
     head
 }
 
 fn page_through(
     output: &Output,
     terminal: &mut File,
-    page: &StyledPage,
+    page: &Page,
     rows: usize,
 ) -> io::Result<PagingEnd> {
     let each = rows.saturating_sub(1);
@@ -130,7 +130,7 @@ fn page_through(
         if wants_end && left > 0 {
             continue;
         }
-        let mut screen = StyledPage::default();
+        let mut screen = Page::default();
         for line in lines {
             screen.push(line.clone());
         }
@@ -140,7 +140,7 @@ fn page_through(
         }
         let rest = plural(left, "more line", "more lines");
         let words = format!("-- {rest}: Enter for the next, e for the end, q to stop --");
-        screen.push(StyledLine::styled(SpanStyle::Hint, words));
+        screen.push(Line::styled(Role::Hint, words));
         match line(output, terminal, &screen)? {
             None => return Ok(PagingEnd::EndOfInput),
             Some(typed) if typed.trim().eq_ignore_ascii_case("q") => return Ok(PagingEnd::Partial),
@@ -150,11 +150,7 @@ fn page_through(
     Ok(PagingEnd::Complete)
 }
 
-fn read_input(
-    output: &Output,
-    terminal: &mut File,
-    page: &StyledPage,
-) -> io::Result<DialogueInput> {
+fn read_input(output: &Output, terminal: &mut File, page: &Page) -> io::Result<DialogueInput> {
     Ok(line(output, terminal, page)?.map_or(DialogueInput::No, |typed| parse_input(&typed)))
 }
 
@@ -170,7 +166,7 @@ fn parse_input(typed: &str) -> DialogueInput {
 }
 
 /// Shows a page and reads the line typed after it; `None` at the end of input.
-fn line(output: &Output, terminal: &mut File, page: &StyledPage) -> io::Result<Option<String>> {
+fn line(output: &Output, terminal: &mut File, page: &Page) -> io::Result<Option<String>> {
     // Input typed before the question was shown is not an answer to it.
     let _typed_ahead = tcflush(&*terminal, QueueSelector::IFlush);
     output.ask(page, terminal)?;
@@ -211,7 +207,7 @@ impl TerminalSize {
         }
     }
 
-    fn wrap(self, page: StyledPage) -> StyledPage {
+    fn wrap(self, page: Page) -> Page {
         page.wrap(self.columns)
     }
 }
@@ -236,12 +232,12 @@ mod tests {
 
     #[test]
     fn a_long_page_says_how_much_is_missing() {
-        let mut page = StyledPage::default();
+        let mut page = Page::default();
         for n in 0..10 {
-            page.push(StyledLine::plain(n.to_string()));
+            page.push(Line::plain(n.to_string()));
         }
         let head = first_rows(&page, 3);
         assert_eq!(head.lines().len(), 4);
-        assert_eq!(head.lines()[3], StyledLine::styled(SpanStyle::Warning, "… 7 more lines"));
+        assert_eq!(head.lines()[3], Line::styled(Role::Warning, "… 7 more lines"));
     }
 }

@@ -4,10 +4,9 @@ use serde_json::Value;
 
 use super::choice::{InboxChoice, choices, choose};
 use super::terminal_session::{TerminalInput, TerminalSession};
-use crate::cli::output::{SpanStyle, StyledLine, StyledPage};
 use crate::cli::questionnaire::{self, FormField, Questionnaire};
-use crate::cli::views::question;
 use crate::model::{JsonObject, QuestionReply};
+use crate::present::{Line, Page, Role, question};
 
 /// Maximum number of attempts per field, and of edits of the whole form.
 const MAX_ATTEMPTS: usize = 20;
@@ -18,7 +17,7 @@ pub(super) async fn fill_in(session: &TerminalSession, who: &str, schema: &Value
         Ok(form) => form,
         Err(why) => {
             let words = format!("Declined, because the form cannot be shown: {why}.");
-            session.show(&StyledPage::from(StyledLine::styled(SpanStyle::Warning, words)));
+            session.show(&Page::from(Line::styled(Role::Warning, words)));
             return QuestionReply::Decline;
         }
     };
@@ -48,7 +47,7 @@ pub(super) async fn fill_in(session: &TerminalSession, who: &str, schema: &Value
             }
         }
         let errors = form.violations(&answer).await;
-        session.show(&question::review(&form, &answer, &errors));
+        session.show(&question::review(&form.fields, &answer, &errors));
         let rest = if errors.is_empty() {
             "s to send, e to edit, d to decline, c to cancel"
         } else {
@@ -97,10 +96,7 @@ async fn ask(session: &TerminalSession, field: &FormField) -> Option<Option<Valu
         match questionnaire::read(field, &typed).await {
             Ok(value) => return Some(value),
             Err(why) => {
-                page = StyledPage::from(StyledLine::styled(
-                    SpanStyle::Warning,
-                    format!("{}: {why}.", field.title),
-                ));
+                page = Page::from(Line::styled(Role::Warning, format!("{}: {why}.", field.title)));
                 page.push(question::entry(field));
             }
         }

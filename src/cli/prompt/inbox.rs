@@ -8,10 +8,10 @@ use serde_json::json;
 use super::choice::{InboxChoice, choices, choose};
 use super::form;
 use super::terminal_session::{TerminalInput, TerminalSession};
-use crate::cli::output::{Output, SpanStyle, StyledLine, StyledPage};
-use crate::cli::views::question;
+use crate::cli::output::Output;
 use crate::host::questions::sampling;
 use crate::model::{Question, QuestionBody, QuestionHandler, QuestionReply};
+use crate::present::{Line, Page, Role, question};
 
 /// Maximum number of attempts to write a reply.
 const MAX_ATTEMPTS: usize = 20;
@@ -82,14 +82,10 @@ async fn ask_sampling(session: &TerminalSession, who: &str) -> QuestionReply {
     for _ in 0..MAX_ATTEMPTS {
         let text = read_lines(session).await;
         if text.is_empty() {
-            session.show(&StyledPage::from(StyledLine::styled(
-                SpanStyle::Warning,
-                "The reply is empty.",
-            )));
+            session.show(&Page::from(Line::styled(Role::Warning, "The reply is empty.")));
         } else {
-            let mut page =
-                StyledPage::from(StyledLine::styled(SpanStyle::Dim, "This will be sent:"));
-            page.text(SpanStyle::Plain, 2, &text);
+            let mut page = Page::from(Line::styled(Role::Dim, "This will be sent:"));
+            page.text(Role::Plain, 2, &text);
             session.show(&page);
         }
         let send = choices(
@@ -109,8 +105,7 @@ async fn ask_sampling(session: &TerminalSession, who: &str) -> QuestionReply {
 
 /// Reads lines up to an empty one or the end of input.
 async fn read_lines(session: &TerminalSession) -> String {
-    let mut page =
-        StyledPage::from(StyledLine::styled(SpanStyle::Dim, "The reply, up to an empty line:"));
+    let mut page = Page::from(Line::styled(Role::Dim, "The reply, up to an empty line:"));
     let mut lines = Vec::new();
     while lines.len() < REPLY_LINES {
         match session.read(std::mem::take(&mut page)).await {

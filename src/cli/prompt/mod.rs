@@ -23,11 +23,12 @@ use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr
 use tokio_util::sync::CancellationToken;
 
 use self::dialogue::DialogueReply;
-use super::output::{Output, SpanStyle, StyledLine, StyledPage};
-use super::views;
+use super::output::Output;
 use crate::config::consent::TrustRequest;
 use crate::host::approval::{Approval, ApprovalRequest, Approver};
 use crate::model::Error;
+use crate::present;
+use crate::present::{Line, Page, Role};
 
 /// The terminal of this process, whatever stdin is.
 const TERMINAL: &str = "/dev/tty";
@@ -77,9 +78,9 @@ pub enum TrustAnswer {
 
 /// Asks whether a project is trusted from now on.
 pub async fn ask_trust(output: Arc<Output>, request: &TrustRequest) -> TrustAnswer {
-    let whole = request.previous.is_some().then(|| views::trust::whole(request));
+    let whole = request.previous.is_some().then(|| present::trust::whole(request));
     let question = YesNoQuestion {
-        page: views::trust::question(request),
+        page: present::trust::question(request),
         details: whole,
         words: "Trust this project?",
         offers_author: true,
@@ -93,7 +94,7 @@ pub async fn ask_trust(output: Arc<Output>, request: &TrustRequest) -> TrustAnsw
 }
 
 /// Asks a yes or no question below a page.
-pub async fn confirm(output: Arc<Output>, page: StyledPage, question: &'static str) -> Approval {
+pub async fn confirm(output: Arc<Output>, page: Page, question: &'static str) -> Approval {
     ask(output, YesNoQuestion::short(page, question)).await
 }
 
@@ -104,7 +105,7 @@ pub async fn confirm(output: Arc<Output>, page: StyledPage, question: &'static s
 /// Denied when the answer is no, or no person can be asked.
 pub async fn require_confirmation(
     output: Arc<Output>,
-    page: StyledPage,
+    page: Page,
     question: &'static str,
     (unchanged, yes_flag): (&str, &str),
 ) -> Result<(), Error> {
@@ -127,9 +128,7 @@ pub async fn ask_secret(
     let mut terminal = terminal().ok()?;
     // Stops when this future ends, in any way.
     let _hidden = HiddenInput::on(terminal.try_clone().ok()?)?;
-    let question = StyledPage::from(
-        StyledLine::styled(SpanStyle::Heading, name).then(SpanStyle::Plain, " (secret):"),
-    );
+    let question = Page::from(Line::styled(Role::Title, name).then(Role::Plain, " (secret):"));
     let output = Arc::clone(output);
     let answer = tokio::task::spawn_blocking(move || {
         let _typed_ahead =
@@ -176,9 +175,9 @@ impl Drop for HiddenInput {
 /// A question with a yes/no answer.
 struct YesNoQuestion {
     /// What it is about.
-    page: StyledPage,
+    page: Page,
     /// The long form, if there is more to show.
-    details: Option<StyledPage>,
+    details: Option<Page>,
     /// The question itself.
     words: &'static str,
     /// Whether the author's answer is offered too.
@@ -187,7 +186,7 @@ struct YesNoQuestion {
 
 impl YesNoQuestion {
     /// A question without a long form.
-    fn short(page: StyledPage, words: &'static str) -> Self {
+    fn short(page: Page, words: &'static str) -> Self {
         Self { page, details: None, words, offers_author: false }
     }
 }

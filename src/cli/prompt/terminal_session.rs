@@ -9,7 +9,8 @@ use rustix::termios::{QueueSelector, tcflush};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{HiddenInput, terminal};
-use crate::cli::output::{Output, StyledLine, StyledPage};
+use crate::cli::output::Output;
+use crate::present::{Line, Page};
 
 const MAX_LINE: usize = 64 * 1024;
 /// Interval between checks whether the question was withdrawn.
@@ -45,13 +46,13 @@ impl TerminalSession {
 
     /// Shows a page and reads the line typed after it. Input typed before it was shown is not an
     /// answer to it.
-    pub(super) async fn ask(&self, page: StyledPage) -> TerminalInput {
+    pub(super) async fn ask(&self, page: Page) -> TerminalInput {
         let _typed_ahead = tcflush(&*self.terminal, QueueSelector::IFlush);
         self.read(page).await
     }
 
     /// The same, without showing the input.
-    pub(super) async fn ask_hidden(&self, page: StyledPage) -> TerminalInput {
+    pub(super) async fn ask_hidden(&self, page: Page) -> TerminalInput {
         let hidden = self.terminal.try_clone().ok().and_then(HiddenInput::on);
         if hidden.is_none() {
             return TerminalInput::EndOfInput;
@@ -59,13 +60,13 @@ impl TerminalSession {
         let typed = self.ask(page).await;
         drop(hidden);
         // The line break that ended it was not shown either.
-        self.show(&StyledPage::from(StyledLine::default()));
+        self.show(&Page::from(Line::default()));
         typed
     }
 
     /// Shows a page and reads the next line, which may already be there: pasted text arrives all at
     /// once.
-    pub(super) async fn read(&self, page: StyledPage) -> TerminalInput {
+    pub(super) async fn read(&self, page: Page) -> TerminalInput {
         let (output, terminal, over) =
             (Arc::clone(&self.output), Arc::clone(&self.terminal), self.cancelled.clone());
         let line = tokio::task::spawn_blocking(move || {
@@ -79,7 +80,7 @@ impl TerminalSession {
         line.await.ok().flatten().map_or(TerminalInput::EndOfInput, TerminalInput::Line)
     }
 
-    pub(super) fn show(&self, page: &StyledPage) {
+    pub(super) fn show(&self, page: &Page) {
         // If the terminal cannot be written to, the next read fails as well.
         let _gone = self.output.show(page, &mut &*self.terminal);
     }

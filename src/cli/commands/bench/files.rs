@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use super::args::BenchArgs;
 use crate::bench::bench_result::{BenchResult, ExportFormat};
 use crate::cli::context::CommandContext;
-use crate::cli::output::{SpanStyle, StyledLine};
 use crate::cli::save;
 use crate::model::Error;
+use crate::present::{Line, Role};
 
 /// Makes sure that every file can be written, before anything is started.
 pub(super) fn check(args: &BenchArgs, cwd: &Path) -> Result<(), Error> {
@@ -54,8 +54,6 @@ pub(super) fn write(
 /// Writes one file and reports it.
 pub(super) fn write_one(path: &Path, text: &str, context: &CommandContext) -> Result<(), Error> {
     save::write(&context.environment.cwd().join(path), text.as_bytes())?;
-    context
-        .output
-        .note(&StyledLine::plain("saved ").then(SpanStyle::Name, path.display().to_string()));
+    context.output.note(&Line::plain("saved ").then(Role::Name, path.display().to_string()));
     Ok(())
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use crate::bench::snapshot::BenchSnapshot;
 use crate::bench::{BenchResult, Benchmark};
 use crate::cli::context::CommandContext;
-use crate::cli::views::bench::live;
 use crate::model::Error;
+use crate::present::bench::live;
 use crate::util::clock::{Clock, SystemClock};
 use tokio_util::sync::CancellationToken;
 

@@ -15,9 +15,10 @@ use crate::bench::{AcceptanceCriteria, BenchResult, Benchmark, ExportFormat};
 use crate::bench::{baseline, json, threshold};
 use crate::cli::context::{CommandContext, CommandResult, StartScope};
 use crate::cli::formats;
-use crate::cli::output::{Format, SpanStyle, StyledLine, StyledPage};
-use crate::cli::views;
+use crate::cli::output::Format;
 use crate::model::Error;
+use crate::present;
+use crate::present::{Line, Page, Role};
 use tokio_util::sync::CancellationToken;
 
 pub async fn run(args: &BenchArgs, context: &CommandContext) -> CommandResult {
@@ -36,7 +37,7 @@ pub async fn run(args: &BenchArgs, context: &CommandContext) -> CommandResult {
             "measured with separate servers, not through the background host (pid {pid}), whose socket, \
              records and other clients would affect the figures"
         );
-        context.output.note(&StyledLine::styled(SpanStyle::Dim, words));
+        context.output.note(&Line::styled(Role::Dim, words));
     }
     let abort = CancellationToken::new();
     let found = targets::resolve(wanted, args, context, &assembly.host, &abort).await?;
@@ -60,14 +61,14 @@ pub async fn run(args: &BenchArgs, context: &CommandContext) -> CommandResult {
             let width = context.output.width();
             let is_whole = context.output.verbosity() > 0;
             let page = if is_whole {
-                views::bench::page(report, environment, findings, width)
+                present::bench::page(report, environment, findings, width)
             } else {
-                views::bench::brief(report, findings, width)
+                present::bench::brief(report, findings, width)
             };
             context.output.page(&page)?;
             if !is_whole && args.html.is_none() {
                 let words = "more: -v, --html FILE";
-                context.output.note(&StyledLine::styled(SpanStyle::Dim, words));
+                context.output.note(&Line::styled(Role::Dim, words));
             }
         }
     }
@@ -79,8 +80,8 @@ pub async fn run(args: &BenchArgs, context: &CommandContext) -> CommandResult {
 }
 
 fn print(text: &str, context: &CommandContext) -> CommandResult {
-    let mut page = StyledPage::default();
-    page.text(SpanStyle::Plain, 0, text.trim_end());
+    let mut page = Page::default();
+    page.text(Role::Plain, 0, text.trim_end());
     context.output.page(&page)
 }
 

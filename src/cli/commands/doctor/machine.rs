@@ -6,9 +6,12 @@ use std::path::Path;
 use super::{DoctorCheck, Severity};
 use crate::assembly;
 use crate::cli::context::CommandContext;
-use crate::cli::output::{plural, settings};
-use crate::cli::views::configuration::{count_diagnostics, diagnostic_counts};
+use crate::cli::output::settings;
 use crate::config::spec::Configuration;
+use crate::present::{
+    configuration::{count_diagnostics, diagnostic_counts},
+    plural,
+};
 use crate::util::{confine, units};
 
 const LITTLE_SPACE: u64 = 100 << 20;

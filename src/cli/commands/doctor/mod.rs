@@ -10,9 +10,10 @@ use crate::assembly::{self, Assembly};
 use crate::cli::context::{CommandContext, CommandResult};
 use crate::cli::formats;
 use crate::cli::json::doctor::{DoctorCheckJson, DoctorJson};
-use crate::cli::output::{Format, SpanStyle, StyledLine, StyledPage, plural};
+use crate::cli::output::Format;
 use crate::config::spec::Configuration;
 use crate::model::{Error, ServerStatus};
+use crate::present::{Line, Page, Role, plural};
 
 /// Diagnose problems with the environment, files and servers.
 ///
@@ -41,11 +42,11 @@ impl Severity {
         }
     }
 
-    fn style(self) -> SpanStyle {
+    fn style(self) -> Role {
         match self {
-            Self::Ok => SpanStyle::Success,
-            Self::Warning => SpanStyle::Warning,
-            Self::Error => SpanStyle::Error,
+            Self::Ok => Role::Success,
+            Self::Warning => Role::Warning,
+            Self::Error => Role::Error,
         }
     }
 }
@@ -146,20 +147,19 @@ fn response(status: &ServerStatus) -> DoctorCheck {
     }
 }
 
-fn page(checks: &[DoctorCheck]) -> StyledPage {
-    let mut page = StyledPage::default();
+fn page(checks: &[DoctorCheck]) -> Page {
+    let mut page = Page::default();
     for check in checks {
-        let mut line = StyledLine::styled(check.severity.style(), check.severity.as_str());
+        let mut line = Line::styled(check.severity.style(), check.severity.as_str());
         line.pad_to(9);
         page.push(
-            line.then(SpanStyle::Name, &check.name)
-                .then(SpanStyle::Plain, format!(": {}", check.message)),
+            line.then(Role::Name, &check.name).then(Role::Plain, format!(": {}", check.message)),
         );
         for detail in &check.details {
-            page.push(StyledLine::plain(detail).indented(9));
+            page.push(Line::plain(detail).indented(9));
         }
         if let Some(hint) = &check.hint {
-            page.push(StyledLine::styled(SpanStyle::Dim, format!("hint: {hint}")).indented(9));
+            page.push(Line::styled(Role::Dim, format!("hint: {hint}")).indented(9));
         }
     }
     page

@@ -7,12 +7,13 @@ use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult};
 use crate::cli::formats;
 use crate::cli::json::history::HistoryDiffJson;
-use crate::cli::output::{Format, StyledLine};
-use crate::cli::views;
+use crate::cli::output::Format;
 use crate::history::compare::CallText;
 use crate::history::log;
 use crate::host::request::{CallOutcome, CallRequest};
 use crate::model::{Error, ErrorKind};
+use crate::present;
+use crate::present::Line;
 
 /// Compare the results of two calls, line by line.
 ///
@@ -63,8 +64,8 @@ pub(super) async fn run(args: &HistoryDiffArgs, context: &CommandContext) -> Com
             let value = HistoryDiffJson::new(&then.name, &now.name, equal, &hunks);
             context.output.value(format, &value)?;
         }
-        _ if equal => context.output.note(&StyledLine::plain("the results are the same")),
-        _ => context.output.page(&views::difference::page(&hunks, &then.name, &now.name))?,
+        _ if equal => context.output.note(&Line::plain("the results are the same")),
+        _ => context.output.page(&present::difference::page(&hunks, &then.name, &now.name))?,
     }
     if equal {
         return Ok(());

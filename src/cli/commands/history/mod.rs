@@ -10,16 +10,16 @@ use crate::assembly;
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult};
 use crate::cli::formats;
-use crate::cli::output::plural;
-use crate::cli::output::{Format, SpanStyle, StyledLine, StyledPage};
+use crate::cli::output::Format;
 use crate::cli::prompt;
 use crate::cli::records::{self, Since, parse_since};
-use crate::cli::views;
 use crate::history;
 use crate::history::HistoryEntry;
 use crate::history::json::{HistoryCallJson, HistoryDetailJson};
 use crate::history::read::{self, HistoryLookup};
 use crate::model::{CallFilter, Error};
+use crate::present;
+use crate::present::{Line, Page, Role, plural};
 use crate::util::append::RecordLocation;
 use crate::util::clock::{Clock as _, SystemClock};
 use crate::util::segments::{self, ReverseLines};
@@ -123,19 +123,19 @@ fn list(args: &HistoryListArgs, context: &CommandContext) -> CommandResult {
             output.value(format, &all)
         }
         Names => {
-            let mut page = StyledPage::default();
+            let mut page = Page::default();
             for entry in &found.entries {
-                page.push(StyledLine::plain(&entry.id));
+                page.push(Line::plain(&entry.id));
             }
             output.page(&page)
         }
         _ => {
-            output.page(&views::history::page(&found.entries, output.width()))?;
+            output.page(&present::history::page(&found.entries, output.width()))?;
             if found.entries.is_empty() {
                 let path = location.path.display();
                 let place = filter.project.map(|root| format!(" of {root}")).unwrap_or_default();
                 let words = format!("no such call{place} in {path}");
-                output.note(&StyledLine::styled(SpanStyle::Dim, words));
+                output.note(&Line::styled(Role::Dim, words));
             }
             Ok(())
         }
@@ -149,7 +149,7 @@ fn show(id: &str, context: &CommandContext) -> CommandResult {
         Format::Json | Format::Yaml => {
             context.output.value(format, &HistoryDetailJson::from(&entry))
         }
-        _ => context.output.page(&views::history::whole(&entry, context.output.width())),
+        _ => context.output.page(&present::history::whole(&entry, context.output.width())),
     }
 }
 
@@ -159,14 +159,13 @@ async fn clear(yes: bool, context: &CommandContext) -> CommandResult {
     let files: Vec<RecordLocation> =
         files.into_iter().filter(|file| file.path.symlink_metadata().is_ok()).collect();
     if files.is_empty() {
-        context.output.note(&StyledLine::plain("no history to remove"));
+        context.output.note(&Line::plain("no history to remove"));
         return Ok(());
     }
     if !yes {
-        let mut page =
-            StyledPage::from(StyledLine::plain("The history of all calls will be removed:"));
+        let mut page = Page::from(Line::plain("The history of all calls will be removed:"));
         for file in &files {
-            page.push(StyledLine::plain(file.path.display().to_string()).indented(2));
+            page.push(Line::plain(file.path.display().to_string()).indented(2));
         }
         let words = ("nothing was removed", "--yes removes without asking");
         prompt::require_confirmation(context.output.clone(), page, "Remove it?", words).await?;
@@ -177,7 +176,7 @@ async fn clear(yes: bool, context: &CommandContext) -> CommandResult {
         })?;
     }
     let count = plural(files.len(), "file", "files");
-    context.output.note(&StyledLine::plain(format!("{count} removed")));
+    context.output.note(&Line::plain(format!("{count} removed")));
     Ok(())
 }
 

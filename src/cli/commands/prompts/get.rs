@@ -13,9 +13,9 @@ use crate::cli::json::offerings::PromptMessagesJson;
 use crate::cli::offering_lists;
 use crate::cli::output::Format;
 use crate::cli::raw_arguments::{self, RawArguments};
-use crate::cli::views::{offerings, outcome};
 use crate::host::request::{ArgumentWord, CallArguments, ItemRequest};
 use crate::model::{Error, JsonObject, ToolResult};
+use crate::present::offerings;
 use crate::util::json;
 
 /// Render a prompt and show its messages.
@@ -51,7 +51,7 @@ pub async fn run(args: &PromptGetArgs, context: &CommandContext) -> CommandResul
         .prompt(&args.name, &arguments, &ItemRequest::to_servers(&args.server, &context.cancel))
         .await?;
     let output = &context.output;
-    outcome::note_routing(output, filled.routing.as_ref());
+    output.note_routing(filled.routing.as_ref());
     match format {
         Json | Yaml => output.value(format, &PromptMessagesJson::from(&filled)),
         Raw => {

@@ -10,9 +10,9 @@ use crate::cli::context::{CommandContext, CommandResult};
 use crate::cli::formats;
 use crate::cli::json::offerings::PromptsJson;
 use crate::cli::offering_lists::{self, OfferingList};
-use crate::cli::views::offerings;
 use crate::host::request::LookupScope;
 use crate::model::Prompt;
+use crate::present::offerings;
 
 /// List the prompts of all servers.
 ///

@@ -13,11 +13,11 @@ use crate::cli::context::{CommandContext, CommandResult};
 use crate::cli::formats;
 use crate::cli::json::offerings::ResourceContentsJson;
 use crate::cli::offering_lists;
-use crate::cli::output::{Format, SpanStyle, StyledPage, content};
+use crate::cli::output::Format;
 use crate::cli::save;
-use crate::cli::views::{offerings, outcome};
 use crate::host::request::ItemRequest;
 use crate::model::{Error, ToolResult};
+use crate::present::{Page, Role, content, offerings};
 use crate::util::jq;
 use crate::util::json;
 
@@ -62,7 +62,7 @@ pub async fn run(args: &ResourceReadArgs, context: &CommandContext) -> CommandRe
         .read(&args.uri, &ItemRequest::to_servers(&args.server, &context.cancel))
         .await?;
     let output = &context.output;
-    outcome::note_routing(output, read.routing.as_ref());
+    output.note_routing(read.routing.as_ref());
     let result = offerings::as_result(&read);
     if read.contents.is_empty() {
         output.warn("the resource is empty");
@@ -86,10 +86,10 @@ pub async fn run(args: &ResourceReadArgs, context: &CommandContext) -> CommandRe
             output.raw(&payloads.into_iter().flat_map(|payload| payload.bytes).collect::<Vec<u8>>())
         }
         (_, Some(values)) => {
-            let mut page = StyledPage::default();
+            let mut page = Page::default();
             for value in &values {
                 let text = value.as_str().map_or_else(|| json::pretty(value), str::to_owned);
-                page.text(SpanStyle::Plain, 0, &text);
+                page.text(Role::Plain, 0, &text);
             }
             output.page(&page)
         }

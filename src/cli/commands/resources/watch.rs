@@ -11,13 +11,13 @@ use crate::cli::context::{CommandContext, CommandResult};
 use crate::cli::formats;
 use crate::cli::json::offerings::ResourceUpdateJson;
 use crate::cli::offering_lists;
-use crate::cli::output::{CommandError, Format, Output, SpanStyle, StyledLine, content};
+use crate::cli::output::{CommandError, Format, Output};
 use crate::cli::records;
-use crate::cli::views::offerings;
 use crate::host::ToolHost;
 use crate::host::offerings::ServerChange;
 use crate::host::request::{ItemRequest, LookupScope};
 use crate::model::SubscriptionEvent;
+use crate::present::{Line, Role, content, offerings};
 use crate::util::clock::{Clock as _, SystemClock};
 
 /// Maximum number of changes waiting to be printed; more are only counted.
@@ -99,7 +99,7 @@ impl ChangePrinter<'_> {
                     output.warn(&format!("{server}: does not report changes of '{uri}'"));
                 }
                 if output.is_stderr_terminal() || output.verbosity() > 0 {
-                    output.note(&StyledLine::styled(SpanStyle::Dim, format!("{server}: watching")));
+                    output.note(&Line::styled(Role::Dim, format!("{server}: watching")));
                 }
             }
             SubscriptionEvent::ListChanged(_) => {}
@@ -140,12 +140,12 @@ impl ChangePrinter<'_> {
                 error: read.and_then(|read| Some(read.as_ref().err()?.into())),
             });
         }
-        let mut line = StyledLine::styled(SpanStyle::Dim, records::local_time(at))
-            .then(SpanStyle::Plain, "  ")
-            .then(SpanStyle::Name, uri)
-            .then(SpanStyle::Plain, format!(" changed at {server}"));
+        let mut line = Line::styled(Role::Dim, records::local_time(at))
+            .then(Role::Plain, "  ")
+            .then(Role::Name, uri)
+            .then(Role::Plain, format!(" changed at {server}"));
         if times > 1 {
-            line.push(SpanStyle::Dim, format!(" ({times} times)"));
+            line.push(Role::Dim, format!(" ({times} times)"));
         }
         output.page(&line.into())?;
         match read {

@@ -12,11 +12,11 @@ use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult};
 use crate::cli::formats;
 use crate::cli::json::stats::StatsJson;
-use crate::cli::output::{Format, SpanStyle, StyledLine, StyledPage};
+use crate::cli::output::Format;
 use crate::cli::records::{Since, parse_since};
-use crate::cli::views;
-use crate::cli::views::stats::StatsRows;
 use crate::model::CallFilter;
+use crate::present;
+use crate::present::{Line, Page, Role, stats::StatsRows};
 use crate::stats::Summary;
 use crate::stats::summary::{UsageOrder, sort};
 use crate::util::clock::{Clock as _, SystemClock};
@@ -124,9 +124,9 @@ async fn perform(args: &StatsArgs, context: &CommandContext, format: Format) -> 
             output.value(format, &StatsJson::new(&summary, slices))
         }
         Format::Names => {
-            let mut page = StyledPage::default();
+            let mut page = Page::default();
             for usage in &summary.tools {
-                page.push(StyledLine::plain(&usage.tool.name));
+                page.push(Line::plain(&usage.tool.name));
             }
             output.page(&page)
         }
@@ -145,16 +145,16 @@ fn page(
     scope: &StatsScope,
     slices: &[crate::stats::summary::TimeSlice],
     width: Option<usize>,
-) -> StyledPage {
+) -> Page {
     match (summary.tools.as_slice(), args.by) {
         ([usage], StatsGrouping::Tool) if scope.is_single_tool() => {
-            views::stats::detail::page(usage, slices, width)
+            present::stats::detail::page(usage, slices, width)
         }
-        (tools, StatsGrouping::Tool) => views::stats::table(tools, StatsRows::Tools, width),
+        (tools, StatsGrouping::Tool) => present::stats::table(tools, StatsRows::Tools, width),
         (_, StatsGrouping::Server) => {
             let mut servers = summary.servers();
             sort(&mut servers, args.sort.order());
-            views::stats::table(&servers, StatsRows::Servers, width)
+            present::stats::table(&servers, StatsRows::Servers, width)
         }
     }
 }
@@ -168,7 +168,7 @@ fn remark(
     context: &CommandContext,
 ) {
     let output = &context.output;
-    for line in views::stats::remarks(summary, &summary.tools) {
+    for line in present::stats::remarks(summary, &summary.tools) {
         output.note(&line);
     }
     if summary.tools.is_empty() {
@@ -178,6 +178,6 @@ fn remark(
         };
         let when = if args.since.is_some() { "in this window" } else { "recorded yet" };
         let place = if is_of_project { " in this project (--all-projects: in any)" } else { "" };
-        output.note(&StyledLine::styled(SpanStyle::Dim, format!("{what} {when}{place}")));
+        output.note(&Line::styled(Role::Dim, format!("{what} {when}{place}")));
     }
 }

@@ -1,0 +1,39 @@
+//! Background hosts as a table.
+
+use crate::present::{
+    Line, Page, Role,
+    table::{Table, TableColumn},
+};
+use crate::serve::background::protocol::HostStatus;
+use crate::util::units::{show_size, show_span};
+
+pub fn table(hosts: &[HostStatus], width: Option<usize>) -> Page {
+    if hosts.is_empty() {
+        return Page::default();
+    }
+    let mut table = Table::new([
+        TableColumn::new("DIRECTORY").shrinks_last_to(12),
+        TableColumn::new("PID").right(),
+        TableColumn::new("UP").right().droppable(2),
+        TableColumn::new("SERVERS").right(),
+        TableColumn::new("CALLS").right(),
+        TableColumn::new("MEMORY").right().droppable(3),
+        TableColumn::new("ENDS IN").right().droppable(1),
+    ]);
+    let plain = |text: String| Line::plain(text);
+    for host in hosts {
+        let ready = host.servers.iter().filter(|server| server.state == "ready").count();
+        let of_sessions: usize = host.servers.iter().filter_map(|server| server.connections).sum();
+        let more = if of_sessions > 0 { format!(" ({of_sessions} own)") } else { String::new() };
+        table.row([
+            Line::styled(Role::Name, host.directory.display().to_string()),
+            plain(host.pid.to_string()),
+            plain(show_span(host.uptime)),
+            plain(format!("{ready}/{}{more}", host.servers.len())),
+            plain(host.calls.to_string()),
+            plain(host.memory.map(show_size).unwrap_or_default()),
+            plain(host.idle_left.map_or_else(|| "in use".to_owned(), show_span)),
+        ]);
+    }
+    table.layout(width)
+}

@@ -1,0 +1,110 @@
+//! The benchmark report as a page. Its JSON is in `bench::json`.
+
+mod comparison;
+mod latency_table;
+pub(crate) mod live;
+mod shape;
+mod target;
+
+use crate::bench::environment::BenchEnvironment;
+use crate::bench::findings::BenchFindings;
+use crate::bench::report::BenchReport;
+use crate::bench::steps::{self, StepRow};
+use crate::bench::summary::{LineTone, summarize};
+use crate::bench::{machine_facts, run_facts};
+use crate::present::{
+    Line, Page, Role,
+    table::{Table, TableColumn},
+};
+
+/// The report: the results of each tool, how they compare, what limits them, and what
+/// to know before believing it.
+pub fn page(
+    report: &BenchReport,
+    environment: &BenchEnvironment,
+    findings: &BenchFindings,
+    width: Option<usize>,
+) -> Page {
+    let mut page = steps_table(report, width);
+    for (index, target) in report.targets.iter().enumerate() {
+        page.heading(&target::title(report, index));
+        page.append(target::page(report, target, width));
+    }
+    for compared in &findings.comparisons {
+        page.blank_line();
+        page.append(comparison::comparison(compared, width));
+    }
+    for section in [
+        comparison::judgements(&findings.thresholds, width),
+        findings
+            .baseline
+            .as_ref()
+            .map_or_else(Page::default, |one| comparison::baseline(one, width)),
+        sentences("Bottlenecks", Role::Plain, &findings.bottlenecks, width),
+        sentences("Caveats", Role::Warning, &findings.warnings, width),
+    ] {
+        page.blank_line();
+        page.append(section);
+    }
+    page.heading("Run");
+    let facts = run_facts::facts(report).into_iter().chain(machine_facts::facts(environment));
+    for (key, tone, value) in facts {
+        page.field(key, style(tone), &value, width);
+    }
+    page
+}
+
+/// The report in about ten lines, the verdict first.
+pub fn brief(report: &BenchReport, findings: &BenchFindings, width: Option<usize>) -> Page {
+    let mut page = Page::default();
+    if let [tool] = report.tools().as_slice() {
+        page.heading(tool);
+    }
+    page.append(steps_table(report, width));
+    for line in summarize(report, findings) {
+        page.paragraph(style(line.tone), 2, &line.text, width);
+    }
+    page
+}
+
+/// The steps of a run side by side; nothing for a run without steps.
+fn steps_table(report: &BenchReport, width: Option<usize>) -> Page {
+    let rows = steps::rows(report);
+    if rows.is_empty() {
+        return Page::default();
+    }
+    let mut table = Table::new(steps::COLUMNS.map(|title| TableColumn::new(title).right()));
+    for StepRow { cells, has_errors } in rows {
+        let errors = if has_errors { Role::Error } else { Role::Dim };
+        let last = cells.len() - 1;
+        let style = |at| if at == last { errors } else { Role::Plain };
+        table.row(cells.iter().enumerate().map(|(at, cell)| Line::styled(style(at), cell)));
+    }
+    let mut page = Page::default();
+    for line in table.layout(width.map(|width| width.saturating_sub(2))).lines() {
+        page.push(line.clone().indented(2));
+    }
+    page
+}
+
+fn style(tone: LineTone) -> Role {
+    match tone {
+        LineTone::Plain => Role::Plain,
+        LineTone::Dim => Role::Dim,
+        LineTone::Good => Role::Success,
+        LineTone::Warning => Role::Warning,
+        LineTone::Bad => Role::Error,
+    }
+}
+
+fn sentences(title: &str, label: Role, all: &[String], width: Option<usize>) -> Page {
+    let mut page = Page::default();
+    if all.is_empty() {
+        return page;
+    }
+    page.heading(title);
+    for sentence in all {
+        page.paragraph(label, 2, sentence, width);
+    }
+    page
+}

@@ -1,0 +1,38 @@
+//! The routing of a call, and the preview of `call --dry-run`.
+
+use crate::host::policy::Decision;
+use crate::host::request::DryRun;
+use crate::model::Routing;
+use crate::present::{Line, Page, Role};
+use crate::util::json;
+
+/// Why a server was chosen.
+pub fn routing(routing: &Routing) -> Vec<Line> {
+    let skipped = routing.skipped.iter();
+    let mut lines: Vec<String> = skipped
+        .map(|skipped| format!("'{}' was skipped: {}", skipped.server, skipped.reason))
+        .collect();
+    lines.push(match routing.others.as_slice() {
+        [] => format!("the server '{}' was chosen", routing.server),
+        others => {
+            format!("the server '{}' was chosen over {}", routing.server, others.join(", "))
+        }
+    });
+    lines.iter().map(|line| Line::styled(Role::Dim, line)).collect()
+}
+
+/// What a call would send or start, and whether it would need approval or be refused.
+pub fn preview(rehearsal: &DryRun) -> Page {
+    let preview = &rehearsal.preview;
+    let mut page = Page::from(Line::styled(Role::Title, &preview.summary));
+    let (label, verdict, reason) = match &rehearsal.decision {
+        Decision::Allow(_) => (Role::Dim, "", ""),
+        Decision::Ask(reason) => (Role::Warning, "needs approval: ", reason.as_str()),
+        Decision::Deny(reason) => (Role::Error, "denied by ", reason.as_str()),
+    };
+    if !verdict.is_empty() {
+        page.push(Line::styled(label, verdict).then(Role::Plain, reason));
+    }
+    page.text(Role::Plain, 0, &json::pretty(&preview.request));
+    page
+}

@@ -1,0 +1,358 @@
+//! Tables that fit the width: columns shrink, then disappear; cells never wrap.
+
+use crate::present::{Line, Page, Role};
+use crate::util::text;
+
+/// Blanks between columns.
+const GAP: usize = 2;
+/// Maximum cell width if nothing else limits it: every row is padded to the widest one,
+/// so a text of one megabyte in a table of a thousand rows would add a gigabyte of blanks.
+const MAX_CELL_WIDTH: usize = 1_000;
+
+#[derive(Debug, Clone)]
+pub struct TableColumn {
+    title: String,
+    right: bool,
+    /// The minimum width when truncated; `None` keeps it whole as long as possible.
+    min: Option<usize>,
+    /// It is truncated only after all droppable columns were dropped.
+    shrinks_last: bool,
+    /// Dropped when space is short, highest number first; 0 is never dropped.
+    drop_rank: u8,
+}
+
+impl TableColumn {
+    /// A column that is kept whole and never dropped.
+    pub fn new(title: impl AsRef<str>) -> Self {
+        let title = text::safe_line(title.as_ref()).into_owned();
+        Self { title, right: false, min: None, shrinks_last: false, drop_rank: 0 }
+    }
+
+    /// Numbers: aligned to the right.
+    #[must_use]
+    pub fn right(mut self) -> Self {
+        self.right = true;
+        self
+    }
+
+    /// May be truncated to `min` cells before other columns are dropped.
+    #[must_use]
+    pub fn shrinks_to(mut self, min: usize) -> Self {
+        self.min = Some(min);
+        self
+    }
+
+    /// May be truncated to `min` cells after all droppable columns were dropped.
+    #[must_use]
+    pub fn shrinks_last_to(mut self, min: usize) -> Self {
+        self.shrinks_last = true;
+        self.shrinks_to(min)
+    }
+
+    /// May be dropped, before all columns with a lower `rank`.
+    #[must_use]
+    pub fn droppable(mut self, rank: u8) -> Self {
+        self.drop_rank = rank;
+        self
+    }
+}
+
+/// Rows under columns.
+#[derive(Debug, Default)]
+pub struct Table {
+    columns: Vec<TableColumn>,
+    rows: Vec<TableRow>,
+}
+
+#[derive(Debug)]
+struct TableRow {
+    cells: Vec<Line>,
+    details: Vec<Line>,
+}
+
+impl Table {
+    /// An empty table.
+    pub fn new(columns: impl IntoIterator<Item = TableColumn>) -> Self {
+        Self { columns: columns.into_iter().collect(), rows: Vec::new() }
+    }
+
+    /// Appends a row: one line of text for each column.
+    pub fn row(&mut self, cells: impl IntoIterator<Item = Line>) {
+        self.rows.push(TableRow { cells: cells.into_iter().collect(), details: Vec::new() });
+    }
+
+    /// Adds a separate line below the last row.
+    pub fn detail_line(&mut self, line: Line) {
+        if let Some(row) = self.rows.last_mut() {
+            row.details.push(line);
+        }
+    }
+
+    /// Lays the table out in at most `width` cells (`None`: unlimited). Columns without
+    /// any text are omitted.
+    pub fn layout(self, width: Option<usize>) -> Page {
+        let mut page = Page::default();
+        if self.rows.is_empty() {
+            return page;
+        }
+        let widths = self.widths(width);
+        let mut head = Line::default();
+        for (column, cells) in self.columns.iter().zip(&widths) {
+            if let Some(cells) = *cells {
+                place(&mut head, Line::styled(Role::Title, &column.title), cells, column.right);
+            }
+        }
+        page.push(head);
+        for row in self.rows {
+            let mut line = Line::default();
+            for ((column, cells), cell) in self.columns.iter().zip(&widths).zip(row.cells) {
+                if let Some(cells) = *cells {
+                    place(&mut line, cell, cells, column.right);
+                }
+            }
+            page.push(line);
+            for below in row.details {
+                let below = below.indented(GAP);
+                page.push(match width {
+                    Some(width) => below.truncate(width),
+                    None => below,
+                });
+            }
+        }
+        page
+    }
+
+    /// The width of each column; `None` omits it.
+    fn widths(&self, width: Option<usize>) -> Vec<Option<usize>> {
+        let mut widths: Vec<Option<usize>> = (0..self.columns.len())
+            .map(|index| {
+                let cells = self.rows.iter().filter_map(|row| row.cells.get(index));
+                let widest = cells.map(Line::width).max().unwrap_or(0).min(MAX_CELL_WIDTH);
+                (widest > 0).then(|| {
+                    let title = self.columns.get(index).map_or(0, |c| text::width(&c.title));
+                    widest.max(title)
+                })
+            })
+            .collect();
+        let Some(room) = width else { return widths };
+        loop {
+            let soon = |index: usize| {
+                self.columns.get(index).filter(|c| !c.shrinks_last).and_then(|c| c.min)
+            };
+            shrink(&mut widths, room, soon);
+            if total(&widths) <= room {
+                return widths;
+            }
+            let candidates = self.columns.iter().enumerate();
+            let next = candidates
+                .filter(|(index, column)| {
+                    column.drop_rank > 0 && widths.get(*index).copied().flatten().is_some()
+                })
+                .max_by_key(|(_, column)| column.drop_rank)
+                .map(|(index, _)| index);
+            if let Some(slot) = next.and_then(|index| widths.get_mut(index)) {
+                // The space this frees goes back to the truncated columns.
+                *slot = None;
+                self.restore(&mut widths);
+            } else {
+                shrink(&mut widths, room, |index| self.columns.get(index).and_then(|c| c.min));
+                shrink(&mut widths, room, |_| Some(1));
+                return widths;
+            }
+        }
+    }
+
+    fn restore(&self, widths: &mut [Option<usize>]) {
+        for (index, slot) in widths.iter_mut().enumerate() {
+            if slot.is_some() {
+                let cells = self.rows.iter().filter_map(|row| row.cells.get(index));
+                let title = self.columns.get(index).map_or(0, |c| text::width(&c.title));
+                *slot =
+                    Some(cells.map(Line::width).max().unwrap_or(0).min(MAX_CELL_WIDTH).max(title));
+            }
+        }
+    }
+}
+
+/// Shrinks the widest column that is above its minimum until all fit or none can shrink.
+fn shrink(widths: &mut [Option<usize>], room: usize, minimum: impl Fn(usize) -> Option<usize>) {
+    loop {
+        let over = total(widths).saturating_sub(room);
+        if over == 0 {
+            return;
+        }
+        let widest = widths
+            .iter()
+            .enumerate()
+            .filter_map(|(index, cells)| Some((index, (*cells)?, minimum(index)?)))
+            .filter(|(_, cells, min)| cells > min)
+            .max_by_key(|(_, cells, _)| *cells);
+        let Some((index, cells, min)) = widest else { return };
+        if let Some(slot) = widths.get_mut(index) {
+            *slot = Some(cells.saturating_sub(over).max(min));
+        }
+    }
+}
+
+fn total(widths: &[Option<usize>]) -> usize {
+    let shown = widths.iter().flatten();
+    shown.clone().sum::<usize>() + GAP * shown.count().saturating_sub(1)
+}
+
+fn place(line: &mut Line, cell: Line, width: usize, right: bool) {
+    let start = if line.is_empty() { 0 } else { line.width() + GAP };
+    line.pad_to(start);
+    let cell = cell.truncate(width);
+    if right {
+        line.pad_to(start + width - cell.width());
+    }
+    line.append(cell);
+    line.pad_to(start + width);
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::present::page::LineRenderer;
+
+    fn sample() -> Table {
+        let mut table = Table::new([
+            TableColumn::new("NAME").shrinks_to(12).droppable(0),
+            TableColumn::new("SPEED").droppable(2),
+            TableColumn::new("CALLS").right().droppable(1),
+            TableColumn::new("DESCRIPTION").shrinks_to(16),
+        ]);
+        table.row([
+            Line::styled(Role::Name, "calculator"),
+            Line::plain("fast"),
+            Line::plain("12"),
+            Line::plain("Computes an expression of numbers and operators"),
+        ]);
+        table.row([
+            Line::styled(Role::Name, "日本語"),
+            Line::plain("slow"),
+            Line::plain("3"),
+            Line::plain("Wide characters"),
+        ]);
+        table.detail_line(Line::plain("a remark about the row above"));
+        table
+    }
+
+    fn render(table: Table, width: Option<usize>) -> String {
+        LineRenderer::default().page(&table.layout(width))
+    }
+
+    #[test]
+    fn a_wide_table_shows_everything() {
+        assert_snapshot!(render(sample(), None), @r"
+        NAME        SPEED  CALLS  DESCRIPTION
+        calculator  fast      12  Computes an expression of numbers and operators
+        日本語      slow       3  Wide characters
+          a remark about the row above
+        ");
+    }
+
+    #[test]
+    fn a_narrow_table_cuts_then_drops() {
+        assert_snapshot!(render(sample(), Some(44)), @r"
+        NAME        SPEED  CALLS  DESCRIPTION
+        calculator  fast      12  Computes an expre…
+        日本語      slow       3  Wide characters
+          a remark about the row above
+        ");
+        assert_snapshot!(render(sample(), Some(30)), @r"
+        NAME        DESCRIPTION
+        calculator  Computes an expre…
+        日本語      Wide characters
+          a remark about the row above
+        ");
+        assert_snapshot!(render(sample(), Some(12)), @r"
+        NAME       …
+        calculat…  …
+        日本語     …
+          a remark …
+        ");
+    }
+
+    #[test]
+    fn a_column_that_is_cut_last_outlives_those_that_can_be_dropped() {
+        let table = || {
+            let mut table = Table::new([
+                TableColumn::new("NAME").shrinks_last_to(6),
+                TableColumn::new("SOURCE").shrinks_to(4).droppable(1),
+                TableColumn::new("DESCRIPTION").shrinks_to(11),
+            ]);
+            let name = "a-name-of-18-cells";
+            table.row([Line::plain(name), Line::plain("a-source"), Line::plain("It does a thing")]);
+            table
+        };
+        assert_snapshot!(render(table(), Some(40)), @r"
+        NAME                SOURCE   DESCRIPTION
+        a-name-of-18-cells  a-sour…  It does a …
+        ");
+        assert_snapshot!(render(table(), Some(33)), @r"
+        NAME                DESCRIPTION
+        a-name-of-18-cells  It does a th…
+        ");
+        assert_snapshot!(render(table(), Some(22)), @r"
+        NAME       DESCRIPTION
+        a-name-o…  It does a …
+        ");
+    }
+
+    #[test]
+    fn one_huge_cell_does_not_blow_up_the_others() {
+        let mut table = Table::new([TableColumn::new("A"), TableColumn::new("B")]);
+        for n in 0..100 {
+            table
+                .row([Line::plain("x".repeat(if n == 7 { 1 << 20 } else { 1 })), Line::plain("y")]);
+        }
+        assert!(render(table, None).len() < 200_000);
+    }
+
+    #[test]
+    fn an_empty_column_is_left_out() {
+        let mut table = Table::new([TableColumn::new("A"), TableColumn::new("B")]);
+        table.row([Line::plain("x"), Line::plain("")]);
+        assert_eq!(render(table, None), "A\nx\n");
+    }
+
+    proptest! {
+        #[test]
+        fn a_column_starts_in_the_same_cell_of_each_row(
+            cells in proptest::collection::vec("[a-z\\PC日é\u{301}\u{1f3fb}\u{200d}\u{1b}]{0,12}", 2..8),
+        ) {
+            let mut table = Table::new([TableColumn::new("A"), TableColumn::new("B")]);
+            for cell in &cells {
+                table.row([Line::plain(cell.replace('|', "")), Line::plain("|")]);
+            }
+            let starts: Vec<usize> = render(table, None)
+                .lines()
+                .skip(1)
+                .map(|line| text::width(line.rsplit_once('|').unwrap().0))
+                .collect();
+            prop_assert!(starts.windows(2).all(|pair| pair[0] == pair[1]), "{starts:?}");
+        }
+
+        #[test]
+        fn no_line_is_wider_than_the_terminal(
+            rows in proptest::collection::vec(proptest::collection::vec(any::<String>(), 3), 1..6),
+            width in 12_usize..100,
+        ) {
+            let mut table = Table::new([
+                TableColumn::new("A").shrinks_to(3),
+                TableColumn::new("B").droppable(1),
+                TableColumn::new("C").right(),
+            ]);
+            for row in &rows {
+                table.row(row.iter().map(Line::plain));
+            }
+            for line in table.layout(Some(width)).lines() {
+                prop_assert!(line.width() <= width, "{line:?}");
+            }
+        }
+    }
+}

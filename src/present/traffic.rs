@@ -1,0 +1,304 @@
+//! Traffic of a server as text: one block for each item.
+//!
+//! A block starts with time, direction and label, and shows a message's JSON below, truncated to
+//! what a person can scan and without the parts that every message repeats; in full when more was
+//! requested.
+
+use std::time::Duration;
+
+use crate::model::Traffic;
+use crate::model::traffic::{Direction, MessageInfo, TrafficKind};
+use crate::present::{Line, Page, Role, plural};
+use crate::util::json;
+use crate::util::text;
+use crate::util::units::{show_duration, show_size};
+
+/// Maximum number of lines shown for one item.
+const LINES: usize = 16;
+/// Maximum number of characters per line when there is no terminal width.
+const LONG: usize = 300;
+/// JSON larger than this is not pretty-printed: that would take many times its size.
+const LAID_OUT: usize = 1 << 20;
+
+#[derive(Debug, Clone, Copy)]
+pub struct TrafficLayout {
+    /// Everything: all lines, all headers, the call.
+    pub verbose: bool,
+    pub width: Option<usize>,
+}
+
+/// The block of an item that passed `since` the start.
+pub fn page(traffic: &Traffic, since: Duration, look: TrafficLayout) -> Page {
+    let mut page = Page::default();
+    page.push(headline(traffic, since, look));
+    let body = match &traffic.kind {
+        TrafficKind::Message { bytes, .. } => body(bytes, look.verbose),
+        TrafficKind::HttpHead { headers, .. } if look.verbose => {
+            headers.iter().map(|(name, value)| format!("{name}: {value}")).collect()
+        }
+        TrafficKind::NonJsonLine(text) | TrafficKind::Stderr(text) => {
+            text.split('\n').skip(1).map(str::to_owned).collect()
+        }
+        TrafficKind::HttpHead { .. } | TrafficKind::Opened(_) | TrafficKind::Closed(_) => {
+            Vec::new()
+        }
+    };
+    let shown = if look.verbose { body.len() } else { LINES };
+    for line in body.iter().take(shown) {
+        let line = if look.verbose { line.into() } else { text::shorten(line, LONG) };
+        page.push(Line::plain(line).indented(4));
+    }
+    if let Some(hidden @ 1..) = body.len().checked_sub(shown) {
+        let more = plural(hidden, "more line", "more lines");
+        page.push(Line::styled(Role::Dim, format!("… {more}, -v shows all")).indented(4));
+    }
+    // Plain text is evidence, and its end may matter as much as its start.
+    let words = !matches!(traffic.kind, TrafficKind::Message { .. } | TrafficKind::HttpHead { .. });
+    fitted(page, look.verbose || words, look.width)
+}
+
+/// Truncates every line to the width of the terminal; `whole` keeps all of it.
+fn fitted(page: Page, whole: bool, width: Option<usize>) -> Page {
+    let Some(width) = width else { return page };
+    if whole {
+        return page.wrap(width);
+    }
+    let mut cut = Page::default();
+    for line in page.lines() {
+        cut.push(line.clone().truncate(width));
+    }
+    cut
+}
+
+fn headline(traffic: &Traffic, since: Duration, look: TrafficLayout) -> Line {
+    let millis = since.as_secs_f64() * 1000.0;
+    let line = Line::styled(Role::Dim, format!("{millis:>9.1} ms "))
+        .then(Role::Name, &traffic.server)
+        .then(Role::Plain, " ");
+    let mut line = match &traffic.kind {
+        TrafficKind::Message { direction, bytes, info: glance, latency } => {
+            let (label, what) = named(glance);
+            let line = line.then(Role::Plain, arrow(*direction)).then(label, what);
+            let line = timed(line, *latency);
+            let line = line.then(Role::Dim, format!("  {}", show_size(bytes.len() as u64)));
+            match glance {
+                MessageInfo::Response { method: Some(method), .. } => {
+                    line.then(Role::Dim, format!("  of {method}"))
+                }
+                _ => line,
+            }
+        }
+        TrafficKind::HttpHead { direction, line: head, headers, latency } => {
+            let failed = *direction == Direction::Received && head.starts_with(['4', '5']);
+            let label = if failed { Role::Error } else { Role::Plain };
+            let line = line.then(Role::Plain, arrow(*direction)).then(label, head);
+            let line = timed(line, *latency);
+            match headers.iter().find(|(name, _)| name == "content-type") {
+                Some((_, kind)) if *direction == Direction::Received => {
+                    line.then(Role::Dim, format!("  {kind}"))
+                }
+                _ => line,
+            }
+        }
+        TrafficKind::Stderr(text) => {
+            line.then(Role::Warning, "!! stderr: ").then(Role::Plain, first(text, look))
+        }
+        TrafficKind::NonJsonLine(text) => {
+            line.then(Role::Warning, ".. ").then(Role::Plain, first(text, look))
+        }
+        TrafficKind::Opened(to) => line.then(Role::Success, "** opened: ").then(Role::Plain, to),
+        TrafficKind::Closed(why) => line.then(Role::Title, "** closed: ").then(Role::Plain, why),
+    };
+    if let (Some(call), true) = (&traffic.call, look.verbose) {
+        line.push(Role::Dim, format!("  call {call}"));
+    }
+    line
+}
+
+fn arrow(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Sent => "→ ",
+        Direction::Received => "← ",
+    }
+}
+
+fn timed(line: Line, latency: Option<Duration>) -> Line {
+    match latency {
+        Some(latency) => line.then(Role::Plain, format!("  {}", show_duration(latency))),
+        None => line,
+    }
+}
+
+fn first(text: &str, look: TrafficLayout) -> String {
+    let line = text.split('\n').next().unwrap_or_default();
+    if look.verbose { line.to_owned() } else { text::shorten(line, LONG).into_owned() }
+}
+
+fn named(glance: &MessageInfo) -> (Role, String) {
+    let label = match glance {
+        MessageInfo::Request { .. } | MessageInfo::Notification { .. } => Role::Title,
+        MessageInfo::Response { is_error: false, .. } => Role::Success,
+        MessageInfo::Response { is_error: true, .. } | MessageInfo::Unknown => Role::Error,
+    };
+    let what = match glance.id_text() {
+        Some(number) => format!("{} #{number}", glance.label()),
+        None => glance.label().to_owned(),
+    };
+    (label, what)
+}
+
+/// The lines of a message: pretty-printed if it is JSON of reasonable size, otherwise unchanged.
+fn body(bytes: &[u8], verbose: bool) -> Vec<String> {
+    let parsed = (bytes.len() <= LAID_OUT)
+        .then(|| serde_json::from_slice::<serde_json::Value>(bytes).ok())
+        .flatten();
+    match parsed {
+        Some(value) if verbose => json::pretty(&value).lines().map(str::to_owned).collect(),
+        Some(value) => json::pretty(&abridged(value)).lines().map(str::to_owned).collect(),
+        None => String::from_utf8_lossy(bytes).lines().map(str::to_owned).collect(),
+    }
+}
+
+/// A message without the parts that every message repeats: `jsonrpc` is omitted, and `_meta`, where
+/// the modern era has the client introduce itself in each request, becomes `…`.
+fn abridged(mut message: serde_json::Value) -> serde_json::Value {
+    if let Some(members) = message.as_object_mut() {
+        members.shift_remove("jsonrpc");
+        for part in ["params", "result"] {
+            let meta = members.get_mut(part).and_then(|part| part.get_mut("_meta"));
+            if let Some(meta) = meta.filter(|meta| meta.is_object()) {
+                *meta = "…".into();
+            }
+        }
+    }
+    message
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use insta::assert_snapshot;
+
+    use super::*;
+    use crate::model::CallId;
+    use crate::present::page::LineRenderer;
+
+    fn show(what: TrafficKind, verbose: bool, width: Option<usize>) -> String {
+        let traffic = Traffic {
+            server: "notes".to_owned(),
+            sequence: 1,
+            at: Duration::ZERO,
+            call: Some(CallId("c1".to_owned())),
+            kind: what,
+        };
+        let since = Duration::from_micros(12_340);
+        LineRenderer::default().page(&page(&traffic, since, TrafficLayout { verbose, width }))
+    }
+
+    fn message(direction: Direction, text: &str, glance: MessageInfo) -> TrafficKind {
+        let latency =
+            matches!(glance, MessageInfo::Response { .. }).then_some(Duration::from_millis(12));
+        let bytes = Bytes::copy_from_slice(text.as_bytes());
+        TrafficKind::Message { direction, bytes, info: glance, latency }
+    }
+
+    fn head(direction: Direction, line: &str) -> TrafficKind {
+        let headers = vec![
+            ("content-type".to_owned(), "text/event-stream".to_owned()),
+            ("authorization".to_owned(), "***".to_owned()),
+        ];
+        let latency = (direction == Direction::Received).then_some(Duration::from_micros(850));
+        TrafficKind::HttpHead { direction, line: line.to_owned(), headers, latency }
+    }
+
+    #[test]
+    fn each_kind_has_its_block() {
+        use Direction::{Received, Sent};
+        let id = || serde_json::Value::from(3);
+        let mut text = String::new();
+        for what in [
+            TrafficKind::Opened("sh -c true".to_owned()),
+            head(Sent, "POST http://127.0.0.1:1/mcp"),
+            message(
+                Sent,
+                r#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"_meta":{},"name":"add"}}"#,
+                MessageInfo::Request { id: id(), method: "tools/call".to_owned() },
+            ),
+            head(Received, "500 Internal Server Error"),
+            message(
+                Received,
+                r#"{"id":3,"result":{}}"#,
+                MessageInfo::Response {
+                    id: id(),
+                    method: Some("tools/call".to_owned()),
+                    is_error: false,
+                },
+            ),
+            message(Received, "{half", MessageInfo::Unknown),
+            TrafficKind::Stderr("warming up".to_owned()),
+            TrafficKind::NonJsonLine("two\nlines".to_owned()),
+            TrafficKind::Closed("the process exited with 1".to_owned()),
+        ] {
+            text.push_str(&show(what, false, None));
+        }
+        assert_snapshot!(text, @r#"
+             12.3 ms notes ** opened: sh -c true
+             12.3 ms notes → POST http://127.0.0.1:1/mcp
+             12.3 ms notes → tools/call #3  81 B
+            {
+              "id": 3,
+              "method": "tools/call",
+              "params": {
+                "_meta": "…",
+                "name": "add"
+              }
+            }
+             12.3 ms notes ← 500 Internal Server Error  850 µs  text/event-stream
+             12.3 ms notes ← result #3  12 ms  20 B  of tools/call
+            {
+              "id": 3,
+              "result": {}
+            }
+             12.3 ms notes ← not a message  5 B
+            {half
+             12.3 ms notes !! stderr: warming up
+             12.3 ms notes .. two
+            lines
+             12.3 ms notes ** closed: the process exited with 1
+        "#);
+    }
+
+    #[test]
+    fn more_is_shown_to_who_asks_for_it() {
+        let shown = show(head(Direction::Sent, "GET http://x/"), true, None);
+        assert!(shown.contains("    authorization: ***\n") && shown.contains("call c1"), "{shown}");
+        let list = serde_json::json!({ "n": (0..40).collect::<Vec<_>>() }).to_string();
+        let many = |verbose| {
+            let glance = MessageInfo::Notification { method: "x".to_owned() };
+            show(message(Direction::Received, &list, glance), verbose, None)
+        };
+        assert!(many(false).contains("… 28 more lines, -v shows all"), "{}", many(false));
+        assert_eq!(many(true).lines().count(), 45);
+    }
+
+    #[test]
+    fn nothing_is_wider_than_the_terminal_and_nothing_dangerous_gets_through() {
+        let evil = "{\"a\":\"\u{1b}[2J\u{9b}31m\u{202e}and a text that is longer than a row\"}";
+        for verbose in [false, true] {
+            for what in [
+                message(Direction::Sent, evil, MessageInfo::Unknown),
+                TrafficKind::Stderr(evil.repeat(3)),
+                head(Direction::Sent, evil),
+                message(
+                    Direction::Received,
+                    evil,
+                    MessageInfo::Request { id: evil.into(), method: evil.to_owned() },
+                ),
+            ] {
+                let shown = show(what, verbose, Some(30));
+                assert!(shown.lines().all(|line| text::width(line) <= 30), "{shown}");
+                assert!(!shown.contains(['\u{1b}', '\u{9b}', '\u{202e}']), "{shown:?}");
+            }
+        }
+    }
+}
