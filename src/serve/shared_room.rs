@@ -18,6 +18,9 @@ pub(super) const SMALL: usize = 8 << 10;
 const FEW_VALUES: usize = 1_000;
 /// A message of more bytes is parsed where it does not delay others.
 pub(super) const LARGE: usize = 64 << 10;
+/// With more bytes or values its call is made there too. There is room for fewer of those than there are
+/// threads.
+const HEAVY: (usize, usize) = (1 << 20, 16_000);
 
 /// Room of one kind: that of all clients, and of it the share of one token.
 #[derive(Debug, Clone)]
@@ -30,7 +33,7 @@ pub(super) struct SharedRoom {
 /// Room that is taken until this is dropped.
 #[derive(Debug)]
 pub(super) struct TakenRoom {
-    _own: OwnedSemaphorePermit,
+    own: OwnedSemaphorePermit,
     _of_all: OwnedSemaphorePermit,
 }
 
@@ -48,7 +51,7 @@ impl SharedRoom {
         let count = u32::try_from(count).ok()?;
         let own = Arc::clone(&self.own).try_acquire_many_owned(count).ok()?;
         let of_all = Arc::clone(&self.all).try_acquire_many_owned(count).ok()?;
-        Some(TakenRoom { _own: own, _of_all: of_all })
+        Some(TakenRoom { own, _of_all: of_all })
     }
 
     /// Waits for room; `None` for more than a token may ever have.
@@ -56,7 +59,7 @@ impl SharedRoom {
         let count = u32::try_from(count).ok().filter(|_| count <= self.share)?;
         let own = Arc::clone(&self.own).acquire_many_owned(count).await.ok()?;
         let of_all = Arc::clone(&self.all).acquire_many_owned(count).await.ok()?;
-        Some(TakenRoom { _own: own, _of_all: of_all })
+        Some(TakenRoom { own, _of_all: of_all })
     }
 }
 
@@ -69,8 +72,17 @@ pub(super) struct MessageRoom {
 /// The room of one message, from its arrival until nothing of it is needed.
 #[derive(Debug, Default)]
 pub(super) struct MessagePlace {
-    _bytes: Option<TakenRoom>,
+    bytes: Option<TakenRoom>,
     values: Option<TakenRoom>,
+}
+
+impl MessagePlace {
+    /// Whether to look at everything in the message takes long enough to delay others.
+    pub(super) fn is_heavy(&self) -> bool {
+        let taken =
+            |room: &Option<TakenRoom>| room.as_ref().map_or(0, |room| room.own.num_permits());
+        taken(&self.bytes) > HEAVY.0 || taken(&self.values) > HEAVY.1
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -93,7 +105,7 @@ impl MessageRoom {
 
     pub(super) async fn place(&self, bytes: usize) -> MessagePlace {
         let bytes = if bytes > SMALL { self.bytes.take(bytes).await } else { None };
-        MessagePlace { _bytes: bytes, values: None }
+        MessagePlace { bytes, values: None }
     }
 
     /// The room of a message of so many bytes that is being read, if there is so much.
@@ -128,7 +140,7 @@ impl MessageRoom {
             taken.transpose()
         };
         Ok(MessagePlace {
-            _bytes: take(&self.bytes, message.len(), SMALL)?,
+            bytes: take(&self.bytes, message.len(), SMALL)?,
             values: take(&self.values, values, FEW_VALUES)?,
         })
     }
@@ -193,6 +205,8 @@ mod tests {
         let message = format!("[{}]", "1,".repeat(MAX_VALUES - 1));
         let held: Vec<_> = (0..2).map(|_| room.try_place(message.as_bytes()).unwrap()).collect();
         assert_eq!(room.try_place(message.as_bytes()).err(), Some(NoRoom::Full));
+        assert!(held.iter().all(MessagePlace::is_heavy));
+        assert!(!room.try_place(b"[1,2]").unwrap().is_heavy());
         assert!(
             room.try_place(b"[1,2]").is_ok()
                 && room.of_one_token().try_place(message.as_bytes()).is_ok()

@@ -193,7 +193,8 @@ impl CatalogueServer {
     {
         let admitted = self.admit_call()?;
         let call = self.host.new_call_id();
-        Ok(RunningRequest::start(&self.clients, call, admitted, |id, cancel| {
+        let is_heavy = place.as_ref().is_some_and(|place| place.is_heavy());
+        Ok(RunningRequest::start(&self.clients, call, admitted, is_heavy, |id, cancel| {
             let work = work(Arc::clone(self), ItemRequest { id: Some(id), cancel, ..item });
             async move {
                 let _held = place;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use rmcp::model::{CallToolResult, ErrorData, GetPromptResult, ReadResourceResult};
+use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -45,24 +46,28 @@ pub(super) fn served(
 }
 
 impl<T: Send + 'static> RunningRequest<T> {
-    /// Begins the request `call` by `work`, which gets its id and hears when it is cancelled.
+    /// Begins the request `call` by `work`, which gets its id and hears when it is cancelled. Where it
+    /// `is_heavy`, other requests do not wait for it.
     pub(in crate::serve) fn start<F>(
         clients: &Arc<ClientRegistry>,
         call: CallId,
         admitted: Option<RunningCallGuard>,
+        is_heavy: bool,
         work: impl FnOnce(CallId, CancellationToken) -> F,
     ) -> Self
     where
         F: Future<Output = T> + Send + 'static,
     {
         let (watch, cancel) = (clients.watch(&call), CancellationToken::new());
-        Self {
-            // Boxed: a task is moved as a whole when it begins and when it ends.
-            outcome: tokio::spawn(Box::pin(work(call, cancel.clone()))),
-            watch,
-            _running: admitted,
-            _cancelled_when_dropped: cancel.drop_guard(),
-        }
+        // Boxed: a task is moved as a whole when it begins and when it ends.
+        let work = Box::pin(work(call, cancel.clone()));
+        let outcome = if is_heavy {
+            let runtime = Handle::current();
+            tokio::task::spawn_blocking(move || runtime.block_on(work))
+        } else {
+            tokio::spawn(work)
+        };
+        Self { outcome, watch, _running: admitted, _cancelled_when_dropped: cancel.drop_guard() }
     }
 
     pub(in crate::serve) async fn next(&mut self) -> RequestStep<T> {
@@ -77,5 +82,22 @@ impl<T: Send + 'static> RunningRequest<T> {
 
     pub(super) fn more_questions(&mut self) -> Vec<ClientQuestion> {
         std::iter::from_fn(|| self.watch.questions.try_recv().ok()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn nothing_waits_for_the_thread_of_heavy_work() {
+        let (go, told) = std::sync::mpsc::channel::<()>();
+        let (clients, call) = (ClientRegistry::new(), CallId("call".into()));
+        let work = async move { told.recv().is_ok() };
+        let mut running = RunningRequest::start(&clients, call, None, true, |_, _| work);
+        // On the thread of the runtime, it would never come back from here.
+        tokio::task::yield_now().await;
+        go.send(()).unwrap();
+        assert!(matches!(running.next().await, RequestStep::Ended(Some(true))));
     }
 }

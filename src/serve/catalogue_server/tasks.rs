@@ -288,7 +288,7 @@ mod tests {
         let result = CallToolResult::success(vec![ContentBlock::text("x".repeat(bytes))]);
         let work = async { Ok(ServedResult::Tool(result)) };
         let (clients, call) = (ClientRegistry::new(), CallId("call".into()));
-        RunningRequest::start(&clients, call, None, |_, _| work)
+        RunningRequest::start(&clients, call, None, false, |_, _| work)
     }
 
     fn begin(tasks: &ServedTasks, session: &str, bytes: usize) -> Option<String> {

@@ -125,7 +125,7 @@ impl FrontEndService {
         let call = call.unwrap_or_else(|| self.host.new_call_id());
         let host = Arc::clone(&self.host);
         let mut running =
-            RunningRequest::start(&self.clients, call, Some(admitted), |id, cancel| {
+            RunningRequest::start(&self.clients, call, Some(admitted), false, |id, cancel| {
                 let request = CallRequest {
                     id: Some(id),
                     client_name,
