@@ -147,7 +147,6 @@ pub fn tools_module_file(option: &str, module: &str) -> (PathBuf, String) {
     (PathBuf::from(format!("{option} {module}")), python::file_of_module(module))
 }
 
-/// Reads the configuration only, with the masker for its secrets.
 pub fn load(request: &LoadRequest, environment: &dyn Environment) -> (Configuration, Masker) {
     let mut configuration = config::load::load(request, &kind_words(), environment);
     let masker = secrets::masker(&configuration, environment);
@@ -335,7 +334,6 @@ fn disabled_entries(configuration: &Configuration) -> Vec<DisabledEntry> {
     broken.chain(configuration.untrusted.iter().map(refused)).collect()
 }
 
-/// One provider for each entry of an untrusted project.
 fn untrusted(configuration: &Configuration) -> Vec<Arc<dyn ToolProvider>> {
     let provider = |entry: &UntrustedEntry| {
         Arc::new(untrusted::UntrustedProvider::new(entry.clone())) as Arc<dyn ToolProvider>

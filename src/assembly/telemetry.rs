@@ -55,7 +55,6 @@ pub(super) fn exporting(
     }
 }
 
-/// What to export according to the environment.
 #[derive(Debug, PartialEq, Eq)]
 struct ExportPlan {
     traces: bool,
@@ -88,12 +87,10 @@ impl ExportPlan {
     }
 }
 
-/// Exports what it records, and passes it on.
 struct TelemetryRecorder {
     inner: Arc<dyn Recorder>,
     traces: Option<(SdkTracerProvider, SdkTracer)>,
     metrics: Option<(SdkMeterProvider, CallDurations)>,
-    /// The spans of calls in progress.
     running: Mutex<HashMap<CallId, Span>>,
 }
 

@@ -11,7 +11,6 @@ use crate::model::{
 };
 use crate::provider::{ManagedServer, Preview, ToolProvider};
 
-/// The provider of one untrusted entry.
 pub(super) struct UntrustedProvider {
     entry: UntrustedEntry,
     tools: Vec<Arc<ToolDefinition>>,

@@ -73,7 +73,6 @@ fn unanswered_calls(target: &TargetReport) -> Option<String> {
         .then(|| format!("{} had no response when the run ended", count(target.unanswered, "call")))
 }
 
-/// A rate that was not reached, and what caused that.
 fn rate_not_reached(report: &BenchReport) -> Option<String> {
     let LoadModel::Open { arrivals, in_flight, overflow: over } = &report.plan.model else {
         return None;

@@ -5,7 +5,6 @@ use std::time::Duration;
 use crate::util::number::float_len;
 use std::io::Read as _;
 
-/// Files of the kernel are cut here.
 const LONGEST_FILE: u64 = 1 << 20;
 
 /// Names from outside are cut here, in characters.

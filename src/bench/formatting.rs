@@ -15,7 +15,6 @@ pub fn per_second(rate: f64) -> String {
     }
 }
 
-/// `1 call`, `2 calls`.
 pub fn calls(count: u64) -> String {
     format!("{} {}", show_count(count), if count == 1 { "call" } else { "calls" })
 }

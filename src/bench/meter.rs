@@ -103,7 +103,6 @@ impl Default for Meter {
 }
 
 impl Meter {
-    /// A call is sent that was to be sent `from` this moment on.
     pub fn call_sent(&mut self, from: Instant, counts: bool) {
         self.in_flight += 1;
         self.peak_in_flight = self.peak_in_flight.max(self.in_flight);
@@ -201,7 +200,6 @@ impl Meter {
         self.earlier_turns + turn
     }
 
-    /// The run was paused for so long.
     pub fn exclude_pause(&mut self, pause: Duration) {
         self.began = self.began.and_then(|began| began.checked_add(pause));
     }

@@ -94,7 +94,7 @@ pub enum Arrivals {
     },
     /// As independent people come: exponential gaps.
     Poisson {
-        /// The mean rate.
+        /// The rate.
         rate: f64,
     },
 }

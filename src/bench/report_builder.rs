@@ -20,7 +20,6 @@ pub(super) struct RunFacts {
     pub(super) lost_record: Option<Error>,
 }
 
-/// The report of a run.
 pub(super) fn build(
     plan: &BenchPlan,
     began: Duration,

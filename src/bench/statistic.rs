@@ -60,7 +60,6 @@ impl Statistic {
         duration.map_or_else(|_| "-".to_owned(), show_duration)
     }
 
-    /// Its place in [`Statistic::ALL`].
     pub fn index(self) -> usize {
         Self::ALL.iter().position(|other| *other == self).unwrap_or_default()
     }

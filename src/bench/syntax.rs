@@ -21,7 +21,6 @@ pub enum ParseLoadError {
     /// Neither a count nor a time.
     #[error("expected a number of calls such as 100, or a time such as 3s")]
     WarmUp,
-    /// Not calls in flight, nor steps of them.
     #[error(
         "expected 1 to 10000 calls in flight, or steps such as 1,4,16,64 (at most {MAX_STEPS})"
     )]

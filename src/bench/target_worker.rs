@@ -19,7 +19,6 @@ use super::meter::Meter;
 const MAX_RECONNECTS: u64 = 100;
 /// How often it is tried in a row without success.
 const MAX_CONNECT_ATTEMPTS: u32 = 3;
-/// The longest pause before it is tried.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 #[async_trait]

@@ -51,7 +51,6 @@ pub fn between(before: &Value, after: &Value) -> Vec<DefinitionChange> {
     PARTS.into_iter().filter(differs).map(change).collect()
 }
 
-/// The difference in at most `most` lines, for the details of a failure.
 pub fn lines(changes: &[DefinitionChange], most: usize) -> Vec<String> {
     const LONGEST: usize = 400;
     let mut all = Vec::new();

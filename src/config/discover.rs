@@ -101,7 +101,6 @@ impl ConfigFileCandidate {
     }
 }
 
-/// The result of the search for files.
 #[derive(Debug, Default)]
 pub struct DiscoveredFiles {
     /// Files to read, highest precedence first.
@@ -272,7 +271,6 @@ pub enum DiscoverError {
     /// The system failed to open or list the directory.
     #[error("cannot read {}: {}", directory.display(), read::reason(error))]
     Unreadable {
-        /// The directory as it was resolved.
         directory: PathBuf,
         /// The system's reason, for example that it does not exist.
         error: io::Error,
@@ -285,7 +283,6 @@ pub enum DiscoverError {
 /// The files of a `discover:` directory, by name; hidden ones are not among them.
 #[derive(Debug, Default)]
 pub struct DirectoryListing {
-    /// The tool files.
     pub files: Vec<PathBuf>,
     /// Everything else, subdirectories included.
     pub left_out: Vec<PathBuf>,

@@ -15,7 +15,6 @@ pub fn may_be_component(entry: &ConfigNode, list: &str) -> bool {
         || entry.get_any(&["kind", "provider_type", "type", "openapi"]).is_some()
 }
 
-/// The name of an entry as written, if it is usable.
 pub fn written_name(entry: &ConfigNode) -> Option<String> {
     name(entry).ok()
 }

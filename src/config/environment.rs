@@ -133,7 +133,6 @@ impl Environment for FixedEnvironment {
         self.vars.get(name.as_str()).cloned()
     }
 
-    /// A fixed environment has no keychain.
     fn keychain(&self, _service: &str, _account: &str) -> Result<Option<Vec<u8>>, KeychainError> {
         Err(KeychainError::NotBuilt)
     }

@@ -7,7 +7,6 @@ use crate::model::{Diagnostic, Error, SourceLocation, ToolDefinition};
 
 #[derive(Debug, Clone)]
 pub struct DisabledEntry {
-    /// Its name, if it has one.
     pub name: String,
     pub role: FileRole,
     pub diagnostic: Diagnostic,

@@ -27,7 +27,6 @@ const fn key_with_aliases(
     KeySpec { name, aliases, schema: shape, description: about }
 }
 
-/// The canonical name of `text` in `table`.
 pub fn canonical(table: &'static [KeySpec], text: &str) -> Option<&'static str> {
     table.iter().find(|k| k.name == text || k.aliases.contains(&text)).map(|k| k.name)
 }

@@ -305,7 +305,6 @@ impl<'a> Loader<'a> {
     }
 }
 
-/// Sorts the diagnostics by file and line.
 fn sort_diagnostics(configuration: &mut Configuration) {
     let files = &configuration.files;
     configuration.diagnostics.sort_by_key(|diagnostic| {

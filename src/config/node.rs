@@ -58,11 +58,9 @@ impl SourceText {
 pub struct TextPosition {
     /// The line, counted from 1; 0 when unknown.
     pub line: u32,
-    /// Column in characters, from 1.
     pub column: u32,
 }
 
-/// A value of a file with its position.
 #[derive(Debug, Clone)]
 pub struct ConfigNode {
     pub value: NodeValue,
@@ -73,7 +71,6 @@ pub struct ConfigNode {
 
 #[derive(Debug, Clone)]
 pub enum NodeValue {
-    /// `null`, `~` or an empty value.
     Null,
     /// `true` or `false` without quotes.
     Bool(bool),
@@ -140,7 +137,6 @@ impl ConfigNode {
         }
     }
 
-    /// A diagnostic that points here: "expected …, found …".
     pub fn expected(&self, what: &str) -> Diagnostic {
         let actual = match &self.value {
             NodeValue::Text(text) if text.is_empty() => "an empty string",

@@ -25,7 +25,6 @@ pub fn allowed_in(key: &str) -> Option<AllowedReferences> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReferencePiece<'t> {
-    /// Literal text, without references.
     Text(&'t str),
     /// `$${`, which stands for `${`.
     Escaped,
@@ -63,7 +62,6 @@ pub fn pieces(text: &str) -> Vec<ReferencePiece<'_>> {
     pieces
 }
 
-/// The variable that a reference names, if it names one.
 pub fn variable(reference: &str) -> Option<&str> {
     let named = reference.strip_prefix("env:").unwrap_or(reference);
     let name = named.split_once(":-").map_or(named, |(name, _)| name);

@@ -70,7 +70,6 @@ pub struct SandboxSpec {
 }
 
 impl SandboxSpec {
-    /// A spec with only a level.
     pub fn plain(level: SandboxLevel, location: SourceLocation) -> Self {
         Self {
             level,
@@ -87,7 +86,6 @@ impl SandboxSpec {
         }
     }
 
-    /// A spec that only blocks the network.
     pub fn without_network(location: SourceLocation) -> Self {
         let everything = || vec![PathBuf::from("/")];
         Self {

@@ -22,19 +22,15 @@ pub struct SavedCall {
     /// Its arguments, as typed; a file in `key=@file` is read again each time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub words: Vec<String>,
-    /// The value of `--args`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args: Option<String>,
-    /// The values of `--server`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub server: Vec<String>,
     /// The value of `--timeout`, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
-    /// The value of `--retries`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retries: Option<u32>,
-    /// The value of `--query`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub query: Option<String>,
 }
@@ -44,7 +40,6 @@ impl SavedCall {
         self.timeout_ms.map(Duration::from_millis)
     }
 
-    /// Its arguments, overridden by those in `overrides`.
     pub fn words_with(&self, overrides: &[String]) -> Vec<String> {
         let replaced = |word: &&String| overrides.iter().any(|other| key(other) == key(word));
         self.words.iter().filter(|word| !replaced(word)).chain(overrides).cloned().collect()
@@ -66,7 +61,6 @@ impl SavedCall {
     }
 }
 
-/// The key of `key=value` or `key:=json`.
 fn key(word: &str) -> &str {
     let key = word.split_once('=').map_or(word, |(key, _)| key);
     key.strip_suffix(':').unwrap_or(key)

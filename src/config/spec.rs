@@ -47,7 +47,6 @@ pub struct Configuration {
     pub unusable: Option<Diagnostic>,
     /// Entries that are out of service, with the reason.
     pub disabled: Vec<DisabledEntry>,
-    /// Entries of an untrusted project.
     pub untrusted: Vec<UntrustedEntry>,
     /// The open trust question; untrusted files do not act before it is answered.
     pub trust_request: Option<TrustRequest>,
@@ -65,7 +64,6 @@ pub struct Configuration {
     pub trust_record: Option<Arc<ProjectRecord>>,
     /// The files that were read, in order of precedence.
     pub files: Vec<LoadedFile>,
-    /// The places that were searched for files.
     pub searched: Vec<PathBuf>,
     /// The `discover:` directories, whose files are all read.
     pub directories: Vec<PathBuf>,
@@ -91,9 +89,7 @@ impl Configuration {
 /// The `credentials` of one file, unexpanded.
 #[derive(Debug, Clone)]
 pub struct CredentialSection {
-    /// The mapping from handles to credentials.
     pub(in crate::config) node: ConfigNode,
-    /// The layer of the file.
     pub(in crate::config) layer: Layer,
     /// The proof that references in it may be replaced by values, if there is one.
     pub(in crate::config) grant: Option<Grant>,
@@ -101,7 +97,6 @@ pub struct CredentialSection {
     pub(in crate::config) base_dir: PathBuf,
 }
 
-/// One file that was read.
 #[derive(Debug, Clone)]
 pub struct LoadedFile {
     /// The path; the embedded default has a fictitious one.
@@ -110,7 +105,6 @@ pub struct LoadedFile {
     pub role: FileRole,
     /// Which step of the search found the file; earlier layers take precedence.
     pub layer: Layer,
-    /// Its text, as read.
     pub text: Arc<SourceText>,
 }
 
@@ -119,7 +113,6 @@ pub struct LoadedFile {
 pub struct ToolSpec {
     /// The definition from the common keys; the kind may fill in what is missing.
     pub definition: ToolDefinition,
-    /// The type key of its kind.
     pub kind: &'static str,
     /// The whole entry after expansion, for the keys that only the kind understands.
     pub entry: Arc<ConfigNode>,
@@ -147,7 +140,6 @@ pub struct ToolSpec {
 pub struct ServerSpec {
     /// The key in the file; prefix of its tools' names.
     pub name: String,
-    /// Its description in the file.
     pub description: Option<String>,
     /// The program to start or the address to connect to.
     pub endpoint: Endpoint,
@@ -167,7 +159,6 @@ pub struct ServerSpec {
     pub exclude: Vec<String>,
     /// If set, only these tools; patterns with `*`.
     pub include: Option<Vec<String>>,
-    /// Roots offered to the server.
     pub roots: Vec<Root>,
     /// Share of calls when several servers offer the same tool; `None` if not set.
     pub routing_weight: Option<f64>,
@@ -175,7 +166,6 @@ pub struct ServerSpec {
     pub is_dev: bool,
     /// What happens when a definition changed; `None` if not set.
     pub drift: Option<DriftPolicy>,
-    /// Tools declared in the file.
     pub provides_tools: Vec<ToolDefinition>,
     /// How often a failed attempt is retried, for tools marked safe to repeat.
     pub retries: u32,
@@ -308,9 +298,7 @@ pub enum HttpTransport {
     /// Streamable HTTP or, if the server rejects it, HTTP+SSE.
     #[default]
     Auto,
-    /// Streamable HTTP without a fallback.
     Streamable,
-    /// HTTP+SSE, the transport of protocol version 2024-11-05.
     Sse,
     /// One message per line over the Unix socket.
     Lines,
@@ -319,7 +307,6 @@ pub enum HttpTransport {
     WebSocket,
 }
 
-/// How to authenticate to an HTTP server.
 #[derive(Debug, Clone)]
 pub enum AuthSpec {
     /// Not set: use a stored login, if there is one.
@@ -335,13 +322,10 @@ pub enum AuthSpec {
     },
     /// With a login by the user (OAuth, authorization code).
     OAuth {
-        /// The ID of a pre-registered client.
         client_id: Option<String>,
         /// The secret of the registered client; `None` for a public client.
         client_secret: Option<SecretString>,
-        /// The URL of the client's metadata document.
         client_metadata_url: Option<url::Url>,
-        /// The port for the login redirect.
         redirect_port: Option<u16>,
         /// Scopes, issuer and token binding to insist on.
         request: Box<OAuthRequestSpec>,
@@ -359,7 +343,6 @@ pub enum AuthSpec {
     },
 }
 
-/// What to request with OAuth, and from whom.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OAuthRequestSpec {
     /// The scopes; empty means those the server names.
@@ -429,7 +412,6 @@ pub struct RecordSpec {
     pub path: Option<PathBuf>,
     /// Whether each line is synced to disk (`fsync`).
     pub sync: bool,
-    /// How long records are kept.
     pub retention: Duration,
     /// Settings of a project's file that were ignored, with their locations.
     pub ignored: Vec<Diagnostic>,

@@ -31,7 +31,6 @@ pub enum UnixSocketError {
     /// The path has this many bytes, which is more than some systems allow.
     #[error("the socket path is {0} bytes long; at most {MAX_SOCKET_PATH} are allowed")]
     TooLong(usize),
-    /// The path to request over the socket is not a valid URL path.
     #[error("invalid request path: {0}")]
     RequestPath(url::ParseError),
 }

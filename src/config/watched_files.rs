@@ -72,7 +72,6 @@ impl WatchedFiles {
         }
     }
 
-    /// The same files, with those also in `earlier` in their earlier state.
     #[must_use]
     pub fn with_state_of(mut self, earlier: &Self) -> Self {
         for (path, stamp) in &mut self.files {
@@ -83,7 +82,6 @@ impl WatchedFiles {
         self
     }
 
-    /// The files that differ from before.
     pub fn changed_since<'a>(&'a self, before: &'a Self) -> impl Iterator<Item = &'a Path> {
         let was = |path: &Path| before.files.get(path).copied().flatten();
         let changed = self.files.iter().filter(move |(path, now)| **now != was(path));

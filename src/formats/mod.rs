@@ -367,7 +367,6 @@ fn is_shown_image(block: &Value) -> bool {
     field("type") == "image" && IMAGES.contains(&field("mimeType"))
 }
 
-/// A content block as text.
 fn block_text(block: &Value) -> String {
     let field = |name: &str| block.get(name).and_then(Value::as_str);
     match field("type") {
@@ -382,7 +381,6 @@ fn block_text(block: &Value) -> String {
     }
 }
 
-/// The arguments of a call that are written as a text of JSON.
 fn parse_arguments(text: &str) -> Result<JsonObject, UnparsedArguments> {
     // Some models write nothing for a tool without arguments.
     if text.trim().is_empty() {
@@ -396,7 +394,6 @@ fn parse_arguments(text: &str) -> Result<JsonObject, UnparsedArguments> {
     }
 }
 
-/// Arguments that are written as a JSON value.
 fn arguments_object(value: Option<&Value>) -> Result<JsonObject, UnparsedArguments> {
     match value {
         None | Some(Value::Null) => Ok(Map::new()),

@@ -11,7 +11,6 @@ const NOT_AT_TOP: [&str; 6] = ["allOf", "anyOf", "oneOf", "enum", "const", "not"
 /// How many references may lead to one another at the top.
 const MAX_REFERENCES: usize = 16;
 
-/// The schema with a plain object at its top, and its `definitions` in `$defs`.
 pub(super) fn object_at_top(schema: &Value, downgrades: &mut Vec<String>) -> Map<String, Value> {
     let mut top = gathered(schema, schema, MAX_REFERENCES, downgrades);
     if let Some(Value::Object(definitions)) = top.remove("definitions") {

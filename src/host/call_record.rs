@@ -79,7 +79,6 @@ pub(super) fn caller_record(
     }
 }
 
-/// Refuses a call that has to be recorded while records are switched off.
 pub(super) fn require_audit(host: &ToolHost, name: &str) -> Result<(), Error> {
     if !host.pipeline.require_record || host.pipeline.recorder.is_switched_on() {
         return Ok(());

@@ -31,7 +31,6 @@ pub fn coerce(words: &[ArgumentWord], schema: &Value) -> Result<JsonObject, Vec<
     if twice.is_empty() { Ok(arguments) } else { Err(twice) }
 }
 
-/// What `coerce_text` means to a property with this schema, of which `root` is the whole.
 pub fn coerce_text(text: &str, property: &Value, root: &Value) -> Value {
     let mut wants = AcceptedValues::default();
     wants.collect(property, root);

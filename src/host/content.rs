@@ -74,7 +74,6 @@ pub fn media_type(holder: &Value) -> String {
     claimed.unwrap_or("application/octet-stream").to_owned()
 }
 
-/// Output that is a JSON value and not text.
 pub fn json_output(output: &Value) -> Option<&Value> {
     (!output.is_string() && !output.is_null()).then_some(output)
 }

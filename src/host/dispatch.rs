@@ -80,7 +80,6 @@ impl ToolHost {
         self.pipeline.new_call_id()
     }
 
-    /// One call to one server.
     pub(super) async fn call_once(
         &self,
         request: &CallRequest,

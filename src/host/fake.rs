@@ -45,7 +45,6 @@ pub(super) struct FakeProvider {
 }
 
 impl FakeProvider {
-    /// Local tools, which echo their arguments.
     pub(super) fn local(tools: Vec<ToolDefinition>) -> Self {
         Self {
             server: None,
@@ -64,7 +63,6 @@ impl FakeProvider {
         }
     }
 
-    /// A server with these tools.
     pub(super) fn server(name: &str, tools: &[&str]) -> Self {
         let tools = tools.iter().map(|tool| of_server(name, tool)).collect();
         Self { server: Some(name.into()), live: Mutex::new(Ok(tools)), ..Self::local(Vec::new()) }
@@ -222,14 +220,12 @@ impl ManagedServer for FakeProvider {
     }
 }
 
-/// A tool of `tools.yaml`, standing at `line`.
 pub(super) fn internal(name: ToolName, line: u32) -> ToolDefinition {
     let place =
         SourceLocation { file: Arc::new("tools.yaml".into()), line, column: 1, text: "".into() };
     ToolDefinition::new(name, ToolSource::Internal, "fake", Origin::File(place))
 }
 
-/// A tool of a server, taking a message.
 pub(super) fn of_server(server: &str, tool: &str) -> ToolDefinition {
     let mut tool = ToolDefinition::new(
         ToolName::of(server, tool),
@@ -320,7 +316,6 @@ pub(super) fn host(providers: &[&Arc<FakeProvider>]) -> ToolHostBuilder {
     })
 }
 
-/// A call without arguments.
 pub(super) fn call(name: &str) -> CallRequest {
     CallRequest::new(name, CallArguments::Words(Vec::new()))
 }

@@ -21,7 +21,6 @@ use crate::util::static_text::{self, StaticText};
 /// A connection to a host that runs elsewhere with the same configuration.
 #[async_trait]
 pub trait HostLink: Send + Sync {
-    /// The process of the other host.
     fn pid(&self) -> u32;
 
     /// Makes a call there. The inner result is the other host's own.
@@ -62,7 +61,6 @@ pub enum ObserveRequest {
     Changes(Vec<(String, SubscriptionFilter)>),
 }
 
-/// Something that a viewer observed.
 #[derive(Debug)]
 pub enum Observation {
     /// From here on nothing is missed.
@@ -71,7 +69,6 @@ pub enum Observation {
     Event(HostEvent),
     /// Something crossed the wire of a server.
     Traffic(Box<CapturedTraffic>),
-    /// A server reported a change.
     Change(String, SubscriptionEvent),
     /// So many observations more were dropped, because this viewer is too slow.
     Lost(u64),
@@ -80,7 +77,6 @@ pub enum Observation {
 /// Where observations go. It is called in order and must not wait.
 pub type ObservationSink = Arc<dyn Fn(Observation) + Send + Sync>;
 
-/// The link of a host, while it has one.
 #[derive(Default)]
 pub(super) struct LinkSlot(RwLock<Option<Arc<dyn HostLink>>>);
 
@@ -276,7 +272,6 @@ impl ToolHost {
         request
     }
 
-    /// The same of a request for an offering.
     pub(super) fn complete_item(&self, request: &ItemRequest) -> ItemRequest {
         let context = self.sessions.offering_context(request, self.new_call_id(), &[]);
         ItemRequest {

@@ -217,7 +217,6 @@ impl RegisteredProvider {
         .await
     }
 
-    /// Forgets what was listed, so that it is listed again when it is needed.
     pub(super) fn forget_lists(&self) {
         *self.cached.lock().unwrap_or_else(PoisonError::into_inner) = None;
         *self.declared.lock().unwrap_or_else(PoisonError::into_inner) = None;

@@ -94,7 +94,6 @@ pub use registration::{HostContents, RegistrationError, Removal};
 
 /// The single gateway to all tools: the public face of its three parts.
 pub struct ToolHost {
-    /// Which tools there are and who owns them.
     directory: Arc<ToolDirectory>,
     /// The profiles that limit what requests may see.
     profiles: Profiles,
@@ -108,7 +107,6 @@ pub struct ToolHost {
     link: LinkSlot,
     /// The resources whose changes it was asked to follow.
     subscriptions: OpenSubscriptions,
-    /// This host, for the calls that tools make.
     weak_self: Weak<Self>,
 }
 

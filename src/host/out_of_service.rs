@@ -80,7 +80,6 @@ impl ToolDirectory {
         Some(entry.error())
     }
 
-    /// The entry of which an unknown name may be one of the tools.
     pub(super) fn disabled_component(&self, name: &str) -> Option<DisabledEntry> {
         let disabled = self.disabled.get();
         let mut entries = disabled.iter();

@@ -26,7 +26,6 @@ impl ToolHost {
         }
     }
 
-    /// Compares a listing with pins: the host's own, or others.
     #[doc(hidden)] // for the program's own commands
     pub fn compare(&self, pins: &Pins, catalogue: &Catalogue) -> PinReport {
         let mut report = PinReport::new(pins, catalogue, &|server| self.instructions(server));
@@ -42,13 +41,11 @@ impl ToolHost {
         report
     }
 
-    /// A pin of the tool's current definition.
     #[doc(hidden)] // for the program's own commands
     pub fn pin(&self, tool: &ToolDefinition) -> Pin {
         Pin::of(tool, &|text| self.pipeline.masker.text(text))
     }
 
-    /// The instructions of a connected server, to be pinned.
     #[doc(hidden)] // for the program's own commands
     pub fn pin_instructions(&self, server: &str) -> Option<PinnedText> {
         Some(PinnedText::of(&self.instructions(server)?, &|text| self.pipeline.masker.text(text)))

@@ -34,7 +34,6 @@ pub enum ScopeProfile {
 /// Views of which a client sees what any shows.
 type ScopeViews = Vec<Vec<Arc<ProfileSpec>>>;
 
-/// The profiles that a configuration has.
 #[derive(Default)]
 pub(super) struct KnownProfiles {
     named: BTreeMap<String, Arc<ProfileSpec>>,
@@ -43,7 +42,6 @@ pub(super) struct KnownProfiles {
 }
 
 impl KnownProfiles {
-    /// Those of a host of which only the default is known.
     pub(super) fn of_default(profile: Option<ProfileSpec>) -> Self {
         Self { default: profile.map(Arc::new), ..Self::default() }
     }
@@ -77,7 +75,6 @@ impl Profiles {
         Self { known: Arc::new(Current::new(profiles)), scope: None }
     }
 
-    /// Replaces the profiles of the host, for all its clients.
     pub(super) fn replace(&self, profiles: KnownProfiles) {
         self.known.replace(profiles);
     }
@@ -202,7 +199,6 @@ pub fn hidden_by_profile(name: &str, profile: Option<&str>) -> Error {
     Error::denied(format!("'{name}' is not part of {profile}"))
 }
 
-/// The error for a profile that is not there, naming those that are.
 pub fn unknown_profile<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Error {
     let names: Vec<&str> = names.collect();
     let error = Error::usage(format!("unknown profile '{name}'"));

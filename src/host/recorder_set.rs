@@ -18,7 +18,6 @@ use crate::stats::{Spool, SpoolRow};
 use crate::util::append::AppendError;
 use crate::util::clock::Clock;
 
-/// The most fingerprints that are remembered.
 const MAX_FINGERPRINTS: usize = 10_000;
 
 /// The records of calls, each when it is switched on.
@@ -32,15 +31,12 @@ pub struct RecordStores {
     pub history: Option<HistoryLog>,
 }
 
-/// Where the audit log is written.
 #[derive(Debug, Default)]
 pub enum AuditTarget {
-    /// A person switched it off.
     #[default]
     Off,
     /// It is enabled, but there is no place for it, such as a home directory.
     Nowhere,
-    /// Into this log.
     Log(AuditLog),
 }
 
@@ -55,10 +51,8 @@ impl AuditTarget {
     }
 }
 
-/// Writes the records of calls.
 pub struct RecorderSet {
     stores: RecordStores,
-    /// Fingerprints of the definitions that were called.
     fingerprints: Mutex<HashMap<String, CachedFingerprint>>,
     clock: Arc<dyn Clock>,
     events: EventSink,

@@ -12,12 +12,9 @@ use super::sessions::{SessionInfo, Sessions};
 use crate::model::{Error, ToolCall, ToolContext, ToolDefinition, ToolName, ToolResult};
 use crate::provider::{Preview, ToolListVersion, ToolListing, ToolProvider};
 
-/// Makes the handler of a session tool for one session.
 pub(super) type HandlerFactory = dyn Fn(&SessionInfo) -> Arc<dyn ToolHandler> + Send + Sync;
 
-/// Where the handler of a call comes from.
 pub(super) enum HandlerSource {
-    /// One handler for the calls of all sessions.
     Global(Arc<dyn ToolHandler>),
     /// Makes a handler for each session, at its first call.
     Session(Arc<HandlerFactory>),
@@ -30,7 +27,6 @@ struct RegisteredTool {
     at: u64,
 }
 
-/// The registered tools, as a provider.
 pub(super) struct ToolRegistry {
     tools: RwLock<ToolTable>,
     sessions: Arc<Sessions>,
@@ -73,7 +69,6 @@ impl ToolRegistry {
         Some(Arc::clone(&removed?.definition))
     }
 
-    /// The tools, in the order in which they were registered.
     pub(super) fn definitions(&self) -> Vec<Arc<ToolDefinition>> {
         let tools = self.tools.read().unwrap_or_else(PoisonError::into_inner);
         let mut all: Vec<&Arc<RegisteredTool>> = tools.by_name.values().collect();

@@ -79,7 +79,6 @@ impl Roster {
     }
 }
 
-/// The error of a call whose tool was removed before it began.
 pub(super) fn removed_tool_error(name: &str) -> Error {
     Error::usage(format!("'{name}' was removed"))
         .with_cause(ErrorCause::ToolRemoved)

@@ -18,7 +18,6 @@ use crate::util::spelling::did_you_mean;
 /// How many candidates and failures are listed.
 pub(super) const SHOWN: usize = 20;
 
-/// The error for a server that the configuration does not have.
 pub(super) fn unknown_server<'k>(name: &str, names: impl IntoIterator<Item = &'k str>) -> Error {
     let hint = did_you_mean(name, names);
     Error::usage(format!("unknown server '{name}'"))

@@ -10,7 +10,6 @@ use super::variables;
 use crate::config::variables::call_may_set;
 use crate::model::{CallId, EventSink, JsonObject, ToolContext, ToolDefinition, TraceContext};
 
-/// The sessions of a host and its viewers.
 pub(super) struct SessionManager {
     /// The session of requests that name none. Its directory, variables and metadata are those of
     /// every session that does not replace them.

@@ -110,7 +110,6 @@ impl Sessions {
         })
     }
 
-    /// Drops all instances of a tool.
     pub(super) fn drop_tool(&self, tool: &str) {
         let mut table = self.lock();
         let gone: Vec<_> =

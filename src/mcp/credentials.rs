@@ -11,7 +11,6 @@ use crate::model::Error;
 /// A server's refusal of a request: 401 or 403.
 #[derive(Debug, Clone)]
 pub struct Challenge {
-    /// The HTTP status, 401 or 403.
     pub status: u16,
     /// The values of `WWW-Authenticate`, at most five, as the server wrote them.
     pub www_authenticate: Vec<String>,
@@ -104,7 +103,6 @@ pub fn none() -> Arc<dyn Credentials> {
     Arc::new(NoCredentials)
 }
 
-/// This token, as `Authorization: Bearer`.
 pub fn bearer(token: SecretString) -> Arc<dyn Credentials> {
     Arc::new(StaticBearer::new(token))
 }

@@ -92,7 +92,6 @@ pub(super) fn is_depth_error(error: &serde_json::Error, text: &str) -> bool {
         && nests_deeper(read, DEPTH_LIMIT - 1)
 }
 
-/// The text around a column of its (only) line.
 fn excerpt_around(text: &str, column: usize) -> String {
     let from = column.saturating_sub(60);
     text.chars().skip(from).take(120).collect()

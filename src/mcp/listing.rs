@@ -71,7 +71,6 @@ pub async fn tools(
     })
 }
 
-/// Lists everything of one sort.
 pub async fn all<T: Listable>(
     connection: &Connection,
     server: &str,

@@ -51,7 +51,6 @@ pub async fn read(
 enum ResourcePartError {
     #[error("it has no uri")]
     NoUri,
-    /// A part without content.
     #[error("it has neither text nor blob")]
     NoContent,
     #[error("it has text and blob")]
@@ -111,7 +110,6 @@ enum PromptMessageError {
     NoRole,
     #[error("its content is not an object")]
     ContentNotObject,
-    /// There is no `content`.
     #[error("it has no content")]
     NoContent,
     /// Content that its type does not allow.

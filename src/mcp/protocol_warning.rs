@@ -112,16 +112,13 @@ pub enum ProtocolWarning {
     ChangesLost(u64),
     #[error("it acknowledged a subscription twice")]
     AcknowledgedTwice,
-    /// A change of a subscription that is not acknowledged.
     #[error("it sent change notifications before it acknowledged the subscription")]
     ChangeBeforeAcknowledgement,
     /// A change of a list that was not subscribed to.
     #[error("it sent an unrequested change notification for its {0}")]
     UnaskedChange(&'static str),
-    /// A change of a subscription that it does not name.
     #[error("it sent a change notification without a subscription id")]
     ChangeWithoutSubscription,
-    /// The end of a subscription that it does not name.
     #[error("it ended a subscription without its id")]
     EndWithoutSubscription,
     #[error("it did not accept the log level: {0}")]
@@ -133,7 +130,6 @@ pub enum ProtocolWarning {
     DefinitionDifference(String),
 
     // HTTP.
-    /// A session id that is too long: its length in bytes.
     #[error("a session id of {0} bytes is not used")]
     SessionIdTooLong(usize),
     #[error("a session id that is not visible ASCII is not used")]
@@ -230,7 +226,6 @@ impl WarningList {
         self.known.is_empty()
     }
 
-    /// The warnings for people, a line each.
     pub fn lines(&self) -> Vec<String> {
         let lines = self.known.iter().map(|(text, count)| match count {
             1 => text.clone(),

@@ -104,7 +104,6 @@ impl QuestionTable {
         }
     }
 
-    /// A request of ours has ended, and with it what only that request was waiting for.
     pub fn request_ended(&mut self, request: i64) {
         for question in self.open.values_mut() {
             let before = question.requests.len();

@@ -15,11 +15,9 @@ use crate::util::text::truncate;
 /// Maximum number of characters of a server's text shown to viewers.
 const SUMMARY_CHARS: usize = 500;
 
-/// Answers the questions of one server.
 pub struct QuestionResponder {
     /// The server's name in the files.
     pub server: String,
-    /// The roots it may know.
     pub roots: Vec<Root>,
     /// Where events about questions go; they never hold an answer.
     pub events: EventSink,
@@ -27,12 +25,10 @@ pub struct QuestionResponder {
     pub inbox: Arc<dyn QuestionHandler>,
 }
 
-/// What a question belongs to.
 #[derive(Debug, Clone, Default)]
 pub struct QuestionContext {
     /// The call that waits for the answer, when that is known.
     pub call: Option<CallId>,
-    /// The round of questions of that call, from 1.
     pub round: Option<u32>,
     /// The server's own name of the question in its round.
     pub key: Option<String>,
@@ -60,10 +56,8 @@ impl QuestionRefusal {
     }
 }
 
-/// An answer, and what it came from.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QuestionAnswer {
-    /// The `result` of the question.
     pub result: Value,
     /// What was decided; `None` when no person is asked such things.
     pub verdict: Option<QuestionOutcome>,
@@ -241,7 +235,6 @@ fn parse_question(method: &str, params: &Value) -> Result<QuestionBody, Question
     }
 }
 
-/// A reply in the shape its question wants.
 fn reply_to_result(ask: &QuestionBody, reply: QuestionReply) -> Result<Value, QuestionRefusal> {
     let verdict = reply.outcome();
     Ok(match (ask, reply) {

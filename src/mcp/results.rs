@@ -70,7 +70,6 @@ pub(super) enum ContentError {
     NoResourceUri,
     #[error("unknown type {0:?}")]
     UnknownType(String),
-    /// No type, or one that is not text.
     #[error("it has no type")]
     NoType,
 }

@@ -2,7 +2,6 @@
 
 /// The text is not JSON.
 pub const PARSE_ERROR: i64 = -32700;
-/// The JSON is not a request.
 pub const INVALID_REQUEST: i64 = -32600;
 /// The peer does not know the method.
 pub const METHOD_NOT_FOUND: i64 = -32601;

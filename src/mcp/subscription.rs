@@ -171,7 +171,6 @@ impl Subscription<'_> {
         lists.map(|list| format!("the list of {}", list.as_str())).chain(uris.cloned()).collect()
     }
 
-    /// What the answer to `subscriptions/listen` means: it is the end of the subscription.
     fn end_from_answer(
         &self,
         answer: Result<Result<Value, Error>, Error>,

@@ -104,7 +104,6 @@ impl Tracer {
         )
     }
 
-    /// A tracer without listeners.
     pub fn off() -> Self {
         Self::default()
     }
@@ -342,7 +341,6 @@ pub struct StderrLines {
 }
 
 impl StderrLines {
-    /// A collector of stderr that reports whole lines to `tracer`.
     pub fn new(tracer: Tracer) -> Self {
         Self { tracer, open: Vec::new(), is_continuation: false }
     }

@@ -18,7 +18,6 @@ pub struct CallFilter {
     pub until: Option<Duration>,
     /// Only tools whose full name matches one of these patterns; `None` is all.
     pub tools: Option<Vec<String>>,
-    /// Only calls that failed, or only calls that did not.
     pub failed: Option<bool>,
     /// Only calls of the project with this root directory; `None` is all.
     pub project: Option<String>,

@@ -7,7 +7,6 @@ pub struct QuestionAbilities {
     pub forms: bool,
     /// Addresses to visit (elicitation, mode `url`).
     pub urls: bool,
-    /// Samples of a model (`sampling/createMessage`).
     pub sampling: bool,
     /// The directories it works in (`roots/list`).
     pub roots: bool,

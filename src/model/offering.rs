@@ -130,7 +130,7 @@ pub struct ResourceTemplate {
 /// The contents of a resource: at least one part, unless the resource is empty.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ResourceContents {
-    /// The server it was read from.
+    /// The server that lists it.
     pub server: String,
     /// The address that was asked for.
     pub uri: String,
@@ -220,13 +220,11 @@ impl ListKind {
 /// The changes that a subscription asks a server to report.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SubscriptionFilter {
-    /// Lists whose changes are wanted.
     pub lists: Vec<ListKind>,
     /// Addresses of resources whose changes are wanted.
     pub uris: Vec<String>,
 }
 
-/// An event of a subscription.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum SubscriptionEvent {
     /// The server agreed; changes are reported from now on. Sent again after an interruption,

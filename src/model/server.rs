@@ -31,9 +31,7 @@ impl Era {
 /// A place that a server may know; its resources and arguments may point into it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Root {
-    /// Its URI.
     pub uri: String,
-    /// Its name, for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 }

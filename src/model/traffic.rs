@@ -161,7 +161,6 @@ impl MessageInfo {
 pub struct TrafficFilter {
     /// Method patterns: only matching messages are shown. Empty means all.
     pub methods: Vec<String>,
-    /// Only items in this direction.
     pub direction: Option<Direction>,
 }
 

@@ -18,7 +18,6 @@ use crate::model::{Error, ErrorPhase};
 /// Idle connections are dropped before the 5 s after which common servers close theirs, so that
 /// a call does not meet a connection that is just being closed.
 pub(super) const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
-/// The `User-Agent` of every request.
 pub const USER_AGENT: &str = concat!("toolhost/", env!("CARGO_PKG_VERSION"));
 /// How many lines of response headers are read.
 pub(super) const HEADER_LINES: usize = 100;

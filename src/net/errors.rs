@@ -114,7 +114,6 @@ pub fn no_connection_over(error: &io::Error, socket: &Path) -> Error {
     socket_error(error, socket).with_phase(ErrorPhase::Start)
 }
 
-/// The error of a connection that was not made within `limit`.
 pub fn connect_timed_out(url: &Url, limit: Duration) -> Error {
     let what = if url.scheme() == "https" { "TLS connection" } else { "connection" };
     Error::timeout(format!("no {what} to {} within {}", host_and_port(url), show_duration(limit)))
@@ -129,7 +128,6 @@ pub fn host_not_found(reason: &str, url: &Url) -> Error {
         .with_hint("check the url for typos, and check the network")
 }
 
-/// The error for a response that is not HTTP.
 pub fn not_http(why: &str, place: &Place<'_>) -> Error {
     Error::protocol(format!("{place} does not speak HTTP: {why}")).with_hint(match place.socket {
         Some(_) => "if its messages are lines, set transport: lines in its entry",

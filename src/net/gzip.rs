@@ -17,7 +17,6 @@ const PIECE: usize = 8 << 10;
 pub(super) struct GzipBody(Pin<Box<dyn AsyncRead + Send>>);
 
 impl GzipBody {
-    /// What `body` says.
     pub(super) fn new(body: PlainBody) -> Self {
         let pieces = stream::try_unfold(body, |mut body| async move {
             let piece = body.next().await.map_err(io::Error::other)?;

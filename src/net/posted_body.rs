@@ -22,7 +22,6 @@ pub struct PostedBody {
 }
 
 impl PostedBody {
-    /// `bytes`, of whose departure `listener` hears.
     pub fn new(bytes: Bytes, listener: Option<Arc<dyn DepartureListener>>) -> Self {
         Self { bytes: Some(bytes), listener }
     }

@@ -60,7 +60,6 @@ enum BodySource {
 }
 
 impl OriginResponse {
-    /// A response of the shared client to a request for `url`.
     pub(super) fn from_client(mut response: Response, url: Url) -> Self {
         let headers = std::mem::take(response.headers_mut());
         Self { status: response.status(), headers, url, body: ResponseBody::new(response) }
@@ -82,7 +81,6 @@ impl OriginResponse {
 }
 
 impl ResponseBody {
-    /// The body of `response`, of which nothing was read.
     pub fn new(response: Response) -> Self {
         let content_length = response.content_length();
         Self { source: BodySource::Client(Box::new(response)), content_length }
@@ -117,7 +115,6 @@ impl ResponseBody {
         bytes.freeze()
     }
 
-    /// The error of a body that broke after `came` bytes.
     pub fn broken(&self, cut: BodyReadError, came: usize) -> Error {
         broken(cut, self.content_length, came)
     }

@@ -36,7 +36,6 @@ impl TestRequest {
     }
 }
 
-/// What the peer does with one request.
 pub(crate) enum TestResponse {
     /// These bytes as they are; the connection stays open for the next request.
     Raw(Vec<u8>),
@@ -58,7 +57,6 @@ impl TestResponse {
         Self::Raw(bytes)
     }
 
-    /// 200 with a JSON body.
     pub(crate) fn json(body: impl AsRef<[u8]>) -> Self {
         Self::full("200 OK", &["Content-Type: application/json"], body)
     }
@@ -68,7 +66,6 @@ impl TestResponse {
         Self::full("202 Accepted", &[], "")
     }
 
-    /// The result `{}` for a request.
     pub(crate) fn result(request: &TestRequest) -> Self {
         Self::json(answer(&request.id()))
     }

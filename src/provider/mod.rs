@@ -93,7 +93,6 @@ pub trait ToolProvider: Send + Sync {
     /// continues in the background and finishes before [`ToolProvider::close`] returns.
     fn end_session(&self, _session: &str) {}
 
-    /// The ability to report on a server, for providers that are one.
     #[doc(hidden)] // an ability of the kinds of this program
     fn as_server(&self) -> Option<&dyn ManagedServer> {
         None
@@ -185,7 +184,6 @@ pub struct ConnectionSummary {
     pub is_ready: bool,
     /// How long the newest connection took to open, handshake included.
     pub connect: Option<Duration>,
-    /// The protocol revision that was negotiated.
     pub protocol: Option<String>,
     /// Its instructions, which are meant for models.
     pub instructions: Option<String>,
@@ -292,7 +290,6 @@ pub struct ProviderDeps {
     pub expanded: ExpandedValues,
     /// Where toolhost keeps state (`None` when there is no home to keep it in).
     pub state_dir: Option<PathBuf>,
-    /// The root of the project, if there is one.
     pub project: Option<String>,
     /// Where events that belong to no call go.
     pub events: EventSink,
@@ -318,7 +315,6 @@ impl ProviderDeps {
     }
 }
 
-/// The result of building providers.
 pub struct BuiltProviders {
     /// The providers of the entries that could be built: usually one for all of them.
     pub providers: Vec<Arc<dyn ToolProvider>>,
@@ -352,6 +348,5 @@ impl BuiltProviders {
 pub struct ProviderKind {
     /// How it is written in a file.
     pub words: KindDescriptor,
-    /// Builds the providers for all entries of this kind.
     pub build: fn(&[&ToolSpec], &ProviderDeps) -> BuiltProviders,
 }

@@ -30,7 +30,6 @@ pub(super) struct SharedRoom {
     share: usize,
 }
 
-/// Room that is taken until this is dropped.
 #[derive(Debug)]
 pub(super) struct TakenRoom {
     own: OwnedSemaphorePermit,
@@ -46,7 +45,6 @@ impl SharedRoom {
         Self { own: Arc::new(Semaphore::new(self.share)), ..self.clone() }
     }
 
-    /// Takes room if there is so much.
     pub(super) fn try_take(&self, count: usize) -> Option<TakenRoom> {
         let count = u32::try_from(count).ok()?;
         let own = Arc::clone(&self.own).try_acquire_many_owned(count).ok()?;

@@ -49,7 +49,6 @@ impl FigureChange {
     }
 }
 
-/// No change has no sign.
 fn positive_zero(value: f64) -> f64 {
     if value.abs() < 0.05 { 0.0 } else { value }
 }

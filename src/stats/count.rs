@@ -47,7 +47,6 @@ impl ToolKey {
         self.name == tool.name.full() && self.place.program == tool.program()
     }
 
-    /// Whether a filter asks for this tool.
     #[doc(hidden)] // for the program's own commands
     pub fn is_wanted(&self, filter: &CallFilter) -> bool {
         filter.matches_tool(&self.name) && filter.matches_project(self.place.project.as_deref())
@@ -137,7 +136,6 @@ impl CallCounts {
         (self.ended() > 0).then_some(share)
     }
 
-    /// Adds a call that ended.
     #[doc(hidden)] // for the program's own commands
     pub fn add_call(&mut self, outcome: &RecordedOutcome) {
         let kind = outcome.failure.map(ErrorKind::as_str).unwrap_or_default();
@@ -242,7 +240,6 @@ impl UsagePeriod {
 #[derive(Debug, Clone, Default)]
 pub struct SpoolBatch {
     tools: BTreeMap<ToolKey, ToolCalls>,
-    /// How many calls it holds.
     pub calls: u64,
     /// Lines that were no row.
     pub damaged: u64,
@@ -257,7 +254,6 @@ struct ToolCalls {
 
 #[derive(Debug, Clone)]
 struct CountedCall {
-    /// Empty when the call succeeded.
     kind: Box<str>,
     duration: Duration,
     attempts: u32,
@@ -265,7 +261,6 @@ struct CountedCall {
 }
 
 impl SpoolBatch {
-    /// Counts the call of one row.
     pub fn add(&mut self, row: SpoolRow) {
         let time = row.ended_at_ms.min(LAST_SECOND * 1_000);
         let minute = Granularity::Minute.floor(i64::try_from(time / 1_000).unwrap_or(i64::MAX));
@@ -308,7 +303,6 @@ impl SpoolBatch {
         self.damaged += other.damaged;
     }
 
-    /// The tools that were called, and when.
     pub fn tools(&self) -> impl Iterator<Item = (&ToolKey, UsagePeriod)> {
         self.tools.iter().map(|(tool, calls)| (tool, calls.period))
     }

@@ -32,7 +32,6 @@ pub struct SpoolRow {
     /// `ok`, or the word of the failure's kind (`tool`, `timeout`, …).
     #[serde(rename = "k")]
     pub outcome: String,
-    /// The duration of the call in microseconds.
     #[serde(rename = "us")]
     pub duration_us: u64,
     /// Attempts made, at least 1: trying to start a server is one.

@@ -57,7 +57,6 @@ pub struct SpoolFile {
     file: File,
 }
 
-/// A part of a file.
 #[derive(Debug)]
 pub struct SpoolChunk {
     pub batch: SpoolBatch,

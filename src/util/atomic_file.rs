@@ -25,7 +25,6 @@ pub fn lock(path: &Path) -> io::Result<File> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileMode {
-    /// [`private_file::FILE`], whatever they were before.
     Private,
     /// Those of the old file; a new one gets these, less what the process masks out.
     Kept(u32),
@@ -54,7 +53,6 @@ pub fn replace(path: &Path, bytes: &[u8], mode: FileMode) -> io::Result<()> {
     })
 }
 
-/// Creates `temporary` with the permissions of `path`, or with `new` where there is no such file.
 fn create_like(path: &Path, new: u32, temporary: &Path) -> io::Result<File> {
     let old = std::fs::metadata(path).ok().map(|metadata| metadata.permissions().mode() & 0o777);
     let mode = old.unwrap_or(new);

@@ -29,7 +29,6 @@ pub fn decode(text: &str) -> Option<Vec<u8>> {
     ENGINE.decode(body.replace(['\n', '\r'], "")).ok()
 }
 
-/// The number of bytes `text` decodes to, without decoding it.
 pub fn decoded_len(text: &str) -> u64 {
     let signs = text.bytes().filter(|b| !matches!(b, b'\n' | b'\r' | b'=')).count();
     u64::try_from(signs).unwrap_or(u64::MAX).saturating_mul(3) / 4

@@ -20,7 +20,6 @@ pub enum DiffMark {
 }
 
 impl DiffMark {
-    /// `' '`, `'-'` or `'+'`, as in a unified diff.
     pub fn sign(self) -> char {
         match self {
             Self::Same => ' ',
@@ -33,7 +32,6 @@ impl DiffMark {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiffLine {
     pub mark: DiffMark,
-    /// Its text, without the line break.
     pub text: String,
     /// Its number in the old text, from 1.
     pub old: Option<usize>,

@@ -20,9 +20,7 @@ pub struct Durations {
     counts: Histogram<u64>,
     min: u64,
     max: u64,
-    /// The sum of all durations, in nanoseconds.
     sum: u128,
-    /// The sum of the squared durations, in seconds².
     squares: f64,
 }
 
@@ -214,7 +212,6 @@ impl Durations {
     }
 }
 
-/// A histogram as it was written down.
 struct EncodedHistogram {
     digits: u8,
     min: u64,

@@ -27,7 +27,6 @@ impl JsonLineWriter {
         self
     }
 
-    /// Adds a text if there is one.
     pub fn text_if(&mut self, name: &'static str, text: Option<&str>) -> &mut Self {
         match text {
             Some(text) => self.text(name, text),
@@ -35,7 +34,6 @@ impl JsonLineWriter {
         }
     }
 
-    /// Adds a text, or `null` when there is none.
     pub fn text_or_null(&mut self, name: &'static str, text: Option<&str>) -> &mut Self {
         match text {
             Some(text) => self.text(name, text),
@@ -74,7 +72,6 @@ impl JsonLineWriter {
         self
     }
 
-    /// The line, without a line break.
     pub fn finish(&mut self) -> String {
         self.0.push(b'}');
         let line = std::mem::take(&mut self.0);

@@ -110,7 +110,6 @@ pub async fn kill_all() -> Vec<u32> {
     }
 }
 
-/// Collects a child if it has ended.
 fn reap(pid: u32) {
     if let Some(pid) = to_pid(pid) {
         let _not_yet = rustix::process::waitpid(Some(pid), WaitOptions::NOHANG);

@@ -95,7 +95,6 @@ pub enum StartError {
 }
 
 impl Process {
-    /// Starts `program`.
     pub fn start(program: &Program) -> io::Result<Self> {
         Self::spawn(program, None, None)
     }
@@ -253,7 +252,6 @@ fn events_pipe() -> io::Result<(pipe::Receiver, OwnedFd)> {
     Ok((pipe::Receiver::from_owned_fd(read.into())?, write.into()))
 }
 
-/// The command of a child: its program, or what wraps it.
 fn command(program: &Program, prepared: Option<&PreparedConfinement>) -> tokio::process::Command {
     let mut command = match prepared.and_then(|prepared| prepared.wrapper.as_ref()) {
         Some((wrapper, arguments)) => {

@@ -38,7 +38,6 @@ pub fn open(path: &Path) -> Result<(File, Metadata), UnreadableFile> {
     Ok((file, meta))
 }
 
-/// The bytes of a regular file that holds at most `limit` of them.
 pub fn bytes(path: &Path, limit: u64) -> Result<Vec<u8>, UnreadableFile> {
     let (file, meta) = open(path)?;
     if meta.len() > limit {

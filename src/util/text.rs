@@ -67,7 +67,6 @@ pub fn shorten(text: &str, most: usize) -> Cow<'_, str> {
     }
 }
 
-/// The first `most` characters of a text, and `…` when that is not all of it.
 pub fn truncate(text: &str, most: usize) -> String {
     let mut out: String = text.chars().take(most).collect();
     if out.len() < text.len() {

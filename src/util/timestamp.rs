@@ -76,7 +76,6 @@ pub fn time_of_day(at: Duration) -> String {
     of_day(at, "%H:%M:%S")
 }
 
-/// The same to the minute: `14:03`.
 pub fn minute_of_day(at: Duration) -> String {
     of_day(at, "%H:%M")
 }

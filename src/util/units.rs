@@ -72,7 +72,6 @@ pub fn show_span(span: Duration) -> String {
     }
 }
 
-/// A count with separators: `999`, `49,580`, `1,000,000`.
 pub fn show_count(count: u64) -> String {
     let digits = count.to_string();
     let mut shown = String::with_capacity(digits.len() + digits.len() / 3);

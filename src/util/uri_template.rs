@@ -107,7 +107,6 @@ fn encode(c: char, keeps_reserved: bool, uri: &mut String) {
     }
 }
 
-/// Whether `uri` can be an expansion of `template`.
 pub fn matches(template: &str, uri: &str) -> bool {
     if template.len() > LONGEST || uri.len() > LONGEST {
         return false;

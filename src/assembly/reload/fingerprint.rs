@@ -78,7 +78,6 @@ impl EntryFingerprints {
         names(self).is_superset(&names(before))
     }
 
-    /// The differences from `before`.
     pub(super) fn compare(&self, before: &Self) -> ReloadReport {
         let (now, before) = (self.by_name(), before.by_name());
         let mut report = ReloadReport::default();

@@ -79,7 +79,6 @@ pub enum NewErrors {
 /// Why a reading of the files did not replace the previous one, which stays in use.
 #[derive(Debug, thiserror::Error)]
 pub enum ReloadError {
-    /// The files have new errors.
     #[error("the configuration has new errors")]
     Invalid(Vec<Diagnostic>),
     /// The project's files are no longer what the user trusted.
@@ -91,7 +90,6 @@ pub enum ReloadError {
 }
 
 impl HostReloader {
-    /// Reloads the host of an assembly that `environment` was read for.
     pub fn new(assembly: &Assembly, environment: Arc<dyn Environment>) -> Self {
         let Assembly { host, configuration, masker, sources } = assembly;
         let current = CurrentContents {

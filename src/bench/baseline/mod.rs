@@ -30,7 +30,6 @@ pub const GATED_STATISTICS: [Statistic; 3] =
 /// The version of what `--save` writes; it changes when a field changes its meaning.
 pub const FORMAT: u64 = 1;
 
-/// Maximum size of a file, in bytes.
 const MAX_FILE_BYTES: u64 = 64 << 20;
 /// Targets and stretches that are read at most.
 const MAX_ITEMS: usize = 1_000;

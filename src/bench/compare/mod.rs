@@ -178,7 +178,6 @@ pub fn compare(report: &BenchReport) -> Vec<TargetComparison> {
     others.iter().enumerate().map(compared).collect()
 }
 
-/// The letter of a target: A is the first one.
 pub fn letter(target: usize) -> char {
     u8::try_from(target).ok().filter(|at| *at < 26).map_or('?', |at| char::from(b'A' + at))
 }

@@ -77,7 +77,6 @@ impl SimulatedClock {
         }
     }
 
-    /// Waits until a moment.
     pub(crate) async fn until(&self, moment: Instant) {
         let moment = self.at(moment);
         poll_fn(|_| {

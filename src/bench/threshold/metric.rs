@@ -120,7 +120,6 @@ pub(super) enum ParseMetricError {
     /// A percentile of 100 or more.
     #[error("'{0}' is above 100 %: use max")]
     AboveAll(String),
-    /// A percentile that is not a number.
     #[error("'{0}' is not a percentile: write p50, p95, p99 or p99.9")]
     Percentile(String),
     #[error("{}", unknown(.0))]
@@ -291,7 +290,6 @@ fn time(name: &str) -> Result<Option<Aggregate>, ParseMetricError> {
     }
 }
 
-/// The message for an unknown metric name: the nearest name, or all of them.
 fn unknown(name: &str) -> String {
     let known = COUNTS
         .iter()

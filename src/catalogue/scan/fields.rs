@@ -44,7 +44,6 @@ pub(super) fn for_each_text(
     budget.is_complete
 }
 
-/// At most `most` bytes of a text.
 pub(super) fn head(text: &str, most: usize) -> &str {
     let mut end = text.len().min(most);
     while !text.is_char_boundary(end) {

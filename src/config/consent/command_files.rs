@@ -332,7 +332,6 @@ impl Reading<'_> {
         }
     }
 
-    /// `NAME=value` in front of a command.
     fn assignment(&mut self, name: &str, value: &str, depth: usize) {
         match name {
             "PATH" => {
@@ -494,7 +493,6 @@ fn module_option(option: &str) -> Option<&str> {
     before.chars().all(|c| c.is_ascii_alphabetic() && !"cWX".contains(c)).then_some(module)
 }
 
-/// What follows `#!` in the first line of a script.
 fn first_line(path: &Path) -> Option<String> {
     let (file, _) = regular_file::open(path).ok()?;
     let mut start = Vec::new();
@@ -529,7 +527,6 @@ fn main_of_package(path: &Path) -> Option<String> {
     Some(value.get("main")?.as_str()?.to_owned())
 }
 
-/// The files of a Python module that is run with `-m` from `cwd`.
 fn module_files(module: &str, cwd: &Path) -> Vec<PathBuf> {
     let mut path = cwd.to_path_buf();
     let mut files = Vec::new();

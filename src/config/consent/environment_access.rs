@@ -25,7 +25,6 @@ impl<'a> EnvironmentAccess<'a> {
         Self { environment, grant, expanded }
     }
 
-    /// The grant of the file, if it has one.
     pub fn grant(&self) -> Option<&Grant> {
         self.grant.as_ref()
     }

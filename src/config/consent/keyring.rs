@@ -6,9 +6,7 @@ use super::expand_error::ExpandError;
 use crate::config::expanded::ExpandedValues;
 use crate::util::keychain::KeychainError;
 
-/// The service for a name without one.
 const SERVICE: &str = "toolhost";
-/// Maximum size of a secret in bytes.
 const MAX_SECRET_BYTES: usize = 64 << 10;
 
 /// The secret for a name, from the keychain that `read` queries. It is recorded in `expanded`, so

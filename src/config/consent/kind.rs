@@ -28,7 +28,6 @@ const DECIDING_KEYS: [&str; 10] = [
 /// compiler, so that it does not need to know any kind.
 #[derive(Debug, Clone, Copy)]
 pub struct KindDescriptor {
-    /// The type key, as in `kind: command`.
     pub key: &'static str,
     /// Other names for it in `kind`, `provider_type` and `type`.
     pub aliases: &'static [&'static str],
@@ -49,7 +48,6 @@ pub struct KindDescriptor {
 /// How certain a kind is that an entry without a kind belongs to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KindClaim {
-    /// The entry is not of this kind.
     No,
     /// It is, unless another kind is certain.
     Fallback,
@@ -57,7 +55,6 @@ pub enum KindClaim {
 }
 
 impl KindClaim {
-    /// `Certain` if `holds` is true, otherwise `No`.
     pub fn certain_if(holds: bool) -> Self {
         if holds { Self::Certain } else { Self::No }
     }

@@ -81,7 +81,6 @@ impl TrustStore {
         Ok(Self { path: Some(path), content })
     }
 
-    /// What was trusted in the project rooted at `root`.
     pub fn project(&self, root: &Path) -> Option<&Arc<ProjectRecord>> {
         self.content.projects.iter().find(|project| project.root == root)
     }

@@ -464,7 +464,6 @@ impl UserEntryNames {
         self.0.iter().filter(takes).collect()
     }
 
-    /// The names that an entry called `name` would take.
     pub fn conflicts(
         &self,
         name: &str,

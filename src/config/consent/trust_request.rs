@@ -55,7 +55,6 @@ impl TrustRequestLine {
     }
 }
 
-/// The prefix of a stored line that is a warning.
 const WARNING: &str = "warning: ";
 
 impl TrustRequest {

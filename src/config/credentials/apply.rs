@@ -6,12 +6,10 @@ use crate::config::node::{ConfigKey, ConfigNode, NodeValue};
 use crate::config::references::AllowedReferences;
 use crate::model::{CredentialKind, CredentialUse, Diagnostic, Layer};
 
-/// The default header for an API key.
 const API_KEY_HEADER: &str = "X-API-Key";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::config) enum CredentialTarget {
-    /// A program: variables.
     Program,
     /// An MCP server reached over HTTP: headers and logins.
     Server,

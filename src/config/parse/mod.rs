@@ -95,7 +95,6 @@ impl TreeBuilder {
         Diagnostic::error(message).with_location(self.location(position))
     }
 
-    /// Records every duplicate key of `entries`.
     fn find_duplicates(&mut self, entries: &[(ConfigKey, ConfigNode)]) {
         /// Below this size comparing all pairs is cheaper than hashing.
         const SMALL: usize = 12;

@@ -56,7 +56,6 @@ impl FileContext<'_> {
     }
 }
 
-/// Everything collected from all files.
 pub(super) struct ConfigurationBuilder<'a> {
     pub configuration: Configuration,
     pub consent: &'a Consent,
@@ -256,7 +255,6 @@ impl EntryDiagnostics {
     }
 }
 
-/// Whether the duplicate key is in `node`.
 fn contains_duplicate(node: &ConfigNode, duplicate: &DuplicateKey) -> bool {
     use super::node::NodeValue;
     match &node.value {

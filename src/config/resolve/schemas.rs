@@ -30,7 +30,6 @@ enum SchemaReferenceError {
     Unreadable { path: String, diagnostic: Box<Diagnostic> },
 }
 
-/// The complete schema at `node`, with files included.
 pub fn inline(node: &ConfigNode, file: &FileContext<'_>) -> Result<Value, Diagnostic> {
     let schema = match &node.value {
         NodeValue::Map(_) | NodeValue::Bool(_) => node.to_json(),
@@ -43,7 +42,6 @@ pub fn inline(node: &ConfigNode, file: &FileContext<'_>) -> Result<Value, Diagno
         .map_err(|error| Diagnostic::error(error.to_string()).with_location(node.location()))
 }
 
-/// The schema that `node` names under the file's `schemas`.
 pub fn named(node: &ConfigNode, file: &FileContext<'_>) -> Result<Value, Diagnostic> {
     let name = node.as_text()?;
     let schemas = file.schemas.as_ref().map(ConfigNode::entries).unwrap_or_default();

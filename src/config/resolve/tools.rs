@@ -12,7 +12,6 @@ use crate::config::node::{ConfigNode, NodeValue};
 use crate::config::spec::{FileRole, KindDescriptor, ToolSpec, UntrustedEntry};
 use crate::model::{Diagnostic, ToolName, ToolSource, ToolStatus};
 
-/// The kind of an entry if it is unknown.
 const UNKNOWN_KIND: &str = "unknown";
 
 /// Resolves one list of entries: `tools`, `toolkits` or `components`.

@@ -29,7 +29,6 @@ impl Failover {
         &self.skipped
     }
 
-    /// Whether a server was tried.
     pub(super) fn was_tried(&self, server: &str) -> bool {
         self.skipped.iter().any(|skipped| skipped.server == server)
     }
@@ -62,7 +61,6 @@ fn no_other_server(error: &Error) -> String {
     format!("and no other server accepted it: {error}")
 }
 
-/// A server that offers an item, with its weight.
 pub(super) type WeightedServer<'a> = (&'a str, Option<f64>);
 
 impl ToolHost {

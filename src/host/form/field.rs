@@ -25,7 +25,6 @@ pub struct FormField {
 #[derive(Debug, Clone, PartialEq)]
 pub enum FieldKind {
     Text,
-    /// A number, whole or not.
     Number {
         whole: bool,
     },
@@ -59,7 +58,6 @@ pub fn fields(schema: &ResolvedSchema, most: usize) -> Vec<FormField> {
     properties.map(|(key, property)| FormField::of(key, property, schema.requires(key))).collect()
 }
 
-/// The object of these fields' defaults.
 pub fn defaults(fields: &[FormField]) -> JsonObject {
     let default = |field: &FormField| Some((field.key.clone(), field.default.clone()?));
     fields.iter().filter_map(default).collect()

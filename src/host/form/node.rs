@@ -295,7 +295,6 @@ impl FormNode {
         }
     }
 
-    /// The field that a `index_path` leads to.
     pub fn at(&self, index_path: &[usize]) -> Option<&Self> {
         index_path.iter().try_fold(self, |node, at| node.children.get(*at))
     }

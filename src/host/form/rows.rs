@@ -14,7 +14,6 @@ pub struct FieldRow {
     pub path: ValuePath,
 }
 
-/// What of a field a line shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RowPart {
     Field,

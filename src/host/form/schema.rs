@@ -70,7 +70,6 @@ impl ResolvedSchema {
         self.places().find_map(|(_, here)| here.get(keyword))
     }
 
-    /// The value of a keyword, if that is a text.
     pub fn text(&self, keyword: &str) -> Option<&str> {
         self.get(keyword).and_then(Value::as_str)
     }

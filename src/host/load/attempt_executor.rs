@@ -98,7 +98,6 @@ impl AttemptExecutor {
         Self { provider, tool, timeout, output_sample, context, idle: Vec::new() }
     }
 
-    /// A slot for these arguments, which ends with `run`.
     fn slot(&mut self, arguments: &Arc<JsonObject>, run: &CancellationToken) -> Box<AttemptSlot> {
         let mut slot = self.idle.pop().unwrap_or_else(|| {
             let call =

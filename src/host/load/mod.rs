@@ -181,7 +181,6 @@ impl ToolHost {
 }
 
 impl LoadTarget {
-    /// The tool as it was listed when the target was resolved.
     pub fn definition(&self) -> &ToolDefinition {
         &self.route.tool.definition
     }

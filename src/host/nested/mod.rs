@@ -23,7 +23,6 @@ pub const MAX_DEPTH: usize = 8;
 /// Where a call stands: the calls it is part of.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Nesting {
-    /// The call directly around it.
     pub(super) parent: Option<CallId>,
     /// The full names of all calls around it, outermost first.
     pub(super) chain: Vec<String>,
@@ -57,7 +56,6 @@ impl Nesting {
         Ok(())
     }
 
-    /// Where the calls stand that the call `id` of the tool `name` makes.
     fn child(&self, id: CallId, name: String) -> Self {
         let chain = self.chain.iter().cloned().chain([name]).collect();
         Self { parent: Some(id), chain }

@@ -18,7 +18,6 @@ use crate::model::{
     ToolContext, ToolName, ToolResult,
 };
 
-/// Calls the tool that `next` names, and passes its answer on.
 async fn pass_on(context: ToolContext, next: &str) -> Result<ToolResult, Error> {
     let caller = context.caller.clone().unwrap();
     caller.call(&context, next, JsonObject::new()).await

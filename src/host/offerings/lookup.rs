@@ -46,7 +46,6 @@ async fn list_from<T>(
 }
 
 impl ToolHost {
-    /// The server that has the resource with this address.
     pub(super) async fn resource_owner(
         &self,
         uri: &str,

@@ -194,7 +194,6 @@ impl ToolHost {
         Ok(CheckedRequest { request, view, id })
     }
 
-    /// The context that the server gets with a request.
     fn request_context(
         &self,
         checked: &CheckedRequest<'_>,
@@ -217,7 +216,6 @@ impl ToolHost {
         }
     }
 
-    /// The provider of a server that offers something besides tools.
     pub(super) fn offerings_of(&self, server: &str) -> Result<ProviderLease, Error> {
         let provider = self.directory.server(server);
         let provider = provider.filter(|provider| provider.inner.as_offerings().is_some());
@@ -228,7 +226,6 @@ impl ToolHost {
 }
 
 impl ProviderLease {
-    /// What the provider offers besides tools.
     pub(super) fn offerings(&self) -> Result<&dyn OfferingSupport, Error> {
         let offerings = self.inner.as_offerings();
         offerings.ok_or_else(|| Error::usage("it offers nothing but tools"))

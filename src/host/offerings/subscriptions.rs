@@ -15,7 +15,6 @@ use crate::model::{Error, HostEvent, SubscriptionEvent};
 /// How many changes may wait; nobody but the log of failures reads them.
 const CHANGE_QUEUE: usize = 16;
 
-/// The open subscriptions of a host, by address. Dropped, they end.
 #[derive(Default)]
 pub(in crate::host) struct OpenSubscriptions(Mutex<HashMap<String, OpenSubscription>>);
 

@@ -15,10 +15,8 @@ use crate::host::provider_table::ProviderLease;
 use crate::host::request::LookupScope;
 use crate::model::{Error, ErrorKind, SubscriptionEvent, SubscriptionFilter};
 
-/// A change at one of the servers that are watched.
 #[derive(Debug)]
 pub struct ServerChange {
-    /// The name of the server that reported the change.
     pub server: String,
     /// A changed list or resource, or the state of the subscription.
     pub change: SubscriptionEvent,

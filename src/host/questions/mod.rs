@@ -40,14 +40,12 @@ pub struct QuestionQueue {
     turns: CallTurns,
 }
 
-/// What was asked during one call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CallQuestions {
     /// How long a person was waited for; questions that were open at once count once.
     pub waited: Duration,
     /// The questions, in order; the first 64.
     pub questions: Vec<QuestionRecord>,
-    /// When the call is out of time.
     deadline: Option<Instant>,
     /// The call that this one is part of; it waits as long.
     parent: Option<CallId>,
@@ -196,7 +194,6 @@ impl QuestionHandler for QuestionQueue {
     }
 }
 
-/// A person is waited for until it is dropped.
 pub(super) struct PersonWait<'a> {
     questions: &'a QuestionQueue,
     /// The calls whose time does not count meanwhile.

@@ -7,7 +7,6 @@ const MESSAGES: usize = 20;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ConversationLine<'a> {
-    /// The role that speaks the lines after this one.
     Role(&'a str),
     Text(&'a str),
     /// Something that is not text; its kind.
@@ -54,7 +53,6 @@ pub fn conversation(params: &Value) -> Vec<ConversationLine<'_>> {
     all
 }
 
-/// A text as the result of `sampling/createMessage`.
 pub fn text_result(text: &str) -> Value {
     json!({
         "role": "assistant",

@@ -21,7 +21,6 @@ use crate::model::{
 };
 use crate::provider::{ComponentConfig, ToolProvider};
 
-/// A provider of one tool `{component}-{tool}`.
 fn provider(component: &str, tool: &str) -> Arc<FakeProvider> {
     Arc::new(FakeProvider::local(vec![internal(ToolName::of(component, tool), 1)]))
 }

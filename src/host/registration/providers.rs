@@ -224,7 +224,6 @@ impl ToolHost {
         }
     }
 
-    /// Notifies listeners that a server's offerings besides tools changed.
     pub(super) fn notify_offerings_changed(&self, server: &str) {
         self.directory.count_server_change();
         for list in [ListKind::Prompts, ListKind::Resources] {

@@ -35,7 +35,6 @@ impl ValuePath {
         self.with(ValuePathSegment::Index(index))
     }
 
-    /// The part of `value` at this path.
     pub fn of<'a>(&self, value: &'a Value) -> Option<&'a Value> {
         self.0.iter().try_fold(value, |at, step| match step {
             ValuePathSegment::Key(key) => at.get(key),
@@ -134,7 +133,6 @@ impl Violation {
         Self::new(path, message)
     }
 
-    /// The value is not this one.
     pub fn constant(path: ValuePath, constant: &Value) -> Self {
         Self::new(path, format!("must be {}", quote(&constant.to_string())))
     }

@@ -111,16 +111,13 @@ impl AuthorizationServer {
     }
 }
 
-/// The scopes that a login asks for.
 #[derive(Default)]
 pub(super) struct ScopeRequest {
     /// The only scopes to request; empty leaves them to the server.
     pub only: Vec<String>,
-    /// Scopes that are asked for as well.
     pub additional: Vec<String>,
 }
 
-/// All of `first`, and what only `second` has.
 pub(super) fn union(first: &[String], second: &[String]) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for scope in first.iter().chain(second) {

@@ -136,7 +136,6 @@ impl FileVault {
             .map_err(|error| self.failed("written", &path, &error))
     }
 
-    /// The generated key, if there is one.
     fn key(&self) -> Result<Option<KeyMaterial>, Error> {
         let path = self.directory.join("key");
         let open = || -> io::Result<Vec<u8>> {

@@ -8,13 +8,11 @@ use super::seal::KEY_LEN;
 use crate::model::Error;
 use crate::util::keychain;
 
-/// The variable that asks for the keychain, with the value 1.
 pub const VARIABLE: &str = "TOOLHOST_KEYCHAIN";
 const SERVICE: &str = "toolhost";
 const ACCOUNT: &str = "logins";
 const UNLOCK_TIMEOUT: Duration = Duration::from_mins(2);
 
-/// The key, if one was kept.
 pub(super) async fn load_key() -> Result<Option<SecretBox<[u8; KEY_LEN]>>, Error> {
     let Some(bytes) = run_blocking(|| Ok(keychain::read(SERVICE, ACCOUNT)?)).await? else {
         return Ok(None);

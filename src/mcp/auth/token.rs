@@ -75,7 +75,6 @@ impl TokenEndpointResponse {
     }
 }
 
-/// Asks a token endpoint.
 pub(super) async fn request(
     http: &AuthHttp,
     endpoint: Url,

@@ -24,7 +24,6 @@ pub struct OAuthLogin {
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OAuthClient {
     pub id: String,
-    /// Its secret, if it got one.
     pub secret: Option<String>,
     /// Where logins end, as it was registered.
     pub redirect: String,

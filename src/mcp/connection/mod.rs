@@ -50,7 +50,6 @@ pub struct RequestOptions {
     pub questions: Option<QuestionAbilities>,
     /// Further members of `_meta` to send with the call.
     pub meta: Option<Arc<JsonObject>>,
-    /// The step that errors name.
     pub phase: ErrorPhase,
     pub call: Option<CallId>,
 }

@@ -48,7 +48,6 @@ impl SentRequest {
         }
     }
 
-    /// Waits for the outcome, or for [`news`](Self::news).
     pub async fn outcome_or_news(&mut self) -> Option<RequestOutcome> {
         let news = Arc::clone(&self.news);
         tokio::select! {

@@ -17,7 +17,6 @@ use crate::model::{
     ToolResult,
 };
 
-/// An inbox whose questions a test answers.
 pub(super) struct ChannelInbox(mpsc::Sender<(Question, oneshot::Sender<QuestionReply>)>);
 
 #[async_trait]
@@ -31,7 +30,6 @@ impl QuestionHandler for ChannelInbox {
 
 pub(super) type QuestionReceiver = mpsc::Receiver<(Question, oneshot::Sender<QuestionReply>)>;
 
-/// Options with an inbox, and its other end.
 pub(super) fn with_channel_inbox() -> (ConnectOptions, QuestionReceiver) {
     let (sender, questions) = mpsc::channel(100);
     (ConnectOptions { inbox: Arc::new(ChannelInbox(sender)), ..options() }, questions)

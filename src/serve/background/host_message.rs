@@ -10,7 +10,6 @@ use crate::host::link::{LinkError, Observation};
 use crate::model::{CallId, Error, HostEvent, LogLevel};
 
 pub(super) enum HostMessage {
-    /// The answer to a request: the JSON of its result.
     Answer(u64, Result<String, LinkError>),
     Ended,
     Request(Value, Value),

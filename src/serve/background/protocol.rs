@@ -54,7 +54,6 @@ pub struct Payload<T> {
     pub payload: T,
 }
 
-/// The `_meta` of a call.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct CallMeta<R> {
     #[serde(rename = "dev.toolhost/call")]
@@ -71,7 +70,6 @@ pub struct SentCall<R> {
     pub request: R,
 }
 
-/// The `_meta` of a call's result.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct OutcomeMeta {
     /// How the call ended.

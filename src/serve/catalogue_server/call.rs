@@ -16,11 +16,9 @@ use crate::serve::shared_room::MessagePlace;
 
 /// Where a request comes from, as far as its transport knows.
 pub(super) struct RequestOrigin {
-    /// The session that it belongs to.
     pub(super) session: String,
     /// The level of log lines that the client chose for the session.
     pub(super) level: Option<&'static str>,
-    /// The memory that the request takes.
     pub(super) place: Option<Arc<MessagePlace>>,
 }
 

@@ -37,7 +37,6 @@ pub struct ClientRegistry {
 pub(super) enum CatalogueChange {
     /// Items of a list were added, removed or changed.
     List(ListKind),
-    /// A resource that is watched changed.
     Resource(String),
     /// A server or a tool logged a line that belongs to no call.
     Log(ServedLogLine),
@@ -48,25 +47,20 @@ pub(super) enum CatalogueChange {
 pub(in crate::serve) enum CallUpdate {
     /// How far it is.
     Progress { progress: f64, total: Option<f64>, message: Option<String> },
-    /// A line that was logged for it, or for a call that it made.
     Log(ServedLogLine),
-    /// Its server made a task of it.
     TaskStarted,
 }
 
-/// What a server may want of a client.
 #[derive(Debug)]
 pub(in crate::serve) enum AskedOfClient {
     /// An answer of its person, or of its model.
     Question(QuestionBody),
-    /// Its roots.
     Roots,
 }
 
 /// A question that waits for a client's answer. Dropped, it counts as turned away from.
 #[derive(Debug)]
 pub(in crate::serve) struct ClientQuestion {
-    /// The server's own name of the question.
     pub(in crate::serve) key: Option<String>,
     pub(in crate::serve) body: AskedOfClient,
     /// The same for a front end of this program, which asks in its own way; it has no roots.
@@ -74,7 +68,6 @@ pub(in crate::serve) struct ClientQuestion {
     pub(in crate::serve) reply: oneshot::Sender<QuestionReply>,
 }
 
-/// The client's end of one call.
 pub(in crate::serve) struct CallWatch {
     pub(super) updates: mpsc::Receiver<CallUpdate>,
     pub(super) questions: mpsc::Receiver<ClientQuestion>,

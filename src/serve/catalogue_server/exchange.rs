@@ -27,7 +27,6 @@ use crate::serve::shared_room::MessagePlace;
 /// The minimum log level for clients of the older era that set none.
 pub(super) const DEFAULT_LEVEL: &str = "info";
 
-/// A request as its client sent it.
 pub(super) struct ClientRequest {
     /// What a retry has to repeat.
     pub(super) key: RequestKey,
@@ -35,13 +34,11 @@ pub(super) struct ClientRequest {
     pub(super) state: Option<String>,
     /// Answers to questions, by their names.
     pub(super) answers: Option<InputResponses>,
-    /// The level of log lines that its client chose for its session.
     pub(super) session_level: Option<&'static str>,
     /// The memory that it takes while its work goes on.
     pub(super) place: Option<Arc<MessagePlace>>,
 }
 
-/// The answer to a request.
 pub(super) enum ServedAnswer {
     /// The request is done.
     Result(ServedResult),

@@ -31,7 +31,6 @@ impl ServedLogLine {
     }
 }
 
-/// The name of a level, as [`LOG_LEVELS`] has it.
 pub(super) fn known_level(level: rmcp::model::LoggingLevel) -> Option<&'static str> {
     let word = serde_json::to_value(level).ok()?;
     LOG_LEVELS.into_iter().find(|name| word.as_str() == Some(name))

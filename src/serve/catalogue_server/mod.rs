@@ -75,7 +75,6 @@ pub struct CatalogueServer {
     is_for_one_client: bool,
     /// The user that all calls are made for; `None` lets requests say.
     user: Option<String>,
-    /// Fires when the server ends.
     stop: CancellationToken,
 }
 
@@ -136,7 +135,6 @@ impl CatalogueServer {
         self.host.end_session(session);
     }
 
-    /// The room for the messages of its clients.
     pub(in crate::serve) fn messages(&self) -> &MessageRoom {
         &self.messages
     }

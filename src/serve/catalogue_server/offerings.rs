@@ -136,7 +136,6 @@ fn meta(meta: Value) -> Option<MetaObject> {
     }
 }
 
-/// An error of the protocol: the server's own code where it gave one.
 pub(super) fn protocol_error(error: &Error) -> ErrorData {
     let message = result::error_text(error);
     match (error.cause(), error.kind()) {

@@ -46,7 +46,6 @@ impl RequestSender {
         self.meta.get_progress_token()
     }
 
-    /// The request's `_meta`.
     pub(super) fn meta(&self) -> &JsonObject {
         &self.meta.0.0
     }

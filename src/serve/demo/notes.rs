@@ -18,7 +18,6 @@ impl Default for Notes {
 }
 
 impl Notes {
-    /// The text of a note.
     pub(super) fn read(&self, name: &str) -> Option<&'static str> {
         self.lock().get(name).copied()
     }

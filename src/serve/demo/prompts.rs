@@ -7,7 +7,6 @@ use rmcp::model::{
 const NAME: &str = "greet";
 const LANGUAGES: [&str; 6] = ["English", "Finnish", "French", "German", "Spanish", "Swahili"];
 
-/// The definition of the prompt `greet`.
 pub(super) fn greet() -> Prompt {
     Prompt::new(
         NAME,

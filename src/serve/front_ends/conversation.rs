@@ -25,7 +25,6 @@ pub(super) struct Conversation {
 }
 
 impl Conversation {
-    /// The conversation about a request that has to end when `end` fires.
     pub(super) fn new(lines: LineConnection, end: CancellationToken) -> Self {
         Self { lines, unsent: BytesMut::new(), end }
     }
@@ -58,7 +57,6 @@ impl Conversation {
         self.flush().await
     }
 
-    /// Sends a last line after the end of the request.
     pub(super) async fn send_last(&mut self, line: &str) {
         self.add(line);
         let last = self.lines.output.write_all_buf(&mut self.unsent);

@@ -241,7 +241,6 @@ impl FrontEndService {
     }
 }
 
-/// What a front end can be asked.
 fn abilities() -> ClientAbilities {
     let questions = QuestionAbilities { forms: true, urls: true, sampling: true, roots: false };
     ClientAbilities { log_level: None, questions: Some(questions) }

@@ -21,7 +21,6 @@ pub enum AccessError {
     Origin,
     #[error("a token must not be in the URL; send it as 'Authorization: Bearer TOKEN'")]
     TokenInQuery,
-    /// No token, or not the right one.
     #[error("send the server's token as 'Authorization: Bearer TOKEN'")]
     Token,
     /// The token is bound to a profile that this server does not have.

@@ -10,7 +10,6 @@ use tokio_util::codec::{FramedRead, LinesCodec, LinesCodecError};
 use super::MAX_MESSAGE;
 use super::text_transport::{TextError, TextSink, TextSource};
 
-/// Lines that are read.
 pub(super) struct LineSource<R> {
     /// One that was read already.
     first: Option<Result<String, LinesCodecError>>,
@@ -53,7 +52,6 @@ impl<R: AsyncRead + Send + Unpin> TextSource for LineSource<R> {
     }
 }
 
-/// Lines that are written.
 pub(super) struct LineSink<W>(pub(super) W);
 
 #[async_trait]

@@ -28,10 +28,8 @@ pub(super) trait TextSource: Send {
     async fn next(&mut self) -> Option<Result<String, TextError>>;
 }
 
-/// Where texts for a client go.
 #[async_trait]
 pub(super) trait TextSink: Send {
-    /// Sends one text.
     async fn send(&mut self, text: String) -> io::Result<()>;
     /// Says that nothing follows.
     async fn close(&mut self) -> io::Result<()>;
@@ -40,7 +38,6 @@ pub(super) trait TextSink: Send {
 /// Why a text cannot be read. The connection ends with it.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum TextError {
-    /// It is longer than a message may be.
     #[error("messages are limited to {} bytes", super::MAX_MESSAGE)]
     TooLong,
     /// It is not UTF-8.
@@ -51,7 +48,6 @@ pub(super) enum TextError {
 /// A message, or what is answered instead: to which id, the code and the words.
 type Parsed = Result<Box<RxJsonRpcMessage<RoleServer>>, (Value, i32, String)>;
 
-/// Parses a text for whose message there is room, which it keeps.
 fn parse(text: &str, room: &MessageRoom) -> Parsed {
     let place = room.try_place(text.as_bytes());
     let place = place.map_err(|why| (client_message::id(text), -32600, why.to_string()))?;

@@ -32,7 +32,6 @@ pub struct UnixSocketListener {
 }
 
 impl UnixSocketListener {
-    /// Listens on a socket of this name. One without a listener is replaced.
     pub fn bind(path: &Path) -> Result<Self, Error> {
         let fail = |error: &io::Error| {
             Error::config(format!("cannot listen on {}: {error}", path.display()))

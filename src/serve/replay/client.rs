@@ -85,7 +85,6 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> ReplayClient<R, W> {
         written.await.map_err(|_| ClientEnd::Disconnected)
     }
 
-    /// Answers the request `id` with a result.
     pub(super) async fn answer(&mut self, id: &Value, result: Value) -> Result<(), ClientEnd> {
         self.send(&json!({ "jsonrpc": "2.0", "id": id, "result": result })).await
     }

@@ -28,7 +28,6 @@ const KEPT_BY: [(&str, &[SandboxSubject]); 5] = [
     ),
 ];
 
-/// The namespace that there is only while the network is off.
 const NETWORK: &str = "network namespace";
 
 pub(super) fn protected_subjects(

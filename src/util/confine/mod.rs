@@ -89,7 +89,6 @@ impl ConfinementLevel {
     }
 }
 
-/// Where a confined child's `HOME` is.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum HomeDir {
     /// Where its environment says; whether it can be read is a question of the paths.

@@ -76,7 +76,6 @@ impl DatabasePath {
         self.directory.as_fd()
     }
 
-    /// The file, by a path without links.
     pub fn file(&self) -> PathBuf {
         self.real.join(&self.name)
     }

@@ -55,7 +55,6 @@ impl<'a> HasLut<'a, JqEngine> for JqRunData<'a> {
     }
 }
 
-/// What is left for one run.
 pub(super) struct JqBudget<'l> {
     limits: &'l JqLimits,
     steps: Cell<u64>,

@@ -26,7 +26,6 @@ use thiserror::Error;
 use budget::{JqBudget, JqEngine, JqLimits, JqRunData};
 use instrument::InstrumentedDef;
 
-/// The longest filter, in bytes.
 const LONGEST_FILTER: usize = 8 * 1024;
 const MOST_RESULTS: usize = 10_000;
 /// The stack of the thread a query runs on. Only what is used is ever touched; dropping a value

@@ -44,7 +44,6 @@ impl Timer {
         Ok(Self { fd: Receiver::from_owned_fd_unchecked(fd)?, armed: None })
     }
 
-    /// Waits until `moment`, which is `left` from now.
     pub(super) async fn wait(&mut self, moment: Instant, left: Duration) -> io::Result<()> {
         // In a loop that is woken by other things the same moment is asked for again and again.
         if self.armed != Some(moment) {

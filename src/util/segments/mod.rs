@@ -63,7 +63,6 @@ impl Default for SegmentRetention {
 }
 
 impl SegmentRetention {
-    /// The default, with this age.
     pub fn for_age(age: Duration) -> Self {
         Self { max_age: age, ..Self::default() }
     }

@@ -11,7 +11,6 @@ pub(super) struct AxisScale {
 }
 
 impl AxisScale {
-    /// Figures from 0 to `high`.
     pub(super) fn linear(high: f64, from: f64, to: f64) -> Self {
         let high = if high.is_finite() && high > 0.0 { high } else { 1.0 };
         Self { low: 0.0, high, from, to, logarithmic: false }

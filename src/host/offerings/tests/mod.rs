@@ -438,7 +438,6 @@ async fn work_that_hears_no_cancellation_ends_soon_after_it() {
     assert!(matches!(error.kind(), ErrorKind::Interrupted(_)));
 }
 
-/// Servers that offer the same, each with its weight.
 fn weighted(servers: Vec<(FakeOfferingServer, f64)>) -> Arc<ToolHost> {
     let servers = servers.into_iter().map(|(server, weight)| {
         server.half.set_weight(Some(weight));

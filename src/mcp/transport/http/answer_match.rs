@@ -49,7 +49,6 @@ pub(super) fn is_plain_answer(message: &[u8], id: &Value) -> bool {
     trim_bytes(message).starts_with(b"{") && match_answer(message, id) == AnswerMatch::Answer
 }
 
-/// The ids of the requests that a message (or batch) answers.
 pub(super) fn answered_ids(message: &[u8]) -> Vec<Value> {
     serde_json::from_slice::<MessageSummary>(trim_bytes(message))
         .map(|top| top.answered_ids)

@@ -57,7 +57,6 @@ impl ArrivalSender {
         self.sender.send(QueuedArrival { arrival, _space: space }).await.ok();
     }
 
-    /// Leaves a warning if there is room for it.
     pub(super) fn try_warn(&self, warning: ProtocolWarning) {
         let waiting = QueuedArrival { arrival: Arrival::Warning(warning), _space: None };
         self.sender.try_send(waiting).ok();

@@ -23,14 +23,12 @@ pub(super) enum ExchangeStage {
         kind: String,
     },
     Continuing {
-        /// Which attempt this is, from 1.
         attempt: u32,
     },
 }
 
 /// A request under way, and how far it has come.
 pub(super) struct HttpExchange {
-    /// Stops it without a word.
     pub stop: CancellationToken,
     stage: Mutex<ExchangeStage>,
     bytes_read: AtomicU64,

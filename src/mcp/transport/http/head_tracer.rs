@@ -56,7 +56,6 @@ impl HeadTracer {
         }
     }
 
-    /// A body that is not a message.
     pub(in crate::mcp) fn trace_non_message(&self, body: &[u8], call: Option<&CallId>) {
         if self.tracer.is_on() && !body.is_empty() {
             self.tracer.non_message(&String::from_utf8_lossy(body), call);

@@ -74,7 +74,6 @@ pub struct HttpWire {
     arrival_receiver: tokio::sync::Mutex<ArrivalReceiver>,
 }
 
-/// What the wire and its tasks share.
 struct HttpShared {
     client: OriginClient,
     /// The endpoint in use; `/mcp` after the user's bare URL turned out to be nothing.

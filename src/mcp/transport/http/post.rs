@@ -34,7 +34,6 @@ use crate::util::units::show_duration;
 pub(super) enum PostResponse {
     Success(Box<OriginResponse>),
     Error(Bytes, Error),
-    /// An error status without a message, and the error it means.
     Refused(StatusCode, Error),
 }
 
@@ -404,7 +403,6 @@ impl HttpShared {
         Err(too_many_redirects(&url))
     }
 
-    /// The beginning of a body that is shown, not used.
     pub(super) async fn read_beginning(&self, body: &mut ResponseBody) -> Bytes {
         let reading = body.beginning(self.limits.error_body);
         timeout(self.limits.control, reading).await.unwrap_or_default()
@@ -422,7 +420,6 @@ impl Drop for StopOnDrop<'_> {
     }
 }
 
-/// The error for something that came where the answer to `id` belongs.
 pub(super) fn unexpected_answer(verdict: &AnswerMatch, id: &Value) -> Error {
     match verdict {
         AnswerMatch::OtherAnswer(other) => {

@@ -33,7 +33,6 @@ impl Redactor {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The text without the secrets.
     pub(super) fn redact(&self, text: &str) -> String {
         self.secrets().iter().fold(text.to_owned(), |text, (header, secret)| {
             let secret = secret.expose_secret();
@@ -46,7 +45,6 @@ impl Redactor {
         })
     }
 
-    /// The error without the secrets.
     pub(super) fn redact_error(&self, error: Error) -> Error {
         if self.secrets().is_empty() {
             return error;
@@ -54,7 +52,6 @@ impl Redactor {
         error.map_text(&|text| self.redact(text))
     }
 
-    /// The warning without the secrets.
     pub(super) fn redact_warning(&self, warning: ProtocolWarning) -> ProtocolWarning {
         if self.secrets().is_empty() {
             warning

@@ -37,7 +37,6 @@ pub struct SseWire {
     arrival_receiver: tokio::sync::Mutex<ArrivalReceiver>,
 }
 
-/// What the wire and the reader of its stream share.
 struct SseShared {
     shared: Arc<HttpShared>,
     state: watch::Sender<SseState>,

@@ -33,7 +33,6 @@ use crate::net::errors;
 const HANDSHAKE: Duration = Duration::from_secs(10);
 const SUBPROTOCOL: HeaderValue = HeaderValue::from_static("mcp");
 
-/// A wire to the server at `target`, whose URL is that of the handshake: `http` or `https`.
 pub fn connect(target: HttpTarget) -> Result<SocketWire, Error> {
     let checked = target.check()?;
     let dialer = Dialer::new(target.url.clone(), None, target.limits.connect, target.insecure)?;

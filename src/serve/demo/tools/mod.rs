@@ -53,7 +53,6 @@ pub(super) struct DemoCall {
 }
 
 impl DemoCall {
-    /// Waits until the call is cancelled or the client is gone.
     async fn wait_cancelled(&self, server: &DemoServer) {
         tokio::select! {
             () = self.context.ct.cancelled() => (),
@@ -61,7 +60,6 @@ impl DemoCall {
         }
     }
 
-    /// The arguments as `T`.
     fn arguments<T: DeserializeOwned>(&self) -> Result<T, WrongArguments> {
         let arguments = self.request.arguments.clone().unwrap_or_default();
         Ok(serde_json::from_value(Value::Object(arguments))?)

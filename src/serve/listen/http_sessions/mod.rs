@@ -37,10 +37,8 @@ const SWEEP: Duration = Duration::from_secs(1);
 /// Why a session cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SessionError {
-    /// There are too many, or too many of them are in use.
     #[error("too many sessions are open; end one, or try again later")]
     TooMany,
-    /// It ended, or never was.
     #[error("the session ended")]
     Ended,
     /// The client names an event that was not sent to it, or that is no longer kept.
@@ -48,12 +46,10 @@ pub enum SessionError {
     UnknownEvent,
 }
 
-/// The sessions of all clients with one token.
 pub(super) struct HttpSessions {
     sessions: Mutex<HashMap<SessionId, Arc<ServedSession>>>,
     most: usize,
     answers: Arc<KeptAnswers>,
-    /// Told of each session that has ended.
     on_end: Box<dyn Fn(&str) + Send + Sync>,
 }
 

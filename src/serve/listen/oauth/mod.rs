@@ -119,7 +119,6 @@ impl ProtectedResource {
         Ok(AuthenticatedClient { key, scope, expires, is_issued_here: false })
     }
 
-    /// The metadata, if it is asked for at this path.
     pub(super) fn metadata(&self, path: &str) -> Option<String> {
         let rest = path.strip_prefix(METADATA_PATH)?;
         if !rest.is_empty() && rest != self.url.path() {

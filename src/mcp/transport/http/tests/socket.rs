@@ -12,7 +12,6 @@ use crate::mcp::wire::Wire as _;
 use crate::model::{Era, Error, ErrorKind, ErrorPhase};
 use crate::net::test_server::{TestResponse, TestServer};
 
-/// A socket in `directory` behind which `peer` stands.
 pub(in crate::mcp::transport::http) fn socket_to(peer: &TestServer, directory: &Path) -> PathBuf {
     let path = directory.join("mcp.sock");
     let listener = UnixListener::bind(&path).unwrap();

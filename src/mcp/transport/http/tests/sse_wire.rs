@@ -15,7 +15,6 @@ fn wire(peer: &TestServer) -> SseWire {
     SseWire::connect(target(peer.url("/sse"))).unwrap()
 }
 
-/// An event stream that stays open after `events`.
 fn stream(events: &str) -> TestResponse {
     let mut bytes = head("200 OK", &EVENTS);
     bytes.extend_from_slice(chunk(events).as_bytes());
